@@ -1,0 +1,277 @@
+"""Plugin configuration: declared once, as a class with annotated fields.
+
+The declaration gives the parsing of a stage's properties, the failures when they are wrong, the
+description that every front end renders, and the typed values that the plugin reads.
+"""
+
+from __future__ import annotations
+
+import re
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from localcdap.api.errors import SchemaError
+from localcdap.api.failures import FailureCollector
+from localcdap.api.schema import Schema
+
+_REQUIRED: Final = object()
+
+
+class PluginProperty(msgspec.Struct, rename="camel"):
+    """One configuration property as front ends see it. ``name`` is the key in a pipeline document."""
+
+    name: str
+    description: str
+    type: str
+    """``string``, ``int``, ``long``, ``float``, ``double``, ``boolean``, ``list``, ``schema``."""
+    required: bool
+    macro_supported: bool
+    macro_escaping_enabled: bool = False
+    default: str | None = None
+    """What an absent property means, as it would be typed; None when absent means no value."""
+    choices: list[str] = []
+    """Allowed values, empty when any is; compared without regard to case."""
+    secret: bool = False
+    syntax: str | None = None
+    """Language of a multi-line value: ``javascript``, ``python``, ``sql``, ``wrangler``, ``text``."""
+
+
+class ConfigField:
+    """A declared property: see :func:`field`, which makes it."""
+
+    def __init__(
+        self,
+        description: str,
+        default: Any,
+        choices: Iterable[str],
+        macro: bool,
+        name: str | None,
+        secret: bool,
+        syntax: str | None,
+    ) -> None:
+        self.description: Final = description
+        self.default: Final = default
+        self.choices: Final = tuple(choices)
+        self.macro: Final = macro
+        self.secret: Final = secret
+        self.syntax: Final = syntax
+        self.property: str = name or ""
+        self.attribute: str = ""
+        self.type: Any = str
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.attribute = name
+        self.property = self.property or name
+
+    @property
+    def required(self) -> bool:
+        return self.default is _REQUIRED
+
+    @property
+    def type_name(self) -> str:
+        return _TYPE_NAMES[self.type]
+
+    def parse(self, text: str) -> Any:
+        """The typed value of a property's text.
+
+        :raises ValueError: when it has none; the message completes "Property 'x' …".
+        """
+        value = _PARSERS[self.type](text)
+        if self.choices and self.type is str:
+            return self._choice(value)
+        if self.choices and self.type == list[str]:
+            return [self._choice(element) for element in value]
+        return value
+
+    def _choice(self, value: str) -> str:
+        for choice in self.choices:
+            if choice.lower() == value.strip().lower():
+                return choice
+        raise ValueError(f"must be one of {', '.join(self.choices)}, not '{value}'.")
+
+    def describe(self) -> PluginProperty:
+        return PluginProperty(
+            name=self.property,
+            description=self.description,
+            type=self.type_name,
+            required=self.required,
+            macro_supported=self.macro,
+            default=None if self.required else _as_text(self.default),
+            choices=list(self.choices),
+            secret=self.secret,
+            syntax=self.syntax,
+        )
+
+
+def field(
+    description: str,
+    *,
+    default: Any = _REQUIRED,
+    choices: Iterable[str] = (),
+    macro: bool = False,
+    name: str | None = None,
+    secret: bool = False,
+    syntax: str | None = None,
+) -> Any:
+    """Declare a property of a :class:`PluginConfig`.
+
+    :param description: one or more sentences for the person who fills it in.
+    :param default: the value when the property is absent or empty; required when left out. None
+        means an absent property has no value (annotate ``X | None``).
+    :param choices: allowed texts, matched without regard to case; the value read is the declared
+        spelling.
+    :param macro: whether ``${…}`` is expanded in it. Until the run it then has its default value and
+        :meth:`PluginConfig.contains_macro` is true.
+    :param name: the key in a pipeline document where it is not a Python name
+        (``"schema.row.field"``).
+    :param secret: shown masked, never logged.
+    :param syntax: language of a multi-line value, for editors: ``javascript``, ``python``, ``sql``.
+    """
+    return ConfigField(description, default, choices, macro, name, secret, syntax)
+
+
+class PluginConfig:
+    """Base of the ``Config`` class inside a plugin.
+
+    Annotate fields with ``str``, ``int`` (32 bit checks are the plugin's), ``float``, ``bool``,
+    ``list[str]`` (comma separated), :class:`Schema` (a record schema document), or one of these
+    ``| None``.
+    """
+
+    _declared: typing.ClassVar[dict[str, ConfigField]] = {}
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        declared = dict(cls._declared)
+        hints = typing.get_type_hints(cls)
+        for attribute, value in list(vars(cls).items()):
+            if isinstance(value, ConfigField):
+                value.type = _value_type(cls, attribute, hints.get(attribute, str))
+                declared[value.property] = value
+        cls._declared = declared
+
+    def __init__(self, values: Mapping[str, Any], macros: Iterable[str] = ()) -> None:
+        """Use :meth:`build`, which checks; this only assigns, by property name."""
+        self._macros = frozenset(macros)
+        for name, declared in self._declared.items():
+            fallback = None if declared.required else declared.default
+            setattr(self, declared.attribute, values.get(name, fallback))
+
+    @classmethod
+    def declared(cls) -> dict[str, ConfigField]:
+        """The declared properties by their name in a pipeline document, in declaration order."""
+        return cls._declared
+
+    @classmethod
+    def build(
+        cls,
+        properties: Mapping[str, str],
+        failures: FailureCollector,
+        macros: Iterable[str] = (),
+    ) -> typing.Self:
+        """Read the properties of a stage; what is wrong is added to ``failures``.
+
+        An empty text counts as absent. Properties that are not declared are ignored.
+
+        :param macros: names of properties that hold a macro not evaluated yet.
+        """
+        unresolved = {
+            name for name in macros if name in cls._declared and cls._declared[name].macro
+        }
+        values: dict[str, Any] = {}
+        for name, declared in cls._declared.items():
+            text = properties.get(name)
+            if name in unresolved:
+                continue
+            if text is None or text == "":
+                if declared.required:
+                    message = f"Required property '{name}' has no value."
+                    failures.add(message).with_config_property(name)
+                continue
+            try:
+                values[name] = declared.parse(text)
+            except ValueError as error:
+                failures.add(f"Property '{name}' {error}").with_config_property(name)
+            except SchemaError as error:
+                failures.add(error.message, error.corrective_action).with_config_property(name)
+        return cls(values, unresolved)
+
+    def contains_macro(self, name: str) -> bool:
+        """Whether the property ``name`` holds a macro that is not evaluated yet."""
+        return name in self._macros
+
+    @property
+    def macros(self) -> frozenset[str]:
+        """Names of all properties that hold a macro not evaluated yet."""
+        return self._macros
+
+
+def _value_type(owner: type, attribute: str, hint: Any) -> Any:
+    """The type to parse, with ``| None`` taken away."""
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        members = [m for m in typing.get_args(hint) if m is not type(None)]
+        hint = members[0] if len(members) == 1 else hint
+    if hint not in _PARSERS:
+        raise TypeError(
+            f"{owner.__qualname__}.{attribute}: unsupported type {hint}; use str, int, float, bool, "
+            "list[str] or Schema, or one of these | None."
+        )
+    return hint
+
+
+def _parse_int(text: str) -> int:
+    if re.fullmatch(r"\s*[+-]?[0-9]+\s*", text) is None:
+        raise ValueError(f"must be a whole number, not '{text}'.")
+    return int(text)
+
+
+def _parse_float(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"must be a number, not '{text}'.") from None
+
+
+def _parse_bool(text: str) -> bool:
+    match text.strip().lower():
+        case "true":
+            return True
+        case "false":
+            return False
+    raise ValueError(f"must be true or false, not '{text}'.")
+
+
+def _parse_list(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+_PARSERS: Final[dict[Any, Callable[[str], Any]]] = {
+    str: str,
+    int: _parse_int,
+    float: _parse_float,
+    bool: _parse_bool,
+    list[str]: _parse_list,
+    Schema: Schema.parse_record,
+}
+_TYPE_NAMES: Final[dict[Any, str]] = {
+    str: "string",
+    int: "long",
+    float: "double",
+    bool: "boolean",
+    list[str]: "list",
+    Schema: "schema",
+}
+
+
+def _as_text(value: Any) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return ",".join(value)
+    return str(value)

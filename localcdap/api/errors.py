@@ -1,0 +1,222 @@
+"""Every exception that localcdap raises on purpose, one tree.
+
+::
+
+    LocalcdapError
+    ├── SchemaError               a schema document that cannot be read
+    ├── MacroError                a macro that cannot be parsed or has no value
+    ├── BadRequestError           input that cannot be used at all
+    │   ├── DocumentError         a file that is not a pipeline; knows line and column
+    │   └── SettingsError         localcdap.toml is wrong; knows line and key
+    ├── NotFoundError             a namespace, artifact, plugin, run, table … that is not there
+    ├── ConflictError             the thing exists already or is in use
+    ├── InvalidStageError         a plugin refuses its configuration, with all reasons
+    │   └── InvalidFieldError     … because of one configuration property
+    ├── InvalidPipelineError      a pipeline has failures; carries all of them
+    ├── PluginError               user code raised, crashed, hung or ate its memory
+    ├── StageError                a stage failed during a run; knows the stage
+    ├── EngineError               Spark cannot be started or reached
+    ├── StoreError                the instance's database file cannot be used
+    └── HostError                 the process that owns the instance cannot be reached
+
+A message alone must let a user act; every error may also carry ``corrective_action``, a sentence in
+the imperative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+class LocalcdapError(Exception):
+    """Base of all errors of localcdap.
+
+    :param message: what is wrong and where, one sentence.
+    :param corrective_action: what to do about it, or None where nothing is known to help.
+    """
+
+    def __init__(self, message: str, corrective_action: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.corrective_action = corrective_action
+
+    def __str__(self) -> str:
+        return self.message
+
+    @property
+    def full_message(self) -> str:
+        """The message followed by the corrective action, for a human reader."""
+        return " ".join(part for part in (self.message, self.corrective_action) if part)
+
+    def attributes(self) -> dict[str, Any]:
+        """Constructor arguments by name, plain values only: what a remote copy is rebuilt from."""
+        return {"message": self.message, "corrective_action": self.corrective_action}
+
+
+class SchemaError(LocalcdapError):
+    """A schema document is not a schema."""
+
+
+class MacroError(LocalcdapError):
+    """A macro is malformed, undefined or recursive without end."""
+
+
+class BadRequestError(LocalcdapError):
+    """The input cannot be used at all; nothing was done."""
+
+
+class DocumentError(BadRequestError):
+    """A file is not a pipeline document.
+
+    :param line: 1-based line of the problem, None when the problem has no single place.
+    :param column: 1-based column, None likewise.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        corrective_action: str | None = None,
+        *,
+        file: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+    ) -> None:
+        super().__init__(message, corrective_action)
+        self.file = file
+        self.line = line
+        self.column = column
+
+    def attributes(self) -> dict[str, Any]:
+        return super().attributes() | {
+            "file": self.file,
+            "line": self.line,
+            "column": self.column,
+        }
+
+
+class SettingsError(BadRequestError):
+    """``localcdap.toml`` or an override of it is wrong. The message names file, line and key."""
+
+
+class NotFoundError(LocalcdapError):
+    """Something asked for by name is not there. The message lists the nearest names."""
+
+
+class ConflictError(LocalcdapError):
+    """The thing exists already, or is in use."""
+
+
+class InvalidStageError(LocalcdapError):
+    """Raised by a plugin's ``configure``: all the reasons why its configuration is refused.
+
+    The exception style of the studio's design document; adding to ``stage.failures`` means the same.
+
+    :param errors: the reasons, at least one; nested :class:`InvalidStageError` are flattened.
+    """
+
+    def __init__(self, errors: Sequence[Exception | str]) -> None:
+        self.errors: tuple[Exception, ...] = tuple(_flatten(errors))
+        super().__init__("; ".join(str(error) for error in self.errors) or "invalid stage")
+
+    def attributes(self) -> dict[str, Any]:
+        return {"errors": [str(error) for error in self.errors]}
+
+
+class InvalidFieldError(InvalidStageError):
+    """One configuration property is wrong.
+
+    :param field: the property's name as it stands in the pipeline document.
+    """
+
+    def __init__(self, field: str, message: str, corrective_action: str | None = None) -> None:
+        LocalcdapError.__init__(self, message, corrective_action)
+        self.field = field
+        self.errors = (self,)
+
+    def attributes(self) -> dict[str, Any]:
+        return {
+            "field": self.field,
+            "message": self.message,
+            "corrective_action": self.corrective_action,
+        }
+
+
+class InvalidPipelineError(LocalcdapError):
+    """A pipeline has failures.
+
+    :param failures: each as its plain JSON form (see :mod:`localcdap.api.failures`).
+    """
+
+    def __init__(
+        self,
+        message: str,
+        corrective_action: str | None = None,
+        *,
+        failures: Sequence[dict[str, Any]] = (),
+    ) -> None:
+        super().__init__(message, corrective_action)
+        self.failures = list(failures)
+
+    def attributes(self) -> dict[str, Any]:
+        return super().attributes() | {"failures": self.failures}
+
+
+class PluginError(LocalcdapError):
+    """User code raised, exited, hung or ate its memory.
+
+    :param traceback: the plugin's own frames, innermost last; empty when the process died.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        corrective_action: str | None = None,
+        *,
+        traceback: Sequence[str] = (),
+    ) -> None:
+        super().__init__(message, corrective_action)
+        self.traceback = list(traceback)
+
+    def attributes(self) -> dict[str, Any]:
+        return super().attributes() | {"traceback": self.traceback}
+
+
+class StageError(LocalcdapError):
+    """A stage failed during a run.
+
+    :param stage: the stage's name; also part of the message.
+    """
+
+    def __init__(
+        self, message: str, corrective_action: str | None = None, *, stage: str | None = None
+    ) -> None:
+        super().__init__(message, corrective_action)
+        self.stage = stage
+
+    def attributes(self) -> dict[str, Any]:
+        return super().attributes() | {"stage": self.stage}
+
+
+class EngineError(LocalcdapError):
+    """Spark cannot be started or reached."""
+
+
+class StoreError(LocalcdapError):
+    """The instance's database file cannot be used."""
+
+
+class HostError(LocalcdapError):
+    """The process that owns the instance cannot be reached, or broke off."""
+
+
+def _flatten(errors: Sequence[Exception | str]) -> list[Exception]:
+    flat: list[Exception] = []
+    for error in errors:
+        if isinstance(error, str):
+            flat.append(LocalcdapError(error))
+        elif isinstance(error, InvalidStageError) and not isinstance(error, InvalidFieldError):
+            flat.extend(error.errors)
+        else:
+            flat.append(error)
+    return flat

@@ -1,0 +1,515 @@
+"""Schemas: the shape of the records that flow between stages.
+
+A schema document is CDAP's Avro-like JSON (CDAP 6 ``SchemaTypeAdapter``). It differs from Avro in
+three ways: maps have ``keys``, enums have no name, and ``datetime`` is a logical type of strings.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, ClassVar, Final
+
+from localcdap.api.errors import SchemaError
+
+
+class Type(enum.Enum):
+    """The physical types; the value is the name in a schema document."""
+
+    NULL = "null"
+    BOOLEAN = "boolean"
+    INT = "int"
+    LONG = "long"
+    FLOAT = "float"
+    DOUBLE = "double"
+    BYTES = "bytes"
+    STRING = "string"
+    ENUM = "enum"
+    ARRAY = "array"
+    MAP = "map"
+    RECORD = "record"
+    UNION = "union"
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether a value of this type has no parts (all but enum, array, map, record, union)."""
+        return self in _SIMPLE
+
+    @property
+    def is_numeric(self) -> bool:
+        return self in (Type.INT, Type.LONG, Type.FLOAT, Type.DOUBLE)
+
+
+_SIMPLE: Final = frozenset(
+    (
+        Type.NULL,
+        Type.BOOLEAN,
+        Type.INT,
+        Type.LONG,
+        Type.FLOAT,
+        Type.DOUBLE,
+        Type.BYTES,
+        Type.STRING,
+    )
+)
+
+
+class LogicalType(enum.Enum):
+    """Meanings laid over a physical type; the value is the token in a schema document."""
+
+    DATE = "date"
+    TIME_MILLIS = "time-millis"
+    TIME_MICROS = "time-micros"
+    TIMESTAMP_MILLIS = "timestamp-millis"
+    TIMESTAMP_MICROS = "timestamp-micros"
+    DECIMAL = "decimal"
+    DATETIME = "datetime"
+
+    @property
+    def base(self) -> Type:
+        """The physical type that carries this logical type."""
+        return _BASES[self]
+
+
+_BASES: Final = {
+    LogicalType.DATE: Type.INT,
+    LogicalType.TIME_MILLIS: Type.INT,
+    LogicalType.TIME_MICROS: Type.LONG,
+    LogicalType.TIMESTAMP_MILLIS: Type.LONG,
+    LogicalType.TIMESTAMP_MICROS: Type.LONG,
+    LogicalType.DECIMAL: Type.BYTES,
+    LogicalType.DATETIME: Type.STRING,
+}
+
+
+class Field:
+    """A named part of a record schema."""
+
+    __slots__ = ("name", "schema")
+
+    def __init__(self, name: str, schema: Schema) -> None:
+        self.name: Final = name
+        self.schema: Final = schema
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Field) and self.name == other.name and self.schema == other.schema
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.schema))
+
+    def __repr__(self) -> str:
+        return f"Field({self.name!r}, {self.schema})"
+
+
+class Schema:
+    """An immutable, hashable schema. Build one with the class methods, or :meth:`parse` a document.
+
+    Which attributes are set depends on :attr:`type`; the others are None or empty.
+    """
+
+    __slots__ = (
+        "_hash",
+        "_index",
+        "fields",
+        "items",
+        "keys",
+        "logical_type",
+        "members",
+        "name",
+        "precision",
+        "scale",
+        "symbols",
+        "type",
+        "values",
+    )
+
+    type: Type
+    logical_type: LogicalType | None
+    precision: int | None
+    """Decimal digits of a decimal, at least 1."""
+    scale: int | None
+    """Digits after the point of a decimal; 0 when the document leaves it out."""
+    symbols: tuple[str, ...]
+    """Symbols of an enum."""
+    items: Schema | None
+    """Element schema of an array."""
+    keys: Schema | None
+    values: Schema | None
+    members: tuple[Schema, ...]
+    """Alternatives of a union, in document order."""
+    name: str | None
+    """Name of a record."""
+    fields: tuple[Field, ...] | None
+    """Fields of a record; None when this is a reference by name to an enclosing or earlier record."""
+
+    NULL: ClassVar[Schema]
+    BOOLEAN: ClassVar[Schema]
+    INT: ClassVar[Schema]
+    LONG: ClassVar[Schema]
+    FLOAT: ClassVar[Schema]
+    DOUBLE: ClassVar[Schema]
+    BYTES: ClassVar[Schema]
+    STRING: ClassVar[Schema]
+    DATE: ClassVar[Schema]
+    TIME: ClassVar[Schema]
+    TIMESTAMP: ClassVar[Schema]
+    DATETIME: ClassVar[Schema]
+
+    def __init__(self, type: Type, **parts: Any) -> None:
+        self.type = type
+        self.logical_type = parts.get("logical_type")
+        self.precision = parts.get("precision")
+        self.scale = parts.get("scale")
+        self.symbols = parts.get("symbols", ())
+        self.items = parts.get("items")
+        self.keys = parts.get("keys")
+        self.values = parts.get("values")
+        self.members = parts.get("members", ())
+        self.name = parts.get("name")
+        self.fields = parts.get("fields")
+        self._hash: int | None = None
+        self._index: dict[str, Field] | None = None
+
+    # -- building ---------------------------------------------------------------------------
+
+    @classmethod
+    def of(cls, type: Type | LogicalType) -> Schema:
+        """The schema of a simple or logical type (a decimal needs :meth:`decimal`)."""
+        if isinstance(type, LogicalType):
+            if type is LogicalType.DECIMAL:
+                raise SchemaError("Decimal type must contain a positive precision value.")
+            return cls(type.base, logical_type=type)
+        if not type.is_simple:
+            raise SchemaError(f"Type {type.value} needs more than its name.")
+        return cls(type)
+
+    @classmethod
+    def decimal(cls, precision: int, scale: int = 0) -> Schema:
+        if precision <= 0:
+            raise SchemaError("Decimal type must contain a positive precision value.")
+        return cls(Type.BYTES, logical_type=LogicalType.DECIMAL, precision=precision, scale=scale)
+
+    @classmethod
+    def array(cls, items: Schema) -> Schema:
+        return cls(Type.ARRAY, items=items)
+
+    @classmethod
+    def map(cls, keys: Schema, values: Schema) -> Schema:
+        return cls(Type.MAP, keys=keys, values=values)
+
+    @classmethod
+    def enum(cls, symbols: Iterable[str]) -> Schema:
+        return cls(Type.ENUM, symbols=tuple(symbols))
+
+    @classmethod
+    def union(cls, members: Iterable[Schema]) -> Schema:
+        return cls(Type.UNION, members=tuple(members))
+
+    @classmethod
+    def record(cls, name: str, fields: Iterable[Field | tuple[str, Schema]]) -> Schema:
+        """A record schema; a field is a :class:`Field` or a (name, schema) pair."""
+        made = tuple(f if isinstance(f, Field) else Field(*f) for f in fields)
+        return cls(Type.RECORD, name=name, fields=made)
+
+    @classmethod
+    def reference(cls, name: str) -> Schema:
+        """A reference to the record ``name`` that encloses or precedes this place."""
+        return cls(Type.RECORD, name=name)
+
+    @property
+    def as_nullable(self) -> Schema:
+        """This schema with null allowed; itself when null is allowed already."""
+        if self.type is Type.NULL or self.is_nullable:
+            return self
+        if self.type is Type.UNION:
+            return Schema.union((*self.members, Schema.NULL))
+        return Schema.union((self, Schema.NULL))
+
+    # -- asking -----------------------------------------------------------------------------
+
+    @property
+    def is_nullable(self) -> bool:
+        """Whether this is a union that has null among its members."""
+        return self.type is Type.UNION and any(m.type is Type.NULL for m in self.members)
+
+    @property
+    def non_nullable(self) -> Schema:
+        """This schema without null: the one other member, or the union of the others."""
+        if not self.is_nullable:
+            return self
+        rest = tuple(m for m in self.members if m.type is not Type.NULL)
+        if not rest:
+            return Schema.NULL
+        return rest[0] if len(rest) == 1 else Schema.union(rest)
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether the value has no parts, null allowed or not; logical types count as simple."""
+        return self.non_nullable.type.is_simple
+
+    @property
+    def display_name(self) -> str:
+        """The type as a user would say it: ``decimal``, ``timestamp-micros``, ``int`` …"""
+        inner = self.non_nullable
+        return inner.logical_type.value if inner.logical_type else inner.type.value
+
+    def field(self, name: str) -> Field | None:
+        """The field called ``name`` of a record schema, or None."""
+        if self._index is None:
+            self._index = {f.name: f for f in self.fields or ()}
+        return self._index.get(name)
+
+    @property
+    def field_names(self) -> list[str]:
+        return [f.name for f in self.fields or ()]
+
+    def __iter__(self) -> Iterator[Field]:
+        """The fields of a record schema, in order."""
+        return iter(self.fields or ())
+
+    def renamed(self, name: str) -> Schema:
+        """This record schema under another record name."""
+        return Schema.record(name, self.fields or ())
+
+    def same_shape(self, other: Schema) -> bool:
+        """Equality that ignores the name of the outermost record.
+
+        The rule for several inputs of one stage (CDAP 6 ``SchemaPropagator``).
+        """
+        if self.type is Type.RECORD and other.type is Type.RECORD:
+            return self.fields == other.fields
+        return self == other
+
+    # -- comparing --------------------------------------------------------------------------
+
+    def _parts(self) -> tuple[Any, ...]:
+        return (
+            self.type,
+            self.logical_type,
+            self.precision,
+            self.scale,
+            self.symbols,
+            self.items,
+            self.keys,
+            self.values,
+            self.members,
+            self.name,
+            self.fields,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, Schema) and self._parts() == other._parts()
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash(self._parts())
+        return self._hash
+
+    # -- documents --------------------------------------------------------------------------
+
+    @classmethod
+    def parse(cls, document: str | dict[str, Any] | list[Any]) -> Schema:
+        """Read a schema document, as JSON text or as decoded JSON.
+
+        Unknown keys are skipped, type names are case-insensitive, and a record name seen before
+        may stand for that record.
+
+        :raises SchemaError: when it is not a schema; the message says where.
+        """
+        if isinstance(document, str):
+            text = document.strip()
+            if text[:1] not in ("{", "[", '"'):
+                return _Reader().read(text, "$")
+            try:
+                document = json.loads(text)
+            except ValueError as error:
+                raise SchemaError(f"The schema is not valid JSON: {error}.") from None
+        try:
+            return _Reader().read(document, "$")
+        except RecursionError:
+            raise SchemaError("The schema is nested too deeply.") from None
+
+    @classmethod
+    def parse_record(cls, document: str | dict[str, Any] | list[Any]) -> Schema:
+        """:meth:`parse`, and refuse anything but a record with at least one field."""
+        schema = cls.parse(document)
+        if schema.type is not Type.RECORD or schema.fields is None:
+            raise SchemaError(f"A record schema is needed, not '{schema.display_name}'.")
+        if not schema.fields:
+            raise SchemaError(f"Record '{schema.name}' has no fields.")
+        return schema
+
+    def to_json(self) -> Any:
+        """The schema document as plain JSON values; a record seen before is written as its name."""
+        return _write(self, set())
+
+    def __str__(self) -> str:
+        return json.dumps(self.to_json(), separators=(",", ":"))
+
+    def __repr__(self) -> str:
+        return f"Schema.parse({str(self)!r})"
+
+
+for _type in _SIMPLE:
+    setattr(Schema, _type.name, Schema(_type))
+Schema.DATE = Schema.of(LogicalType.DATE)
+Schema.TIME = Schema.of(LogicalType.TIME_MICROS)
+Schema.TIMESTAMP = Schema.of(LogicalType.TIMESTAMP_MICROS)
+Schema.DATETIME = Schema.of(LogicalType.DATETIME)
+
+_TYPES: Final = {t.value: t for t in Type}
+_LOGICAL: Final = {t.value: t for t in LogicalType}
+
+
+class _Reader:
+    """One pass over one document; remembers the record names met so far."""
+
+    def __init__(self) -> None:
+        self._records: set[str] = set()
+
+    def read(self, node: Any, path: str) -> Schema:
+        if isinstance(node, str):
+            return self._named(node, path)
+        if isinstance(node, list):
+            return self._union(node, path)
+        if isinstance(node, dict):
+            return self._object(node, path)
+        raise SchemaError(f"Expected a schema, got {json.dumps(node)} - at {path}.")
+
+    def _named(self, name: str, path: str) -> Schema:
+        if name in self._records:
+            return Schema.reference(name)
+        type = _TYPES.get(name.lower())
+        if type is None:
+            raise SchemaError(f"Unknown type '{name}' - at {path}.")
+        if not type.is_simple:
+            raise SchemaError(f"Type '{name}' needs more than its name - at {path}.")
+        return Schema(type)
+
+    def _union(self, node: list[Any], path: str) -> Schema:
+        if not node:
+            raise SchemaError(f"A union needs at least one member - at {path}.")
+        return Schema.union(self.read(m, f"{path}[{i}]") for i, m in enumerate(node))
+
+    def _object(self, node: dict[str, Any], path: str) -> Schema:
+        base = node.get("type")
+        if base is None:
+            raise SchemaError(f"Schema type cannot be null - at {path}.")
+        if node.get("logicalType") is not None:
+            return self._logical(node, path)
+        if not isinstance(base, str):
+            return self.read(base, f"{path}.type")
+        match base.lower():
+            case "enum":
+                return self._enum(node, path)
+            case "array":
+                return Schema.array(self._part(node, "items", path))
+            case "map":
+                return self._map(node, path)
+            case "record":
+                return self._record(node, path)
+            case _:
+                return self._named(base, f"{path}.type")
+
+    def _part(self, node: dict[str, Any], key: str, path: str) -> Schema:
+        if node.get(key) is None:
+            raise SchemaError(f"'{key}' is missing - at {path}.")
+        return self.read(node[key], f"{path}.{key}")
+
+    def _map(self, node: dict[str, Any], path: str) -> Schema:
+        # Avro documents have no 'keys'; their keys are strings.
+        keys = self._part(node, "keys", path) if "keys" in node else Schema.STRING
+        return Schema.map(keys, self._part(node, "values", path))
+
+    def _enum(self, node: dict[str, Any], path: str) -> Schema:
+        symbols = node.get("symbols")
+        if not isinstance(symbols, list) or not all(isinstance(s, str) for s in symbols):
+            raise SchemaError(f"An enum needs 'symbols', a list of strings - at {path}.")
+        if len(set(symbols)) != len(symbols) or not symbols:
+            raise SchemaError(f"The symbols of an enum must be unique, at least one - at {path}.")
+        return Schema.enum(symbols)
+
+    def _record(self, node: dict[str, Any], path: str) -> Schema:
+        name = node.get("name")
+        if not isinstance(name, str):
+            raise SchemaError(f"A record needs a 'name' - at {path}.")
+        fields = node.get("fields")
+        if not isinstance(fields, list):
+            raise SchemaError(f"Record '{name}' needs 'fields', a list - at {path}.")
+        self._records.add(name)
+        seen: set[str] = set()
+        made = []
+        for i, field in enumerate(fields):
+            here = f"{path}.fields[{i}]"
+            if not isinstance(field, dict) or not isinstance(field.get("name"), str):
+                raise SchemaError(f"A field needs a 'name' - at {here}.")
+            if field["name"] in seen:
+                raise SchemaError(f"Record '{name}' has two fields '{field['name']}' - at {here}.")
+            seen.add(field["name"])
+            made.append(Field(field["name"], self._part(field, "type", here)))
+        return Schema.record(name, made)
+
+    def _logical(self, node: dict[str, Any], path: str) -> Schema:
+        token = node["logicalType"]
+        logical = _LOGICAL.get(token.lower()) if isinstance(token, str) else None
+        if logical is None:
+            raise SchemaError(f"Unknown logical type {json.dumps(token)} - at {path}.")
+        if logical is not LogicalType.DECIMAL:
+            return Schema(logical.base, logical_type=logical)
+        return Schema.decimal(_digits(node, "precision", path), _digits(node, "scale", path))
+
+
+def _digits(node: dict[str, Any], key: str, path: str) -> int:
+    value = node.get(key, 0)
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        raise SchemaError(
+            f"'{key}' of a decimal must be a number, not {json.dumps(value)} - at {path}."
+        ) from None
+
+
+def _write(schema: Schema, written: set[str]) -> Any:
+    if schema.logical_type is not None:
+        out: dict[str, Any] = {
+            "type": schema.type.value,
+            "logicalType": schema.logical_type.value,
+        }
+        if schema.logical_type is LogicalType.DECIMAL:
+            out |= {"precision": schema.precision, "scale": schema.scale}
+        return out
+    match schema.type:
+        case Type.ENUM:
+            return {"type": "enum", "symbols": list(schema.symbols)}
+        case Type.ARRAY:
+            return {"type": "array", "items": _write_part(schema.items, written)}
+        case Type.MAP:
+            keys = _write_part(schema.keys, written)
+            return {"type": "map", "keys": keys, "values": _write_part(schema.values, written)}
+        case Type.UNION:
+            return [_write(member, written) for member in schema.members]
+        case Type.RECORD:
+            return _write_record(schema, written)
+        case _:
+            return schema.type.value
+
+
+def _write_part(part: Schema | None, written: set[str]) -> Any:
+    return None if part is None else _write(part, written)
+
+
+def _write_record(schema: Schema, written: set[str]) -> Any:
+    name = schema.name or ""
+    if schema.fields is None or name in written:
+        return name
+    written.add(name)
+    fields = [{"name": f.name, "type": _write(f.schema, written)} for f in schema.fields]
+    return {"type": "record", "name": name, "fields": fields}
+
+
+def all_same_shape(schemas: Sequence[Schema]) -> bool:
+    """Whether all schemas are :meth:`Schema.same_shape`; true for none or one."""
+    return all(schemas[0].same_shape(other) for other in schemas[1:])

@@ -1,0 +1,174 @@
+"""What a plugin is given: its stage when it is configured, its surroundings when it runs."""
+
+from __future__ import annotations
+
+import datetime
+import logging
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from localcdap.api.errors import ConflictError
+from localcdap.api.failures import FailureCollector
+from localcdap.api.schema import Schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Record = dict[str, Any]
+"""A record: field values by name, in schema order.
+
+Values are ``bool``, ``int``, ``float``, ``bytes``, ``str`` (also for enums), ``list``, ``dict`` (for maps
+and nested records), ``datetime.date``, ``datetime.time``, ``datetime.datetime`` (with UTC for timestamps,
+naive for ``datetime``), ``decimal.Decimal``, or None.
+"""
+
+
+class StageConfigurer:
+    """A stage while it is being configured: input schemas in, failures and output schemas out.
+
+    ``configure`` must be a pure function of the configuration and the input schemas.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        input_schemas: Mapping[str, Schema | None],
+        *,
+        output_ports: Sequence[str] = (),
+    ) -> None:
+        self.name = name
+        self.input_schemas: dict[str, Schema | None] = dict(input_schemas)
+        """By input stage, in connection order. None where the schema is not known (yet)."""
+        self.output_ports: tuple[str, ...] = tuple(output_ports)
+        """Ports of a splitter that something is connected to."""
+        self.failures = FailureCollector(name, list(self.input_schemas))
+        self.output_schema: Schema | None = None
+        """Set it; stays None when it is not known before the run."""
+        self.error_schema: Schema | None = None
+        """Schema of the records given to ``emit.error``; None means the input schema."""
+        self.port_schemas: dict[str, Schema] = {}
+        """A splitter sets these instead of :attr:`output_schema`."""
+        self.pipeline_properties: dict[str, str] = {}
+
+    @property
+    def input_schema(self) -> Schema | None:
+        """The schema common to all inputs; None for a source or when it is not known."""
+        return next((schema for schema in self.input_schemas.values() if schema is not None), None)
+
+    def set_pipeline_property(self, key: str, value: str) -> None:
+        """Ask for an engine property; two stages must not ask for different values.
+
+        :raises ConflictError: when this stage asks for two different values itself.
+        """
+        if self.pipeline_properties.setdefault(key, value) != value:
+            raise ConflictError(f"Stage '{self.name}' sets pipeline property '{key}' twice.")
+
+
+class Emitter(Protocol):
+    """Where a record-at-a-time plugin puts its results.
+
+    The record given away must not be changed afterwards.
+    """
+
+    def __call__(self, record: Record) -> None:
+        """Emit an output record."""
+
+    def error(self, record: Record, code: int, message: str) -> None:
+        """Emit an error record; it goes to the error collectors behind this stage."""
+
+    def alert(self, payload: Mapping[str, str]) -> None:
+        """Emit an alert; it goes to the alert publishers behind this stage."""
+
+
+class PortEmitter(Protocol):
+    """Where a record-at-a-time splitter puts its results."""
+
+    def __call__(self, port: str, record: Record) -> None:
+        """Emit a record to one port; a port that nothing is connected to drops it."""
+
+
+class ErrorRecord(Protocol):
+    """An error record as an error transform receives it."""
+
+    record: Record
+    code: int
+    message: str
+    stage: str
+    """The stage that emitted it."""
+
+
+class Metrics(Protocol):
+    """User metrics of a stage."""
+
+    def count(self, name: str, delta: int = 1) -> None:
+        """Add to a counter."""
+
+
+class StageContext(Protocol):
+    """A stage at run time, as every plugin sees it, wherever its code runs."""
+
+    stage_name: str
+    namespace: str
+    run_id: str
+    arguments: Mapping[str, str]
+    """The run's arguments, those set by earlier actions included."""
+    logical_start_time: datetime.datetime
+    """When the run was meant to start, in UTC."""
+    input_schemas: Mapping[str, Schema]
+    output_schema: Schema | None
+    error_schema: Schema | None
+    port_schemas: Mapping[str, Schema]
+    logger: logging.Logger
+    metrics: Metrics
+
+    @property
+    def input_schema(self) -> Schema: ...
+
+
+class SparkContext(StageContext, Protocol):
+    """A stage of DataFrame grain at run time, on the driver side."""
+
+    spark: SparkSession
+
+    def resolve_path(self, path: str) -> str:
+        """The place on this machine (or cluster) of a path in a pipeline document.
+
+        Applies the ``[locations]`` of the settings; a relative path is relative to the instance's
+        folder; ``file:`` prefixes are removed.
+        """
+
+    def fail(self, message: str, corrective_action: str | None = None) -> Exception:
+        """An error to raise that names this stage."""
+
+    def empty(self, schema: Schema) -> DataFrame:
+        """A DataFrame without rows."""
+
+    def generate(self, schema: Schema, tasks: Sequence[Any], read: Any) -> DataFrame:
+        """A DataFrame of what ``read(task)`` yields for each task, in parallel.
+
+        :param read: a picklable function from a task to an iterator of ``pyarrow.RecordBatch`` whose
+            columns are ``localcdap.api.arrow.arrow_schema(schema)``.
+        """
+
+
+class SourceContext(SparkContext, Protocol):
+    """A source at run time."""
+
+    def read_table(self, name: str) -> DataFrame:
+        """The rows of a structured dataset of this namespace, in a snapshot taken now.
+
+        :raises NotFoundError: when there is no such table.
+        """
+
+
+class SinkContext(SparkContext, Protocol):
+    """A sink at run time. What it writes appears when the whole run has succeeded, or not at all."""
+
+    def staging_directory(self, final: str) -> str:
+        """A new directory to write into; its files appear in the directory ``final`` at the end.
+
+        ``final`` is a path from :meth:`resolve_path`. It must not exist, or be an empty directory.
+        """
+
+    def write_table(self, name: str, df: DataFrame, schema: Schema, key: str) -> None:
+        """Upsert the rows of ``df`` into the table ``name`` by the column ``key`` at the end."""
