@@ -1,0 +1,1 @@
+"""Artifacts: where plugins come from, in which versions, and which one a pipeline means."""

@@ -1,0 +1,120 @@
+"""What is known about artifacts and their plugins.
+
+A JSON name is CDAP 6's where CDAP has the thing (``ArtifactHttpHandler``: ``PluginSummary``,
+``PluginInfo``).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from localcdap.api.config import PluginProperty
+from localcdap.api.failures import ArtifactId
+
+SYSTEM: Final = "SYSTEM"
+"""Scope of the artifacts that come with localcdap; every namespace sees them."""
+USER: Final = "USER"
+"""Scope of the artifacts in the plugin folders; only their namespace sees them."""
+SYSTEM_NAMESPACE: Final = "system"
+DEFAULT_NAMESPACE: Final = "default"
+
+
+class PluginClass(msgspec.Struct, rename="camel"):
+    """A plugin, as inspection finds it in the code of an artifact."""
+
+    type: str
+    name: str
+    description: str
+    class_name: str
+    """``package.module.Class``, as the artifact's own code names it."""
+    capabilities: list[str]
+    """In alphabetical order, canonical spelling."""
+    properties: list[PluginProperty]
+    """In declaration order."""
+    grain: str = "none"
+    """``record``, ``batch``, ``dataframe``, or ``none`` for a plugin that handles no data."""
+
+
+class Inspection(msgspec.Struct):
+    """What the code of an artifact contains. It is good when there are no errors."""
+
+    plugins: list[PluginClass]
+    errors: list[str]
+    """What keeps the artifact from being used; each says file, line and class where they are known."""
+
+
+class ArtifactDetail(msgspec.Struct):
+    """An artifact in a plugin directory."""
+
+    name: str
+    version: str
+    """Empty when the artifact does not say one that can be read; there is an error then."""
+    scope: str
+    namespace: str
+    """``system`` for the SYSTEM scope."""
+    path: str
+    """Where its user put it, absolute."""
+    digest: str
+    """Of the content in use; empty when nothing of it ever worked."""
+    error: str | None
+    """What is wrong with the content found now, one problem a line; None when it is good."""
+    plugins: list[PluginClass]
+    """The plugins in use: those of the last good content when there is an error."""
+
+    @property
+    def id(self) -> ArtifactId:
+        return ArtifactId(self.name, self.version, self.scope)
+
+
+class PluginSummary(msgspec.Struct, rename="camel"):
+    """A plugin in a list."""
+
+    name: str
+    type: str
+    description: str
+    class_name: str
+    artifact: ArtifactId
+    capability: list[str]
+
+
+class PluginInfo(PluginSummary, rename="camel"):
+    """A plugin with all of its details."""
+
+    properties: dict[str, PluginProperty]
+    """By property name, in declaration order."""
+    grain: str = "none"
+
+
+class ArtifactSelector(msgspec.Struct, frozen=True):
+    """Which artifacts a stage accepts; None accepts any."""
+
+    scope: str | None = None
+    """``SYSTEM`` or ``USER``, without regard to case."""
+    name: str | None = None
+    version: str | None = None
+    """A version or a range such as ``[1.0.0,2.0.0)``."""
+
+
+class PluginRef(msgspec.Struct, frozen=True):
+    """One plugin of one exact artifact content: all that a process needs to load it."""
+
+    artifact: ArtifactId
+    path: str
+    """Where the content lies; it never changes there while the digest is the same."""
+    digest: str
+    type: str
+    name: str
+    class_name: str
+
+
+class PluginLookup(msgspec.Struct):
+    """The answer to a search for a plugin by type, name and selector."""
+
+    plugin: PluginRef | None
+    """The one chosen: the highest artifact that the selector accepts."""
+    suggested: PluginRef | None = None
+    """When none was chosen: the highest version known of a plugin of that type and name."""
+    nearest: list[str] = []
+    """When there is no such plugin at all: similar names of that type, the most similar first."""

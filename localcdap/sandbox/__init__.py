@@ -1,0 +1,1 @@
+"""The plugin worker: the process that runs user code, and its supervisor."""
