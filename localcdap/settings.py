@@ -1,0 +1,191 @@
+"""The settings of an instance: one typed model, read from ``localcdap.toml`` and the environment.
+
+Each setting is declared once, in :data:`OPTIONS`. The environment variable of a setting is its key in
+upper case with ``_`` for ``.``, behind ``LOCALCDAP_`` (``engine.cores`` is ``LOCALCDAP_ENGINE_CORES``); it wins over
+the file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from localcdap.api.capability import canonical
+from localcdap.api.errors import SettingsError
+
+
+class Profile(msgspec.Struct, forbid_unknown_fields=True):
+    """A compute profile: an existing Spark cluster, reached through Spark Connect."""
+
+    remote: str
+    """``sc://host:port[;key=value…]``"""
+    required_capabilities: list[str] = []
+    """A plugin must have all of these to run there."""
+
+
+class Settings(msgspec.Struct, kw_only=True):
+    """The effective settings."""
+
+    plugin_directories: list[str] = ["plugins"]
+    """Drop-in folders, relative to the instance's folder; a sub-folder is a namespace."""
+    plugin_required_capabilities: list[str] = []
+    """A plugin must have all of these to be seen at all; empty: every plugin is seen."""
+    plugin_time_limit_s: float = 10.0
+    """Seconds that one inspect, configure, debug or method call may take."""
+    plugin_memory_mb: int = 1024
+    """Memory of the plugin worker, in MiB."""
+    engine_cores: str = "*"
+    """Threads of the local Spark server; ``*``: as many as the machine has."""
+    engine_memory: str = "2g"
+    """Heap of the local Spark server, as the JVM writes it."""
+    engine_idle_minutes: float = 30.0
+    """Minutes without a run after which the local Spark server stops; 0: never."""
+    engine_counts: bool = True
+    """Whether records are counted per stage."""
+    engine_directory: str = "engine"
+    """Where the local Spark server keeps its files, relative to the instance's folder. Instances that
+    name the same directory share one server."""
+    preview_records: int = 100
+    """Records read from each source in a preview."""
+    locations: dict[str, str] = {}
+    """Where foreign paths live on this machine: prefix of a path in a pipeline, local folder."""
+    profiles: dict[str, Profile] = {}
+    origins: dict[str, str] = {}
+    """Where each setting that is not a default came from, by key: ``localcdap.toml:3``, ``$LOCALCDAP_…``."""
+
+
+OPTIONS: Final[dict[str, str]] = {
+    "plugin.directories": "plugin_directories",
+    "plugin.required.capabilities": "plugin_required_capabilities",
+    "plugin.time_limit_s": "plugin_time_limit_s",
+    "plugin.memory_mb": "plugin_memory_mb",
+    "engine.cores": "engine_cores",
+    "engine.memory": "engine_memory",
+    "engine.idle_minutes": "engine_idle_minutes",
+    "engine.counts": "engine_counts",
+    "engine.directory": "engine_directory",
+    "preview.records": "preview_records",
+}
+"""Attribute of :class:`Settings` by key."""
+_TABLES: Final = ("locations", "profiles")
+_TYPES: Final = {f.encode_name: f.type for f in msgspec.structs.fields(Settings)}
+
+
+def load_settings(file: Path, environment: Mapping[str, str] = os.environ) -> Settings:
+    """The effective settings; an absent file means the defaults.
+
+    :raises SettingsError: with every problem at once, each with its line and key.
+    """
+    settings = Settings(origins={})
+    problems: list[str] = []
+    text = file.read_text(encoding="utf-8") if file.is_file() else ""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{file}: {error}.", "Correct the TOML syntax at that place.") from None
+    for key, value in _flatten(document):
+        place = f"{file.name}:{_line_of(text, key)}"
+        _assign(settings, key, value, place, problems)
+    for key in OPTIONS:
+        variable = "LOCALCDAP_" + re.sub(r"\W", "_", key).upper()
+        if variable in environment:
+            _assign(settings, key, environment[variable], f"${variable}", problems)
+    if problems:
+        raise SettingsError(
+            "\n".join(problems), f"Correct {file}; 'localcdap doctor' shows it all."
+        )
+    return settings
+
+
+def effective(settings: Settings) -> dict[str, Any]:
+    """The settings by key, as they would stand in the file."""
+    values: dict[str, Any] = {key: getattr(settings, name) for key, name in OPTIONS.items()}
+    values["locations"] = settings.locations
+    values["profiles"] = msgspec.to_builtins(settings.profiles)
+    return values
+
+
+def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Dotted keys and values; the tables whose keys are the user's own stay whole."""
+    for name, value in table.items():
+        key = f"{prefix}{name}"
+        if isinstance(value, dict) and key not in _TABLES:
+            yield from _flatten(value, f"{key}.")
+        else:
+            yield key, value
+
+
+def _assign(settings: Settings, key: str, value: object, place: str, problems: list[str]) -> None:
+    attribute = OPTIONS.get(key, key if key in _TABLES else None)
+    if attribute is None:
+        problems.append(f"{place}: unknown setting '{key}'.{_nearest(key)}")
+        return
+    try:
+        converted = msgspec.convert(_spelled(attribute, value), _TYPES[attribute], strict=False)
+        problem = _out_of_range(attribute, converted)
+    except msgspec.ValidationError as error:
+        problem = str(error)
+    if problem:
+        problems.append(f"{place}: {key}: {problem}")
+        return
+    setattr(settings, attribute, converted)
+    settings.origins[key] = place
+
+
+def _spelled(attribute: str, value: object) -> object:
+    """Accept the other spellings: a comma string for a list, a number for ``engine.cores``."""
+    if attribute == "plugin_required_capabilities":
+        parts = value.split(",") if isinstance(value, str) else value
+        if isinstance(parts, list) and all(isinstance(part, str) for part in parts):
+            return [canonical(part) for part in parts if part.strip()]
+    if attribute == "plugin_directories" and isinstance(value, str):
+        return [part.strip() for part in value.split(",") if part.strip()]
+    if attribute == "engine_cores" and isinstance(value, int):
+        return str(value)
+    return value
+
+
+def _out_of_range(attribute: str, value: object) -> str | None:
+    match attribute:
+        case "engine_cores" if not re.fullmatch(r"\*|[1-9][0-9]*", str(value)):
+            return f"Expected '*' or a number of threads, got '{value}'"
+        case "engine_memory" if not re.fullmatch(r"[1-9][0-9]*[kKmMgGtT]?", str(value)):
+            return f"Expected a size such as '2g' or '512m', got '{value}'"
+        case "plugin_memory_mb" | "preview_records" | "plugin_time_limit_s" if (
+            not float(str(value)) > 0
+        ):
+            return f"Expected a number above 0, got {value}"
+        case "engine_idle_minutes" if not float(str(value)) >= 0:
+            return f"Expected 0 (never) or more minutes, got {value}"
+    return None
+
+
+def _nearest(key: str) -> str:
+    from rapidfuzz import process
+
+    match = process.extractOne(key, [*OPTIONS, *_TABLES], score_cutoff=60)
+    return (
+        f" Did you mean '{match[0]}'?" if match else f" Known: {', '.join((*OPTIONS, *_TABLES))}."
+    )
+
+
+def _line_of(text: str, key: str) -> int:
+    """The 1-based line that sets ``key`` (or opens the table of that name); 1 when not found."""
+    section = ""
+    for number, line in enumerate(text.splitlines(), start=1):
+        bare = line.strip()
+        if header := re.fullmatch(r"\[+\s*(.+?)\s*\]+\s*(#.*)?", bare):
+            section = header[1].replace('"', "") + "."
+            if (section).startswith(f"{key}."):
+                return number
+        elif "=" in bare and not bare.startswith("#"):
+            name = section + bare.split("=", 1)[0].replace('"', "").replace(" ", "")
+            if name == key or name.startswith(f"{key}."):
+                return number
+    return 1
