@@ -1,0 +1,1 @@
+"""Speed beside a reference measured in the same run: ``python -m benchmarks``."""

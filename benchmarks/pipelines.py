@@ -1,0 +1,134 @@
+"""Pipeline documents in the shape that the CDAP studio exports."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+
+def schema(name: str, **fields: str | list[str]) -> str:
+    """A record schema as the JSON text that stands in a property."""
+    listed = [{"name": field, "type": type} for field, type in fields.items()]
+    return json.dumps({"type": "record", "name": name, "fields": listed})
+
+
+def stage(name: str, type: str, plugin: str, **properties: str) -> dict[str, Any]:
+    """A stage; its properties as keyword arguments, ``__`` for a dot."""
+    return {
+        "name": name,
+        "plugin": {
+            "name": plugin,
+            "type": type,
+            "label": name,
+            "artifact": {"name": "core-plugins", "version": "[2.0.0,3.0.0)", "scope": "SYSTEM"},
+            "properties": {key.replace("__", "."): text for key, text in properties.items()},
+        },
+    }
+
+
+def pipeline(name: str, stages: list[dict[str, Any]], connections: list[tuple[str, str]]) -> Any:
+    """A batch pipeline document."""
+    return {
+        "name": name,
+        "artifact": {"name": "cdap-data-pipeline", "version": "6.10.0", "scope": "SYSTEM"},
+        "config": {
+            "engine": "spark",
+            "stages": stages,
+            "connections": [{"from": source, "to": target} for source, target in connections],
+        },
+    }
+
+
+def write(document: Any, path: Path) -> Path:
+    path.write_text(json.dumps(document, indent=1), encoding="utf-8")
+    return path
+
+
+SALES = schema("sale", id="long", customer="int", product="string", quantity="int", price="double")
+
+
+def sales_pipeline(source: Path, target: Path) -> Any:
+    """CSV, projection, totals per customer, Parquet: relational stages only."""
+    stages = [
+        stage(
+            "Sales",
+            "batchsource",
+            "File",
+            referenceName="sales",
+            path=str(source),
+            format="csv",
+            schema=SALES,
+        ),
+        stage("Slim", "transform", "Projection", keep="customer,quantity,price"),
+        stage(
+            "Totals",
+            "batchaggregator",
+            "GroupByAggregate",
+            groupByFields="customer",
+            aggregates="sales:count(*),quantity:sum(quantity),revenue:sum(price)",
+        ),
+        stage("Out", "batchsink", "File", referenceName="out", path=str(target), format="parquet"),
+    ]
+    return pipeline("sales", stages, [("Sales", "Slim"), ("Slim", "Totals"), ("Totals", "Out")])
+
+
+PYTHON_SCRIPT = """\
+def transform(record, emitter, context):
+    record["revenue"] = record["quantity"] * record["price"]
+    record["product"] = record["product"].upper()
+    emitter.emit(record)
+"""
+
+
+def record_pipeline(source: Path, target: Path) -> Any:
+    """Parquet, a record-at-a-time Python transform, Parquet."""
+    out = schema(
+        "sale",
+        id="long",
+        customer="int",
+        product="string",
+        quantity="int",
+        price="double",
+        revenue="double",
+    )
+    stages = [
+        stage(
+            "Sales",
+            "batchsource",
+            "File",
+            referenceName="sales",
+            path=str(source),
+            format="parquet",
+            schema=SALES,
+        ),
+        stage("Revenue", "transform", "PythonEvaluator", script=PYTHON_SCRIPT, schema=out),
+        stage("Out", "batchsink", "File", referenceName="out", path=str(target), format="parquet"),
+    ]
+    return pipeline("records", stages, [("Sales", "Revenue"), ("Revenue", "Out")])
+
+
+def long_pipeline(source: Path, target: Path, transforms: int) -> Any:
+    """A chain of ``transforms`` projections between a source and a sink, to be validated."""
+    stages = [
+        stage(
+            "Sales",
+            "batchsource",
+            "File",
+            referenceName="sales",
+            path=str(source),
+            format="csv",
+            schema=SALES,
+        )
+    ]
+    names = ["Sales"]
+    for number in range(transforms):
+        before, after = f"product{number or ''}", f"product{number + 1}"
+        names.append(f"Rename {number + 1}")
+        stages.append(stage(names[-1], "transform", "Projection", rename=f"{before}:{after}"))
+    names.append("Out")
+    stages.append(
+        stage("Out", "batchsink", "File", referenceName="out", path=str(target), format="parquet")
+    )
+    return pipeline("long", stages, list(itertools.pairwise(names)))

@@ -1,0 +1,130 @@
+"""What is measured: each function sets up its inputs in a folder and gives rows of the table."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from benchmarks import data, pipelines
+from benchmarks.measure import Command, Row, alternate, at_most, remove, times_faster
+
+_REFERENCES: Final = Path(__file__).parent / "references"
+_REUSE: Final = {"SPARK_LOCAL_CONNECT_REUSE": "1"}
+LARGE_ROWS: Final = 10_000_000
+RECORD_ROWS: Final = 2_000_000
+SMALL_ROWS: Final = 1_000
+
+
+def _localcdap(
+    folder: Path, *arguments: str, output: Path | None = None, counts: bool = True
+) -> Command:
+    """A ``localcdap`` command on the benchmark's own instance."""
+    return Command(
+        "localcdap " + arguments[0],
+        [
+            sys.executable,
+            "-m",
+            "localcdap.cli",
+            *arguments,
+            "--home",
+            str(folder / "home"),
+            "--json",
+        ],
+        {"LOCALCDAP_ENGINE_COUNTS": str(counts).lower()},
+        remove(output) if output else remove(),
+    )
+
+
+def _script(name: str, source: Path, target: Path, *, warm: bool) -> Command:
+    """A hand-written PySpark script, on a warm local Connect server or on one of its own."""
+    return Command(
+        f"python {name}",
+        [sys.executable, str(_REFERENCES / name), str(source), str(target)],
+        _REUSE if warm else {},
+        remove(target),
+    )
+
+
+def small_run(folder: Path, rounds: int) -> Iterator[Row]:
+    """A small pipeline on the warm engine, against a script that starts Spark and one that does not."""
+    source = data.sales_csv(folder / "small.csv", SMALL_ROWS)
+    ours, theirs = folder / "small-ours", folder / "small-theirs"
+    file = pipelines.write(pipelines.sales_pipeline(source, ours), folder / "small.json")
+    run = _localcdap(folder, "run", str(file), output=ours)
+    cold = _script("relational.py", source, theirs, warm=False)
+    warm = _script("relational.py", source, theirs, warm=True)
+    ours_s, warm_s = alternate([run, warm], rounds)
+    (cold_s,) = alternate([cold], max(1, rounds // 2), warm_ups=0)
+    yield times_faster("small run, warm engine", ours_s, "PySpark script", cold_s, 6)
+    yield at_most("small run, warm engine", ours_s, "same, warm Connect server", warm_s, 1.3)
+
+
+def relational(folder: Path, rounds: int) -> Iterator[Row]:
+    """10 M rows of CSV in, relational stages, Parquet out, with and without record counts."""
+    source = data.sales_csv(folder / "large.csv", LARGE_ROWS)
+    ours, theirs = folder / "large-ours", folder / "large-theirs"
+    file = pipelines.write(pipelines.sales_pipeline(source, ours), folder / "large.json")
+    counted = _localcdap(folder, "run", str(file), output=ours)
+    bare = _localcdap(folder, "run", str(file), output=ours, counts=False)
+    script = _script("relational.py", source, theirs, warm=True)
+    counted_s, bare_s, script_s = alternate([counted, bare, script], rounds)
+    yield at_most("10 M rows, counts on", counted_s, "hand-written PySpark", script_s, 1.10)
+    yield at_most("10 M rows, counts off", bare_s, "hand-written PySpark", script_s, 1.03)
+
+
+def records(folder: Path, rounds: int) -> Iterator[Row]:
+    """A record-at-a-time Python transform, against ``mapInArrow`` by hand."""
+    source = data.sales_parquet(folder / "records.parquet", RECORD_ROWS)
+    ours, theirs = folder / "records-ours", folder / "records-theirs"
+    file = pipelines.write(pipelines.record_pipeline(source, ours), folder / "records.json")
+    run = _localcdap(folder, "run", str(file), output=ours)
+    script = _script("records.py", source, theirs, warm=True)
+    ours_s, script_s = alternate([run, script], rounds)
+    yield at_most(
+        "2 M records, Python transform", ours_s, "hand-written mapInArrow", script_s, 1.25
+    )
+
+
+def validate(folder: Path, rounds: int) -> Iterator[Row]:
+    """A cold ``validate`` of 30 stages, against ``spark-pipelines dry-run`` of as many nodes."""
+    source = data.sales_csv(folder / "small.csv", SMALL_ROWS)
+    document = pipelines.long_pipeline(source, folder / "unused", transforms=28)
+    file = pipelines.write(document, folder / "long.json")
+    spec = _declarative_pipeline(folder / "declarative", nodes=30)
+    dry_run = Command(
+        "spark-pipelines dry-run",
+        [str(Path(sys.executable).parent / "spark-pipelines"), "dry-run", "--spec", str(spec)],
+        {"PYSPARK_PYTHON": sys.executable},
+        remove(),
+    )
+    ours_s, theirs_s = alternate([_localcdap(folder, "validate", str(file)), dry_run], rounds)
+    yield times_faster("validate 30 stages, cold", ours_s, "spark-pipelines dry-run", theirs_s, 20)
+
+
+def _declarative_pipeline(folder: Path, nodes: int) -> Path:
+    """A Spark Declarative Pipelines project of a chain of views. Returns its specification file."""
+    sources = folder / "transformations"
+    sources.mkdir(parents=True, exist_ok=True)
+    views = ["CREATE MATERIALIZED VIEW v0 AS SELECT id, 'x' AS product FROM range(10);"]
+    views += [
+        f"CREATE MATERIALIZED VIEW v{n} AS SELECT id, product FROM v{n - 1};"
+        for n in range(1, nodes)
+    ]
+    (sources / "views.sql").write_text("\n".join(views), encoding="utf-8")
+    spec = folder / "spark-pipeline.yml"
+    storage = (folder / "storage").resolve().as_uri()
+    spec.write_text(
+        f"name: long\nstorage: {storage}\nlibraries:\n  - glob:\n      include: transformations/**\n",
+        encoding="utf-8",
+    )
+    return spec
+
+
+ALL: Final = {
+    "small_run": small_run,
+    "relational": relational,
+    "records": records,
+    "validate": validate,
+}

@@ -1,0 +1,94 @@
+"""What a command says when it fails: expected errors as text or JSON, faults as a report file."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import time
+import traceback
+from typing import Any, Final
+
+import click
+import msgspec
+
+from localcdap.api import errors
+from localcdap.home import find_home
+
+NO: Final = 1
+BAD_INPUT: Final = 2
+FAULT: Final = 3
+
+_CODES: Final[tuple[tuple[type[errors.LocalcdapError], int], ...]] = (
+    (errors.BadRequestError, BAD_INPUT),
+    (errors.StoreError, BAD_INPUT),
+    (errors.HostError, FAULT),
+)
+
+
+def exit_code(error: errors.LocalcdapError) -> int:
+    """The exit code that stands for an error: 1 unless its class says otherwise."""
+    return next((code for kind, code in _CODES if isinstance(error, kind)), NO)
+
+
+def show(error: errors.LocalcdapError, arguments: list[str]) -> int:
+    """Print an expected error. Returns the exit code."""
+    code = exit_code(error)
+    if code == FAULT:
+        return report(error, arguments)
+    if "--json" in arguments:
+        click.echo(msgspec.json.encode({"error": as_json(error)}))
+    click.secho(f"Error: {error.message}", fg="red", err=True)
+    if error.corrective_action:
+        click.echo(error.corrective_action, err=True)
+    return code
+
+
+def as_json(error: errors.LocalcdapError) -> dict[str, Any]:
+    """The error as the ``error`` key of a ``--json`` answer."""
+    place = {
+        name: value
+        for name in ("file", "line", "column", "stage")
+        if (value := getattr(error, name, None)) is not None
+    }
+    return {
+        "type": type(error).__name__,
+        "message": error.message,
+        "correctiveAction": error.corrective_action,
+    } | place
+
+
+def report(error: BaseException, arguments: list[str]) -> int:
+    """Write a report of a fault of localcdap itself and say where it is. Returns the exit code."""
+    text = "\n".join(
+        (
+            f"localcdap {' '.join(arguments)}",
+            f"{time.strftime('%Y-%m-%d %H:%M:%S')} python {platform.python_version()} {platform.platform()}",
+            "",
+            "".join(traceback.format_exception(error)),
+        )
+    )
+    click.secho(f"This is a fault of localcdap: {error}", fg="red", err=True)
+    try:
+        folder = find_home(_home_option(arguments)).reports
+        folder.mkdir(parents=True, exist_ok=True)
+        file = folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.txt"
+        file.write_text(text, encoding="utf-8")
+        click.echo(f"A report is in {file}", err=True)
+    except OSError as unwritable:
+        click.echo(f"No report could be written ({unwritable}); here it is:\n{text}", err=True)
+    return FAULT
+
+
+def silence_stdout() -> None:
+    """Keep the interpreter from complaining about a reader that went away."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _home_option(arguments: list[str]) -> str | None:
+    for place, argument in enumerate(arguments):
+        if argument == "--home" and place + 1 < len(arguments):
+            return arguments[place + 1]
+        if argument.startswith("--home="):
+            return argument.removeprefix("--home=")
+    return None

@@ -1,0 +1,104 @@
+"""The entry point: finds the command, turns errors into exit codes."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Final
+
+import click
+
+from localcdap.api.errors import LocalcdapError
+
+_COMMANDS: Final = {
+    "demo": "Set up a sample pipeline, validate it, run it.",
+    "validate": "Show every failure of a pipeline file.",
+    "run": "Run a pipeline file and show the records of each stage.",
+    "plugins": "List the plugins that pipelines can use.",
+    "plugin": "Describe one plugin and its properties.",
+    "artifacts": "List the artifacts and what is wrong with them.",
+    "runs": "List the runs, newest first.",
+    "logs": "Show the log of a run.",
+    "stop": "Stop a run.",
+    "tables": "List the tables that Table sinks filled, or show one.",
+    "engine": "Show, start or stop the local Spark server.",
+    "doctor": "Check this machine and show the settings in force.",
+}
+"""Commands in the order of ``--help``, each in the module of its name."""
+
+
+class _LazyGroup(click.Group):
+    """A group that imports a command's module only when the command is used.
+
+    ``localcdap --help`` shows the summaries above and loads nothing.
+    """
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module = importlib.import_module(f"localcdap.cli.{cmd_name}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
+            from rapidfuzz import process
+
+            nearest = process.extractOne(args[0], list(_COMMANDS), score_cutoff=60)
+            hint = f" Did you mean '{nearest[0]}'?" if nearest else ""
+            ctx.fail(f"No such command '{args[0]}'.{hint}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=_LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 done; 1 the answer is no (invalid pipeline, failed run, nothing found); "
+    "2 wrong usage or unreadable input; 3 a fault of localcdap itself.",
+)
+@click.version_option(package_name="localcdap", prog_name="localcdap")
+def cli() -> None:
+    """CDAP data pipelines for one person and one machine.
+
+    Start with 'localcdap demo'. Every command takes --home DIR, --namespace NS and --json.
+    """
+
+
+def main() -> None:
+    """Run the command line and exit with its code."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line. Returns the exit code."""
+    from localcdap.cli import faults
+
+    try:
+        result = cli.main(arguments, prog_name="localcdap", standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except click.exceptions.Exit as leaving:
+        return leaving.exit_code
+    except click.exceptions.Abort:
+        click.echo("Aborted.", err=True)
+        return 130
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        faults.silence_stdout()
+        return 0
+    except LocalcdapError as error:
+        return faults.show(error, arguments)
+    except Exception as error:
+        return faults.report(error, arguments)

@@ -1,0 +1,94 @@
+"""How answers are printed: one JSON document, or text laid out for a person."""
+
+from __future__ import annotations
+
+import datetime
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+import msgspec
+
+from localcdap.api.failures import ValidationFailure
+from localcdap.api.schema import Schema
+
+
+def print_json(answer: object) -> None:
+    """Print one JSON document on stdout."""
+    encoded = msgspec.json.encode(answer, enc_hook=_plain)
+    click.echo(msgspec.json.format(encoded, indent=2))
+
+
+def _plain(value: object) -> Any:
+    if isinstance(value, Schema):
+        return value.to_json()
+    raise NotImplementedError(f"no JSON form for {type(value).__name__}")
+
+
+def print_table(header: Sequence[str], rows: Sequence[Sequence[object]], numbers: str = "") -> None:
+    """Print columns as wide as their contents.
+
+    :param numbers: names of the columns to align right, separated by blanks.
+    """
+    cells = [[("" if cell is None else str(cell)) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
+    right = {place for place, name in enumerate(header) if name in numbers.split()}
+
+    def line(row: Sequence[str]) -> str:
+        parts = [
+            cell.rjust(width) if place in right else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        return "  ".join(parts).rstrip()
+
+    click.secho(line(header), bold=True)
+    for row in cells:
+        click.echo(line(row))
+
+
+def print_failures(failures: Sequence[ValidationFailure], *, to_stderr: bool = False) -> None:
+    """Print failures grouped by stage, those of the whole pipeline first."""
+    stages = dict.fromkeys(
+        failure.stage for failure in sorted(failures, key=lambda f: f.stage is not None)
+    )
+    for stage in stages:
+        click.secho(stage or "pipeline", bold=True, err=to_stderr)
+        for failure in failures:
+            if failure.stage == stage:
+                _print_failure(failure, to_stderr)
+
+
+def _print_failure(failure: ValidationFailure, to_stderr: bool) -> None:
+    where = f"{failure.field}: " if failure.field else ""
+    click.echo(f"  {click.style('✗', fg='red')} {where}{failure.message}", err=to_stderr)
+    if failure.corrective_action:
+        click.echo(f"    {failure.corrective_action}", err=to_stderr)
+
+
+def plural(count: int, noun: str) -> str:
+    """``1 failure``, ``2 failures``."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def local_time(milliseconds: int | None) -> str:
+    """A point in time as a person here writes it; empty for None."""
+    if milliseconds is None:
+        return ""
+    moment = datetime.datetime.fromtimestamp(milliseconds / 1000).astimezone()
+    return moment.strftime("%Y-%m-%d %H:%M:%S")
+
+
+def duration(start: int | None, end: int | None) -> str:
+    """The time between two points in milliseconds, as ``1.2 s`` or ``3 min 20 s``."""
+    if start is None or end is None:
+        return ""
+    seconds = max(0.0, (end - start) / 1000)
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    return f"{int(seconds // 60)} min {int(seconds % 60)} s"
+
+
+def is_terminal() -> bool:
+    """Whether progress can be drawn: a person sits at stderr."""
+    return sys.stderr.isatty()
