@@ -308,6 +308,11 @@ class Schema:
             self._hash = hash(self._parts())
         return self._hash
 
+    def __getstate__(self) -> tuple[None, dict[str, Any]]:
+        # A cached hash holds in this process only: the next one hashes texts differently.
+        kept = {name: getattr(self, name) for name in self.__slots__}
+        return None, kept | {"_hash": None, "_index": None}
+
     # -- documents --------------------------------------------------------------------------
 
     @classmethod
