@@ -17,7 +17,8 @@
     ├── StageError                a stage failed during a run; knows the stage
     ├── EngineError               Spark cannot be started or reached
     ├── StoreError                the instance's database file cannot be used
-    └── HostError                 the process that owns the instance cannot be reached
+    └── HostError                 the process at the other end cannot be reached, or failed
+        └── HostLostError         … went away in the middle of a call
 
 A message alone must let a user act; every error may also carry ``corrective_action``, a sentence in
 the imperative.
@@ -207,7 +208,27 @@ class StoreError(LocalcdapError):
 
 
 class HostError(LocalcdapError):
-    """The process that owns the instance cannot be reached, or broke off."""
+    """The process at the other end (mostly the host) cannot be reached, or a fault happened in it.
+
+    :param traceback: the other process's own frames, innermost last; empty when nothing was raised.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        corrective_action: str | None = None,
+        *,
+        traceback: Sequence[str] = (),
+    ) -> None:
+        super().__init__(message, corrective_action)
+        self.traceback = list(traceback)
+
+    def attributes(self) -> dict[str, Any]:
+        return super().attributes() | {"traceback": self.traceback}
+
+
+class HostLostError(HostError):
+    """The process at the other end went away; whether the call took effect is unknown."""
 
 
 def _flatten(errors: Sequence[Exception | str]) -> list[Exception]:

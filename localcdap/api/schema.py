@@ -349,7 +349,7 @@ class Schema:
 
     def to_json(self) -> Any:
         """The schema document as plain JSON values; a record seen before is written as its name."""
-        return _write(self, set())
+        return _write(self, {})
 
     def __str__(self) -> str:
         return json.dumps(self.to_json(), separators=(",", ":"))
@@ -373,7 +373,7 @@ class _Reader:
     """One pass over one document; remembers the record names met so far."""
 
     def __init__(self) -> None:
-        self._records: set[str] = set()
+        self._records: dict[str, Schema] = {}
 
     def read(self, node: Any, path: str) -> Schema:
         if isinstance(node, str):
@@ -386,7 +386,7 @@ class _Reader:
 
     def _named(self, name: str, path: str) -> Schema:
         if name in self._records:
-            return Schema.reference(name)
+            return self._records[name]
         type = _TYPES.get(name.lower())
         if type is None:
             raise SchemaError(f"Unknown type '{name}' - at {path}.")
@@ -444,7 +444,7 @@ class _Reader:
         fields = node.get("fields")
         if not isinstance(fields, list):
             raise SchemaError(f"Record '{name}' needs 'fields', a list - at {path}.")
-        self._records.add(name)
+        self._records[name] = Schema.reference(name)  # inside itself; the whole record behind it
         seen: set[str] = set()
         made = []
         for i, field in enumerate(fields):
@@ -455,7 +455,8 @@ class _Reader:
                 raise SchemaError(f"Record '{name}' has two fields '{field['name']}' - at {here}.")
             seen.add(field["name"])
             made.append(Field(field["name"], self._part(field, "type", here)))
-        return Schema.record(name, made)
+        self._records[name] = Schema.record(name, made)
+        return self._records[name]
 
     def _logical(self, node: dict[str, Any], path: str) -> Schema:
         token = node["logicalType"]
@@ -477,7 +478,7 @@ def _digits(node: dict[str, Any], key: str, path: str) -> int:
         ) from None
 
 
-def _write(schema: Schema, written: set[str]) -> Any:
+def _write(schema: Schema, written: dict[str, Schema]) -> Any:
     if schema.logical_type is not None:
         out: dict[str, Any] = {
             "type": schema.type.value,
@@ -502,16 +503,17 @@ def _write(schema: Schema, written: set[str]) -> Any:
             return schema.type.value
 
 
-def _write_part(part: Schema | None, written: set[str]) -> Any:
+def _write_part(part: Schema | None, written: dict[str, Schema]) -> Any:
     return None if part is None else _write(part, written)
 
 
-def _write_record(schema: Schema, written: set[str]) -> Any:
+def _write_record(schema: Schema, written: dict[str, Schema]) -> Any:
     name = schema.name or ""
-    if schema.fields is None or name in written:
+    if schema.fields is None or written.get(name) == schema:
         return name
-    written.add(name)
+    written[name] = schema
     fields = [{"name": f.name, "type": _write(f.schema, written)} for f in schema.fields]
+    written[name] = schema  # a record of the same name within may have taken its place
     return {"type": "record", "name": name, "fields": fields}
 
 

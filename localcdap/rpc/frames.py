@@ -1,0 +1,77 @@
+"""What crosses a connection: one call, one answer, each a MessagePack frame. Nothing is ever unpickled.
+
+A frame is a message of :class:`multiprocessing.connection.Connection` (length, then bytes). A call is
+answered by exactly one :class:`Result` or :class:`Fault`; a connection carries one call at a time, so
+frames need no numbers.
+"""
+
+from __future__ import annotations
+
+import errno
+from multiprocessing.connection import Connection
+from typing import Any, Final
+
+import msgspec
+
+from localcdap.api.codec import pack, unpack
+
+FRAME_LIMIT: Final = 256 * 1024 * 1024
+"""Bytes of the largest frame that is read; a longer one ends its connection."""
+
+
+class Call(msgspec.Struct, array_like=True, frozen=True):
+    """Asks for ``service.method``."""
+
+    service: str
+    method: str
+    arguments: dict[str, msgspec.Raw]
+    """By parameter name; a parameter that has a default may be left out."""
+
+
+class Result(msgspec.Struct, array_like=True, frozen=True, tag="result"):
+    """What the method returned."""
+
+    value: msgspec.Raw
+
+
+class Fault(msgspec.Struct, array_like=True, frozen=True, tag="fault"):
+    """What the method raised; see :mod:`localcdap.rpc.faults`."""
+
+    classes: list[str]
+    """Names of the error's classes in ``localcdap.api.errors``, most special first."""
+    attributes: dict[str, Any]
+    """Constructor arguments."""
+
+
+Answer = Result | Fault
+
+
+def send(connection: Connection, frame: Call | Answer) -> None:
+    """Write one frame.
+
+    :raises ConnectionError: when the other end is gone.
+    """
+    try:
+        connection.send_bytes(pack(frame))
+    except OSError as error:
+        raise _gone(error) from error
+
+
+def receive(connection: Connection, type: Any) -> Any:
+    """Read one frame of the given type; waits for it.
+
+    :raises ConnectionError: when the other end is gone, or sent a frame over :data:`FRAME_LIMIT`.
+    :raises msgspec.DecodeError: when the frame is something else; the connection is of no more use.
+    """
+    try:
+        data = connection.recv_bytes(FRAME_LIMIT)
+    except (OSError, EOFError) as error:
+        raise _gone(error) from error
+    return unpack(data, type)
+
+
+def _gone(error: Exception) -> ConnectionError:
+    """One class for the many ways in which the standard library says that a connection is no more."""
+    if isinstance(error, ConnectionError):
+        return error
+    return ConnectionResetError(errno.ECONNRESET, str(error) or "closed by the other end")

@@ -1,0 +1,77 @@
+"""The methods of a service as they are called from afar: their parameters, types and result.
+
+Both ends read them from the same class: its public functions, with their annotations.
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from localcdap.api.codec import pack, unpack
+from localcdap.api.errors import BadRequestError, LocalcdapError, NotFoundError
+
+
+class RemoteMethod:
+    """One public method of a service class."""
+
+    def __init__(self, service: type, name: str) -> None:
+        function = inspect.getattr_static(service, name)
+        self.name = f"{service.__name__}.{name}"
+        self._signature = inspect.signature(function)
+        self._hints = typing.get_type_hints(function, include_extras=True)
+        self._parameters = list(self._signature.parameters)[1:]
+        self.result: Any = self._hints.get("return", Any)
+
+    def packed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, msgspec.Raw]:
+        """The arguments of one call; those left to their defaults are not among them.
+
+        :raises TypeError: when they do not fit the parameters, as for any Python call.
+        """
+        bound = self._signature.bind(None, *args, **kwargs).arguments
+        return {name: msgspec.Raw(pack(bound[name])) for name in self._parameters if name in bound}
+
+    def unpacked(self, arguments: Mapping[str, msgspec.Raw]) -> dict[str, Any]:
+        """The arguments of one call, each of its parameter's type.
+
+        :raises BadRequestError: naming the first argument that does not fit.
+        """
+        return {name: self._unpacked(name, raw) for name, raw in arguments.items()}
+
+    def _unpacked(self, name: str, raw: msgspec.Raw) -> Any:
+        if name not in self._parameters:
+            known = ", ".join(self._parameters) or "none"
+            raise BadRequestError(f"{self.name} has no parameter '{name}'; it has: {known}.")
+        try:
+            return unpack(raw, self._hints.get(name, Any))
+        except msgspec.DecodeError as error:
+            raise BadRequestError(f"Argument '{name}' of {self.name}: {error}.") from None
+        except LocalcdapError as error:
+            raise BadRequestError(f"Argument '{name}' of {self.name}: {error}") from None
+
+
+@lru_cache(maxsize=1024)
+def remote_method(service: type, name: str) -> RemoteMethod:
+    """The method ``name`` of the class ``service``.
+
+    :raises NotFoundError: when there is none; the message lists those that are.
+    """
+    if name not in method_names(service):
+        known = ", ".join(method_names(service))
+        raise NotFoundError(f"{service.__name__} has no method '{name}'; it has: {known}.")
+    return RemoteMethod(service, name)
+
+
+@lru_cache(maxsize=64)
+def method_names(service: type) -> tuple[str, ...]:
+    """The methods that can be called from afar: functions of the class without a leading underscore."""
+    return tuple(
+        name
+        for name in dir(service)
+        if not name.startswith("_") and inspect.isfunction(inspect.getattr_static(service, name))
+    )

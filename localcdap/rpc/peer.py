@@ -1,0 +1,136 @@
+"""The two ends of a connection: one calls, one answers.
+
+A connection carries one call at a time. Whoever wants calls side by side opens more connections
+(:class:`localcdap.rpc.client.Client` does, one for each thread that is in a call).
+
+The connection may be the host's socket or a socket pair shared with a child process::
+
+    mine, theirs = multiprocessing.Pipe()             # parent
+    child = subprocess.Popen([..., str(theirs.fileno())], pass_fds=[theirs.fileno()])
+    theirs.close()
+    worker = proxy(Caller(mine, "the plugin worker"), "worker", WorkerService)
+
+    answer_calls(Connection(int(sys.argv[1])), {"worker": WorkerService()})   # child
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping
+from multiprocessing.connection import Connection
+from typing import Any, Final
+
+import msgspec
+
+from localcdap.api.codec import pack, unpack
+from localcdap.api.errors import HostError, HostLostError, NotFoundError
+from localcdap.rpc.faults import error_of, fault_of
+from localcdap.rpc.frames import Answer, Call, Fault, Result, receive, send
+from localcdap.rpc.methods import remote_method
+
+_LOG: Final = logging.getLogger(__name__)
+
+
+class Caller:
+    """The end that calls. Threads may share it; they take turns.
+
+    :param other: how messages name the process at the other end.
+    """
+
+    def __init__(self, connection: Connection, other: str = "the host") -> None:
+        self._connection = connection
+        self._other = other
+        self._turn = threading.Lock()
+
+    @property
+    def closed(self) -> bool:
+        """Whether it can call no more: closed, or the connection broke."""
+        return self._connection.closed
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def call(self, call: Call, result: Any = Any, timeout_s: float | None = None) -> Any:
+        """Make a call and wait for what it returns.
+
+        :param result: type of the result.
+        :param timeout_s: seconds to wait; None for ever.
+        :raises LocalcdapError: what the method raised; other exceptions come as HostError.
+        :raises HostLostError: when the other process is gone; this end is then closed.
+        :raises TimeoutError: when no answer came in time; this end is then closed too, since a late
+            answer would be taken for that of the next call.
+        """
+        with self._turn:
+            try:
+                answer = self._exchange(call, timeout_s)
+            except BaseException:  # an interrupt, too, leaves an answer on its way
+                self._connection.close()
+                raise
+        if isinstance(answer, Fault):
+            raise error_of(answer)
+        try:
+            return unpack(answer.value, result)
+        except msgspec.DecodeError as error:
+            name = f"{call.service}.{call.method}"
+            raise HostError(
+                f"The answer of {name} by {self._other} is not understood: {error}.",
+                "The two processes may run different versions of localcdap: restart both.",
+            ) from None
+
+    def _exchange(self, call: Call, timeout_s: float | None) -> Answer:
+        name = f"{call.service}.{call.method}"
+        try:
+            if self._connection.closed:
+                raise ConnectionResetError("closed")
+            send(self._connection, call)
+            if timeout_s is not None and not self._connection.poll(timeout_s):
+                raise TimeoutError(f"{self._other} did not answer {name} within {timeout_s:g} s")
+            answer: Answer = receive(self._connection, Answer)
+            return answer
+        except ConnectionError as error:
+            raise HostLostError(
+                f"The connection to {self._other} broke in the call of {name} ({error})."
+            ) from error
+        except msgspec.DecodeError as error:
+            raise HostLostError(f"{self._other} sent what is no answer: {error}.") from error
+
+
+def answer_calls(connection: Connection, services: Mapping[str, object]) -> None:
+    """Answer calls until the other end closes the connection, which is then closed here too.
+
+    A method's exceptions, SystemExit among them, go to the caller; only KeyboardInterrupt ends the loop.
+    A frame that is no call ends the connection, since what follows it cannot be trusted.
+
+    :param services: by name; any objects, see :mod:`localcdap.rpc.methods`.
+    """
+    with connection:
+        while True:
+            try:
+                call = receive(connection, Call)
+            except ConnectionError:
+                return
+            except msgspec.DecodeError as error:
+                _LOG.warning("connection closed: a frame is no call: %s", error)
+                return
+            try:
+                send(connection, _answer(call, services))
+            except ConnectionError:
+                _LOG.info("nobody waits for the answer of %s.%s", call.service, call.method)
+                return
+
+
+def _answer(call: Call, services: Mapping[str, object]) -> Answer:
+    try:
+        service = services.get(call.service)
+        if service is None:
+            known = ", ".join(sorted(services))
+            raise NotFoundError(f"There is no service '{call.service}'; there are: {known}.")
+        kind: type = type(service)
+        method = remote_method(kind, call.method)
+        value = getattr(service, call.method)(**method.unpacked(call.arguments))
+        return Result(msgspec.Raw(pack(value)))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever a method raises must not end the process
+        return fault_of(error)
