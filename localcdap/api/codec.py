@@ -1,6 +1,8 @@
-"""Structs as MessagePack and JSON: the hooks that let a :class:`Schema` be a member of a Struct.
+"""Structs as MessagePack and JSON: how a :class:`Schema` is a member of a Struct.
 
-Every codec of localcdap is built with these hooks, so that a schema has one encoded form: its document.
+JSON codecs take :func:`plain` and :func:`revived` as their hooks: a schema is a JSON object there. Between
+processes and in spools (:func:`pack`, :func:`unpack`) it is its document as text, because few schemas
+cross many times: text is a key under which the parsed schema is remembered.
 """
 
 from __future__ import annotations
@@ -14,20 +16,17 @@ from localcdap.api.schema import Schema
 
 
 def plain(value: Any) -> Any:
-    """``enc_hook``: a schema as its document."""
+    """``enc_hook`` for JSON: a schema as its document."""
     if isinstance(value, Schema):
         return value.to_json()
     raise NotImplementedError(f"A {type(value).__name__} cannot be encoded.")
 
 
 def revived(type: Any, value: Any) -> Any:
-    """``dec_hook``: a schema from its document."""
-    if type is Schema:
-        return Schema.parse(value)
-    raise NotImplementedError(f"A {type} cannot be decoded.")
-
-
-_PACKER: Final = msgspec.msgpack.Encoder(enc_hook=plain)
+    """``dec_hook``: a schema from its document, or the document's text."""
+    if type is not Schema:
+        raise NotImplementedError(f"A {type} cannot be decoded.")
+    return _parsed(value) if isinstance(value, str) else Schema.parse(value)
 
 
 def pack(value: Any) -> bytes:
@@ -48,6 +47,17 @@ def unpack(data: bytes | memoryview | msgspec.Raw, type: Any) -> Any:
         return _unpacker(type).decode(data)
     except (UnicodeDecodeError, RecursionError) as error:  # garbage, as msgspec puts it at times
         raise msgspec.DecodeError(str(error)) from None
+
+
+def _packed(value: Any) -> Any:
+    if isinstance(value, Schema):
+        return _text(value)
+    raise NotImplementedError(f"A {type(value).__name__} cannot be encoded.")
+
+
+_PACKER: Final = msgspec.msgpack.Encoder(enc_hook=_packed)
+_text: Final = lru_cache(maxsize=2048)(Schema.__str__)
+_parsed: Final = lru_cache(maxsize=2048)(Schema.parse)
 
 
 @lru_cache(maxsize=1024)
