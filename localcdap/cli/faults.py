@@ -13,6 +13,8 @@ import click
 import msgspec
 
 from localcdap.api import errors
+from localcdap.api.failures import ValidationFailure
+from localcdap.cli.output import print_failures, print_json
 from localcdap.home import find_home
 
 NO: Final = 1
@@ -36,8 +38,11 @@ def show(error: errors.LocalcdapError, arguments: list[str]) -> int:
     code = exit_code(error)
     if code == FAULT:
         return report(error, arguments)
+    failures = _failures(error)
     if "--json" in arguments:
-        click.echo(msgspec.json.encode({"error": as_json(error)}))
+        print_json({"error": as_json(error), "errors": failures})
+    elif failures:
+        print_failures(failures)
     click.secho(f"Error: {error.message}", fg="red", err=True)
     if error.corrective_action:
         click.echo(error.corrective_action, err=True)
@@ -83,6 +88,11 @@ def report(error: BaseException, arguments: list[str]) -> int:
 def silence_stdout() -> None:
     """Keep the interpreter from complaining about a reader that went away."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _failures(error: errors.LocalcdapError) -> list[ValidationFailure]:
+    found = error.failures if isinstance(error, errors.InvalidPipelineError) else []
+    return msgspec.convert(found, list[ValidationFailure])
 
 
 def _home_option(arguments: list[str]) -> str | None:

@@ -5,25 +5,18 @@ from __future__ import annotations
 import datetime
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 import click
 import msgspec
 
+from localcdap.api.codec import plain
 from localcdap.api.failures import ValidationFailure
-from localcdap.api.schema import Schema
 
 
 def print_json(answer: object) -> None:
     """Print one JSON document on stdout."""
-    encoded = msgspec.json.encode(answer, enc_hook=_plain)
+    encoded = msgspec.json.encode(answer, enc_hook=plain)
     click.echo(msgspec.json.format(encoded, indent=2))
-
-
-def _plain(value: object) -> Any:
-    if isinstance(value, Schema):
-        return value.to_json()
-    raise NotImplementedError(f"no JSON form for {type(value).__name__}")
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[object]], numbers: str = "") -> None:

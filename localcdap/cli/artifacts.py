@@ -1,0 +1,29 @@
+"""``localcdap artifacts``: what lies in the plugin folders."""
+
+from __future__ import annotations
+
+import click
+
+from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.output import print_json, print_table
+
+
+@click.command("artifacts")
+@click.option("--errors", is_flag=True, help="Only artifacts that something is wrong with.")
+@instance_options
+def command(instance: Instance, errors: bool) -> None:
+    """List the artifacts of the namespace and of the system, with their load errors."""
+    with instance.connect() as cdap:
+        artifacts = cdap.artifacts.list_artifacts(instance.namespace, errors=errors)
+    if instance.json:
+        print_json(artifacts)
+        return
+    if not artifacts:
+        click.echo("No artifact has an error." if errors else "No artifacts.", err=True)
+        return
+    rows = [(a.name, a.version, a.scope, len(a.plugins), a.path) for a in artifacts]
+    print_table(("name", "version", "scope", "plugins", "path"), rows, numbers="plugins")
+    for artifact in artifacts:
+        if artifact.error:
+            click.secho(f"\n{artifact.path}", fg="red", bold=True)
+            click.echo(artifact.error)

@@ -1,0 +1,69 @@
+"""``localcdap demo``: a sample pipeline, validated and run."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import click
+
+from localcdap.cli.faults import NO
+from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.output import plural, print_failures, print_json, print_table
+from localcdap.cli.run import show_result, start
+from localcdap.home import shipped_data
+from localcdap.runs.model import RunRequest, RunStatus
+
+
+@click.command("demo")
+@instance_options
+def command(instance: Instance) -> int:
+    """Copy a sample pipeline and its data into the instance's folder, validate it, run it."""
+    folder = set_up(instance.home.path / "demo")
+    file = folder / "pipeline.json"
+    document = file.read_text(encoding="utf-8")
+    arguments = {"demo.folder": str(folder)}
+    with instance.connect() as cdap:
+        answer = cdap.validate(document, str(file), instance.namespace, arguments)
+        if answer.errors:
+            print_failures(answer.errors)
+            return NO
+        click.echo(
+            f"{file}: valid, {plural(len(answer.spec.stages if answer.spec else []), 'stage')}",
+            err=True,
+        )
+        click.echo("Running on local Spark; the first start takes some seconds …", err=True)
+        run = start(cdap, RunRequest(document, instance.namespace, "demo", arguments))
+        if instance.json:
+            print_json(run)
+            return NO if run.status is not RunStatus.COMPLETED else 0
+        show_result(run)
+        if run.status is not RunStatus.COMPLETED:
+            return NO
+        click.secho("\nThe table 'spending':", bold=True)
+        rows = cdap.tables.rows(instance.namespace, "spending", 10)
+        print_table(rows.columns, rows.rows)
+    _say_what_next(folder)
+    return 0
+
+
+def set_up(folder: Path) -> Path:
+    """Copy the sample files into ``folder``; files that are there already are kept."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for source in sorted((shipped_data() / "demo").iterdir()):
+        if not (folder / source.name).exists():
+            shutil.copyfile(source, folder / source.name)
+    return folder
+
+
+def _say_what_next(folder: Path) -> None:
+    click.echo(
+        f"""
+The pipeline, its input and its output are in {folder}
+Look at next:
+  localcdap logs last                          the log of this run
+  localcdap plugins                            what pipelines can be made of
+  localcdap validate {folder / "pipeline.json"}
+  localcdap run FILE -a key=value              a pipeline exported from CDAP or Data Fusion
+  localcdap doctor                             what this machine has and lacks"""
+    )

@@ -1,0 +1,145 @@
+"""``localcdap doctor``: what this machine has and lacks, and the settings in force."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from importlib import metadata
+
+import click
+import msgspec
+
+from localcdap.api.errors import LocalcdapError, SettingsError
+from localcdap.cli.faults import NO
+from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.output import print_json, print_table
+from localcdap.home import Home, shipped_plugins
+from localcdap.settings import Settings, effective, load_settings
+
+_LOW_DISK = 2 * 1024**3
+
+
+class Finding(msgspec.Struct):
+    """One thing that was checked."""
+
+    what: str
+    good: bool
+    found: str
+    fix: str | None = None
+    """What to do; None when it is good."""
+
+
+class SettingInForce(msgspec.Struct):
+    key: str
+    value: object
+    origin: str
+
+
+class Diagnosis(msgspec.Struct):
+    findings: list[Finding]
+    settings: list[SettingInForce]
+
+
+@click.command("doctor")
+@instance_options
+def command(instance: Instance) -> int:
+    """Check Python, Java, Spark, the disk, the instance's folder and the artifacts, and say how to
+    mend what is wrong; show every setting in force and where it comes from.
+    """
+    diagnosis = diagnose(instance)
+    if instance.json:
+        print_json(diagnosis)
+    else:
+        _print(diagnosis)
+    return 0 if all(finding.good for finding in diagnosis.findings) else NO
+
+
+def diagnose(instance: Instance) -> Diagnosis:
+    """All findings; a check that fails is a finding, never an exception."""
+    home = instance.home
+    try:
+        settings = load_settings(home.settings_file)
+        findings = [Finding("settings", True, _settings_source(home))]
+    except SettingsError as error:
+        settings = Settings(origins={})
+        findings = [Finding("settings", False, error.message, error.corrective_action)]
+    checks: tuple[Callable[[], Iterator[Finding]], ...] = (
+        _python,
+        lambda: _java(home, settings),
+        _spark,
+        lambda: _disk(home),
+        lambda: _instance(instance),
+    )
+    for check in checks:
+        try:
+            findings += check()
+        except LocalcdapError as error:
+            findings.append(Finding("instance", False, error.message, error.corrective_action))
+    in_force = [
+        SettingInForce(key, value, settings.origins.get(key, "default"))
+        for key, value in effective(settings).items()
+    ]
+    return Diagnosis(findings, in_force)
+
+
+def _settings_source(home: Home) -> str:
+    exists = home.settings_file.is_file()
+    return str(home.settings_file) if exists else f"defaults ({home.settings_file} is not there)"
+
+
+def _python() -> Iterator[Finding]:
+    yield Finding("python", True, f"{platform.python_version()} at {sys.executable}")
+
+
+def _java(home: Home, settings: Settings) -> Iterator[Finding]:
+    from localcdap.engine.java import find_java
+
+    java = find_java(home.resolve(settings.engine_directory))
+    yield Finding("java", True, f"{java.version} at {java.executable}")
+
+
+def _spark() -> Iterator[Finding]:
+    for package, fix in (
+        ("pyspark", "pip install 'pyspark[connect]'"),
+        ("pandas", "pip install 'pandas<3'"),
+    ):
+        try:
+            yield Finding(package, True, metadata.version(package))
+        except metadata.PackageNotFoundError:
+            yield Finding(package, False, "not installed", fix)
+
+
+def _disk(home: Home) -> Iterator[Finding]:
+    folder = next(p for p in (home.path, *home.path.parents) if p.exists())
+    free = shutil.disk_usage(folder).free
+    found = f"{free / 1024**3:.1f} GiB free at {folder}"
+    yield Finding("disk", free > _LOW_DISK, found, None if free > _LOW_DISK else "Free some space.")
+
+
+def _instance(instance: Instance) -> Iterator[Finding]:
+    shipped = shipped_plugins()
+    yield Finding(
+        "shipped plugins",
+        shipped.is_dir(),
+        str(shipped),
+        None if shipped.is_dir() else "Install localcdap again.",
+    )
+    with instance.connect() as cdap:
+        yield Finding("instance", True, str(instance.home.path))
+        broken = cdap.artifacts.list_artifacts(instance.namespace, errors=True)
+        found = f"{len(broken)} with errors" if broken else "no errors"
+        fix = "See 'localcdap artifacts --errors'." if broken else None
+        yield Finding("artifacts", not broken, found, fix)
+
+
+def _print(diagnosis: Diagnosis) -> None:
+    for finding in diagnosis.findings:
+        mark = click.style("✓", fg="green") if finding.good else click.style("✗", fg="red")
+        click.echo(f"{mark} {finding.what:16} {finding.found}")
+        if finding.fix:
+            click.echo(f"  {'':16} {finding.fix}")
+    click.echo()
+    rows = [(s.key, s.value, s.origin) for s in diagnosis.settings]
+    print_table(("setting", "value", "from"), rows)

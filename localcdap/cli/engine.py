@@ -1,0 +1,31 @@
+"""``localcdap engine``: the local Spark server."""
+
+from __future__ import annotations
+
+import click
+
+from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.output import print_json
+
+
+@click.command("engine")
+@click.argument("action", type=click.Choice(["status", "start", "stop"]), default="status")
+@instance_options
+def command(instance: Instance, action: str) -> None:
+    """Show the local Spark server, start it ahead of its first use, or stop it.
+
+    It starts by itself with the first run and stops after 'engine.idle_minutes' without one.
+    """
+    from localcdap.host import engine_server
+    from localcdap.settings import load_settings
+
+    server = engine_server(instance.home, load_settings(instance.home.settings_file))
+    if action == "start":
+        server.ensure()
+    elif action == "stop":
+        server.stop()
+    status = server.status()
+    if instance.json:
+        print_json(status)
+    else:
+        click.echo(status.summary)

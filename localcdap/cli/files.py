@@ -1,0 +1,57 @@
+"""Pipeline files named on the command line."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from localcdap.api.errors import BadRequestError, DocumentError
+
+
+def read_file(name: str) -> str:
+    """The text of a pipeline file; ``-`` is standard input.
+
+    :raises BadRequestError: when it cannot be read as text.
+    """
+    if name == "-":
+        return sys.stdin.read()
+    path = Path(name)
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise DocumentError(f"{name}: there is no such file.", _similar(path), file=name) from None
+    except IsADirectoryError:
+        raise DocumentError(f"{name} is a directory; name a pipeline file.", file=name) from None
+    except UnicodeDecodeError as error:
+        raise DocumentError(
+            f"{name} is not UTF-8 text: {error.reason} at byte {error.start}.",
+            "A pipeline file is the JSON that CDAP or Data Fusion exports.",
+            file=name,
+        ) from None
+    except OSError as error:
+        raise BadRequestError(f"{name} cannot be read: {error.strerror}.") from None
+
+
+def read_arguments(pairs: tuple[str, ...]) -> dict[str, str]:
+    """The runtime arguments of ``-a key=value`` options; the last of one key wins."""
+    arguments: dict[str, str] = {}
+    for pair in pairs:
+        key, separator, value = pair.partition("=")
+        if not separator or not key:
+            raise click.BadParameter(f"'{pair}' is not of the form key=value.", param_hint="-a")
+        arguments[key] = value
+    return arguments
+
+
+def _similar(path: Path) -> str | None:
+    """A hint at the file that was probably meant."""
+    try:
+        candidates = [str(path.parent / entry.name) for entry in path.parent.glob("*.json")]
+    except OSError:
+        return None
+    from rapidfuzz import process
+
+    nearest = process.extractOne(str(path), candidates, score_cutoff=60)
+    return f"Did you mean {nearest[0]}?" if nearest else None

@@ -1,0 +1,49 @@
+"""``localcdap plugin TYPE NAME``: one plugin and its properties."""
+
+from __future__ import annotations
+
+import textwrap
+
+import click
+
+from localcdap.api.config import PluginProperty
+from localcdap.artifacts.model import PluginInfo
+from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.output import print_json
+
+
+@click.command("plugin")
+@click.argument("type_", metavar="TYPE")
+@click.argument("name")
+@instance_options
+def command(instance: Instance, type_: str, name: str) -> None:
+    """Describe a plugin and its properties, for instance 'localcdap plugin batchsource File'."""
+    with instance.connect() as cdap:
+        info = cdap.artifacts.get_plugin(instance.namespace, type_, name)
+    if instance.json:
+        print_json(info)
+    else:
+        _print(info)
+
+
+def _print(info: PluginInfo) -> None:
+    click.secho(f"{info.name}", bold=True, nl=False)
+    click.echo(f"  {info.type} of {info.artifact.name} {info.artifact.version}")
+    click.echo(textwrap.fill(info.description, 88))
+    for prop in info.properties.values():
+        click.echo()
+        click.secho(prop.name, bold=True, nl=False)
+        click.echo(f"  {_kind(prop)}")
+        click.echo(textwrap.indent(textwrap.fill(prop.description, 84), "    "))
+
+
+def _kind(prop: PluginProperty) -> str:
+    """Type, need, default and choices of a property in one line."""
+    parts = [prop.type, "required" if prop.required else "optional"]
+    if prop.default is not None:
+        parts.append(f"default {prop.default}")
+    if prop.choices:
+        parts.append("one of " + ", ".join(prop.choices))
+    if prop.macro_supported:
+        parts.append("macros")
+    return ", ".join(parts)

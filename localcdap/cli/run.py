@@ -1,0 +1,113 @@
+"""``localcdap run FILE``: validate, run, show the records of each stage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from localcdap.cli.faults import NO
+from localcdap.cli.files import read_arguments, read_file
+from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.output import duration, is_terminal, print_json, print_table
+from localcdap.runs.model import Run, RunRequest, RunStatus
+
+if TYPE_CHECKING:
+    from localcdap.host import Cdap
+
+
+@click.command("run")
+@click.argument("file")
+@click.option(
+    "-a", "arguments", multiple=True, metavar="K=V", help="A runtime argument; repeatable."
+)
+@click.option("--profile", metavar="P", help="Compute profile; default: the local Spark server.")
+@click.option("--detach", is_flag=True, help="Start it and return; see 'localcdap runs'.")
+@click.option(
+    "--fix", is_flag=True, help="Use the suggested artifact where the one asked for is missing."
+)
+@instance_options
+def command(
+    instance: Instance,
+    file: str,
+    arguments: tuple[str, ...],
+    profile: str | None,
+    detach: bool,
+    fix: bool,
+) -> int:
+    """Validate the pipeline in FILE ('-': standard input), run it on Spark, and show how many records
+    each stage read, wrote and refused.
+
+    Nothing runs when the pipeline has failures. A failed or stopped run leaves its sinks untouched.
+    """
+    request = RunRequest(
+        document=read_file(file),
+        namespace=instance.namespace,
+        name=Path(file).stem,
+        arguments=read_arguments(arguments),
+        profile=profile,
+        use_suggested=fix,
+    )
+    with instance.connect() as cdap:
+        run = start(cdap, request, detach=detach)
+    if instance.json:
+        print_json(run)
+    else:
+        show_result(run)
+    return NO if run.status in (RunStatus.FAILED, RunStatus.KILLED) else 0
+
+
+def start(cdap: Cdap, request: RunRequest, *, detach: bool = False) -> Run:
+    """Start a run and, unless detached, show its progress until it has ended.
+
+    An interrupt from the keyboard stops the run.
+
+    :raises InvalidPipelineError: when the pipeline has failures.
+    """
+    run = cdap.runs.start(request)
+    if detach:
+        return run
+    try:
+        return _watch(cdap, run)
+    except KeyboardInterrupt:
+        click.echo("Stopping the run …", err=True)
+        return cdap.runs.stop(run.run)
+
+
+def show_result(run: Run) -> None:
+    """Print the counts of each stage and how the run ended."""
+    rows = [(name, c.records_in, c.records_out, c.errors) for name, c in run.stages.items()]
+    if rows:
+        print_table(("stage", "in", "out", "errors"), rows, numbers="in out errors")
+    for repair in run.repairs:
+        used = f"{repair.artifact.name} {repair.artifact.version}"
+        click.secho(f"{repair.stage} ran with {used}, not with the artifact it names.", fg="yellow")
+    took = duration(run.starting, run.end)
+    colour = {RunStatus.COMPLETED: "green", RunStatus.FAILED: "red"}.get(run.status, "yellow")
+    click.secho(f"{run.status}", fg=colour, bold=True, nl=False)
+    click.echo(f"  {run.pipeline}  run {run.run}{f'  in {took}' if took else ''}")
+    if run.error is not None:
+        where = f"Stage '{run.error.stage}': " if run.error.stage else ""
+        click.secho(f"{where}{run.error.message}", fg="red")
+        if run.error.corrective_action:
+            click.echo(run.error.corrective_action)
+        for frame in run.error.trace:
+            click.echo(f"  {frame.rstrip()}")
+        click.echo(f"The log: localcdap logs {run.run}")
+
+
+def _watch(cdap: Cdap, run: Run) -> Run:
+    """Wait for the end of a run, drawing its progress where a person can see it."""
+    if not is_terminal():
+        while not run.status.is_end:
+            run = cdap.runs.wait(run.run, run.version, timeout_s=30.0)
+        return run
+    from localcdap.cli.progress import Progress
+
+    with Progress() as progress:
+        progress.show(run)
+        while not run.status.is_end:
+            run = cdap.runs.wait(run.run, run.version, timeout_s=0.5)
+            progress.show(run)
+    return run

@@ -1,0 +1,21 @@
+"""``localcdap stop RUN``: end a run before it is done."""
+
+from __future__ import annotations
+
+import click
+
+from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.output import print_json
+
+
+@click.command("stop")
+@click.argument("run")
+@instance_options
+def command(instance: Instance, run: str) -> None:
+    """Stop RUN: its id, the beginning of its id, or 'last'. Its sinks are left untouched."""
+    with instance.connect() as cdap:
+        stopped = cdap.runs.stop(cdap.runs.get(instance.namespace, run).run)
+    if instance.json:
+        print_json(stopped)
+    else:
+        click.echo(f"{stopped.pipeline} {stopped.run}: {stopped.status}")
