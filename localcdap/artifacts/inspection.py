@@ -1,0 +1,123 @@
+"""What is in an artifact. Runs its code, so only the plugin worker does this."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+from localcdap.api.capability import capabilities_of
+from localcdap.api.config import PluginConfig
+from localcdap.api.plugin import PLUGIN_MARK, Plugin
+from localcdap.artifacts.loading import import_module, module_names, mount, plugin_classes
+from localcdap.artifacts.model import Inspection, PluginClass
+from localcdap.artifacts.traces import summary
+
+_DISTRIBUTIONS: Final = {
+    "attr": "attrs",
+    "bs4": "beautifulsoup4",
+    "cv2": "opencv-python",
+    "dateutil": "python-dateutil",
+    "dotenv": "python-dotenv",
+    "jwt": "PyJWT",
+    "magic": "python-magic",
+    "PIL": "pillow",
+    "py_mini_racer": "mini-racer",
+    "serial": "pyserial",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "yaml": "PyYAML",
+}
+"""Distributions that are named differently from the module they install."""
+
+
+def inspect_artifact(path: str, digest: str) -> Inspection:
+    """Import all modules of an artifact and describe its plugins.
+
+    Whatever goes wrong is among the errors of the answer, all of it and each problem once.
+
+    :param path: a ``.py`` file or a folder.
+    """
+    place = Path(path)
+    found: list[tuple[PluginClass, str]] = []
+    errors: list[str] = []
+    for name in module_names(path):
+        try:
+            module = import_module(path, digest, name)
+        except (Exception, SystemExit) as error:
+            errors.append(_import_problem(error, place, mount(path, digest)))
+            continue
+        for attribute, cls in plugin_classes(module):
+            where = _where(module, cls, place)
+            try:
+                found.append((_described(cls, f"{name}.{attribute}"), where))
+            except Exception as error:
+                errors.append(f"{where}: class {attribute}: {type(error).__name__}: {error}")
+    errors.extend(_clashes(found))
+    if not found and not errors:
+        errors.append(_nothing(place))
+    return Inspection([plugin for plugin, _ in found], list(dict.fromkeys(errors)))
+
+
+def _described(cls: type[Plugin], class_name: str) -> PluginClass:
+    type_, name, description = vars(cls)[PLUGIN_MARK]
+    if not (isinstance(cls.Config, type) and issubclass(cls.Config, PluginConfig)):
+        raise TypeError("Config must be a class that extends PluginConfig.")
+    return PluginClass(
+        type=type_,
+        name=name,
+        description=description,
+        class_name=class_name,
+        capabilities=sorted(capabilities_of(cls)),
+        properties=[declared.describe() for declared in cls.Config.declared().values()],
+        grain=cls.grain().value,
+    )
+
+
+def _clashes(found: list[tuple[PluginClass, str]]) -> Iterator[str]:
+    counts = Counter((plugin.type, plugin.name) for plugin, _ in found)
+    for (type_, name), count in counts.items():
+        if count > 1:
+            where = [
+                f"{plugin.class_name} ({place})"
+                for plugin, place in found
+                if (plugin.type, plugin.name) == (type_, name)
+            ]
+            yield f"Plugin '{name}' of type '{type_}' is defined {count} times: {', '.join(where)}."
+
+
+def _import_problem(error: BaseException, place: Path, package: str) -> str:
+    told = summary(error, place).replace(f"{package}.", "")
+    if not isinstance(error, ModuleNotFoundError) or not error.name:
+        return told
+    if error.name.startswith(f"{package}."):
+        return f"{told}. The artifact has no such module of its own."
+    return f"{told}. Install it: pip install {_distribution(error.name)}"
+
+
+def _distribution(module: str) -> str:
+    if module.startswith("google.cloud."):
+        return module.replace(".", "-").replace("_", "-")
+    top = module.partition(".")[0]
+    return _DISTRIBUTIONS.get(top, top)
+
+
+def _where(module: ModuleType, cls: type, place: Path) -> str:
+    """``module.py:12`` of a class."""
+    import inspect
+
+    file = Path(module.__file__ or "")
+    shown = file.relative_to(place).as_posix() if place.is_dir() else file.name
+    try:
+        return f"{shown}:{inspect.getsourcelines(cls)[1]}"
+    except (OSError, TypeError):
+        return shown
+
+
+def _nothing(place: Path) -> str:
+    advice = "decorate a class with @plugin" + (
+        ", and see that each package folder has an __init__.py" if place.is_dir() else ""
+    )
+    return f"{place.name} defines no plugin: {advice}."

@@ -1,0 +1,221 @@
+"""Loading the code of an artifact, wherever plugins run: worker, run process, Spark's Python workers.
+
+Each artifact content has a private module namespace named after its digest, so that two versions of
+one package live side by side. Inside it, modules import each other relatively, or absolutely by the
+artifact's own top-level names; everything else is imported as usual. Nothing but the standard library
+and ``localcdap.api`` is needed here.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import re
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from localcdap.api.errors import PluginError
+from localcdap.api.plugin import PLUGIN_MARK, Plugin
+from localcdap.artifacts.model import PluginRef
+from localcdap.artifacts.traces import own_frames, summary
+from localcdap.artifacts.version import split_file_name
+
+_PREFIX: Final = "localcdap_artifact_"
+_NOT_CODE: Final = frozenset(("tests", "test", "docs", "examples", "build", "dist", "setup"))
+_mounting: Final = threading.Lock()
+
+
+def load_plugin(ref: PluginRef) -> type[Plugin]:
+    """The class of a plugin.
+
+    :raises PluginError: when its module cannot be imported or has no such plugin.
+    """
+    module_name, _, attribute = ref.class_name.rpartition(".")
+    where = f"Plugin '{ref.name}' of artifact {ref.artifact.name} {ref.artifact.version}"
+    try:
+        module = import_module(ref.path, ref.digest, module_name)
+    except Exception as error:
+        frames = own_frames(error, Path(ref.path))
+        raise PluginError(
+            f"{where} cannot be loaded: {summary(error, Path(ref.path))}", traceback=frames
+        ) from error
+    found = vars(module).get(attribute)
+    if not isinstance(found, type) or not issubclass(found, Plugin):
+        raise PluginError(f"{where} has no class {ref.class_name}.")
+    return found
+
+
+def load_artifact(path: str, digest: str) -> list[type[Plugin]]:
+    """The plugin classes of an artifact, in the order of its modules and of their definitions.
+
+    :raises Exception: what importing one of its modules raises.
+    """
+    return [
+        cls
+        for name in module_names(path)
+        for _, cls in plugin_classes(import_module(path, digest, name))
+    ]
+
+
+def import_module(path: str, digest: str, name: str) -> ModuleType:
+    """Import one module of an artifact by the name that its own code uses for it."""
+    return importlib.import_module(f"{mount(path, digest)}.{name}")
+
+
+def module_names(path: str) -> list[str]:
+    """The modules of an artifact that may hold plugins, by the names its own code uses.
+
+    Those of a folder are its top-level modules and everything in its packages (below ``src`` when there
+    is one); tests are left out.
+
+    :param path: a ``.py`` file or a folder.
+    """
+    place = Path(path)
+    if place.is_file():
+        return [file_module_name(place)]
+    return sorted(_modules_in(code_root(place), ""))
+
+
+def plugin_classes(module: ModuleType) -> Iterator[tuple[str, type[Plugin]]]:
+    """The plugin classes that a module defines itself, each with its name there."""
+    seen: set[type] = set()
+    for name, value in list(vars(module).items()):
+        if not isinstance(value, type) or not issubclass(value, Plugin) or value in seen:
+            continue
+        if PLUGIN_MARK in vars(value) and value.__module__ == module.__name__:
+            seen.add(value)
+            yield name, value
+
+
+def mount(path: str, digest: str) -> str:
+    """Make the modules of an artifact importable, and return the package that they are in.
+
+    Cheap when done before. A process that unpickles something of a plugin must mount its artifact first.
+
+    :param path: a ``.py`` file or a folder whose content never changes while the digest is the same.
+    """
+    package = f"{_PREFIX}{digest[:20]}"
+    if package not in sys.modules:
+        with _mounting:
+            if package not in sys.modules:
+                finder = _ArtifactFinder(package, Path(path))
+                sys.meta_path.insert(0, finder)
+                sys.modules[package] = finder.root_module()
+    return package
+
+
+def code_root(folder: Path) -> Path:
+    """Where the top-level packages of a folder artifact lie."""
+    source = folder / "src"
+    return source if source.is_dir() and not (source / "__init__.py").exists() else folder
+
+
+def file_module_name(file: Path) -> str:
+    """Name of the module of a single-file artifact: its artifact name as a Python name."""
+    name = re.sub(r"\W", "_", split_file_name(file.stem)[0])
+    return name if name.isidentifier() else f"_{name}"
+
+
+def _modules_in(folder: Path, prefix: str) -> Iterator[str]:
+    for entry in folder.iterdir():
+        if not entry.stem.isidentifier() or entry.stem in _NOT_CODE:
+            continue
+        if entry.suffix == ".py" and not entry.stem.startswith(("test_", "conftest", "__")):
+            yield prefix + entry.stem
+        elif (entry / "__init__.py").is_file():
+            yield prefix + entry.name
+            yield from _modules_in(entry, f"{prefix}{entry.name}.")
+
+
+class _ArtifactFinder(importlib.abc.MetaPathFinder):
+    """Finds the modules of one artifact in its private namespace."""
+
+    def __init__(self, package: str, path: Path) -> None:
+        self._package = package
+        self._single = path if path.is_file() else None
+        self._root = path.parent if self._single else code_root(path)
+        self.own_names = _top_level_names(self._root) if not self._single else frozenset()
+        self._import = _own_import(package, self.own_names)
+
+    def root_module(self) -> ModuleType:
+        module = ModuleType(self._package)
+        module.__path__ = [str(self._root)]
+        module.__package__ = self._package
+        return module
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if not fullname.startswith(f"{self._package}."):
+            return None
+        if self._single:
+            return self._single_spec(fullname)
+        for folder in path or ():
+            spec = importlib.machinery.FileFinder(folder, *self._kinds()).find_spec(fullname)
+            if spec is not None:
+                return spec
+        return None
+
+    def _single_spec(self, fullname: str) -> importlib.machinery.ModuleSpec | None:
+        assert self._single is not None
+        if fullname != f"{self._package}.{file_module_name(self._single)}":
+            return None
+        loader = self._loader(fullname, str(self._single))
+        return importlib.util.spec_from_file_location(fullname, self._single, loader=loader)
+
+    def _kinds(self) -> list[tuple[Any, list[str]]]:
+        return [
+            (importlib.machinery.ExtensionFileLoader, importlib.machinery.EXTENSION_SUFFIXES),
+            (self._loader, importlib.machinery.SOURCE_SUFFIXES),
+        ]
+
+    def _loader(self, fullname: str, path: str) -> _ArtifactLoader:
+        return _ArtifactLoader(fullname, path, self._import)
+
+
+class _ArtifactLoader(importlib.machinery.SourceFileLoader):
+    """Gives each module the import function of its artifact, so that late imports use it too."""
+
+    def __init__(self, fullname: str, path: str, own_import: Any) -> None:
+        super().__init__(fullname, path)
+        self._own_import = own_import
+
+    def exec_module(self, module: ModuleType) -> None:
+        vars(module)["__builtins__"] = vars(builtins) | {"__import__": self._own_import}
+        super().exec_module(module)
+
+
+def _own_import(package: str, own_names: frozenset[str]) -> Any:
+    """An ``__import__`` that looks for the artifact's own top-level names in its namespace."""
+
+    def own_import(
+        name: str,
+        globals: Mapping[str, object] | None = None,
+        locals: Mapping[str, object] | None = None,
+        fromlist: Sequence[str] | None = (),
+        level: int = 0,
+    ) -> ModuleType:
+        top = name.partition(".")[0]
+        if level or top not in own_names:
+            return builtins.__import__(name, globals, locals, fromlist or (), level)
+        # A from-list makes __import__ return the innermost module instead of the outermost.
+        wanted = fromlist or ("__name__",)
+        module = builtins.__import__(f"{package}.{name}", globals, locals, wanted, 0)
+        return module if fromlist else sys.modules[f"{package}.{top}"]
+
+    return own_import
+
+
+def _top_level_names(root: Path) -> frozenset[str]:
+    return frozenset(
+        entry.stem
+        for entry in root.iterdir()
+        if entry.name.isidentifier() or entry.suffix in (".py", ".so")
+    )
