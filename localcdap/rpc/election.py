@@ -1,0 +1,147 @@
+"""Who is the host of an instance: the first process that asks; the others become its clients.
+
+The seat is a lock on ``host.lock`` in the instance's folder. The kernel frees it with the process that holds
+it, however that ends, so a lock is never stale; ``host.json`` and the socket may be, and are replaced by
+the next host. Never fork (without exec) from a process that holds the seat: the child would hold it too.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from localcdap.api.errors import ConflictError, HostError
+from localcdap.rpc.client import Client
+from localcdap.rpc.record import (
+    HostRecord,
+    read_record,
+    remove_record,
+    socket_address,
+    write_record,
+)
+from localcdap.rpc.server import Server
+
+LOCK_FILE: Final = "host.lock"
+_PAUSE_S: Final = 0.02
+
+
+class HostSeat:
+    """The right to own the instance in ``home``, until closed or until this process ends."""
+
+    def __init__(self, home: Path, version: str, lock: int) -> None:
+        self.home: Final = home
+        self._version = version
+        self._lock: int | None = lock
+        self._server: Server | None = None
+        remove_record(home)  # of a host that was killed: nobody should try to reach it
+
+    @property
+    def connections(self) -> int:
+        """Connections of clients that are open now; 0 while not listening."""
+        return self._server.connections if self._server else 0
+
+    def listen(self, services: Mapping[str, object]) -> HostRecord:
+        """Answer the calls of clients from now on, in threads of their own.
+
+        Clients wait at most some seconds for this, so set the services up quickly.
+
+        :param services: by name; must be safe for threads.
+        :raises ConflictError: when listening already, or closed.
+        :raises HostError: when no socket can be made.
+        """
+        if self._server is not None or self._lock is None:
+            raise ConflictError("This host listens already, or is closed.")
+        address, key = socket_address(self.home), secrets.token_bytes(32)
+        Path(address).unlink(missing_ok=True)
+        try:
+            self._server = Server(address, key, services)
+        except OSError as error:
+            raise HostError(f"No socket can be made at {address}: {error}.") from error
+        record = HostRecord(os.getpid(), self._version, address, key.hex())
+        write_record(self.home, record)
+        return record
+
+    def stop_listening(self, grace_s: float = 2.0) -> None:
+        """Take no more calls and let those under way finish; the seat is kept.
+
+        Do this before closing what the services use (the database), and :meth:`close` after it.
+        """
+        if self._server is not None:
+            remove_record(self.home)
+            self._server.close(grace_s)
+            self._server = None
+
+    def close(self) -> None:
+        """Stop listening and leave the seat to the next one. May be called twice."""
+        self.stop_listening()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def __enter__(self) -> HostSeat:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def elect(home: Path, version: str, wait_s: float = 10.0) -> HostSeat | Client:
+    """Become the host of the instance in ``home``, or a client of its host.
+
+    The folder is created where it is missing. A host that is still starting or just closing is
+    waited for.
+
+    :param version: of this process; others find it in :attr:`Client.host`.
+    :param wait_s: seconds to wait for a host that does not answer.
+    :raises HostError: when another process holds the seat and does not answer; names its id.
+    """
+    deadline = time.monotonic() + wait_s
+    while True:
+        lock = _take_seat(home)
+        if lock is not None:
+            return HostSeat(home, version, lock)
+        problem = "it does not listen"
+        record = read_record(home)
+        if record is not None:
+            try:
+                return Client(record, max(0.1, deadline - time.monotonic()))
+            except (HostError, ValueError) as error:
+                problem = str(error)
+        if time.monotonic() >= deadline:
+            raise _silent(home, problem)
+        time.sleep(_PAUSE_S)
+
+
+def _take_seat(home: Path) -> int | None:
+    """The locked file, or None when another process has it."""
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        lock = os.open(home / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.ftruncate(lock, 0)
+            os.pwrite(lock, str(os.getpid()).encode(), 0)
+        except BaseException:
+            os.close(lock)
+            raise
+    except BlockingIOError:
+        return None
+    except OSError as error:
+        raise HostError(
+            f"The instance's folder {home} cannot be used: {error.strerror}.",
+            "Choose a folder that you may write to with --home or $LOCALCDAP_HOME.",
+        ) from error
+    return lock
+
+
+def _silent(home: Path, problem: str) -> HostError:
+    pid = (home / LOCK_FILE).read_text(encoding="ascii", errors="replace").strip()
+    return HostError(
+        f"Process {pid} owns the instance at {home} but cannot be called: {problem}",
+        f"Wait until it is done, or end it with 'kill {pid}'.",
+    )

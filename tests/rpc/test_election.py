@@ -1,0 +1,268 @@
+"""Hosts and clients of one instance, in real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from localcdap.api.errors import ConflictError, HostError, HostLostError
+from localcdap.rpc import record as records
+from localcdap.rpc.client import Client
+from localcdap.rpc.election import HostSeat, elect
+from localcdap.rpc.record import HostRecord, read_record, socket_address
+
+from .services import Echo
+
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts a process that opens the instance in ``tmp_path / "home"``."""
+    started = []
+
+    def start(start_s: float = 0) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "tests.rpc.instance", str(tmp_path / "home"), str(start_s)]
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+
+
+def test_the_first_is_host_and_the_second_its_client(start: Start):
+    host = start()
+    assert host.stdout.readline() == "host\n"
+
+    assert start().stdout.readline() == f"client {host.pid}\n"
+
+
+def test_a_host_that_is_still_starting_is_waited_for(start: Start, home: Path):
+    host = start(start_s=0.7)
+    while not (home / "host.lock").exists():
+        time.sleep(0.01)
+
+    assert start().stdout.readline() == f"client {host.pid}\n"
+
+
+def test_a_killed_host_is_succeeded_at_once(start: Start, home: Path):
+    host = start()
+    assert host.stdout.readline() == "host\n"
+    client = elect(home, "1.0")
+    assert isinstance(client, Client)
+    echo = client.service("echo", Echo)
+    assert echo.pid() == host.pid
+    kill(host)
+
+    with pytest.raises(HostLostError, match=f"the host \\(process {host.pid}\\) broke"):
+        echo.pid()
+    assert (home / "host.json").exists()
+    assert Path(client.host.address).exists()
+    with elect(home, "2.0", wait_s=0) as seat:
+        assert isinstance(seat, HostSeat)
+        assert not (home / "host.json").exists()
+        seat.listen({"echo": Echo()})
+        assert start().stdout.readline() == f"client {os.getpid()}\n"
+
+
+def test_a_host_killed_in_a_call_is_reported_lost(start: Start, home: Path):
+    host = start()
+    host.stdout.readline()
+    with elect(home, "1.0") as client:
+        threading.Timer(0.3, kill, [host]).start()
+        with pytest.raises(HostLostError):
+            client.service("echo", Echo).sleep(60)
+
+
+def test_of_many_that_start_at_once_one_is_host(start: Start):
+    processes = [start(start_s=0.1) for _ in range(5)]
+    answers = sorted(process.stdout.readline() for process in processes)
+
+    (host,) = [p for p in processes if f"client {p.pid}\n" in answers]
+    assert answers == [f"client {host.pid}\n"] * 4 + ["host\n"]
+
+
+def test_a_frozen_host_is_named(start: Start, home: Path):
+    host = start()
+    host.stdout.readline()
+    host.send_signal(signal.SIGSTOP)
+
+    with pytest.raises(HostError, match=f"Process {host.pid} owns .* silent") as caught:
+        elect(home, "1.0", wait_s=0.3)
+    assert caught.value.corrective_action.endswith(f"'kill {host.pid}'.")
+
+
+def test_a_host_that_never_listens_is_named(home: Path):
+    with (
+        elect(home, "1.0"),
+        pytest.raises(HostError, match=f"Process {os.getpid()} .* it does not listen"),
+    ):
+        elect(home, "1.0", wait_s=0.1)
+
+
+def test_what_the_host_leaves_is_private_and_goes_with_it(home: Path):
+    seat = elect(home, "3.1")
+    assert isinstance(seat, HostSeat)
+    record = seat.listen({})
+
+    assert read_record(home) == record
+    assert (record.pid, record.version) == (os.getpid(), "3.1")
+    assert len(bytes.fromhex(record.authkey)) == 32
+    assert stat.S_IMODE((home / "host.json").stat().st_mode) == 0o600
+    assert stat.S_IMODE(Path(record.address).parent.stat().st_mode) == 0o700
+    with pytest.raises(ConflictError):
+        seat.listen({})
+
+    seat.close()
+    seat.close()
+    assert not (home / "host.json").exists()
+    assert not Path(record.address).exists()
+    with elect(home, "3.1", wait_s=0) as again:
+        assert isinstance(again, HostSeat)
+
+
+def test_clients_of_a_closed_host_are_told_and_one_succeeds_it(home: Path):
+    seat = elect(home, "1.0")
+    seat.listen({"echo": Echo()})
+    client = elect(home, "1.0")
+    echo = client.service("echo", Echo)
+    assert echo.increment(1) == 1
+    assert seat.connections == 1
+    seat.close()
+
+    with pytest.raises(HostLostError):
+        echo.increment(1)
+    with elect(home, "1.0", wait_s=0) as successor:
+        assert isinstance(successor, HostSeat)
+
+
+def test_calls_under_way_get_their_answer_when_the_host_closes(home: Path):
+    seat = elect(home, "1.0")
+    seat.listen({"echo": Echo()})
+    answers = []
+    with elect(home, "1.0") as client:
+        thread = threading.Thread(
+            target=lambda: answers.append(client.service("echo", Echo).sleep(0.4))
+        )
+        thread.start()
+        time.sleep(0.1)
+        seat.close()
+        thread.join()
+
+    assert answers == ["awake"]
+
+
+def test_the_host_closes_in_spite_of_a_call_that_takes_for_ever(home: Path):
+    seat = elect(home, "1.0")
+    seat.listen({"echo": Echo()})
+    failures = []
+
+    def call() -> None:
+        with pytest.raises(HostLostError) as caught:
+            client.service("echo", Echo).sleep(3)
+        failures.append(caught.value)
+
+    with elect(home, "1.0") as client:
+        thread = threading.Thread(target=call)
+        thread.start()
+        time.sleep(0.1)
+        began = time.monotonic()
+        seat.stop_listening(grace_s=0.1)
+        thread.join()
+        assert time.monotonic() - began < 2
+        seat.close()
+    assert len(failures) == 1
+
+
+def test_a_service_may_close_its_own_host(home: Path):
+    class Desk:
+        def stop(self) -> str:
+            seat.stop_listening()
+            return "stopped"
+
+    seat = elect(home, "1.0")
+    seat.listen({"desk": Desk()})
+    with elect(home, "1.0") as client:
+        assert client.service("desk", Desk).stop() == "stopped"
+    seat.close()
+
+
+def test_a_home_with_a_very_long_path_works(tmp_path: Path):
+    home = tmp_path / ("x" * 120) / ("y" * 120)
+    with elect(home, "1.0") as seat:
+        seat.listen({"echo": Echo()})
+        with elect(home, "1.0") as client:
+            assert client.service("echo", Echo).increment(2) == 2
+
+
+def test_a_very_long_temporary_directory_is_avoided(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(records.tempfile, "gettempdir", lambda: str(tmp_path / ("t" * 100)))
+
+    assert len(socket_address(tmp_path)) <= 100
+
+
+def test_a_socket_folder_of_somebody_else_is_refused(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(records.tempfile, "gettempdir", lambda: str(tmp_path))
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (tmp_path / f"localcdap-{os.getuid()}").symlink_to(elsewhere)
+
+    with pytest.raises(HostError, match="not a folder of yours"):
+        socket_address(tmp_path)
+
+
+def test_a_home_that_cannot_be_written_is_named(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+
+    with pytest.raises(HostError, match=r"folder .*file/home cannot be used"):
+        elect(tmp_path / "file" / "home", "1.0")
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"pid": "x"}', json.dumps({"pid": 1})])
+def test_a_damaged_record_is_as_good_as_none(tmp_path: Path, text: str):
+    (tmp_path / "host.json").write_text(text)
+
+    assert read_record(tmp_path) is None
+
+
+def test_a_record_with_a_wrong_key_is_refused(home: Path):
+    with elect(home, "1.0") as seat:
+        record = seat.listen({"echo": Echo()})
+        for key in ("00" * 32, ""):
+            with pytest.raises(HostError, match="key is wrong"):
+                Client(msgspec.structs.replace(record, authkey=key))
+        with Client(record) as client:
+            assert client.service("echo", Echo).increment(1) == 1
+
+
+def test_a_record_without_a_host_is_not_reachable(tmp_path: Path):
+    nowhere = HostRecord(1, "1.0", str(tmp_path / "no.sock"), "00")
+
+    with pytest.raises(HostError, match=r"process 1\) cannot be reached at .*No such file"):
+        Client(nowhere)
