@@ -94,14 +94,17 @@ def _import_problem(error: BaseException, place: Path, package: str) -> str:
         return told
     if error.name.startswith(f"{package}."):
         return f"{told}. The artifact has no such module of its own."
-    return f"{told}. Install it: pip install {_distribution(error.name)}"
+    return f"{told}. Install it: {_install_command(error.name)}"
 
 
-def _distribution(module: str) -> str:
-    if module.startswith("google.cloud."):
-        return module.replace(".", "-").replace("_", "-")
-    top = module.partition(".")[0]
-    return _DISTRIBUTIONS.get(top, top)
+def _install_command(module: str) -> str:
+    """The command that brings a module, as far as its name tells."""
+    top, *rest = module.split(".")
+    if top != "google":
+        return f"pip install {_DISTRIBUTIONS.get(top, top)}"
+    # Many distributions share the module google; one for each service.
+    service = rest[1].replace("_", "-") if len(rest) > 1 else "<service>"
+    return f"pip install google-cloud-{service}"
 
 
 def _where(module: ModuleType, cls: type, place: Path) -> str:

@@ -88,7 +88,7 @@ class PluginInfo(PluginSummary, rename="camel"):
 
 
 class ArtifactSelector(msgspec.Struct, frozen=True):
-    """Which artifacts a stage accepts; None accepts any."""
+    """Which artifacts a stage accepts; None or an empty text accepts any."""
 
     scope: str | None = None
     """``SYSTEM`` or ``USER``, without regard to case."""
@@ -118,3 +118,14 @@ class PluginLookup(msgspec.Struct):
     """When none was chosen: the highest version known of a plugin of that type and name."""
     nearest: list[str] = []
     """When there is no such plugin at all: similar names of that type, the most similar first."""
+
+
+class SyncReport(msgspec.Struct):
+    """What bringing the index up to date changed for pipelines."""
+
+    added: list[ArtifactId]
+    updated: list[ArtifactId]
+    """The same name and version with another content."""
+    removed: list[ArtifactId]
+    failed: list[str]
+    """Paths that have an error now and had another one, or none, before."""

@@ -1,0 +1,132 @@
+"""The index of artifacts: its rows in the store, and the Structs they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from localcdap.artifacts.model import Inspection, PluginClass
+
+_COLUMNS: Final = (
+    "path",
+    "scope",
+    "namespace",
+    "name",
+    "version",
+    "signature",
+    "digest",
+    "good_digest",
+    "problem",
+)
+
+
+class Transaction(Protocol):
+    """The part of a store transaction that the index uses."""
+
+    def execute(self, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]: ...
+
+
+class Store(Protocol):
+    """The part of the store that the index uses."""
+
+    def transaction(self) -> AbstractContextManager[Transaction]: ...
+
+    def read(self, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]: ...
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """An artifact in a plugin directory, as the index keeps it."""
+
+    path: str
+    scope: str
+    namespace: str
+    name: str
+    version: str
+    signature: str
+    """See :func:`localcdap.artifacts.places.signature`."""
+    digest: str
+    """Of the content found; empty when it could not be read."""
+    good_digest: str
+    """Of the last content that worked; empty when none did."""
+    problem: str | None
+    """What is wrong besides the errors of the content."""
+
+
+class Content(msgspec.Struct, frozen=True):
+    """An artifact content that was inspected."""
+
+    digest: str
+    plugins: list[PluginClass]
+    errors: list[str]
+    inspected_by: str
+    """What the inspection depended on beside the content."""
+
+    @staticmethod
+    def of(digest: str, inspection: Inspection, inspected_by: str) -> Content:
+        return Content(digest, inspection.plugins, inspection.errors, inspected_by)
+
+
+class ArtifactIndex:
+    """Reads and writes the tables ``artifact`` and ``artifact_content``."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def load(self) -> tuple[dict[str, Entry], dict[str, Content]]:
+        """All entries by path, and all contents by digest."""
+        entries = self._store.read(
+            f"SELECT {', '.join(_COLUMNS)} FROM artifact ORDER BY scope, path"  # noqa: S608
+        )
+        contents = self._store.read(
+            "SELECT digest, plugins, errors, inspected_by FROM artifact_content"
+        )
+        return (
+            {row[0]: Entry(*row) for row in entries},
+            {row[0]: _content(*row) for row in contents},
+        )
+
+    def save(
+        self,
+        changed: Iterable[Entry],
+        removed: Iterable[str],
+        contents: Iterable[Content],
+        forgotten: Iterable[str],
+    ) -> None:
+        """Bring the tables up to date in one transaction.
+
+        :param removed: paths of entries.
+        :param forgotten: digests of contents.
+        """
+        marks = ", ".join("?" * len(_COLUMNS))
+        with self._store.transaction() as tx:
+            for path in removed:
+                tx.execute("DELETE FROM artifact WHERE path = ?", (path,))
+            for digest in forgotten:
+                tx.execute("DELETE FROM artifact_content WHERE digest = ?", (digest,))
+            for entry in changed:
+                tx.execute(
+                    f"INSERT OR REPLACE INTO artifact VALUES ({marks})",  # noqa: S608
+                    msgspec.structs.astuple(entry),
+                )
+            for content in contents:
+                tx.execute(
+                    "INSERT OR REPLACE INTO artifact_content VALUES (?, ?, ?, ?)",
+                    (
+                        content.digest,
+                        msgspec.json.encode(content.plugins).decode(),
+                        msgspec.json.encode(content.errors).decode(),
+                        content.inspected_by,
+                    ),
+                )
+
+
+def _content(digest: str, plugins: str, errors: str, inspected_by: str) -> Content:
+    return Content(
+        digest,
+        msgspec.json.decode(plugins, type=list[PluginClass]),
+        msgspec.json.decode(errors, type=list[str]),
+        inspected_by,
+    )

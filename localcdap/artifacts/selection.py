@@ -1,0 +1,128 @@
+"""Which plugin a stage means, when several artifacts offer one.
+
+Order and choice are those of CDAP 6: artifacts are ordered by name, version, scope (SYSTEM below USER),
+and the last one that the selector accepts is chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from localcdap.api.errors import BadRequestError
+from localcdap.api.failures import ArtifactId
+from localcdap.artifacts.model import (
+    SYSTEM,
+    USER,
+    ArtifactSelector,
+    PluginClass,
+    PluginLookup,
+    PluginRef,
+)
+from localcdap.artifacts.version import ArtifactVersion, VersionRange
+
+_NEAREST: Final = 5
+_SIMILAR: Final = 60
+"""Least similarity of a name that is offered, in percent."""
+
+
+class Candidate(msgspec.Struct, frozen=True, eq=False):
+    """A plugin of an artifact in use, and where its content lies."""
+
+    artifact: ArtifactId
+    version: ArtifactVersion
+    path: str
+    digest: str
+    plugin: PluginClass
+
+    @property
+    def ref(self) -> PluginRef:
+        plugin = self.plugin
+        return PluginRef(
+            self.artifact, self.path, self.digest, plugin.type, plugin.name, plugin.class_name
+        )
+
+    @property
+    def order(self) -> Any:
+        """Sort key: the last one is chosen."""
+        return artifact_order(self.artifact, self.version)
+
+
+def artifact_order(artifact: ArtifactId, version: ArtifactVersion) -> Any:
+    """Sort key of artifacts: name, version, scope."""
+    return (artifact.name, version, artifact.scope == USER)
+
+
+def choose(candidates: Iterable[Candidate], selector: ArtifactSelector) -> Candidate | None:
+    """The highest candidate that the selector accepts.
+
+    :raises BadRequestError: when scope or version of the selector cannot be read.
+    """
+    accepted = filter(_Acceptance(selector), candidates)
+    return max(accepted, key=lambda candidate: candidate.order, default=None)
+
+
+def look_up(
+    candidates: Sequence[Candidate],
+    names: Iterable[str],
+    name: str,
+    selector: ArtifactSelector,
+) -> PluginLookup:
+    """Choose among the plugins of one type and name.
+
+    :param names: names of all plugins of that type, to find the nearest where there is none.
+    :raises BadRequestError: when scope or version of the selector cannot be read.
+    """
+    chosen = choose(candidates, selector)
+    if chosen is not None:
+        return PluginLookup(chosen.ref)
+    if candidates:
+        return PluginLookup(None, suggested=max(candidates, key=_by_version).ref)
+    return PluginLookup(None, nearest=nearest(name, names))
+
+
+def nearest(name: str, names: Iterable[str]) -> list[str]:
+    """Those of ``names`` that are similar to ``name``, the most similar first."""
+    from rapidfuzz import fuzz, process, utils
+
+    found = process.extract(
+        name,
+        sorted(set(names)),
+        scorer=fuzz.WRatio,
+        processor=utils.default_process,
+        score_cutoff=_SIMILAR,
+        limit=_NEAREST,
+    )
+    return [match[0] for match in found]
+
+
+class _Acceptance:
+    """Whether an artifact is among those that a selector names."""
+
+    def __init__(self, selector: ArtifactSelector) -> None:
+        self._scope = _scope(selector.scope) if selector.scope else None
+        self._name = selector.name or None
+        self._range = VersionRange.parse(selector.version) if selector.version else None
+
+    def __call__(self, candidate: Candidate) -> bool:
+        artifact = candidate.artifact
+        return (
+            (self._scope is None or artifact.scope == self._scope)
+            and (self._name is None or artifact.name == self._name)
+            and (self._range is None or candidate.version in self._range)
+        )
+
+
+def _scope(text: str) -> str:
+    scope = text.strip().upper()
+    if scope not in (SYSTEM, USER):
+        raise BadRequestError(
+            f"Could not parse '{text}' as a valid scope.", f"Use {SYSTEM} or {USER}."
+        )
+    return scope
+
+
+def _by_version(candidate: Candidate) -> Any:
+    return (candidate.version, candidate.artifact.name, candidate.artifact.scope == USER)

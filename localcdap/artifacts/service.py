@@ -1,0 +1,207 @@
+"""The artifacts of an instance and the plugins in them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from localcdap.api.capability import canonical
+from localcdap.api.errors import NotFoundError
+from localcdap.artifacts.catalog import Catalog
+from localcdap.artifacts.copies import Copies
+from localcdap.artifacts.index import ArtifactIndex, Store
+from localcdap.artifacts.model import (
+    ArtifactDetail,
+    ArtifactSelector,
+    PluginInfo,
+    PluginLookup,
+    PluginSummary,
+    SyncReport,
+)
+from localcdap.artifacts.places import Place, find_system, find_user
+from localcdap.artifacts.selection import Candidate, choose, look_up
+from localcdap.artifacts.sync import ArtifactState, Inspector, Synchronizer
+
+
+class ArtifactService:
+    """Keeps the index of artifacts and answers from it. Threads may share it.
+
+    Questions are answered from memory, during a synchronization too. Until the first :meth:`sync` they
+    are answered from what the last process left in the store.
+
+    :param system_directory: the artifacts that come with localcdap (SYSTEM scope).
+    :param plugin_directories: drop-in folders (USER scope); where two hold the same artifact, the first
+        is used.
+    :param cache: folder for copies of artifact contents; nothing is ever loaded from anywhere else.
+    :param required_capabilities: a plugin without one of these does not exist for anybody.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        inspector: Inspector,
+        *,
+        system_directory: Path,
+        plugin_directories: Sequence[Path],
+        cache: Path,
+        required_capabilities: Iterable[str] = (),
+    ) -> None:
+        self._index = ArtifactIndex(store)
+        self._copies = Copies(cache.absolute())
+        self._synchronizer = Synchronizer(self._index, inspector, self._copies)
+        self._system_directory = system_directory.absolute()
+        self._plugin_directories = [folder.absolute() for folder in plugin_directories]
+        self._required = frozenset(canonical(value) for value in required_capabilities)
+        self._changing = threading.Lock()
+        self._state: ArtifactState | None = None
+        self._current: Catalog | None = None
+
+    def sync(self, retry_errors: bool = False) -> SyncReport:
+        """Bring the index up to date with the directories.
+
+        :param retry_errors: inspect broken artifacts again though they did not change.
+        """
+        before = self._catalog()
+        with self._changing:
+            assert self._state is not None
+            state = self._synchronizer.sync(list(self._places()), self._state, retry_errors)
+            if state is not self._state:
+                self._state = state
+                self._current = Catalog(state, self._copies, self._required)
+            assert self._current is not None
+            return _compare(before, self._current)
+
+    def list_artifacts(
+        self, namespace: str, scope: str | None = None, errors: bool = False
+    ) -> list[ArtifactDetail]:
+        """The artifacts that a namespace sees, by name, version and scope.
+
+        :param errors: only those that something is wrong with.
+        """
+        return [
+            detail
+            for detail in self._catalog().visible_details(namespace)
+            if (scope is None or detail.scope == scope.upper()) and (detail.error or not errors)
+        ]
+
+    def list_plugins(
+        self,
+        namespace: str,
+        type: str | None = None,
+        capabilities: Sequence[str] = (),
+        all_versions: bool = False,
+    ) -> list[PluginSummary]:
+        """The plugins that a namespace sees, by type and name.
+
+        :param capabilities: only plugins that have all of these. One that is not among the required
+            capabilities of the instance, when it has any, leaves nothing.
+        :param all_versions: the plugins of all artifacts, lowest first, instead of the one of each name
+            that a stage without a selector gets.
+        """
+        asked = {canonical(value) for value in capabilities}
+        if self._required and not asked <= self._required:
+            return []
+        return [
+            _summary(candidate)
+            for candidate in self._candidates(namespace, type, all_versions)
+            if asked <= set(candidate.plugin.capabilities)
+        ]
+
+    def get_plugin(
+        self, namespace: str, type: str, name: str, selector: ArtifactSelector | None = None
+    ) -> PluginInfo:
+        """The plugin that a stage with this selector gets.
+
+        :raises NotFoundError: when there is none; the message lists the nearest names.
+        :raises BadRequestError: when the selector cannot be read.
+        """
+        candidates = self._catalog().candidates(namespace, type, name)
+        chosen = choose(candidates, selector or ArtifactSelector())
+        if chosen is None:
+            raise self._not_found(namespace, type, name, selector)
+        plugin = chosen.plugin
+        return PluginInfo(
+            name=plugin.name,
+            type=plugin.type,
+            description=plugin.description,
+            class_name=plugin.class_name,
+            artifact=chosen.artifact,
+            capability=plugin.capabilities,
+            properties={declared.name: declared for declared in plugin.properties},
+            grain=plugin.grain,
+        )
+
+    def find_plugin(
+        self, namespace: str, type: str, name: str, selector: ArtifactSelector | None = None
+    ) -> PluginLookup:
+        """Like :meth:`get_plugin`, for who wants to load it, or to say why there is none.
+
+        :raises BadRequestError: when the selector cannot be read.
+        """
+        catalog = self._catalog()
+        candidates = catalog.candidates(namespace, type, name)
+        names = catalog.names(namespace, type) if not candidates else []
+        return look_up(candidates, names, name, selector or ArtifactSelector())
+
+    def _catalog(self) -> Catalog:
+        if self._current is None:
+            with self._changing:
+                if self._current is None:
+                    self._state = ArtifactState(*self._index.load())
+                    self._current = Catalog(self._state, self._copies, self._required)
+        return self._current
+
+    def _places(self) -> Iterator[Place]:
+        yield from find_system(self._system_directory)
+        for directory in dict.fromkeys(self._plugin_directories):
+            yield from find_user(directory)
+
+    def _candidates(
+        self, namespace: str, type: str | None, all_versions: bool
+    ) -> Iterator[Candidate]:
+        catalog = self._catalog()
+        for each in [type] if type is not None else catalog.types(namespace):
+            for name in catalog.names(namespace, each):
+                candidates = catalog.candidates(namespace, each, name)
+                ordered = sorted(candidates, key=lambda candidate: candidate.order)
+                yield from ordered if all_versions else ordered[-1:]
+
+    def _not_found(
+        self, namespace: str, type: str, name: str, selector: ArtifactSelector | None
+    ) -> NotFoundError:
+        found = self.find_plugin(namespace, type, name, selector)
+        message = f"Plugin named '{name}' of type '{type}' not found."
+        if found.suggested is not None:
+            other = found.suggested.artifact
+            return NotFoundError(
+                message, f"Artifact {other.name} {other.version} ({other.scope}) has it."
+            )
+        if found.nearest:
+            return NotFoundError(message, f"Similar names: {', '.join(found.nearest)}.")
+        names = self._catalog().names(namespace, type)
+        types = ", ".join(self._catalog().types(namespace)) or "none"
+        known = f"Plugins of that type: {', '.join(names)}." if names else f"Types: {types}."
+        return NotFoundError(message, known)
+
+
+def _summary(candidate: Candidate) -> PluginSummary:
+    plugin = candidate.plugin
+    return PluginSummary(
+        name=plugin.name,
+        type=plugin.type,
+        description=plugin.description,
+        class_name=plugin.class_name,
+        artifact=candidate.artifact,
+        capability=plugin.capabilities,
+    )
+
+
+def _compare(before: Catalog, after: Catalog) -> SyncReport:
+    old, new = before.in_use(), after.in_use()
+    return SyncReport(
+        added=[key[1] for key in new if key not in old],
+        updated=[key[1] for key in new if key in old and new[key] != old[key]],
+        removed=[key[1] for key in old if key not in new],
+        failed=sorted({path for path, _ in after.problems() - before.problems()}),
+    )
