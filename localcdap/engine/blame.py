@@ -1,0 +1,131 @@
+"""What went wrong in Spark, told as the failure of a stage."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Mapping
+from typing import Any, Final
+
+from localcdap.api.errors import LocalcdapError, PluginError, StageError
+from localcdap.engine.tasks.failing import Failure, failure_in
+
+_ACTIONS: Final[Mapping[str, str]] = {
+    "PATH_NOT_FOUND": "Check the path, or map it under [locations] in localcdap.toml.",
+    "PATH_ALREADY_EXISTS": "Remove the directory, or write to another path.",
+    "MALFORMED_RECORD_IN_PARSING": "Correct the data, or the format and schema of the source.",
+    "MALFORMED_CSV_RECORD": "Correct the data, or the format and schema of the source.",
+    "FAILED_READ_FILE": "Check that the files are of the source's format and schema.",
+    "CANNOT_READ_FILE_FOOTER": "Check that the files are of the source's format.",
+    "ARITHMETIC_OVERFLOW": "Use a wider type, for example long, double or a decimal of more digits.",
+    "NUMERIC_VALUE_OUT_OF_RANGE": "Use a wider type, for example a decimal of more digits.",
+    "DIVIDE_BY_ZERO": "Filter out the zeros, or divide by nullif(divisor, 0).",
+    "CAST_INVALID_INPUT": "Correct the data, or use a type that its values fit, such as string.",
+    "CAST_OVERFLOW": "Use a wider type.",
+    "CANNOT_PARSE_TIMESTAMP": "Correct the data, or the date pattern.",
+    "UNRESOLVED_COLUMN": "Choose a field that the input of the stage has.",
+    "PARSE_SYNTAX_ERROR": "Correct the expression.",
+    "UNRESOLVED_ROUTINE": "Use a function that Spark SQL has.",
+    "TABLE_OR_VIEW_NOT_FOUND": "Check the name of the table.",
+}
+_SYMPTOMS: Final = (
+    (r"No space left on device", "the disk is full.", "Free some space and run again."),
+    (r"Permission denied|AccessControlException", "access was denied.", "Check the permissions."),
+    (
+        r"OutOfMemoryError|GC overhead limit",
+        "Spark ran out of memory.",
+        "Give it more with engine.memory in localcdap.toml, and restart the engine.",
+    ),
+)
+_OURS: Final = re.compile(r"[/\\](?:localcdap[/\\]engine|pyspark|grpc|concurrent|threading)[/\\.]")
+_MOST_TEXT: Final = 800
+_MOST_FRAMES: Final = 8
+
+
+def stage_error(error: BaseException, stage: str | None = None) -> StageError:
+    """The failure of a stage that an exception means.
+
+    :param stage: the stage to blame when the exception itself does not say.
+    :returns: the error; its notes are the plugin's own frames, innermost last.
+    """
+    if isinstance(error, StageError):
+        return _named(error, stage)
+    failure = failure_in(_text(error))
+    if failure is not None:
+        return _of_failure(failure)
+    if isinstance(error, LocalcdapError):
+        message, action = error.message, error.corrective_action
+    else:
+        message, action = _explained(error)
+    made = StageError(_prefixed(message, stage), action, stage=stage)
+    frames = error.traceback if isinstance(error, PluginError) else _own_frames(error)
+    return _noted(made, frames)
+
+
+def _text(error: BaseException) -> str:
+    """All that Spark says, the messages of the causes included."""
+    return "\n".join(str(each) for each in (error, error.__cause__) if each is not None)
+
+
+def _named(error: StageError, stage: str | None) -> StageError:
+    if error.stage is not None or stage is None:
+        return error
+    made = StageError(_prefixed(error.message, stage), error.corrective_action, stage=stage)
+    return _noted(made, _own_frames(error))
+
+
+def _of_failure(failure: Failure) -> StageError:
+    message = _prefixed(failure.message, failure.stage)
+    if failure.record is not None:
+        message = f"{message.rstrip('.')}. Record: {failure.record}"
+    made = StageError(message, failure.corrective_action, stage=failure.stage)
+    return _noted(made, failure.frames)
+
+
+def _prefixed(message: str, stage: str | None) -> str:
+    return message if stage is None or f"'{stage}'" in message else f"Stage '{stage}': {message}"
+
+
+def _noted(error: StageError, frames: list[str]) -> StageError:
+    for frame in frames:
+        error.add_note(frame)
+    return error
+
+
+def _explained(error: BaseException) -> tuple[str, str | None]:
+    text = _text(error)
+    for pattern, message, action in _SYMPTOMS:
+        if re.search(pattern, text):
+            return message, action
+    condition = _condition(error)
+    if condition is None:
+        return f"{type(error).__name__}: {_first_lines(str(error))}", None
+    action = next((a for name, a in _ACTIONS.items() if name in condition or name in text), None)
+    return _first_lines(_innermost(text)), action
+
+
+def _condition(error: BaseException) -> str | None:
+    """The name of the error condition of an exception of Spark, None for any other exception."""
+    from pyspark.errors import PySparkException
+
+    if not isinstance(error, PySparkException):
+        return None
+    return error.getCondition() or ""
+
+
+def _innermost(text: str) -> str:
+    """The message of the deepest known cause in a message that quotes causes."""
+    found = re.findall(r"(\[[A-Z][A-Z_.]+\] .*?)(?:\n|$)", text)
+    known: list[str] = [m for m in found if any(f"[{name}" in m for name in _ACTIONS)]
+    return known[-1] if known else (found[-1] if found else text)
+
+
+def _first_lines(text: str) -> str:
+    kept = text.split("JVM stacktrace")[0].split("\n\tat ")[0].strip()
+    return kept if len(kept) <= _MOST_TEXT else kept[: _MOST_TEXT - 1] + "…"
+
+
+def _own_frames(error: BaseException) -> list[str]:
+    frames: Any = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if not _OURS.search(f.filename)]
+    return [f"{f.filename}:{f.lineno} in {f.name}: {f.line}" for f in own[-_MOST_FRAMES:]]

@@ -1,0 +1,120 @@
+"""The stage contexts of plugin code that runs on the driver side."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from localcdap.api.errors import LocalcdapError, StageError
+from localcdap.api.schema import Schema
+from localcdap.engine.commit import Staging
+from localcdap.engine.flow import Stage
+from localcdap.engine.paths import Locations
+from localcdap.engine.spark_types import spark_schema
+from localcdap.engine.tables import TableLoad, TableSource
+from localcdap.engine.tasks.context import FactsContext, StageFacts
+from localcdap.engine.tasks.generating import generating_pass
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_MOST_PARTITIONS: Final = 1024
+
+
+@dataclasses.dataclass
+class Surroundings:
+    """What all stages of a run have in common."""
+
+    spark: SparkSession
+    namespace: str
+    run_id: str
+    arguments: Mapping[str, str]
+    logical_start_time: datetime.datetime
+    locations: Locations
+    tables: TableSource
+    staging: Staging
+    table_directory: Path
+    """Where rows for tables wait for the end of the run."""
+    table_loads: list[TableLoad] = dataclasses.field(default_factory=list)
+    numbers: Iterator[int] = dataclasses.field(default_factory=itertools.count)
+
+    def facts(self, stage: Stage) -> StageFacts:
+        return StageFacts(
+            stage_name=stage.name,
+            namespace=self.namespace,
+            run_id=self.run_id,
+            arguments=dict(self.arguments),
+            logical_start_time=self.logical_start_time,
+            input_schemas=stage.input_schemas,
+            output_schema=stage.output_schema,
+            error_schema=stage.error_schema,
+            port_schemas=stage.port_schemas,
+        )
+
+
+class DriverContext(FactsContext):
+    """A :class:`localcdap.api.stage.SparkContext`, source and sink context, whatever the stage is."""
+
+    def __init__(self, stage: Stage, run: Surroundings) -> None:
+        super().__init__(run.facts(stage))
+        self.spark: SparkSession = run.spark
+        self._stage: Final = stage
+        self._run: Final = run
+
+    def resolve_path(self, path: str) -> str:
+        try:
+            return self._run.locations.resolve(path)
+        except StageError as error:
+            raise self.fail(error.message, error.corrective_action) from None
+
+    def fail(self, message: str, corrective_action: str | None = None) -> Exception:
+        text = f"Stage '{self.stage_name}': {message}"
+        return StageError(text, corrective_action, stage=self.stage_name)
+
+    def empty(self, schema: Schema) -> DataFrame:
+        return self.spark.createDataFrame([], spark_schema(schema))
+
+    def generate(self, schema: Schema, tasks: Sequence[Any], read: Any) -> DataFrame:
+        from pyspark import cloudpickle
+
+        if not tasks:
+            return self.empty(schema)
+        code = cloudpickle.dumps((read, list(tasks)))
+        run = generating_pass(self.stage_name, self._stage.plugin, schema, code)
+        numbers = self.spark.range(0, len(tasks), 1, min(len(tasks), _MOST_PARTITIONS))
+        return numbers.mapInArrow(run, spark_schema(schema, nullable=True))
+
+    def read_table(self, name: str) -> DataFrame:
+        snapshot = self._run.tables.export(self.namespace, name)
+        if not snapshot.files:
+            return self.empty(snapshot.schema)
+        return self.spark.read.schema(spark_schema(snapshot.schema)).parquet(*snapshot.files)
+
+    def staging_directory(self, final: str) -> str:
+        try:
+            return self._run.staging.directory(final)
+        except LocalcdapError as error:
+            raise self.fail(error.message, error.corrective_action) from None
+
+    def write_table(self, name: str, df: DataFrame, schema: Schema, key: str) -> None:
+        if schema.field(key) is None:
+            raise self.fail(
+                f"the key '{key}' of table '{name}' is not a field; fields are: "
+                f"{', '.join(schema.field_names)}."
+            )
+        directory = self._run.table_directory / str(next(self._run.numbers))
+        df.select(*[quoted(f.name) for f in schema]).write.parquet(str(directory))
+        load = TableLoad(self.namespace, name, schema, key, str(directory))
+        self._run.table_loads.append(load)
+
+
+def quoted(name: str) -> str:
+    """A column name in which dots and backticks mean themselves."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+

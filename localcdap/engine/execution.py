@@ -1,0 +1,73 @@
+"""Executes a plan: the schemas are checked, the sinks written, what was kept is released."""
+
+from __future__ import annotations
+
+import contextvars
+from collections.abc import Callable
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from typing import TYPE_CHECKING, Final
+
+from localcdap.engine.blame import stage_error
+from localcdap.engine.checking import check
+from localcdap.engine.counting import StageCounts
+from localcdap.engine.flow import Flow
+from localcdap.engine.planner import Plan, Sink
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_WRITERS: Final = 4
+"""Sinks written at the same time."""
+
+
+def execute(
+    plan: Plan, flow: Flow, spark: SparkSession, *, tag: str, running: Callable[[], None]
+) -> dict[str, StageCounts]:
+    """Run a plan to its end; nothing that it writes is visible yet.
+
+    :param tag: what the actions can be interrupted by, see ``SparkSession.interruptTag``.
+    :param running: called when everything was checked, before the first record is read.
+    :returns: the counts of each stage; empty when they are off.
+    :raises StageError: when a stage fails; the other sinks are interrupted.
+    """
+    try:
+        check(plan.checks)
+        running()
+        _write_all(plan.sinks, spark, tag)
+    finally:
+        for frame in plan.persisted:
+            frame.unpersist()
+    return plan.counting.totals(flow) if plan.counting is not None else {}
+
+
+def _write_all(sinks: list[Sink], spark: SparkSession, tag: str) -> None:
+    if len(sinks) == 1:
+        _write(sinks[0], spark, tag)
+        return
+    with ThreadPoolExecutor(_WRITERS, thread_name_prefix="sink") as threads:
+        # Variables of this context, such as the stage of a log line, hold in the threads too.
+        writes = [
+            threads.submit(contextvars.copy_context().run, _write, sink, spark, tag)
+            for sink in sinks
+        ]
+        done, _ = wait(writes, return_when=FIRST_EXCEPTION)
+        failed = next((w for w in done if w.exception() is not None), None)
+        if failed is not None:
+            _stop(writes, spark, tag)
+    if failed is not None:
+        failed.result()
+
+
+def _write(sink: Sink, spark: SparkSession, tag: str) -> None:
+    # Tags belong to a thread.
+    spark.addTag(tag)
+    try:
+        sink.plugin.write(sink.frame, sink.context)
+    except Exception as error:
+        raise stage_error(error, sink.stage.name) from error
+
+
+def _stop(writes: list[Future[None]], spark: SparkSession, tag: str) -> None:
+    for write in writes:
+        write.cancel()
+    spark.interruptTag(tag)

@@ -1,0 +1,1 @@
+"""What runs inside the Python workers of Spark; nothing here imports pyspark."""

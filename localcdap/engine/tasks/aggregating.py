@@ -1,0 +1,149 @@
+"""Aggregators of record grain: a pass that finds the groups, and the pass over the sorted groups.
+
+Groups are streamed: records are decoded batch by batch while the plugin reads them, so the size of a
+group is not bounded by memory.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from localcdap.api.arrow import RecordCodec
+from localcdap.api.errors import StageError
+from localcdap.api.schema import Field, Schema
+from localcdap.api.stage import Record
+from localcdap.engine.tasks.chunks import conform
+from localcdap.engine.tasks.emitters import RecordEmitter
+from localcdap.engine.tasks.failing import failure_of
+from localcdap.engine.tasks.plan import PassStage
+from localcdap.engine.tasks.runners import Runner, Streams, blamed
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+GROUP: Final = "__group"
+"""Column of the key of the group that a row belongs to."""
+_FLUSH: Final = 10_000
+"""Records emitted before they are sent on, unless a single group emits more."""
+
+
+def grouped_schema(feed: Schema) -> Schema:
+    """The schema between the two passes."""
+    return Schema.record("grouped", [Field(GROUP, Schema.BYTES), *feed])
+
+
+def grouping_pass(
+    stage: PassStage, feed: Schema
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function that gives each record once for each of its groups."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        codec = RecordCodec(feed)
+        runner = AggregateRunner(stage)
+        for batch in batches:
+            yield from runner.keyed(conform(batch, codec), codec)
+        runner.close()
+
+    return run
+
+
+class AggregateRunner(Runner):
+    """An aggregator with ``group_by`` and ``aggregate``."""
+
+    def __init__(self, stage: PassStage) -> None:
+        super().__init__(stage)
+        self._codec: Final = RecordCodec(cast(Schema, stage.facts.output_schema))
+
+    def keyed(self, batch: pa.RecordBatch, codec: RecordCodec) -> Iterator[pa.RecordBatch]:
+        """The rows of a batch with the keys of their groups in front."""
+        import pyarrow as pa
+
+        keys: list[bytes] = []
+        rows: list[int] = []
+        record = None
+        try:
+            for row, record in enumerate(codec.decode(batch)):
+                found = [encode_key(key) for key in self.plugin.group_by(record)]
+                keys += found
+                rows += [row] * len(found)
+        except Exception as error:
+            raise failure_of(self.name, error, record) from None
+        taken = batch if rows == list(range(batch.num_rows)) else batch.take(pa.array(rows, pa.int64()))
+        arrays = [pa.array(keys, pa.binary()), *taken.columns]
+        yield pa.RecordBatch.from_arrays(arrays, names=[GROUP, *batch.schema.names])
+
+    def aggregated(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Streams]:
+        """What is emitted for groups that come one after the other."""
+        emit = RecordEmitter(self.name)
+        for key, records in groups(batches, self._decode):
+            try:
+                self.plugin.aggregate(key, records, emit)
+            except Exception as error:
+                raise failure_of(self.name, error, {"group": key}) from None
+            self.count("groups", 1)
+            if len(emit) + len(emit.errors) >= _FLUSH:
+                yield self.emitted(emit, self._codec)
+                emit = RecordEmitter(self.name)
+        yield self.emitted(emit, self._codec)
+
+    def run(self, chunk: Any, *, last: bool) -> Streams:
+        raise StageError(f"Stage '{self.name}' groups records and cannot take them one by one.")
+
+    def _decode(self, batch: pa.RecordBatch) -> list[Record]:
+        feed = {f.name: f for f in next(iter(self.stage.facts.input_schemas.values()))}
+        names = [name for name in batch.schema.names if name != GROUP]
+        codec = RecordCodec(Schema.record("feed", [feed[name] for name in names]))
+        with blamed(self.name):
+            return codec.decode(conform(batch, codec))
+
+
+def groups(
+    batches: Iterator[pa.RecordBatch], decode: Callable[[pa.RecordBatch], list[Record]]
+) -> Iterator[tuple[Any, Iterator[Record]]]:
+    """Each key with its records, from batches whose rows are sorted by key.
+
+    Records that a reader leaves over are skipped.
+    """
+    rows = _rows(batches, decode)
+    current = next(rows, None)
+    while current is not None:
+        key = current[0]
+
+        def members() -> Iterator[Record]:
+            nonlocal current
+            while current is not None and current[0] == key:  # noqa: B023 - read before it changes
+                record = current[1]
+                current = next(rows, None)
+                yield record
+
+        records = members()
+        yield decode_key(key), records
+        for _ in records:
+            pass
+        while current is not None and current[0] == key:
+            current = next(rows, None)
+
+
+def _rows(
+    batches: Iterator[pa.RecordBatch], decode: Callable[[pa.RecordBatch], list[Record]]
+) -> Iterator[tuple[bytes, Record]]:
+    for batch in batches:
+        keys = batch.column(batch.schema.get_field_index(GROUP)).to_pylist()
+        yield from zip(keys, decode(batch), strict=True)
+
+
+def encode_key(key: Any) -> bytes:
+    """A key as bytes that are equal for equal keys of the same types."""
+    stream = io.BytesIO()
+    pickler = pickle.Pickler(stream, protocol=4)
+    # Without the memo the bytes depend on the value alone, not on which of its parts are one object.
+    pickler.fast = True
+    pickler.dump(key)
+    return stream.getvalue()
+
+
+def decode_key(data: bytes) -> Any:
+    return pickle.loads(data)  # noqa: S301 - made by encode_key in this run

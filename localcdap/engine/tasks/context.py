@@ -1,0 +1,68 @@
+"""The stage context of plugin code that runs in a Python worker of Spark."""
+
+from __future__ import annotations
+
+import datetime
+import logging
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from localcdap.api.errors import StageError
+from localcdap.api.schema import Schema
+
+STAGE_LOGGER: Final = "localcdap.stage."
+"""Prefix of the name of a stage's logger."""
+
+
+class StageFacts(msgspec.Struct):
+    """What a stage may know at run time, as plain values."""
+
+    stage_name: str
+    namespace: str
+    run_id: str
+    arguments: dict[str, str]
+    logical_start_time: datetime.datetime
+    input_schemas: dict[str, Schema]
+    output_schema: Schema | None
+    error_schema: Schema | None
+    port_schemas: dict[str, Schema]
+
+
+class CountingMetrics:
+    """User metrics that are added up in this process."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+
+    def count(self, name: str, delta: int = 1) -> None:
+        self.counts[name] += delta
+
+
+class FactsContext:
+    """A :class:`localcdap.api.stage.StageContext` made of :class:`StageFacts`."""
+
+    def __init__(self, facts: StageFacts) -> None:
+        self.stage_name: str = facts.stage_name
+        self.namespace: str = facts.namespace
+        self.run_id: str = facts.run_id
+        self.arguments: Mapping[str, str] = facts.arguments
+        self.logical_start_time: datetime.datetime = facts.logical_start_time
+        self.input_schemas: Mapping[str, Schema] = facts.input_schemas
+        self.output_schema: Schema | None = facts.output_schema
+        self.error_schema: Schema | None = facts.error_schema
+        self.port_schemas: Mapping[str, Schema] = facts.port_schemas
+        self.logger: logging.Logger = logging.getLogger(STAGE_LOGGER + facts.stage_name)
+        self.metrics: CountingMetrics = CountingMetrics()
+
+    @property
+    def input_schema(self) -> Schema:
+        """The schema common to the inputs.
+
+        :raises StageError: for a source.
+        """
+        for schema in self.input_schemas.values():
+            return schema
+        raise StageError(f"Stage '{self.stage_name}' has no input.", stage=self.stage_name)

@@ -1,0 +1,88 @@
+"""Failures of plugin code in a Python worker, in a form that the driver reads out of Spark's message."""
+
+from __future__ import annotations
+
+import json
+import re
+import traceback
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from localcdap.api.errors import LocalcdapError
+
+_BEGIN: Final = "localcdap-failure:"
+_END: Final = ":localcdap-end"
+_MARKED: Final = re.compile(re.escape(_BEGIN) + r"(\{.*?\})" + re.escape(_END))
+_OURS: Final = str(Path(__file__).parent)
+_MOST_FRAMES: Final = 8
+_MOST_VALUE: Final = 60
+_MOST_RECORD: Final = 400
+
+
+class Failure(msgspec.Struct):
+    """What went wrong in which stage."""
+
+    stage: str
+    message: str
+    corrective_action: str | None = None
+    frames: list[str] = []
+    """The plugin's own frames, innermost last."""
+    record: str | None = None
+    """The record at fault, shortened."""
+
+
+class StageFailure(Exception):  # noqa: N818 - it is a failure that was already told apart
+    """Carries a :class:`Failure` through Spark, as part of the exception's text."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(_BEGIN + json.dumps(msgspec.to_builtins(failure)) + _END)
+        self.failure: Final = failure
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return StageFailure, (self.failure,)
+
+
+def failure_of(stage: str, error: Exception, record: Any = None) -> StageFailure:
+    """The failure that an exception of plugin code means.
+
+    :param record: what the plugin was given when it raised; None when it is not known.
+    """
+    if isinstance(error, StageFailure):
+        return error
+    if isinstance(error, LocalcdapError):
+        message, action = error.message, error.corrective_action
+    else:
+        message, action = f"{type(error).__name__}: {error}", None
+    shown = None if record is None else shorten(record)
+    return StageFailure(Failure(stage, message, action, _own_frames(error), shown))
+
+
+def failure_in(text: str) -> Failure | None:
+    """The failure that a message of Spark carries, or None."""
+    found = _MARKED.search(text)
+    if found is None:
+        return None
+    try:
+        return msgspec.json.decode(found.group(1), type=Failure)
+    except msgspec.DecodeError:
+        return None
+
+
+def shorten(record: Any) -> str:
+    """A record as text, long values and long records cut."""
+    if isinstance(record, dict):
+        pairs = ", ".join(f"{name}: {_cut(repr(value), _MOST_VALUE)}" for name, value in record.items())
+        return _cut("{" + pairs + "}", _MOST_RECORD)
+    return _cut(repr(record), _MOST_RECORD)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _own_frames(error: Exception) -> list[str]:
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if not f.filename.startswith(_OURS)]
+    return [f"{f.filename}:{f.lineno} in {f.name}: {f.line}" for f in own[-_MOST_FRAMES:]]

@@ -1,0 +1,43 @@
+"""Batches that a source makes in parallel, one Spark task for each of its own tasks."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from localcdap.api.arrow import RecordCodec
+from localcdap.api.schema import Schema
+from localcdap.artifacts.loading import load_plugin
+from localcdap.artifacts.model import PluginRef
+from localcdap.engine.tasks.chunks import conform
+from localcdap.engine.tasks.failing import failure_of
+from localcdap.engine.tasks.runners import blamed
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def generating_pass(
+    stage: str, plugin: PluginRef, schema: Schema, code: bytes
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function that turns task numbers into batches.
+
+    :param code: pickled (function from a task to batches, list of tasks). What it refers to in the
+        artifact's modules is found once the plugin is loaded.
+    """
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        codec = RecordCodec(schema)
+        with blamed(stage):
+            load_plugin(plugin)
+            read, tasks = pickle.loads(code)  # noqa: S301 - made by this run's driver
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                try:
+                    for made in read(tasks[number]):
+                        yield conform(made, codec)
+                except Exception as error:
+                    raise failure_of(stage, error, tasks[number]) from None
+
+    return run

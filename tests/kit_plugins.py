@@ -1,0 +1,88 @@
+"""Plugins around the stage that a test runs: records from a file in, records to a file out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from localcdap.api import (
+    BatchSink,
+    BatchSource,
+    Emitter,
+    ErrorRecord,
+    ErrorTransform,
+    PluginConfig,
+    Record,
+    Schema,
+    SinkContext,
+    SourceContext,
+    StageConfigurer,
+    Transform,
+    field,
+    plugin,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+
+def read_stream(path: str) -> Iterator[pa.RecordBatch]:
+    """The batches of an Arrow stream file."""
+    import pyarrow as pa
+
+    with pa.ipc.open_stream(path) as stream:
+        yield from stream
+
+
+@plugin(type="batchsource", name="KitSource", description="Reads an Arrow stream file.")
+class KitSource(BatchSource):
+    class Config(PluginConfig):
+        path: str = field("The file; empty for no records.", default="")
+        schema: Schema = field("Schema of the records.")
+
+    def configure(self, stage: StageConfigurer) -> None:
+        stage.output_schema = self.config.schema
+
+    def read(self, context: SourceContext) -> DataFrame:
+        tasks = [self.config.path] if self.config.path else []
+        return context.generate(self.config.schema, tasks, read_stream)
+
+
+@plugin(type="batchsink", name="KitSink", description="Writes an Arrow stream file.")
+class KitSink(BatchSink):
+    class Config(PluginConfig):
+        path: str = field("The directory that will hold the file.")
+
+    def write(self, df: DataFrame, context: SinkContext) -> None:
+        import pyarrow as pa
+
+        staging = Path(context.staging_directory(context.resolve_path(self.config.path)))
+        table = df.toArrow()
+        with pa.ipc.new_stream(str(staging / "records.arrows"), table.schema) as stream:
+            stream.write_table(table)
+
+
+@plugin(type="transform", name="KitFailer", description="Emits what it gets as error records.")
+class KitFailer(Transform):
+    def configure(self, stage: StageConfigurer) -> None:
+        stage.output_schema = stage.input_schema
+        record = stage.input_schema.field("record") if stage.input_schema else None
+        stage.error_schema = record.schema.non_nullable if record else None
+
+    def transform(self, record: Record, emit: Emitter) -> None:
+        emit.error(record["record"], record["code"], record["message"])
+
+
+@plugin(type="errortransform", name="KitErrors", description="Wraps error records as records.")
+class KitErrors(ErrorTransform):
+    class Config(PluginConfig):
+        schema: Schema = field("Schema of the wrapped records.")
+
+    def configure(self, stage: StageConfigurer) -> None:
+        stage.output_schema = self.config.schema
+
+    def transform(self, record: ErrorRecord, emit: Emitter) -> None:
+        row: dict[str, Any] = {"code": record.code, "message": record.message}
+        emit(row | {"record": record.record, "stage": record.stage})
