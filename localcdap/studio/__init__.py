@@ -1,0 +1,1 @@
+"""Pipeline documents: reading, structure, macros, schema propagation, validation. Knows no Spark."""

@@ -1,0 +1,17 @@
+"""Failures of the pipeline's structure."""
+
+from __future__ import annotations
+
+from localcdap.api.failures import INVALID_PIPELINE, Cause, ValidationFailure
+
+
+def structural(
+    message: str,
+    action: str | None = None,
+    *,
+    stage: str | None = None,
+    property: str | None = None,
+) -> ValidationFailure:
+    """A failure of type ``Invalid Pipeline``, of one stage where a rule names one."""
+    causes = [Cause({"stageConfig": property})] if property else []
+    return ValidationFailure(INVALID_PIPELINE, message, action, causes, stage=stage, field=property)

@@ -1,0 +1,174 @@
+"""The graph of a pipeline: stages by name, and the connections between them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+
+from localcdap.api.pipeline import Connection
+
+
+class Graph:
+    """Stages in document order, connections among them in document order.
+
+    Connections from or to a stage that does not exist are left out.
+    """
+
+    def __init__(self, stages: Iterable[str], connections: Iterable[Connection]) -> None:
+        self.stages: list[str] = list(dict.fromkeys(stages))
+        self.incoming: dict[str, list[Connection]] = {stage: [] for stage in self.stages}
+        """Connections into each stage."""
+        self.outgoing: dict[str, list[Connection]] = {stage: [] for stage in self.stages}
+        self.inputs: dict[str, list[str]] = {stage: [] for stage in self.stages}
+        """Stages before each stage, each once, in connection order."""
+        self.outputs: dict[str, list[str]] = {stage: [] for stage in self.stages}
+        for connection in connections:
+            if connection.source in self.outgoing and connection.target in self.incoming:
+                self._add(connection)
+
+    def _add(self, connection: Connection) -> None:
+        source, target = connection.source, connection.target
+        self.outgoing[source].append(connection)
+        self.incoming[target].append(connection)
+        if target not in self.outputs[source]:
+            self.outputs[source].append(target)
+            self.inputs[target].append(source)
+
+    def after(self, stage: str) -> set[str]:
+        """Every stage that records of this one can reach; itself only on a cycle."""
+        return _reached(self.outputs[stage], self.outputs.__getitem__)
+
+    def before(self, stage: str) -> set[str]:
+        """Every stage whose records can reach this one."""
+        return _reached(self.inputs[stage], self.inputs.__getitem__)
+
+    def origins(self, stage: str, until: str) -> list[str]:
+        """Stages without inputs that lead to this one, on ways that do not pass ``until``."""
+        seen = {stage, until}
+        ahead = deque(self.inputs[stage])
+        found: list[str] = []
+        while ahead:
+            each = ahead.popleft()
+            if each in seen:
+                continue
+            seen.add(each)
+            if not self.inputs[each]:
+                found.append(each)
+            ahead.extend(self.inputs[each])
+        return found
+
+    def components(self) -> list[list[str]]:
+        """Parts with no connection between them, each in document order."""
+        number: dict[str, int] = {}
+        parts: list[list[str]] = []
+        for stage in self.stages:
+            if stage not in number:
+                for each in _reached([stage], lambda s: self.inputs[s] + self.outputs[s]):
+                    number[each] = len(parts)
+                parts.append([])
+            parts[number[stage]].append(stage)
+        return parts
+
+    def order(self) -> list[str]:
+        """All stages, each after its inputs; in document order where that leaves a choice.
+
+        Stages of a cycle come in document order, after what leads to the cycle.
+        """
+        members = {stage: set(group) for group in self.knots() for stage in group}
+        waiting = {
+            stage: sum(each not in members.get(stage, ()) for each in self.inputs[stage])
+            for stage in self.stages
+        }
+        ready = deque(stage for stage in self.stages if not waiting[stage])
+        done: list[str] = []
+        while ready:
+            stage = ready.popleft()
+            done.append(stage)
+            for target in self.outputs[stage]:
+                if target not in members.get(stage, ()):
+                    waiting[target] -= 1
+                    if not waiting[target]:
+                        ready.append(target)
+        return done
+
+    def cycles(self) -> list[list[str]]:
+        """One cycle of each knot: its stages in the order of the connections, each once."""
+        return [self._cycle(group) for group in self.knots()]
+
+    def _cycle(self, group: Sequence[str]) -> list[str]:
+        """The shortest way from the first stage of a knot back to it."""
+        start, inside = group[0], set(group)
+        came_from: dict[str, str] = {}
+        ahead = deque([start])
+        while ahead:
+            stage = ahead.popleft()
+            for target in self.outputs[stage]:
+                if target == start:
+                    way = [stage]
+                    while way[-1] != start:
+                        way.append(came_from[way[-1]])
+                    return way[::-1]
+                if target in inside and target not in came_from:
+                    came_from[target] = stage
+                    ahead.append(target)
+        return list(group)
+
+    def knots(self) -> list[list[str]]:
+        """The groups of stages that lead back to each other, each in document order.
+
+        Tarjan's algorithm without recursion: a pipeline may be longer than Python's stack.
+        """
+        index: dict[str, int] = {}
+        low: dict[str, int] = {}
+        stack: list[str] = []
+        on_stack: set[str] = set()
+        groups: list[set[str]] = []
+        for root in self.stages:
+            if root in index:
+                continue
+            work = [(root, iter(self.outputs[root]))]
+            while work:
+                stage, targets = work[-1]
+                if stage not in index:
+                    index[stage] = low[stage] = len(index)
+                    stack.append(stage)
+                    on_stack.add(stage)
+                for target in targets:
+                    if target not in index:
+                        work.append((target, iter(self.outputs[target])))
+                        break
+                    if target in on_stack:
+                        low[stage] = min(low[stage], index[target])
+                else:
+                    work.pop()
+                    if work:
+                        low[work[-1][0]] = min(low[work[-1][0]], low[stage])
+                    if low[stage] == index[stage]:
+                        groups.append(_popped(stack, on_stack, stage))
+        position = {stage: i for i, stage in enumerate(self.stages)}
+        knots = [
+            sorted(group, key=position.__getitem__)
+            for group in groups
+            if len(group) > 1 or any(stage in self.outputs[stage] for stage in group)
+        ]
+        return sorted(knots, key=lambda group: position[group[0]])
+
+
+def _popped(stack: list[str], on_stack: set[str], until: str) -> set[str]:
+    group: set[str] = set()
+    while until not in group:
+        stage = stack.pop()
+        on_stack.discard(stage)
+        group.add(stage)
+    return group
+
+
+def _reached(start: Iterable[str], step: Callable[[str], list[str]]) -> set[str]:
+    seen: set[str] = set()
+    ahead = list(start)
+    while ahead:
+        stage = ahead.pop()
+        if stage not in seen:
+            seen.add(stage)
+            ahead.extend(step(stage))
+    return seen

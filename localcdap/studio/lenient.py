@@ -1,0 +1,122 @@
+"""Values of a pipeline document as CDAP's JSON reader (Gson) takes them: numbers and booleans for text
+and the other way round.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from localcdap.api.failures import ArtifactId
+from localcdap.api.pipeline import Resources
+from localcdap.artifacts.model import ArtifactSelector
+
+
+def as_text(value: Any) -> str | None:
+    """The text of a scalar; None for null; the JSON text of an object.
+
+    A list of scalars is written with commas, which is how a property holds a list; any other list is
+    written as JSON.
+    """
+    match value:
+        case None | str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return repr(value)
+        case list() if value and all(_is_plain(element) for element in value):
+            return ",".join(as_text(element) or "" for element in value)
+        case _:
+            return json_text(value)
+
+
+def _is_plain(element: Any) -> bool:
+    return element is not None and not isinstance(element, (list, dict))
+
+
+def json_text(value: Any) -> str:
+    """Compact JSON."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def as_properties(value: Any) -> dict[str, str]:
+    """The properties of a plugin; a null is no property. Not an object: none."""
+    if not isinstance(value, Mapping):
+        return {}
+    found: dict[str, str] = {}
+    for key, each in value.items():
+        # A schema may be a union, which is a list of names but no list property.
+        is_schema = isinstance(each, list) and key.lower().endswith("schema")
+        text = json_text(each) if is_schema else as_text(each)
+        if text is not None:
+            found[key] = text
+    return found
+
+
+def as_bool(value: Any, default: bool) -> bool:
+    match value:
+        case bool():
+            return value
+        case str() if value.strip().lower() in ("true", "false"):
+            return value.strip().lower() == "true"
+        case _:
+            return default
+
+
+def as_int(value: Any, default: int | None) -> int | None:
+    """A whole number, also from text or a float without a fraction; else the default."""
+    match value:
+        case bool():
+            return default
+        case int():
+            return value
+        case float() if value.is_integer():
+            return int(value)
+        case str() if re.fullmatch(r"\s*[+-]?[0-9]{1,18}\s*", value):
+            return int(value)
+        case _:
+            return default
+
+
+def as_resources(value: Any) -> Resources:
+    if not isinstance(value, Mapping):
+        return Resources()
+    fallback = Resources()
+    return Resources(
+        as_int(value.get("memoryMB"), fallback.memory_mb) or fallback.memory_mb,
+        as_int(value.get("virtualCores"), fallback.virtual_cores) or fallback.virtual_cores,
+    )
+
+
+def as_selector(value: Any) -> ArtifactSelector | None:
+    """The artifact that a plugin asks for; None when it asks for nothing."""
+    if not isinstance(value, Mapping):
+        return None
+    scope, name, version = (as_text(value.get(key)) or None for key in ("scope", "name", "version"))
+    if scope is None and name is None and version is None:
+        return None
+    return ArtifactSelector(scope=scope and scope.upper(), name=name, version=version)
+
+
+def artifact_json(artifact: ArtifactId) -> dict[str, str]:
+    return {"name": artifact.name, "version": artifact.version, "scope": artifact.scope}
+
+
+def kind_of(value: Any) -> str:
+    """What a JSON value is, with its article: ``an object``, ``a list`` …"""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a text"
+        case list():
+            return "a list"
+        case _:
+            return "an object"

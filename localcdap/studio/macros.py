@@ -1,0 +1,286 @@
+"""Macros: ``${key}`` and ``${function(argument,…)}`` in the values of properties.
+
+The algorithm is that of CDAP 6 ``MacroParser``: the rightmost macro is expanded first, so that inner ones
+come before outer ones; what it stands for is expanded too, ten levels deep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from localcdap.api.errors import MacroError
+
+MAX_LEVELS: Final = 10
+"""How deep the values of macros may hold macros."""
+MAX_SUBSTITUTIONS: Final = 10_000
+"""In one text; more are taken for an expansion without end."""
+
+Lookup = Callable[[str], str]
+"""The value of an argument; raises :class:`MacroError` when it has none."""
+Function = Callable[..., str]
+"""A macro function: texts in, a text out; raises :class:`MacroError`."""
+Call = Callable[[str, Sequence[str]], str]
+"""Calls the function of that name with arguments."""
+
+
+class MacroOptions(msgspec.Struct, frozen=True):
+    """What is evaluated. What is not stays in the text as it was."""
+
+    lookups: bool = True
+    functions: bool = True
+    whitelist: frozenset[str] = frozenset()
+    """Names of the functions that are evaluated; empty means all."""
+    escaping: bool = True
+    """Whether a backslash makes ``${``, ``}``, ``(``, ``)`` and a backslash ordinary text."""
+    skip_invalid: bool = False
+    """Leave a macro without a value in the text instead of raising."""
+
+
+class Expansion(msgspec.Struct):
+    """A text after its macros were expanded."""
+
+    text: str
+    unresolved: list[str]
+    """Bodies of the macros left in the text, rightmost first."""
+
+
+class _Found(msgspec.Struct):
+    """A macro, and what replaces ``text[start:end]``."""
+
+    start: int
+    end: int
+    replacement: str
+    expand: bool
+
+
+def undefined(name: str) -> MacroError:
+    """The error of a lookup without a value."""
+    return MacroError(
+        f"Argument '{name}' is not defined.", f"Give it a value, for instance with -a {name}=VALUE."
+    )
+
+
+def lookup_in(arguments: Mapping[str, str]) -> Lookup:
+    """The lookup of a run's arguments."""
+
+    def lookup(name: str) -> str:
+        value = arguments.get(name)
+        if value is None:
+            raise undefined(name)
+        return value
+
+    return lookup
+
+
+def call_of(functions: Mapping[str, Function]) -> Call:
+    """The call of functions by name."""
+
+    def call(name: str, arguments: Sequence[str]) -> str:
+        function = functions.get(name)
+        if function is None:
+            known = ", ".join(sorted(functions)) or "none"
+            raise MacroError(
+                f"Unsupported macro function {name}", f"Functions that can be used here: {known}."
+            )
+        return function(*arguments)
+
+    return call
+
+
+class MacroParser:
+    """Expands the macros of texts."""
+
+    def __init__(self, lookup: Lookup, call: Call, options: MacroOptions | None = None) -> None:
+        self._lookup = lookup
+        self._call = call
+        self._options = options or MacroOptions()
+        self._budget = 0
+        self._unresolved: list[str] = []
+
+    def parse(self, text: str | None) -> str | None:
+        """The text with its macros expanded; None for None.
+
+        :raises MacroError: for a malformed macro, one that expands without end, and, unless invalid
+            ones are skipped, one without a value.
+        """
+        return None if text is None else self.expand(text).text
+
+    def expand(self, text: str) -> Expansion:
+        """Like :meth:`parse`, and says what was left.
+
+        :raises MacroError: likewise.
+        """
+        self._budget = MAX_SUBSTITUTIONS
+        self._unresolved = []
+        expanded = self._unescaped(self._expand(text, 0))
+        return Expansion(expanded, self._unresolved)
+
+    def _expand(self, text: str, level: int) -> str:
+        if level > MAX_LEVELS:
+            raise MacroError(
+                f"Failed substituting macro '{text}', expansion exceeded {MAX_LEVELS} levels.",
+                "Look for a macro whose value leads back to itself.",
+            )
+        found = self._rightmost(text, len(text))
+        left = list[str]()
+        while found is not None:
+            self._spend(text)
+            middle = found.replacement
+            if found.expand:
+                middle = self._expand(middle, level + 1)
+                left.clear()  # the search starts again, and finds what was left once more
+            else:
+                left.append(middle[2:-1])
+            text = text[: found.start] + middle + text[found.end :]
+            found = self._rightmost(text, len(text) if found.expand else found.start - 1)
+        if level == 0:
+            self._unresolved = left
+        return text
+
+    def _spend(self, text: str) -> None:
+        self._budget -= 1
+        if self._budget < 0:
+            shown = text if len(text) <= 80 else text[:77] + "..."
+            raise MacroError(
+                f"Failed substituting macro '{shown}', it expands without end.",
+                "Look for a macro whose value leads back to itself.",
+            )
+
+    def _rightmost(self, text: str, before: int) -> _Found | None:
+        """The rightmost macro that starts at or before an index."""
+        start = self._start(text, before)
+        if start < 0:
+            return None
+        close = self._first("}", text, start)
+        if close < 0:
+            raise MacroError(
+                f"Could not find enclosing '}}' for macro '{text[start:]}'.",
+                "Close the macro with '}'.",
+            )
+        body = text[start + 2 : close].strip()
+        open_paren = self._first("(", body, 0)
+        if open_paren >= 0:
+            return self._function(text, start, close, body, open_paren)
+        key = self._unescaped(body)
+        if self._options.lookups:
+            try:
+                return _Found(start, close + 1, self._lookup(key), True)
+            except MacroError:
+                if not self._options.skip_invalid:
+                    raise
+        return _Found(start, close + 1, f"${{{key}}}", False)
+
+    def _function(self, text: str, start: int, close: int, body: str, open_paren: int) -> _Found:
+        options = self._options
+        paren = self._first(")", body, 0)
+        if paren < 0 and (options.skip_invalid or not options.lookups):
+            # An inner macro was left as it is, and its '}' was taken for this one's.
+            later = self._first(")", text, close)
+            if later > close and text[later + 1 : later + 2] == "}":
+                close = later + 1
+                body = text[start + 2 : close]
+                paren = self._first(")", body, 0)
+                if self._start(body, len(body)) >= 0:
+                    return _Found(start, close + 1, f"${{{body}}}", False)
+        _check_parentheses(body, paren)
+        name = self._unescaped(body[:open_paren])
+        arguments = self._unescaped(body[open_paren + 1 : -1]).split(",")
+        if options.functions and (not options.whitelist or name in options.whitelist):
+            try:
+                return _Found(start, close + 1, self._call(name, arguments), True)
+            except MacroError:
+                if not options.skip_invalid:
+                    raise
+        return _Found(start, close + 1, f"${{{body}}}", False)
+
+    def _start(self, text: str, before: int) -> int:
+        index = text.rfind("${", 0, before + 2) if before >= 0 else -1
+        while index >= 0 and self._escaped(text, index):
+            index = text.rfind("${", 0, index - 1)
+        return index
+
+    def _first(self, token: str, text: str, start: int) -> int:
+        index = text.find(token, start)
+        while index >= 0 and self._escaped(text, index):
+            index = text.find(token, index + 1)
+        return index
+
+    def _escaped(self, text: str, index: int) -> bool:
+        """Whether an odd number of backslashes stands before the index."""
+        if not self._options.escaping:
+            return False
+        before = index
+        while before > 0 and text[before - 1] == "\\":
+            before -= 1
+        return (index - before) % 2 == 1
+
+    def _unescaped(self, text: str) -> str:
+        """The text without its escaping backslashes; of two, one stays."""
+        if not self._options.escaping or "\\" not in text:
+            return text
+        kept: list[str] = []
+        escaped = False
+        for char in text:
+            if char == "\\" and not escaped:
+                escaped = True
+                continue
+            kept.append(char)
+            escaped = False
+        return "".join(kept)
+
+
+def _check_parentheses(body: str, paren: int) -> None:
+    if paren < 0 or not body.endswith(")"):
+        raise MacroError(
+            f"Could not find enclosing ')' for macro arguments in '{body}'.",
+            "Close the arguments with ')' just before '}'.",
+        )
+    if paren != len(body) - 1:
+        raise MacroError(
+            f"Macro arguments in '{body}' have extra invalid trailing ')'.",
+            "Remove it, or write '\\)' for one that belongs to an argument.",
+        )
+
+
+def contains_macro(text: str | None, *, escaping: bool = True) -> bool:
+    """Whether the text holds a macro.
+
+    :raises MacroError: when it holds a malformed one.
+    """
+    if text is None or "${" not in text:
+        return False
+    return bool(_recorded(text, escaping))
+
+
+def macros_in(text: str | None, *, escaping: bool = True) -> list[str]:
+    """The macros of a text: keys of lookups, and calls ``function(arguments)``; rightmost first.
+
+    One whose name is made by another macro is left out, since it is known only with that one's value.
+
+    :raises MacroError: when the text holds a malformed macro.
+    """
+    if text is None or "${" not in text:
+        return []
+    return [macro for macro in _recorded(text, escaping) if _UNKNOWN not in macro]
+
+
+_UNKNOWN: Final = "\0"
+"""Stands for the value of a macro that is only recorded."""
+
+
+def _recorded(text: str, escaping: bool) -> list[str]:
+    found: list[str] = []
+
+    def lookup(key: str) -> str:
+        found.append(key)
+        return _UNKNOWN
+
+    def call(name: str, arguments: Sequence[str]) -> str:
+        found.append(f"{name}({','.join(arguments)})")
+        return _UNKNOWN
+
+    MacroParser(lookup, call, MacroOptions(escaping=escaping)).expand(text)
+    return found

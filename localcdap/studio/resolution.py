@@ -1,0 +1,91 @@
+"""A document made into a specification: the one way by which pipelines are validated and prepared."""
+
+from __future__ import annotations
+
+import msgspec
+
+from localcdap.api.failures import ValidationFailure
+from localcdap.api.pipeline import PipelineSpec
+from localcdap.artifacts.model import PluginRef
+from localcdap.sandbox.configuring import ConfigureRequest
+from localcdap.studio.evaluation import MacroContext
+from localcdap.studio.model import App, PipelineDocument
+from localcdap.studio.outcome import Outcome
+from localcdap.studio.plugins import PluginFinder, Repair
+from localcdap.studio.propagation import Configurer, Propagation, StageConfiguration
+from localcdap.studio.rules import check_structure
+from localcdap.studio.specification import pipeline_properties, pipeline_spec
+from localcdap.studio.structure import Structure
+
+
+class ResolvedPipeline(msgspec.Struct):
+    """Everything that is known about a pipeline before it runs."""
+
+    errors: list[ValidationFailure]
+    """Those of the structure first, then those of the post actions and stages in the order of the run."""
+    spec: PipelineSpec | None
+    """None when there are errors. Its properties are not evaluated."""
+    repairs: list[Repair]
+    """The artifacts that were exchanged, with ``use_suggested``."""
+    plugins: dict[str, PluginRef]
+    """By stage and post action; without those whose plugin was not found."""
+    properties: dict[str, dict[str, str]]
+    """Evaluated properties, likewise. They may hold secrets: never to be shown or stored."""
+    requests: dict[str, ConfigureRequest]
+    """With what each stage was configured, likewise."""
+
+
+def resolve_pipeline(
+    document: PipelineDocument,
+    finder: PluginFinder,
+    configurer: Configurer,
+    macros: MacroContext | None = None,
+    *,
+    use_suggested: bool = False,
+    connected: bool = False,
+) -> ResolvedPipeline:
+    """Check the structure, configure every post action and stage, and build the specification.
+
+    :param macros: what macros mean; by default none has a value and all may stay.
+    :param use_suggested: take the suggested artifact where the one asked for is missing.
+    :param connected: also make the checks that need files, databases or a network.
+    """
+    errors = check_structure(document)
+    if document.app is App.STREAMING:
+        return ResolvedPipeline(errors, None, [], {}, {}, {})
+    configure = StageConfiguration(
+        finder,
+        configurer,
+        macros or MacroContext(),
+        use_suggested=use_suggested,
+        connected=connected,
+    )
+    ending = [configure(each, {}) for each in document.post_actions if each.plugin.name]
+    structure = Structure(document)
+    propagation = Propagation(structure, configure)
+    propagation.run()
+    outcomes = propagation.outcomes
+    properties, conflicts = pipeline_properties(document, outcomes.values())
+    errors += [failure for each in ending for failure in each.failures]
+    errors += propagation.failures + conflicts
+    spec = (
+        None if errors else pipeline_spec(document, structure.graph, outcomes, ending, properties)
+    )
+    return _resolved(errors, spec, configure.repairs, [*ending, *outcomes.values()])
+
+
+def _resolved(
+    errors: list[ValidationFailure],
+    spec: PipelineSpec | None,
+    repairs: list[Repair],
+    outcomes: list[Outcome],
+) -> ResolvedPipeline:
+    requests = {each.stage.name: each.request for each in outcomes if each.request is not None}
+    return ResolvedPipeline(
+        errors=errors,
+        spec=spec,
+        repairs=repairs,
+        plugins={name: request.plugin for name, request in requests.items()},
+        properties={name: request.properties for name, request in requests.items()},
+        requests=requests,
+    )

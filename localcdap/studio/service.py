@@ -1,0 +1,179 @@
+"""The studio: validates pipelines and single stages, and propagates their schemas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from localcdap.api.errors import BadRequestError, SchemaError
+from localcdap.api.pipeline import PipelineValidation, StageValidation
+from localcdap.api.schema import Schema
+from localcdap.studio.document import read_document
+from localcdap.studio.evaluation import MacroContext
+from localcdap.studio.flow import merge
+from localcdap.studio.functions import macro_functions
+from localcdap.studio.macros import Function
+from localcdap.studio.memo import MemoisedConfigurer
+from localcdap.studio.model import PipelineDocument
+from localcdap.studio.parts import read_stage
+from localcdap.studio.plugins import Artifacts, IndexedPlugins, Repair
+from localcdap.studio.propagation import Configurer, StageConfiguration
+from localcdap.studio.repair import repaired
+from localcdap.studio.resolution import ResolvedPipeline, resolve_pipeline
+from localcdap.studio.specification import stage_spec
+
+Functions = Callable[[str], Mapping[str, Function]]
+"""The macro functions of a namespace."""
+
+
+class PipelineRequest(msgspec.Struct, rename="camel"):
+    """A pipeline to be validated."""
+
+    document: Any
+    """JSON text, or decoded JSON."""
+    namespace: str = "default"
+    arguments: dict[str, str] = {}
+    """Values of macros; what they do not define stays open."""
+    file: str | None = None
+    """Where the document came from, named in errors."""
+    runtime: bool = False
+    """Whether every macro must have a value."""
+    use_suggested: bool = False
+    """Take the suggested artifact where the one asked for is missing."""
+    connected: bool = False
+    """Make the checks that need files, databases or a network, too."""
+
+
+class PipelineRepair(msgspec.Struct):
+    """A pipeline after its missing artifacts were exchanged for suggested ones."""
+
+    validation: PipelineValidation
+    repairs: list[Repair]
+    document: Any
+    """The decoded JSON with the repairs written in, all else as it was."""
+
+
+class StageSchema(msgspec.Struct):
+    """The schema that comes from one input stage."""
+
+    stage: str
+    schema: Any = None
+    """A schema document, as JSON or as JSON text; None when it is not known."""
+
+
+class StageRequest(msgspec.Struct, rename="camel"):
+    """A stage to be validated (CDAP 6 ``StageValidationRequest``)."""
+
+    stage: Any = None
+    """A stage as it stands in a pipeline document."""
+    input_schemas: list[StageSchema] = []
+    """In connection order."""
+    resolve_macros_from_preferences: bool = False
+    """Whether the arguments below are used."""
+    namespace: str = "default"
+    arguments: dict[str, str] = {}
+    """The preferences of the namespace."""
+    connected: bool = False
+
+
+class StudioService:
+    """Answers what is wrong with pipelines, and what their schemas are. Threads may share it.
+
+    :param functions: the macro functions of a namespace; by default those without any secret.
+    """
+
+    def __init__(
+        self, artifacts: Artifacts, configurer: Configurer, functions: Functions | None = None
+    ) -> None:
+        self._artifacts = artifacts
+        self._configurer = MemoisedConfigurer(configurer)
+        self._functions: Functions = functions or (lambda _: macro_functions())
+
+    def validate_pipeline(self, request: PipelineRequest) -> PipelineValidation:
+        """Every failure of a pipeline, or its specification.
+
+        :raises DocumentError: when the document is no pipeline at all.
+        """
+        return _validation(self._resolve(request, _read(request)))
+
+    def repair_pipeline(self, request: PipelineRequest) -> PipelineRepair:
+        """The same with suggested artifacts in place of missing ones, and the repaired document.
+
+        :raises DocumentError: likewise.
+        """
+        document = _read(request)
+        chosen = msgspec.structs.replace(request, use_suggested=True)
+        resolved = self._resolve(chosen, document)
+        fixed = repaired(document, resolved.repairs)
+        return PipelineRepair(_validation(resolved), resolved.repairs, fixed)
+
+    def validate_stage(self, request: StageRequest) -> StageValidation:
+        """Every failure of a stage, or its specification.
+
+        :raises BadRequestError: when there is no stage in the request, or an input schema is none.
+        """
+        if request.stage is None:
+            raise BadRequestError(
+                "Invalid stage config: Pipeline stage config must be provided in the validation "
+                "request.",
+                "Send an object with 'stage' and 'inputSchemas'.",
+            )
+        stage, failures = read_stage(request.stage)
+        inputs = {each.stage: _schema(each) for each in request.input_schemas}
+        if failures or stage is None:
+            return StageValidation(failures, None)
+        arguments = request.arguments if request.resolve_macros_from_preferences else {}
+        configure = StageConfiguration(
+            IndexedPlugins(self._artifacts, request.namespace),
+            self._configurer,
+            MacroContext(arguments, self._functions(request.namespace)),
+            connected=request.connected,
+        )
+        known = [schema for schema in inputs.values() if schema is not None]
+        common, different = merge(stage.name, stage.plugin.type, known)
+        outcome = configure(stage, inputs)
+        outcome.settle(common)
+        failures = outcome.failures + different
+        return StageValidation(failures, None if failures else stage_spec(outcome))
+
+    def resolve(self, request: PipelineRequest) -> ResolvedPipeline:
+        """Everything about a pipeline, evaluated properties included: for who runs it, never to be shown.
+
+        :raises DocumentError: when the document is no pipeline at all.
+        """
+        return self._resolve(request, _read(request))
+
+    def _resolve(self, request: PipelineRequest, document: PipelineDocument) -> ResolvedPipeline:
+        functions = self._functions(request.namespace)
+        return resolve_pipeline(
+            document,
+            IndexedPlugins(self._artifacts, request.namespace),
+            self._configurer,
+            MacroContext(request.arguments, functions, runtime=request.runtime),
+            use_suggested=request.use_suggested,
+            connected=request.connected,
+        )
+
+
+def _read(request: PipelineRequest) -> PipelineDocument:
+    return read_document(request.document, request.file)
+
+
+def _validation(resolved: ResolvedPipeline) -> PipelineValidation:
+    return PipelineValidation(resolved.errors, resolved.spec)
+
+
+def _schema(given: StageSchema) -> Schema | None:
+    if given.schema is None:
+        return None
+    try:
+        if not isinstance(given.schema, (str, dict, list)):
+            raise SchemaError("A schema document is an object, a list or a text.")
+        return Schema.parse(given.schema)
+    except SchemaError as error:
+        raise BadRequestError(
+            f"Invalid input schema of stage '{given.stage}': {error.message}",
+            error.corrective_action,
+        ) from None

@@ -1,0 +1,70 @@
+"""JSON text to decoded JSON, with every way to fail told as a :class:`DocumentError`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from localcdap.api.errors import DocumentError
+
+
+def decode(document: Any, file: str | None = None, part: str | None = None) -> Any:
+    """The JSON value of a document; what is decoded already is returned as it is.
+
+    :param file: named in errors.
+    :param part: the key whose text this is, when it is text inside a document; named in errors.
+    :raises DocumentError: when it is no JSON; knows line and column.
+    """
+    if isinstance(document, (bytes, bytearray)):
+        document = _text(bytes(document), file)
+    if not isinstance(document, str):
+        return document
+    where = f"'{part}' in {name_of(file)}" if part else name_of(file)
+    try:
+        value = json.loads(document.removeprefix("\ufeff"))
+    except json.JSONDecodeError as error:
+        raise DocumentError(
+            f"{where} is not valid JSON: {error.msg} (line {error.lineno}, column {error.colno}).",
+            "Correct the text there; a comma or a quote is often missing or too many just before.",
+            file=file,
+            line=error.lineno,
+            column=error.colno,
+        ) from None
+    except RecursionError:
+        raise DocumentError(f"{where} is nested too deeply to be a pipeline.", file=file) from None
+    except ValueError as error:
+        raise DocumentError(f"{where} is not valid JSON: {error}.", file=file) from None
+    if "\\ud" in document or "\\uD" in document:
+        _refuse_lone_surrogates(value, where, file)
+    return value
+
+
+def name_of(file: str | None) -> str:
+    """How a message calls the document."""
+    return f"File '{file}'" if file else "The document"
+
+
+def _text(document: bytes, file: str | None) -> str:
+    try:
+        return document.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = document.count(b"\n", 0, error.start) + 1
+        raise DocumentError(
+            f"{name_of(file)} is not UTF-8 text (line {line}).",
+            "Save it as UTF-8.",
+            file=file,
+            line=line,
+            column=error.start - document.rfind(b"\n", 0, error.start),
+        ) from None
+
+
+def _refuse_lone_surrogates(value: Any, where: str, file: str | None) -> None:
+    # Half a surrogate pair can be stored, sent or shown nowhere; better refused here by name.
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise DocumentError(
+            f"{where} holds half of a surrogate pair (\\ud800 to \\udfff), which is no character.",
+            "Write the character itself, or both halves.",
+            file=file,
+        ) from None
