@@ -148,7 +148,11 @@ class _Pipeline:
         self._run.mkdir(parents=True)
 
     def around(
-        self, ref: PluginRef, properties: dict[str, str], inputs: Inputs, ports: Sequence[str] | None
+        self,
+        ref: PluginRef,
+        properties: dict[str, str],
+        inputs: Inputs,
+        ports: Sequence[str] | None,
     ) -> Stage:
         for source, (schema, records) in inputs.items():
             self._source(source, schema, records, failing=ref.type == ERROR_TRANSFORM)

@@ -53,10 +53,7 @@ def stage_error(error: BaseException, stage: str | None = None) -> StageError:
     failure = failure_in(_text(error))
     if failure is not None:
         return _of_failure(failure)
-    if isinstance(error, LocalcdapError):
-        message, action = error.message, error.corrective_action
-    else:
-        message, action = _explained(error)
+    message, action = _told(error)
     made = StageError(_prefixed(message, stage), action, stage=stage)
     frames = error.traceback if isinstance(error, PluginError) else _own_frames(error)
     return _noted(made, frames)
@@ -102,6 +99,12 @@ def _explained(error: BaseException) -> tuple[str, str | None]:
         return f"{type(error).__name__}: {_first_lines(str(error))}", None
     action = next((a for name, a in _ACTIONS.items() if name in condition or name in text), None)
     return _first_lines(_innermost(text)), action
+
+
+def _told(error: BaseException) -> tuple[str, str | None]:
+    if isinstance(error, LocalcdapError):
+        return error.message, error.corrective_action
+    return _explained(error)
 
 
 def _condition(error: BaseException) -> str | None:

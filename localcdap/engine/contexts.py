@@ -115,6 +115,3 @@ class DriverContext(FactsContext):
 def quoted(name: str) -> str:
     """A column name in which dots and backticks mean themselves."""
     return "`" + name.replace("`", "``") + "`"
-
-
-

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextvars
 from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from functools import reduce
 from typing import TYPE_CHECKING, Final
 
 from localcdap.engine.blame import stage_error
@@ -14,7 +15,7 @@ from localcdap.engine.flow import Flow
 from localcdap.engine.planner import Plan, Sink
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _WRITERS: Final = 4
 """Sinks written at the same time."""
@@ -34,6 +35,8 @@ def execute(
         check(plan.checks)
         running()
         _write_all(plan.sinks, spark, tag)
+        if plan.counting is not None and len(plan.sinks) > 1:
+            _settle(plan.persisted)
     finally:
         for frame in plan.persisted:
             frame.unpersist()
@@ -65,6 +68,19 @@ def _write(sink: Sink, spark: SparkSession, tag: str) -> None:
         sink.plugin.write(sink.frame, sink.context)
     except Exception as error:
         raise stage_error(error, sink.stage.name) from error
+
+
+def _settle(kept: list[DataFrame]) -> None:
+    """Have Spark report what it counted in front of DataFrames that several sinks read.
+
+    An action reports when it ends; the tasks of another one, which computed what both read, may not
+    have ended then. After all of them a pass over what is kept, which computes nothing, reports all.
+    """
+    from pyspark.sql import functions as f
+
+    if kept:
+        rows = [frame.agg(f.count(f.lit(1)).alias("rows")) for frame in kept]
+        reduce(lambda one, other: one.union(other), rows).toArrow()
 
 
 def _stop(writes: list[Future[None]], spark: SparkSession, tag: str) -> None:

@@ -94,12 +94,8 @@ def _publish_several(planner: Planner, plan: PassPlan, made: DataFrame) -> None:
     from pyspark.sql import functions as f
 
     made = planner.persist(made)
-    for index, (stream, schema) in enumerate(
-        zip(plan.outlets, outlet_schemas(plan), strict=True)
-    ):
+    for index, (stream, schema) in enumerate(zip(plan.outlets, outlet_schemas(plan), strict=True)):
         column = outlet_column(index)
         rows = made.where(f.col(OUTLET) == index)
         names = [f.col(f"{column}.{quoted(name)}").alias(name) for name in schema.field_names]
         planner.publish(stream, rows.select(*names), counted=True, kept=True)
-
-

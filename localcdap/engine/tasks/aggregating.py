@@ -71,7 +71,9 @@ class AggregateRunner(Runner):
                 rows += [row] * len(found)
         except Exception as error:
             raise failure_of(self.name, error, record) from None
-        taken = batch if rows == list(range(batch.num_rows)) else batch.take(pa.array(rows, pa.int64()))
+        taken = (
+            batch if rows == list(range(batch.num_rows)) else batch.take(pa.array(rows, pa.int64()))
+        )
         arrays = [pa.array(keys, pa.binary()), *taken.columns]
         yield pa.RecordBatch.from_arrays(arrays, names=[GROUP, *batch.schema.names])
 

@@ -12,6 +12,7 @@ import msgspec
 
 from localcdap.api.errors import StageError
 from localcdap.api.schema import Schema
+from localcdap.api.stage import Metrics
 
 STAGE_LOGGER: Final = "localcdap.stage."
 """Prefix of the name of a stage's logger."""
@@ -55,7 +56,7 @@ class FactsContext:
         self.error_schema: Schema | None = facts.error_schema
         self.port_schemas: Mapping[str, Schema] = facts.port_schemas
         self.logger: logging.Logger = logging.getLogger(STAGE_LOGGER + facts.stage_name)
-        self.metrics: CountingMetrics = CountingMetrics()
+        self.metrics: Metrics = CountingMetrics()
 
     @property
     def input_schema(self) -> Schema:

@@ -73,7 +73,9 @@ def failure_in(text: str) -> Failure | None:
 def shorten(record: Any) -> str:
     """A record as text, long values and long records cut."""
     if isinstance(record, dict):
-        pairs = ", ".join(f"{name}: {_cut(repr(value), _MOST_VALUE)}" for name, value in record.items())
+        pairs = ", ".join(
+            f"{name}: {_cut(repr(value), _MOST_VALUE)}" for name, value in record.items()
+        )
         return _cut("{" + pairs + "}", _MOST_RECORD)
     return _cut(repr(record), _MOST_RECORD)
 

@@ -11,7 +11,6 @@ from localcdap.artifacts.model import PluginRef
 from localcdap.engine.flow import Stream
 from localcdap.engine.tasks.context import StageFacts
 
-
 FED: Final = "fed"
 """What is counted of the stream that feeds a pass."""
 

@@ -42,9 +42,10 @@ class Runner(ABC):
         self.counts: Counter[CountKey] = Counter()
         facts = stage.facts
         with blamed(self.name):
-            self.plugin: Any = instantiate(load_plugin(stage.plugin), self.name, stage.properties)
+            plugin: Any = instantiate(load_plugin(stage.plugin), self.name, stage.properties)
             self._error_codec = _codec(_error_schema(facts.error_schema, facts.input_schemas))
-            self.plugin.initialize(FactsContext(facts))
+            plugin.initialize(FactsContext(facts))
+        self.plugin: Final = plugin
 
     def close(self) -> None:
         with blamed(self.name):
