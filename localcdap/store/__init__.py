@@ -1,0 +1,1 @@
+"""The owner of the instance's DuckDB file: opening, migrations, transactions, and dataset tables."""

@@ -1,0 +1,98 @@
+"""Schemas as DuckDB column types, and names as SQL identifiers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from localcdap.api.arrow import MAX_DECIMAL_PRECISION, union_tags
+from localcdap.api.errors import StoreError
+from localcdap.api.schema import LogicalType, Schema, Type
+
+_SIMPLE: Final = {
+    Type.NULL: "INTEGER",  # a column that is always null; DuckDB files have no type for that
+    Type.BOOLEAN: "BOOLEAN",
+    Type.INT: "INTEGER",
+    Type.LONG: "BIGINT",
+    Type.FLOAT: "FLOAT",
+    Type.DOUBLE: "DOUBLE",
+    Type.BYTES: "BLOB",
+    Type.STRING: "VARCHAR",
+    Type.ENUM: "VARCHAR",
+}
+_LOGICAL: Final = {
+    LogicalType.DATE: "DATE",
+    LogicalType.TIME_MILLIS: "TIME",
+    LogicalType.TIME_MICROS: "TIME",
+    LogicalType.TIMESTAMP_MILLIS: "TIMESTAMPTZ",
+    LogicalType.TIMESTAMP_MICROS: "TIMESTAMPTZ",
+    LogicalType.DATETIME: "TIMESTAMP",
+}
+
+
+def column_type(schema: Schema) -> str:
+    """The DuckDB type of a value; null is always allowed. Unions are the structs of ``api.arrow``.
+
+    :raises StoreError: for recursive records, decimals over 38 digits, and records whose field names
+        differ in case only, which DuckDB takes for one.
+    """
+    inner = schema.non_nullable
+    if inner.logical_type is not None:
+        return _LOGICAL.get(inner.logical_type) or _decimal(inner)
+    match inner.type:
+        case Type.ARRAY if inner.items is not None:
+            return f"{column_type(inner.items)}[]"
+        case Type.MAP if inner.keys is not None and inner.values is not None:
+            return f"MAP({column_type(inner.keys)}, {column_type(inner.values)})"
+        case Type.RECORD:
+            if not inner.fields:
+                raise StoreError(
+                    f"Record '{inner.name}' is empty or contains itself; neither has a table."
+                )
+            return _struct(inner.field_names, [f.schema for f in inner])
+        case Type.UNION:
+            members = [m for m in inner.members if m.type is not Type.NULL]
+            return _struct(union_tags(inner), members)
+        case _:
+            return _SIMPLE[inner.type]
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Refuse names that cannot be those of columns side by side."""
+    seen: dict[str, str] = {}
+    for name in names:
+        if not name or "\0" in name:
+            raise StoreError(f"A field cannot be called {name!r} in a table.", "Rename the field.")
+        other = seen.setdefault(name.lower(), name)
+        if other is not name:
+            raise StoreError(
+                f"Fields '{other}' and '{name}' differ in case only, which a table cannot tell apart.",
+                "Rename one of them.",
+            )
+
+
+def quoted(*names: str) -> str:
+    """An SQL identifier; several names are joined by dots."""
+    return ".".join('"' + name.replace('"', '""') + '"' for name in names)
+
+
+def literal(text: str | Path) -> str:
+    """An SQL string, for the places where DuckDB takes no parameters."""
+    return "'" + str(text).replace("'", "''") + "'"
+
+
+def _decimal(schema: Schema) -> str:
+    precision, scale = schema.precision or 0, schema.scale or 0
+    if not 0 <= scale <= precision <= MAX_DECIMAL_PRECISION:
+        raise StoreError(
+            f"A decimal of {precision} digits, {scale} of them behind the point, has no column type; "
+            f"the most is {MAX_DECIMAL_PRECISION} digits."
+        )
+    return f"DECIMAL({precision}, {scale})"
+
+
+def _struct(names: Sequence[str], schemas: Sequence[Schema]) -> str:
+    check_names(names)
+    members = (f"{quoted(n)} {column_type(s)}" for n, s in zip(names, schemas, strict=True))
+    return f"STRUCT({', '.join(members)})"

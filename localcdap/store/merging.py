@@ -1,0 +1,108 @@
+"""What becomes of a table's schema when rows of another schema are written into it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from localcdap.api.errors import StoreError
+from localcdap.api.schema import Field, Schema, Type
+from localcdap.store.columns import column_type
+
+_FITS_INTO: Final = {
+    Type.INT: (Type.LONG, Type.DOUBLE),
+    Type.FLOAT: (Type.DOUBLE,),
+    Type.ENUM: (Type.STRING,),
+}
+"""Column types that hold every value of another type."""
+
+
+def merged_schema(table: str, held: Schema, written: Schema) -> Schema:
+    """The table's schema after the write: all fields it has, then those that are new.
+
+    A field that one side lacks, or that may be null on one side, may be null from then on. No column
+    changes its type, except one that was always null.
+
+    :param table: for messages.
+    :raises StoreError: for the first field whose values do not fit the table's column.
+    """
+    fields = []
+    for field in held:
+        other = written.field(field.name)
+        both = field.schema.as_nullable if other is None else holding(field.schema, other.schema)
+        if both is None:
+            assert other is not None
+            raise StoreError(
+                f"Table '{table}' holds {shown(field.schema)} in column '{field.name}', but the rows to "
+                f"write hold {shown(other.schema)}.",
+                "Convert the field before it is written, rename it, or drop the table.",
+            )
+        fields.append(Field(field.name, both))
+    fields += [Field(f.name, f.schema.as_nullable) for f in written if held.field(f.name) is None]
+    return Schema.record(held.name or "record", fields)
+
+
+def holding(held: Schema, written: Schema) -> Schema | None:
+    """The schema of a column that holds values of both; None when the column cannot take the new ones."""
+    nullable = any(s.is_nullable or s.type is Type.NULL for s in (held, written))
+    both = _holding(held.non_nullable, written.non_nullable)
+    return both.as_nullable if both is not None and nullable else both
+
+
+def _holding(held: Schema, written: Schema) -> Schema | None:
+    if held == written or written.type is Type.NULL:
+        return held
+    if held.type is Type.NULL:
+        return written
+    if held.logical_type is not None or written.logical_type is not None:
+        return held if _same_column(held, written) else None
+    if written.type is not held.type:
+        return held if held.type in _FITS_INTO.get(written.type, ()) else None
+    match held.type:
+        case Type.ENUM:
+            return Schema.enum(dict.fromkeys((*held.symbols, *written.symbols)))
+        case Type.ARRAY if held.items and written.items:
+            items = _part(held.items, written.items)
+            return items and Schema.array(items)
+        case Type.MAP if held.keys and written.keys and held.values and written.values:
+            keys, values = _part(held.keys, written.keys), _part(held.values, written.values)
+            return keys and values and Schema.map(keys, values)
+        case Type.RECORD:
+            return _record(held, written)
+        case _:
+            return None
+
+
+def _same_column(held: Schema, written: Schema) -> bool:
+    """Whether two types with meanings differ in nothing that a column shows, such as milli and micro."""
+    return held.logical_type is not None and (
+        written.logical_type is not None and column_type(held) == column_type(written)
+    )
+
+
+def _part(held: Schema, written: Schema) -> Schema | None:
+    """As :func:`holding`, but the type inside a nested column never changes."""
+    both = holding(held, written)
+    return both if both is not None and column_type(both) == column_type(held) else None
+
+
+def _record(held: Schema, written: Schema) -> Schema | None:
+    if set(held.field_names) != set(written.field_names):
+        return None
+    fields = []
+    for field in held:
+        other = written.field(field.name)
+        both = _part(field.schema, other.schema) if other else None
+        if both is None:
+            return None
+        fields.append(Field(field.name, both))
+    return Schema.record(held.name or "record", fields)
+
+
+def shown(schema: Schema) -> str:
+    """The type as messages name it: ``long``, ``decimal(10, 2)``, or the column type of nested ones."""
+    inner = schema.non_nullable
+    if inner.logical_type is None and not inner.is_simple and inner.type is not Type.ENUM:
+        return column_type(inner)
+    if inner.precision is not None:
+        return f"decimal({inner.precision}, {inner.scale})"
+    return inner.display_name

@@ -1,0 +1,114 @@
+"""Migrations: SQL files ``NNNN_name.sql`` that bring a database to the form that this version needs."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from localcdap.api.errors import StoreError
+from localcdap.store.opening import first_line, untouched, way_out
+
+if TYPE_CHECKING:
+    import duckdb
+
+SHIPPED: Final = Path(__file__).parent / "migrations"
+_NAME: Final = re.compile(r"(\d{4})_\w+\.sql")
+_TABLE: Final = "localcdap_migrations"
+
+
+class Migration(NamedTuple):
+    number: int
+    name: str
+    """File name without its suffix."""
+    sql: str
+    checksum: str
+
+
+def read_migrations(folder: Path) -> list[Migration]:
+    """The migrations in a folder, in their order.
+
+    :raises StoreError: when a file's name is wrong or a number is used twice.
+    """
+    found: dict[int, Migration] = {}
+    for file in sorted(folder.glob("*.sql")):
+        match = _NAME.fullmatch(file.name)
+        if match is None:
+            raise StoreError(f"Migration {file.name} must be called NNNN_name.sql.")
+        number, sql = int(match[1]), file.read_text(encoding="utf-8")
+        if number in found:
+            raise StoreError(f"Migrations {found[number].name} and {file.stem} have one number.")
+        checksum = hashlib.sha256(sql.encode()).hexdigest()
+        found[number] = Migration(number, file.stem, sql, checksum)
+    return list(found.values())
+
+
+def migrate(
+    connection: duckdb.DuckDBPyConnection, path: Path, migrations: list[Migration]
+) -> list[str]:
+    """Apply those that the database has not seen, in order, each in a transaction of its own.
+
+    A number below one that was applied is applied too: rooms number their migrations apart.
+
+    :param path: of the database, for messages.
+    :returns: the names of those applied now.
+    :raises StoreError: when the file is not localcdap's, or knows migrations that this version does not.
+    """
+    applied = _applied(connection, path)
+    by_number = {m.number: m for m in migrations}
+    unknown = [name for number, (name, _) in applied.items() if number not in by_number]
+    if unknown:
+        raise StoreError(
+            f"The database {path} was made by a newer localcdap (it has {', '.join(unknown)}).",
+            "Upgrade: pip install --upgrade localcdap.",
+        )
+    for number, (name, checksum) in applied.items():
+        if by_number[number].checksum != checksum:
+            raise StoreError(
+                f"The database {path} was made with another form of migration {name}.",
+                f"Install the localcdap that made it. {untouched(path)}",
+            )
+    pending = [m for m in migrations if m.number not in applied]
+    for migration in pending:
+        _apply(connection, path, migration)
+    return [m.name for m in pending]
+
+
+def _applied(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[int, tuple[str, str]]:
+    """Name and checksum by number."""
+    tables = {row[0] for row in connection.execute(_OUR_TABLES).fetchall()}
+    if _TABLE not in tables:
+        if tables:
+            raise StoreError(
+                f"{path} is a DuckDB file, but not of localcdap (it has {min(tables)}).",
+                untouched(path),
+            )
+        return {}
+    rows = connection.execute(f"SELECT number, name, checksum FROM {_TABLE} ORDER BY number")  # noqa: S608
+    return {number: (name, checksum) for number, name, checksum in rows.fetchall()}
+
+
+_OUR_TABLES: Final = "SELECT table_name FROM duckdb_tables() WHERE NOT internal AND NOT temporary"
+
+
+def _apply(connection: duckdb.DuckDBPyConnection, path: Path, migration: Migration) -> None:
+    import duckdb
+
+    connection.begin()
+    try:
+        connection.execute(
+            f"CREATE TABLE IF NOT EXISTS {_TABLE} (number INTEGER PRIMARY KEY, name VARCHAR, "
+            "checksum VARCHAR, applied TIMESTAMPTZ)"
+        )
+        connection.execute(migration.sql)
+        connection.execute(
+            f"INSERT INTO {_TABLE} VALUES (?, ?, ?, now())",  # noqa: S608
+            (migration.number, migration.name, migration.checksum),
+        )
+        connection.commit()
+    except duckdb.Error as error:
+        connection.rollback()
+        raise StoreError(
+            f"Migration {migration.name} of {path} failed: {first_line(error)}", way_out(path)
+        ) from error

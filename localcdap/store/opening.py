@@ -1,0 +1,87 @@
+"""Opening the DuckDB file, with every way in which that fails put into words."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from localcdap.api.errors import StoreError
+
+if TYPE_CHECKING:
+    import duckdb
+
+_MAGIC: Final = b"DUCK"
+_MAGIC_OFFSET: Final = 8
+_SETTINGS: Final[dict[str, bool]] = {
+    # A file must never make DuckDB fetch and run code from the network.
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+}
+
+
+def open_file(path: Path) -> duckdb.DuckDBPyConnection:
+    """Open the file, or create it with its folder.
+
+    :raises StoreError: when another process has it open (named), when it is damaged or no DuckDB file
+        (it is left as it is), or when it cannot be written.
+    """
+    import duckdb
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _check_header(path)
+        connection = duckdb.connect(str(path), config=_SETTINGS)
+        # Timestamps mean the same wherever the machine is.
+        connection.execute("SET GLOBAL TimeZone = 'UTC'")
+        return connection
+    except OSError as error:
+        raise StoreError(
+            f"The database {path} cannot be used: {error.strerror or error}.",
+            "Check the permissions of the folder and the space on the disk.",
+        ) from error
+    except duckdb.Error as error:
+        raise _explained(path, error) from error
+
+
+def _check_header(path: Path) -> None:
+    """Refuse a file that is not DuckDB's before DuckDB guesses what else it may be."""
+    if not path.exists():
+        return
+    if path.stat().st_size == 0:
+        path.unlink()  # left by a process that was killed while it made the file
+        return
+    with path.open("rb") as file:
+        start = file.read(_MAGIC_OFFSET + len(_MAGIC))
+    if start[_MAGIC_OFFSET:] != _MAGIC:
+        raise StoreError(f"{path} is not a DuckDB file, or is damaged.", untouched(path))
+
+
+def _explained(path: Path, error: Exception) -> StoreError:
+    text = str(error)
+    if re.search(r"\block\b", text):
+        holder = re.search(r"PID (\d+)", text)
+        who = f"process {holder[1]}" if holder else "another process"
+        return StoreError(
+            f"The database {path} is in use by {who}.",
+            f"Wait until it is done, or end {who}; one process can use an instance's file.",
+        )
+    return StoreError(f"The database {path} cannot be read: {first_line(error)}", untouched(path))
+
+
+def way_out(path: Path) -> str:
+    """What to do about a file that cannot be used."""
+    return (
+        f"Put a backup of {path.name} and {path.name}.wal in their place, or move both away: the next "
+        "start makes a new database."
+    )
+
+
+def untouched(path: Path) -> str:
+    """:func:`way_out` of a file that was only looked at."""
+    return f"{way_out(path)} The file was not changed."
+
+
+def first_line(error: Exception) -> str:
+    """DuckDB's message without the stack trace and hints that may follow."""
+    return str(error).strip().split("\n", 1)[0]

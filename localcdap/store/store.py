@@ -1,0 +1,217 @@
+"""The instance's database: one file, opened by one process, used by many threads."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final
+
+from localcdap.api.errors import ConflictError, LocalcdapError, StoreError
+from localcdap.store.migration import SHIPPED, migrate, read_migrations
+from localcdap.store.opening import first_line, open_file
+
+if TYPE_CHECKING:
+    import duckdb
+
+_LOG: Final = logging.getLogger(__name__)
+_MOST_IDLE: Final = 8
+_CLOSING_S: Final = 10.0
+"""Seconds that closing waits for the statements under way before it interrupts them."""
+
+
+class Transaction:
+    """Statements that take effect together, or see one state of the database.
+
+    Use it only inside its ``with`` block and only in the thread that opened it. Once a statement has
+    failed, no other can run, and the block raises at its end even if that error was caught.
+    """
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
+        self._cursor = cursor
+        self.failure: LocalcdapError | None = None
+        """Why the first statement that failed did so."""
+
+    def execute(self, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Run a statement, ``?`` standing for the parameters; the rows of its result.
+
+        :raises ConflictError: when a constraint (primary key, NOT NULL …) is violated.
+        :raises StoreError: when it fails for any other reason.
+        """
+        with self._watched():
+            rows: list[tuple[Any, ...]] = self._cursor.execute(sql, params).fetchall()
+            return rows
+
+    def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Run a statement once for each row of parameters."""
+        if rows:
+            with self._watched():
+                self._cursor.executemany(sql, rows)
+
+    @contextlib.contextmanager
+    def _watched(self) -> Iterator[None]:
+        try:
+            with _explained():
+                yield
+        except LocalcdapError as error:
+            self.failure = self.failure or error
+            raise
+
+
+class Store:
+    """The database in the file ``path``; created with its folder where it is missing.
+
+    :param migrations: folder of the SQL files that make and change the tables.
+    :raises StoreError: when the file cannot be used; see :mod:`localcdap.store.opening` and
+        :mod:`localcdap.store.migration`.
+    """
+
+    def __init__(self, path: Path, migrations: Path = SHIPPED) -> None:
+        self.path: Final = path
+        self._root = open_file(path)
+        self._idle: list[duckdb.DuckDBPyConnection] = []
+        self._used: set[duckdb.DuckDBPyConnection] = set()
+        self._changed = threading.Condition()
+        self._closed = False
+        self._writing = threading.Lock()
+        self._writer: int | None = None
+        try:
+            with _explained():
+                migrate(self._root, path, read_migrations(migrations))
+        except BaseException:
+            self._root.close()
+            raise
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """Write: commits at the end of the block, rolls back when the block raises.
+
+        One writes at a time; others wait. Nothing is retried, since nothing can conflict.
+
+        :raises StoreError: inside another transaction of this thread: pass that one on instead.
+        """
+        if self._writer == threading.get_ident():
+            raise StoreError(
+                "This thread has a transaction open already.",
+                "Pass that Transaction on instead of opening another one inside it.",
+            )
+        with self._writing:
+            self._writer = threading.get_ident()
+            try:
+                with self._block("BEGIN TRANSACTION") as transaction:
+                    yield transaction
+            finally:
+                self._writer = None
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[Transaction]:
+        """Read: all statements of the block see the same state, and cannot change it.
+
+        Neither waits for a writer nor keeps one waiting.
+        """
+        with self._block("BEGIN TRANSACTION READ ONLY") as transaction:
+            yield transaction
+
+    def read(self, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Run one query and return its rows. It sees what is committed, also while this thread writes."""
+        with self._cursor() as cursor:
+            return Transaction(cursor).execute(sql, params)
+
+    def close(self) -> None:
+        """Wait for what is under way, write everything into the one file, and release it.
+
+        Later use raises StoreError; closing twice is fine.
+        """
+        with self._changed:
+            if self._closed:
+                return
+            self._closed = True
+            if not self._changed.wait_for(lambda: not self._used, _CLOSING_S):
+                for cursor in self._used:
+                    cursor.interrupt()
+                self._changed.wait_for(lambda: not self._used, 1.0)
+            try:
+                self._root.execute("CHECKPOINT")
+            except Exception as error:  # the next start reads the write-ahead log instead
+                _LOG.warning("%s is closed without a checkpoint: %s", self.path, first_line(error))
+            for cursor in (*self._idle, *self._used):
+                cursor.close()
+            self._root.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @contextlib.contextmanager
+    def _block(self, begin: str) -> Iterator[Transaction]:
+        with self._cursor() as cursor:
+            with _explained():
+                cursor.execute(begin)
+            try:
+                transaction = Transaction(cursor)
+                yield transaction
+                _require_success(transaction)
+                with _explained():
+                    cursor.commit()
+            except BaseException:
+                _roll_back(cursor)
+                raise
+
+    @contextlib.contextmanager
+    def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A cursor for this thread alone; DuckDB's own are not safe to share."""
+        with self._changed:
+            if self._closed:
+                raise StoreError(f"The database {self.path} is closed.", "Open the instance anew.")
+            cursor = self._idle.pop() if self._idle else self._root.cursor()
+            self._used.add(cursor)
+        try:
+            yield cursor
+        finally:
+            with self._changed:
+                self._used.discard(cursor)
+                if self._closed or len(self._idle) >= _MOST_IDLE:
+                    cursor.close()
+                else:
+                    self._idle.append(cursor)
+                self._changed.notify_all()
+
+
+def _require_success(transaction: Transaction) -> None:
+    """DuckDB takes the commit of a failed transaction without a word, and rolls it back."""
+    if transaction.failure is not None:
+        raise StoreError(
+            f"Nothing of this transaction was kept, because a statement in it failed: "
+            f"{transaction.failure}",
+            "Check before the statement what would make it fail.",
+        ) from transaction.failure
+
+
+def _roll_back(cursor: duckdb.DuckDBPyConnection) -> None:
+    import duckdb
+
+    with contextlib.suppress(duckdb.Error):  # a failed commit has rolled back already
+        cursor.rollback()
+
+
+@contextlib.contextmanager
+def _explained() -> Iterator[None]:
+    """DuckDB's exceptions as localcdap's."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.ConstraintException as error:
+        raise ConflictError(f"The database refuses: {first_line(error)}") from error
+    except duckdb.Error as error:
+        raise StoreError(f"The database refuses: {first_line(error)}") from error

@@ -1,0 +1,266 @@
+"""Dataset tables: rows that pipelines write and read, kept in the instance's database.
+
+The table ``name`` of a namespace is the DuckDB table of that name in a DuckDB schema of the
+namespace's name, so that SQL can read it as ``namespace.name``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from localcdap.api.errors import ConflictError, NotFoundError, StoreError
+from localcdap.api.schema import Schema, Type
+from localcdap.store.columns import check_names, column_type, literal, quoted
+from localcdap.store.merging import merged_schema
+from localcdap.store.store import Store, Transaction
+
+_POSITION: Final = ("file_index", "file_row_number")
+"""Where a row stands in the files that DuckDB reads, given by DuckDB as columns of these names."""
+_LAST_FIRST: Final = ", ".join(f"{column} DESC" for column in _POSITION)
+_RESERVED: Final = ("main", "temp", "system", "information_schema", "pg_catalog")
+
+
+class TableDetail(msgspec.Struct):
+    """A table and what it holds."""
+
+    namespace: str
+    name: str
+    schema: Schema
+    key: str | None
+    """The field that tells rows apart; None where rows were appended."""
+    rows: int
+
+
+class TableSnapshot(msgspec.Struct):
+    """The rows of a table at one moment, as Parquet."""
+
+    schema: Schema
+    """A field of type null is an always-null ``INT32`` column in the files."""
+    files: list[str]
+
+
+class DatasetTables:
+    """The tables of all namespaces."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def upsert_parquet(
+        self,
+        tx: Transaction,
+        namespace: str,
+        name: str,
+        schema: Schema,
+        key: str,
+        parquet_files: Sequence[Path],
+    ) -> int:
+        """Write rows; one replaces the row that has the same key. Of equal keys among them the last wins.
+
+        The table is created or gets new columns as needed; columns that the rows lack become null.
+
+        :param key: a field of a simple type, the same one at every write.
+        :param parquet_files: with the fields of ``schema`` as ``api.arrow`` lays them out; in the order in
+            which their rows were made.
+        :returns: the number of rows with different keys among the input.
+        :raises StoreError: when a type does not fit the table's, a key is null, or the key field is not
+            the table's.
+        """
+        field = schema.field(key)
+        if field is None or not field.schema.is_simple or field.schema.type is Type.NULL:
+            raise StoreError(
+                f"The key '{key}' of table '{name}' must be a field of a simple type; there are: "
+                f"{', '.join(f.name for f in schema if f.schema.is_simple) or 'none'}."
+            )
+        for taken in _POSITION:
+            if schema.field(taken):
+                raise StoreError(
+                    f"A table with a key cannot have a field '{taken}'.", "Rename the field."
+                )
+        table = self._prepare(tx, namespace, name, schema, key)
+        if not parquet_files:
+            return 0
+        source, column = _reading(parquet_files), quoted(key)
+        nulls = tx.execute(f"SELECT count(*) FROM {source} WHERE {column} IS NULL")[0][0]  # noqa: S608
+        if nulls:
+            raise StoreError(
+                f"{nulls} of the rows to write into table '{name}' have no '{key}', which is their key.",
+                f"Leave out the rows whose '{key}' is null, or give them a value.",
+            )
+        cast = f"CAST({column} AS {column_type(field.schema)})"
+        tx.execute(f"DELETE FROM {table} WHERE {column} IN (SELECT {cast} FROM {source})")  # noqa: S608
+        return _insert(tx, table, schema, source, unique=column)
+
+    def append(
+        self,
+        tx: Transaction,
+        namespace: str,
+        name: str,
+        schema: Schema,
+        parquet_files: Sequence[Path],
+    ) -> int:
+        """Write rows beside those that are there, as :meth:`upsert_parquet` but without a key.
+
+        :returns: the number of rows written.
+        :raises StoreError: when a type does not fit the table's, or the table has a key.
+        """
+        table = self._prepare(tx, namespace, name, schema, None)
+        return _insert(tx, table, schema, _reading(parquet_files)) if parquet_files else 0
+
+    def export_parquet(self, namespace: str, name: str, directory: Path) -> TableSnapshot:
+        """Write the rows into a new file in ``directory``, which is created where it is missing.
+
+        :raises NotFoundError: when there is no such table.
+        """
+        directory.mkdir(parents=True, exist_ok=True)
+        file = directory / "part-00000.parquet"
+        with self._store.snapshot() as tx:
+            schema, _ = _held(tx, namespace, name)
+            table = _table(namespace, name)
+            tx.execute(f"COPY (FROM {table}) TO {literal(file)} (FORMAT parquet)")
+        return TableSnapshot(schema, [str(file)])
+
+    def describe(self, namespace: str, name: str) -> TableDetail:
+        """:raises NotFoundError: when there is no such table; lists those that are."""
+        with self._store.snapshot() as tx:
+            return _detail(tx, namespace, name)
+
+    def list(self, namespace: str) -> Sequence[TableDetail]:
+        """The tables of a namespace, by name."""
+        with self._store.snapshot() as tx:
+            return [_detail(tx, namespace, name) for name in _names(tx, namespace)]
+
+    def drop(self, tx: Transaction, namespace: str, name: str) -> None:
+        """Remove a table and its rows.
+
+        :raises NotFoundError: when there is no such table.
+        """
+        _held(tx, namespace, name)
+        tx.execute(f"DROP TABLE {_table(namespace, name)}")
+        tx.execute("DELETE FROM dataset_tables WHERE namespace = ? AND name = ?", (namespace, name))
+
+    def _prepare(
+        self, tx: Transaction, namespace: str, name: str, schema: Schema, key: str | None
+    ) -> str:
+        """Make the table able to hold the rows; its identifier."""
+        check_names(schema.field_names)
+        try:
+            held, held_key = _held(tx, namespace, name)
+        except NotFoundError:
+            _create(tx, namespace, name, schema, key)
+            return _table(namespace, name)
+        if held_key != key:
+            raise StoreError(
+                f"The rows of table '{name}' have {_key_text(held_key)}, those to write {_key_text(key)}.",
+                f"Use {_key_text(held_key)}, write into another table, or drop the table.",
+            )
+        merged = merged_schema(name, held, schema)
+        check_names(merged.field_names)
+        if merged != held:
+            _widen(tx, namespace, name, held, merged)
+        return _table(namespace, name)
+
+
+def _key_text(key: str | None) -> str:
+    return "no key" if key is None else f"key '{key}'"
+
+
+def _table(namespace: str, name: str) -> str:
+    return quoted(_area(namespace), name)
+
+
+def _area(namespace: str) -> str:
+    """The DuckDB schema of a namespace; ``$`` cannot be part of a namespace's own name."""
+    return f"{namespace}$" if namespace.lower() in _RESERVED else namespace
+
+
+def _names(tx: Transaction, namespace: str) -> Sequence[str]:
+    rows = tx.execute(
+        "SELECT name FROM dataset_tables WHERE namespace = ? ORDER BY name", (namespace,)
+    )
+    return [row[0] for row in rows]
+
+
+def _held(tx: Transaction, namespace: str, name: str) -> tuple[Schema, str | None]:
+    """Schema and key of a table."""
+    rows = tx.execute(
+        "SELECT document, key_field FROM dataset_tables WHERE namespace = ? AND name = ?",
+        (namespace, name),
+    )
+    if not rows:
+        known = ", ".join(_names(tx, namespace)) or "none"
+        raise NotFoundError(
+            f"There is no table '{name}' in namespace '{namespace}'; there are: {known}."
+        )
+    document, key = rows[0]
+    return Schema.parse(document), key
+
+
+def _detail(tx: Transaction, namespace: str, name: str) -> TableDetail:
+    schema, key = _held(tx, namespace, name)
+    count = tx.execute(f"SELECT count(*) FROM {_table(namespace, name)}")[0][0]  # noqa: S608
+    return TableDetail(namespace, name, schema, key, count)
+
+
+def _create(tx: Transaction, namespace: str, name: str, schema: Schema, key: str | None) -> None:
+    if not name or "\0" in name or not schema.fields:
+        raise StoreError(
+            f"A table needs a name and at least one field; '{name}' lacks one of them."
+        )
+    similar = tx.execute(
+        "SELECT namespace, name FROM dataset_tables WHERE lower(namespace) = lower(?) "
+        "AND (lower(name) = lower(?) OR namespace <> ?)",
+        (namespace, name, namespace),
+    )
+    if similar:
+        raise ConflictError(
+            f"Table '{name}' in namespace '{namespace}' differs in case only from "
+            f"'{similar[0][1]}' in '{similar[0][0]}', which DuckDB cannot tell apart.",
+            "Choose another name.",
+        )
+    columns = ", ".join(f"{quoted(f.name)} {column_type(f.schema)}" for f in schema)
+    tx.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(_area(namespace))}")
+    tx.execute(f"CREATE TABLE {_table(namespace, name)} ({columns})")
+    tx.execute(
+        "INSERT INTO dataset_tables VALUES (?, ?, ?, ?, now())", (namespace, name, str(schema), key)
+    )
+
+
+def _widen(tx: Transaction, namespace: str, name: str, held: Schema, merged: Schema) -> None:
+    alter = f"ALTER TABLE {_table(namespace, name)}"
+    for field in merged:
+        before, type = held.field(field.name), column_type(field.schema)
+        if before is None:
+            tx.execute(f"{alter} ADD COLUMN {quoted(field.name)} {type}")
+        elif column_type(before.schema) != type:  # it was always null
+            tx.execute(f"{alter} ALTER {quoted(field.name)} TYPE {type} USING NULL")
+    tx.execute(
+        "UPDATE dataset_tables SET document = ?, updated = now() WHERE namespace = ? AND name = ?",
+        (str(merged), namespace, name),
+    )
+
+
+def _reading(files: Sequence[Path]) -> str:
+    """What stands for the rows of the files in a FROM clause."""
+    paths = ", ".join(literal(file) for file in files)
+    return f"read_parquet([{paths}])"
+
+
+def _insert(
+    tx: Transaction, table: str, schema: Schema, source: str, unique: str | None = None
+) -> int:
+    columns = [quoted(name) for name in schema.field_names]
+    last = (
+        f"QUALIFY row_number() OVER (PARTITION BY {unique} ORDER BY {_LAST_FIRST}) = 1"
+        if unique
+        else ""
+    )
+    rows = tx.execute(
+        f"INSERT INTO {table} ({', '.join(columns)}) "  # noqa: S608
+        f"SELECT {', '.join(columns)} FROM {source} {last}"
+    )
+    count: int = rows[0][0]
+    return count
