@@ -1,0 +1,240 @@
+"""The aggregates of a GroupByAggregate: the property read and checked (CDAP ``GroupByConfig``)."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from localcdap.api import FailureCollector, Field, LogicalType, Schema, Type
+
+from .conditions import Condition, ConditionError, UnknownFieldError, compile_condition
+
+FUNCTIONS: Final = (
+    "Count",
+    "CountDistinct",
+    "CountNulls",
+    "Sum",
+    "Avg",
+    "Min",
+    "Max",
+    "First",
+    "Last",
+    "Any",
+    "Stddev",
+    "Variance",
+    "CollectList",
+    "CollectSet",
+    "LongestString",
+    "ShortestString",
+    "Concat",
+    "ConcatDistinct",
+    "LogicalAnd",
+    "LogicalOr",
+    "SumOfSquares",
+    "CorrectedSumOfSquares",
+)
+_WITHOUT_CONDITION: Final = ("First", "Last", "CountNulls")
+_NUMERIC: Final = (
+    "Sum",
+    "Avg",
+    "Min",
+    "Max",
+    "Stddev",
+    "Variance",
+    "SumOfSquares",
+    "CorrectedSumOfSquares",
+)
+_STRING: Final = ("LongestString", "ShortestString", "Concat", "ConcatDistinct")
+_BOOLEAN: Final = ("LogicalAnd", "LogicalOr")
+_DISTINCT_TYPES: Final = (Type.STRING, Type.INT, Type.LONG, Type.BOOLEAN)
+_NULL_WITHOUT_VALUES: Final = (
+    "Sum",
+    "Avg",
+    "Min",
+    "Max",
+    "First",
+    "Last",
+    "Any",
+    "Stddev",
+    "Variance",
+    "LongestString",
+    "ShortestString",
+)
+ALL: Final = "*"
+_BY_NAME: Final = {
+    name.lower(): name
+    for function in FUNCTIONS
+    for name in (function, *([f"{function}If"] if function not in _WITHOUT_CONDITION else []))
+}
+_CONDITION: Final = "condition"
+
+
+class AggregateError(ValueError):
+    """An aggregate that is not of the right form."""
+
+
+class Aggregate(NamedTuple):
+    """One aggregate."""
+
+    name: str
+    """Of the output field."""
+    function: str
+    """One of :data:`FUNCTIONS`, without ``If``."""
+    field: str
+    """The input field, or ``*``."""
+    condition: str | None
+    """Which records count; None for all."""
+
+    @property
+    def display_name(self) -> str:
+        return self.function if self.condition is None else f"{self.function}If"
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.display_name}({self.field})"
+
+    def compiled(self, schema: Schema) -> Condition | None:
+        """The condition over records of the schema.
+
+        :raises ConditionError: when it cannot be compiled.
+        """
+        return None if self.condition is None else compile_condition(self.condition, schema)
+
+    def output_field(self, schema: Schema) -> Field:
+        """The field that it adds, for a field that exists."""
+        return Field(self.name, self._type(schema))
+
+    def _type(self, schema: Schema) -> Schema:
+        if self.function in ("Count", "CountNulls"):
+            return Schema.LONG
+        if self.function == "CountDistinct":
+            return Schema.INT
+        found = schema.field(self.field)
+        assert found is not None, self.field
+        given = found.schema
+        match self.function:
+            case "CollectList" | "CollectSet":
+                return Schema.array(given)
+            case "Avg" | "Variance" | "Stddev" | "SumOfSquares" | "CorrectedSumOfSquares":
+                type = _like(Schema.DOUBLE, given)
+            case "LogicalAnd" | "LogicalOr":
+                type = Schema.BOOLEAN
+            case _:
+                type = given
+        # A condition may leave no value at all, whatever the field allows.
+        may_be_null = self.condition is not None and self.function in _NULL_WITHOUT_VALUES
+        return type.as_nullable if may_be_null else type
+
+    def check(self, schema: Schema, failures: FailureCollector) -> None:
+        """Report what does not fit the input."""
+        self._check_field(schema, failures)
+        try:
+            self.compiled(schema)
+        except UnknownFieldError as error:
+            failures.add(
+                str(error), f"Choose a field of the input: {', '.join(schema.field_names)}."
+            ).with_config_property("aggregates", element=str(self))
+        except ConditionError as error:
+            failures.add(str(error)).with_config_property("aggregates", element=str(self))
+
+    def _check_field(self, schema: Schema, failures: FailureCollector) -> None:
+        if self.field == ALL and self.function == "Count":
+            return
+        found = schema.field(self.field)
+        if found is None:
+            failures.add(
+                f"Invalid aggregate {self.display_name}({self.field}): Field '{self.field}' does not "
+                "exist in input schema."
+            ).with_config_property("aggregates", element=str(self))
+            return
+        message = self._type_problem(found.schema.non_nullable)
+        if message is not None:
+            failures.add(message).with_config_property(
+                "aggregates", element=str(self)
+            ).with_input_field(self.field)
+
+    def _type_problem(self, type: Schema) -> str | None:
+        shown = type.display_name
+        if self.function == "CountDistinct" and (
+            type.type not in _DISTINCT_TYPES or type.logical_type is not None
+        ):
+            return f"Distinct counting is not supported for the field {self.field} of type {shown}."
+        if self.function in _NUMERIC and not _is_number(type):
+            return f"Field '{self.field}' is of unsupported non-numeric type '{shown}'."
+        if self.function in _STRING and (type.type is not Type.STRING or type.logical_type):
+            return f"Field '{self.field}' is of unsupported non-string type '{shown}'."
+        if self.function in _BOOLEAN and type.type is not Type.BOOLEAN:
+            return f"Field '{self.field}' is of unsupported non-boolean type '{shown}'."
+        if self.function == "CollectSet" and type.type is Type.MAP:
+            return f"Field '{self.field}' is a map, and maps cannot be compared."
+        return None
+
+
+def parse_aggregates(text: str, failures: FailureCollector) -> list[Aggregate]:
+    """Read ``name:function(field)[:condition(…)], …``. What is wrong is reported, all at once."""
+    found: list[Aggregate] = []
+    names: set[str] = set()
+    for element in (part.strip() for part in text.split(",")):
+        try:
+            found.append(_parse(element, names))
+        except AggregateError as error:
+            failures.add(str(error)).with_config_property("aggregates", element=element)
+    return found
+
+
+def _parse(text: str, names: set[str]) -> Aggregate:
+    name, colon, call = (part.strip() for part in text.partition(":"))
+    if not colon:
+        raise AggregateError(
+            f"Could not find ':' separating aggregate name from its function in '{text}'."
+        )
+    if name in names:
+        raise AggregateError(
+            f"Cannot create multiple aggregate functions with the same name '{name}'."
+        )
+    names.add(name)
+    function, parenthesis, rest = (part.strip() for part in call.partition("("))
+    if not parenthesis:
+        raise AggregateError(
+            f"Could not find '(' in function '{call}'. "
+            "Functions must be specified as function(field)."
+        )
+    known = _BY_NAME.get(function.lower())
+    if known is None:
+        raise AggregateError(
+            f"Invalid function '{function}'. Must be one of "
+            f"{','.join(n.upper() for n in _BY_NAME.values())}."
+        )
+    field, closing, tail = (part.strip() for part in rest.partition(")"))
+    if not closing or (tail and not tail.startswith(":")):
+        raise AggregateError(
+            f"Could not find closing ')' in function '{call}'. "
+            "Functions must be specified as function(field)."
+        )
+    if not field:
+        raise AggregateError(f"Invalid function '{call}'. A field must be given as an argument.")
+    if known.endswith("If"):
+        return Aggregate(name, known.removesuffix("If"), field, _condition(tail))
+    if tail:
+        raise AggregateError(f"Function '{known}' takes no condition; use '{known}If'.")
+    return Aggregate(name, known, field, None)
+
+
+def _condition(tail: str) -> str:
+    label, parenthesis, rest = (part.strip() for part in tail.removeprefix(":").partition("("))
+    if label != _CONDITION or not parenthesis:
+        raise AggregateError("Missing 'condition' property for conditional function.")
+    if not rest.endswith(")"):
+        raise AggregateError(f"Could not find closing ')' of the condition in '{tail}'.")
+    condition = rest.removesuffix(")").strip()
+    if not condition:
+        raise AggregateError("The 'condition' property is missing arguments.")
+    return condition
+
+
+def _is_number(type: Schema) -> bool:
+    if type.logical_type is not None:
+        return type.logical_type is LogicalType.DECIMAL
+    return type.type.is_numeric
+
+
+def _like(type: Schema, given: Schema) -> Schema:
+    return type.as_nullable if given.is_nullable else type

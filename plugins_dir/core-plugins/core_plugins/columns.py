@@ -1,0 +1,16 @@
+"""Columns of a DataFrame by the exact name of a field."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+
+def column(name: str) -> Column:
+    """The column called ``name``, whatever characters the name has."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    quoted = name.replace("`", "``")
+    return F.col(f"`{quoted}`")

@@ -1,0 +1,347 @@
+"""Conditions of aggregate functions: a part of JEXL, compiled to Spark expressions.
+
+Supported are field names (``a.b`` for a member of a nested record), texts, numbers, ``true``, ``false``,
+``null``, comparisons, ``&& || !`` (also ``and or not eq ne lt le gt ge``), arithmetic, and some methods of
+Java's strings. Null is equal to null only, smaller and greater than nothing, and every other operation
+on it counts as false, where JEXL would fail the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from localcdap.api import LogicalType, Schema, Type
+
+from .columns import column
+
+if TYPE_CHECKING:
+    from lark import Lark, Token, Tree
+    from pyspark.sql import Column
+
+_GRAMMAR: Final = r"""
+?start: or_
+?or_: and_ | or_ ("||" | "or") and_ -> either
+?and_: not_ | and_ ("&&" | "and") not_ -> both
+?not_: comparison | ("!" | "not") not_ -> negated
+?comparison: sum | sum COMPARE sum -> compare
+?sum: product | sum ADD product -> arithmetic
+?product: unary | product MULTIPLY unary -> arithmetic
+?unary: postfix | "-" unary -> minus
+?postfix: primary | postfix "." NAME -> member | postfix "." NAME "(" [or_ ("," or_)*] ")" -> method
+?primary: NUMBER -> number | STRING -> text | "true" -> true | "false" -> false | "null" -> null
+    | NAME -> variable | "(" or_ ")"
+COMPARE: "==" | "!=" | "<=" | ">=" | "<" | ">" | /(eq|ne|le|ge|lt|gt)\b/
+ADD: "+" | "-"
+MULTIPLY: "*" | "/" | "%" | /(div|mod)\b/
+NAME: /[A-Za-z_$][\w$]*/
+NUMBER: /\d+(\.\d+)?([eE][+-]?\d+)?[lLfFdD]?/
+STRING: /'([^'\\]|\\.)*'/ | /"([^"\\]|\\.)*"/
+%ignore /\s+/
+"""
+COMPARE_WORDS: Final = {"eq": "==", "ne": "!=", "le": "<=", "ge": ">=", "lt": "<", "gt": ">"}
+_INTEGER, _NUMBER, _TEXT, _BOOLEAN, _NULL, _RECORD = (
+    "integer",
+    "number",
+    "string",
+    "boolean",
+    "null",
+    "record",
+)
+_NUMBERS: Final = (_INTEGER, _NUMBER)
+
+
+class ConditionError(ValueError):
+    """A condition that cannot be compiled. The message says what and where."""
+
+
+class UnknownFieldError(ConditionError):
+    """A condition names a field that the input does not have."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Field {name} not found in output schema.")
+        self.name = name
+
+
+class Expression(NamedTuple):
+    """A part of a condition: the kind of its value and how to compute it."""
+
+    kind: str
+    """``integer``, ``number``, ``string``, ``boolean``, ``null``, ``record``, or another type's name."""
+    column: Callable[[], Column]
+    """Makes the expression; only then is pyspark imported."""
+    schema: Schema | None = None
+    """Of a field."""
+
+
+class Condition(NamedTuple):
+    """A compiled condition."""
+
+    text: str
+    fields: frozenset[str]
+    """The input fields that it reads."""
+    column: Callable[[], Column]
+    """Makes an expression that is true or false, never null."""
+
+
+def compile_condition(text: str, schema: Schema) -> Condition:
+    """Compile a condition over the fields of a record.
+
+    :raises UnknownFieldError: for a field that the record does not have.
+    :raises ConditionError: for anything else that is not supported.
+    """
+    from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedToken
+
+    try:
+        tree = _parser().parse(text)
+    except UnexpectedEOF:
+        raise ConditionError(f"Condition '{text}' ends too early.") from None
+    except UnexpectedToken as error:
+        if error.token.type == "$END":
+            raise ConditionError(f"Condition '{text}' ends too early.") from None
+        raise ConditionError(_unexpected(text, str(error.token), error.column)) from None
+    except UnexpectedCharacters as error:
+        raise ConditionError(_unexpected(text, error.char, error.column)) from None
+    compiler = _Compiler(schema)
+    made = compiler.compile(tree)
+    if made.kind != _BOOLEAN:
+        raise ConditionError(f"Condition '{text}' gives a {made.kind}, not true or false.")
+    return Condition(text, frozenset(compiler.fields), lambda: _true(made.column()))
+
+
+@lru_cache(maxsize=1)
+def _parser() -> Lark:
+    from lark import Lark
+
+    return Lark(_GRAMMAR, parser="lalr", propagate_positions=True)
+
+
+def _unexpected(text: str, found: str, position: int) -> str:
+    return f"'{found}' at position {position} of condition '{text}' is not supported."
+
+
+class _Compiler:
+    """One pass over one condition; remembers the fields met."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self.fields: set[str] = set()
+
+    def compile(self, node: Tree[Token] | Any) -> Expression:
+        made: Expression = getattr(self, f"_{node.data}")(*node.children)
+        return made
+
+    def _variable(self, name: Token) -> Expression:
+        found = self._schema.field(str(name))
+        if found is None:
+            raise UnknownFieldError(str(name))
+        self.fields.add(found.name)
+        return _value(found.schema, lambda: column(found.name))
+
+    def _member(self, owner: Any, name: Token) -> Expression:
+        outer = self.compile(owner)
+        found = outer.schema.field(str(name)) if outer.kind == _RECORD and outer.schema else None
+        if found is None:
+            raise UnknownFieldError(str(name))
+        return _value(found.schema, lambda: outer.column().getField(found.name))
+
+    def _number(self, token: Token) -> Expression:
+        digits = str(token).rstrip("lLfFdD")
+        if digits.isdigit() and str(token)[-1] not in "fFdD":
+            return _literal(_INTEGER, int(digits))
+        return _literal(_NUMBER, float(digits))
+
+    def _text(self, token: Token) -> Expression:
+        return _literal(_TEXT, _unescaped(str(token)[1:-1]))
+
+    def _true(self) -> Expression:
+        return _literal(_BOOLEAN, True)
+
+    def _false(self) -> Expression:
+        return _literal(_BOOLEAN, False)
+
+    def _null(self) -> Expression:
+        return _literal(_NULL, None)
+
+    def _either(self, left: Any, right: Any) -> Expression:
+        a, b = self._truth(left), self._truth(right)
+        return Expression(_BOOLEAN, lambda: a() | b())
+
+    def _both(self, left: Any, right: Any) -> Expression:
+        a, b = self._truth(left), self._truth(right)
+        return Expression(_BOOLEAN, lambda: a() & b())
+
+    def _negated(self, operand: Any) -> Expression:
+        value = self._truth(operand)
+        return Expression(_BOOLEAN, lambda: ~value())
+
+    def _truth(self, node: Any) -> Callable[[], Column]:
+        made = self.compile(node)
+        if made.kind != _BOOLEAN:
+            raise ConditionError(f"A {made.kind} stands {_place(node)} where true or false must.")
+        return lambda: _true(made.column())
+
+    def _minus(self, operand: Any) -> Expression:
+        value = self._numeric(operand)
+        return Expression(value.kind, lambda: -value.column())
+
+    def _numeric(self, node: Any) -> Expression:
+        made = self.compile(node)
+        if made.kind not in _NUMBERS:
+            raise ConditionError(f"A {made.kind} stands {_place(node)} where a number must.")
+        return made
+
+    def _arithmetic(self, left: Any, operator: Token, right: Any) -> Expression:
+        a, b = self._numeric(left), self._numeric(right)
+        kind = _INTEGER if a.kind == b.kind == _INTEGER else _NUMBER
+        return Expression(kind, lambda: _calculate(str(operator), kind, a.column(), b.column()))
+
+    def _compare(self, left: Any, token: Token, right: Any) -> Expression:
+        a, b = self.compile(left), self.compile(right)
+        operator = COMPARE_WORDS.get(str(token), str(token))
+        is_equality = operator in ("==", "!=")
+        if not _comparable(a.kind, b.kind) or (_RECORD in (a.kind, b.kind) and not is_equality):
+            raise ConditionError(
+                f"'{token}' at position {token.column} cannot compare a {a.kind} with a {b.kind}."
+            )
+        return Expression(_BOOLEAN, lambda: _compared(operator, a, b))
+
+    def _method(self, owner: Any, name: Token, *arguments: Any) -> Expression:
+        method, given = str(name), [a for a in arguments if a is not None]
+        text = self.compile(owner)
+        if method == "equals" and len(given) == 1:
+            return self._compare(owner, name.update(value="=="), given[0])
+        known = _METHODS.get(method)
+        if known is None or text.kind != _TEXT or len(given) != known.arguments:
+            raise ConditionError(
+                f"'{method}' at position {name.column} is not supported with {len(given)} arguments on "
+                f"a {text.kind}; on strings there are equals, {', '.join(_METHODS)}."
+            )
+        values = [self.compile(argument) for argument in given]
+        if any(value.kind != _TEXT for value in values):
+            raise ConditionError(f"'{method}' at position {name.column} needs a string.")
+        return Expression(
+            known.kind, lambda: known.apply(text.column(), *[v.column() for v in values])
+        )
+
+
+class _Method(NamedTuple):
+    kind: str
+    arguments: int
+    apply: Callable[..., Column]
+
+
+def _functions() -> Any:
+    from pyspark.sql import functions
+
+    return functions
+
+
+_METHODS: Final = {
+    "equalsIgnoreCase": _Method(
+        _BOOLEAN, 1, lambda s, other: _functions().lower(s) == _functions().lower(other)
+    ),
+    "contains": _Method(_BOOLEAN, 1, lambda s, part: s.contains(part)),
+    "startsWith": _Method(_BOOLEAN, 1, lambda s, part: s.startswith(part)),
+    "endsWith": _Method(_BOOLEAN, 1, lambda s, part: s.endswith(part)),
+    "isEmpty": _Method(_BOOLEAN, 0, lambda s: s == _functions().lit("")),
+    "length": _Method(_INTEGER, 0, lambda s: _functions().length(s)),
+    "toLowerCase": _Method(_TEXT, 0, lambda s: _functions().lower(s)),
+    "toUpperCase": _Method(_TEXT, 0, lambda s: _functions().upper(s)),
+    "trim": _Method(_TEXT, 0, lambda s: _functions().trim(s)),
+}
+
+
+def _value(schema: Schema, make: Callable[[], Column]) -> Expression:
+    return Expression(_kind(schema), make, schema.non_nullable)
+
+
+def _kind(schema: Schema) -> str:
+    inner = schema.non_nullable
+    if inner.logical_type is not None:
+        return _NUMBER if inner.logical_type is LogicalType.DECIMAL else inner.logical_type.value
+    kinds = {
+        Type.INT: _INTEGER,
+        Type.LONG: _INTEGER,
+        Type.FLOAT: _NUMBER,
+        Type.DOUBLE: _NUMBER,
+        Type.ENUM: _TEXT,
+    }
+    return kinds.get(inner.type, inner.type.value)
+
+
+def _literal(kind: str, value: Any) -> Expression:
+    return Expression(kind, lambda: _functions().lit(value))
+
+
+def _unescaped(text: str) -> str:
+    parts = text.split("\\\\")
+    return "\\".join(part.replace("\\", "") for part in parts)
+
+
+def _place(node: Any) -> str:
+    return f"at position {node.meta.column}" if hasattr(node.meta, "column") else "in the condition"
+
+
+def _comparable(a: str, b: str) -> bool:
+    kinds = {a, b}
+    return len(kinds) == 1 or _NULL in kinds or kinds <= {*_NUMBERS, _TEXT}
+
+
+def _true(value: Column) -> Column:
+    made: Column = _functions().coalesce(value, _functions().lit(False))
+    return made
+
+
+def _compared(operator: str, a: Expression, b: Expression) -> Column:
+    if _NULL in (a.kind, b.kind):
+        return _compared_to_null(operator, a, b)
+    left, right = a.column(), b.column()
+    # JEXL compares as numbers as soon as one side is one.
+    if a.kind == _TEXT and b.kind in _NUMBERS:
+        left = left.try_cast("double")
+    elif b.kind == _TEXT and a.kind in _NUMBERS:
+        right = right.try_cast("double")
+    match operator:
+        case "==":
+            return left.eqNullSafe(right)
+        case "!=":
+            return ~left.eqNullSafe(right)
+        case "<":
+            return left < right
+        case "<=":
+            return left <= right
+        case ">":
+            return left > right
+        case _:
+            return left >= right
+
+
+def _compared_to_null(operator: str, a: Expression, b: Expression) -> Column:
+    value = (b if a.kind == _NULL else a).column()
+    match operator:
+        case "==":
+            return value.isNull()
+        case "!=":
+            return value.isNotNull()
+        case _:
+            made: Column = _functions().lit(False)
+            return made
+
+
+def _calculate(operator: str, kind: str, left: Column, right: Column) -> Column:
+    match operator:
+        case "+":
+            return left + right
+        case "-":
+            return left - right
+        case "*":
+            return left * right
+        case "%" | "mod":
+            return left % right
+        case _ if kind == _INTEGER:
+            made: Column = _functions().call_function("div", left, right)
+            return made
+        case _:
+            return left / right

@@ -1,0 +1,103 @@
+"""Conversions between simple types as Spark expressions (CDAP ``ProjectionTransform``).
+
+Bytes hold numbers in big-endian order, as HBase's ``Bytes`` class writes them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from localcdap.api import Schema, Type
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+_WIDER: Final = {
+    Type.INT: (Type.LONG, Type.FLOAT, Type.DOUBLE),
+    Type.LONG: (Type.FLOAT, Type.DOUBLE),
+    Type.FLOAT: (Type.DOUBLE,),
+}
+_SPARK_TYPES: Final = {
+    Type.INT: "int",
+    Type.LONG: "bigint",
+    Type.FLOAT: "float",
+    Type.DOUBLE: "double",
+    Type.STRING: "string",
+}
+_BYTE_FORMATS: Final = {
+    Type.BOOLEAN: ">b",
+    Type.INT: ">i",
+    Type.LONG: ">q",
+    Type.FLOAT: ">f",
+    Type.DOUBLE: ">d",
+}
+
+
+def can_convert(source: Schema, target: Type) -> bool:
+    """Whether a field can be converted; its nullability does not matter.
+
+    Every simple type becomes a string or bytes, strings and bytes become every simple type, and
+    numbers become wider ones. Dates, times and decimals become strings only.
+    """
+    inner = source.non_nullable
+    if not inner.type.is_simple or inner.type is Type.NULL:
+        return False
+    if inner.logical_type is not None:
+        return target is Type.STRING
+    return (
+        inner.type is target
+        or Type.STRING in (inner.type, target)
+        or Type.BYTES in (inner.type, target)
+        or target in _WIDER.get(inner.type, ())
+    )
+
+
+def converted(value: Column, source: Schema, target: Type) -> Column:
+    """The expression of a conversion that :func:`can_convert` allows; null stays null.
+
+    A text that is no number fails the run, as in CDAP.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    inner = source.non_nullable
+    if inner.type is target and inner.logical_type is None:
+        return value
+    if target is Type.BYTES:
+        return F.encode(value, "UTF-8") if inner.type is Type.STRING else _packed(value, inner.type)
+    if inner.type is Type.BYTES and inner.logical_type is None:
+        return F.decode(value, "UTF-8") if target is Type.STRING else _unpacked(value, target)
+    if target is Type.BOOLEAN:
+        return F.lower(value) == F.lit("true")
+    return value.cast(_SPARK_TYPES[target])
+
+
+def _packed(value: Column, source: Type) -> Column:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    layout = _BYTE_FORMATS[source]
+
+    # A nested function crosses to Spark's workers by value; they cannot import this module.
+    def pack(number: Any) -> bytes | None:
+        import struct
+
+        if number is None:
+            return None
+        return struct.pack(layout, -number if number is True else number)
+
+    return F.udf(pack, "binary")(value)
+
+
+def _unpacked(value: Column, target: Type) -> Column:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    layout, is_boolean = _BYTE_FORMATS[target], target is Type.BOOLEAN
+
+    def unpack(data: bytes | None) -> Any:
+        import struct
+
+        if data is None:
+            return None
+        number = struct.unpack_from(layout, data)[0]
+        return number != 0 if is_boolean else number
+
+    return F.udf(unpack, _SPARK_TYPES.get(target, "boolean"))(value)

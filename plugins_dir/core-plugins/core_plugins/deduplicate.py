@@ -1,0 +1,173 @@
+"""The Deduplicate aggregator: one record remains of those that are equal in some fields."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from localcdap.api import (
+    BatchAggregator,
+    LogicalType,
+    PluginConfig,
+    Schema,
+    SparkContext,
+    StageConfigurer,
+    Type,
+    field,
+    plugin,
+)
+
+from .columns import column
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_FUNCTIONS: Final = ("FIRST", "LAST", "MIN", "MAX", "ANY")
+_ORDER: Final = "__localcdap_order"
+_RECORD: Final = "__localcdap_record"
+
+
+class Choice(NamedTuple):
+    """Which of the equal records remains."""
+
+    field: str
+    function: str
+    """One of FIRST, LAST, MIN, MAX, ANY."""
+
+
+@plugin(
+    type="batchaggregator",
+    name="Deduplicate",
+    description=(
+        "Keeps one record of those that have the same values in some fields, chosen by the value of "
+        "another field."
+    ),
+)
+class Deduplicate(BatchAggregator):
+    """Of several records that are equally good, ``min`` and ``max`` keep the last, ``any`` the first."""
+
+    class Config(PluginConfig):
+        unique_fields: list[str] = field(
+            description=(
+                "The fields that make a record unique, comma-separated. Left empty, whole records "
+                "are compared."
+            ),
+            default=[],
+            macro=True,
+            name="uniqueFields",
+        )
+        filter_operation: str | None = field(
+            description=(
+                "Which record to keep, as 'field:function'. The function is max or min (of a numeric "
+                "field) or any (the first with a value). Left empty, the first record is kept. "
+                "Example: 'cost:max'."
+            ),
+            default=None,
+            macro=True,
+            name="filterOperation",
+        )
+        num_partitions: int | None = field(
+            description="Number of partitions to work in. Left empty, the engine decides.",
+            default=None,
+            macro=True,
+            name="numPartitions",
+        )
+
+    config: Config
+
+    def configure(self, stage: StageConfigurer) -> None:
+        choice = self._choice(stage)
+        schema = stage.input_schema
+        if schema is None or self.config.macros & {"uniqueFields", "filterOperation"}:
+            return
+        for name in self.config.unique_fields:
+            if schema.field(name) is None:
+                stage.failures.add(
+                    f"Field '{name}' does not exist in the input schema", "Remove this field."
+                ).with_config_property("uniqueFields", element=name)
+        for name in self.config.unique_fields or schema.field_names:
+            unique = schema.field(name)
+            if unique is not None and unique.schema.non_nullable.type is Type.MAP:
+                stage.failures.add(
+                    f"Field '{name}' is a map, and maps cannot be compared.",
+                    "Choose other fields as the unique ones.",
+                ).with_config_property("uniqueFields", element=name).with_input_field(name)
+        if choice is not None:
+            _check_choice(stage, schema, choice)
+        stage.output_schema = schema.renamed(f"{schema.name}.dedup")
+
+    def _choice(self, stage: StageConfigurer) -> Choice | None:
+        text = self.config.filter_operation
+        if not text:
+            return None
+        parts = [part.strip() for part in text.split(":")]
+        if len(parts) != 2 or not all(parts):
+            stage.failures.add(
+                "Invalid filter operation. It should be of format 'fieldName:functionName'. "
+                f"But got : {text}"
+            ).with_config_property("filterOperation")
+            return None
+        function = parts[1].split(" ")[0]
+        if function.upper() not in _FUNCTIONS:
+            stage.failures.add(
+                f"Invalid function '{function}'. Must be one of {','.join(_FUNCTIONS)}."
+            ).with_config_property("filterOperation")
+            return None
+        return Choice(parts[0], function.upper())
+
+    def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
+        from pyspark.sql import functions as F  # noqa: N812
+
+        names = df.columns
+        unique = [column(name) for name in self.config.unique_fields or names]
+        if self.config.num_partitions:
+            df = df.repartition(self.config.num_partitions, *unique)
+        if not self.config.unique_fields:
+            return df.distinct()
+        choice = self._choice(StageConfigurer(context.stage_name, {}))
+        record = F.struct(*[column(name) for name in names])
+        chosen = _chosen(record, choice, F.col(_ORDER)).alias(_RECORD)
+        groups = df.withColumn(_ORDER, F.monotonically_increasing_id()).groupBy(*unique)
+        kept = groups.agg(chosen).select(_RECORD)
+        return kept.select(*[F.col(_RECORD).getField(name).alias(name) for name in names])
+
+
+def _check_choice(stage: StageConfigurer, schema: Schema, choice: Choice) -> None:
+    chosen = schema.field(choice.field)
+    if chosen is None:
+        stage.failures.add(
+            f"Invalid filter {choice.function}({choice.field}): Field '{choice.field}' does not "
+            "exist in input schema"
+        ).with_config_property("filterOperation")
+    elif choice.function in ("MIN", "MAX") and not _is_number(chosen.schema):
+        stage.failures.add(
+            f"Field '{choice.field}' is of unsupported non-numeric type "
+            f"'{chosen.schema.display_name}'.",
+            "Choose a numeric field, or the function any.",
+        ).with_config_property("filterOperation").with_input_field(choice.field)
+
+
+def _is_number(schema: Schema) -> bool:
+    inner = schema.non_nullable
+    if inner.logical_type is not None:
+        return inner.logical_type is LogicalType.DECIMAL
+    return inner.type.is_numeric
+
+
+def _chosen(record: Column, choice: Choice | None, order: Column) -> Column:
+    """The aggregate that picks the record to keep. ``order`` is its place in the input."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    if choice is None or choice.function == "FIRST":
+        return F.min_by(record, order)
+    if choice.function == "LAST":
+        return F.max_by(record, order)
+    value = column(choice.field)
+    is_null = value.isNull()
+    if choice.function == "ANY":
+        return F.min_by(record, F.struct(is_null, order))
+    # Between equal values the later record is kept, between nulls the first one.
+    if choice.function == "MIN":
+        tie = F.when(is_null, order).otherwise(-order)
+        return F.min_by(record, F.struct(is_null, value, tie))
+    tie = F.when(is_null, -order).otherwise(order)
+    return F.max_by(record, F.struct(~is_null, value, tie))

@@ -1,0 +1,83 @@
+"""The Distinct aggregator: equal records come out once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from localcdap.api import (
+    BatchAggregator,
+    Field,
+    PluginConfig,
+    Schema,
+    SparkContext,
+    StageConfigurer,
+    Type,
+    field,
+    plugin,
+)
+
+from .columns import column
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@plugin(
+    type="batchaggregator",
+    name="Distinct",
+    description=(
+        "Removes duplicates, so that all records that come out are different. With a list of fields, "
+        "only these come out."
+    ),
+)
+class Distinct(BatchAggregator):
+    class Config(PluginConfig):
+        fields: list[str] = field(
+            description=(
+                "The fields to compare, comma-separated; all others are left out. Left empty, whole "
+                "records are compared."
+            ),
+            default=[],
+            macro=True,
+        )
+        num_partitions: int | None = field(
+            description="Number of partitions to work in. Left empty, the engine decides.",
+            default=None,
+            macro=True,
+            name="numPartitions",
+        )
+
+    config: Config
+
+    def configure(self, stage: StageConfigurer) -> None:
+        schema = stage.input_schema
+        if schema is None or self.config.contains_macro("fields"):
+            return
+        fields: list[Field] = []
+        for name in self.config.fields or schema.field_names:
+            compared = schema.field(name)
+            if compared is None:
+                stage.failures.add(
+                    f"Field {name} does not exist in input schema.", "Remove this field."
+                ).with_config_property("fields", element=name)
+            elif compared.schema.non_nullable.type is Type.MAP:
+                stage.failures.add(
+                    f"Field '{name}' is a map, and maps cannot be compared.",
+                    "Choose other fields, or drop this one in an earlier stage.",
+                ).with_config_property("fields", element=name).with_input_field(name)
+            else:
+                fields.append(compared)
+        has_list = bool(self.config.fields)
+        stage.output_schema = (
+            Schema.record(f"{schema.name}.distinct", fields) if has_list else schema
+        )
+
+    def input_fields(self, stage: StageConfigurer) -> list[str] | None:
+        return self.config.fields or None
+
+    def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
+        columns = [column(name) for name in self.config.fields or df.columns]
+        compared = df.select(*columns)
+        if self.config.num_partitions:
+            compared = compared.repartition(self.config.num_partitions, *columns)
+        return compared.distinct()

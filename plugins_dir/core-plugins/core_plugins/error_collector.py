@@ -1,0 +1,84 @@
+"""The ErrorCollector: error records become records that say what was wrong with them."""
+
+from __future__ import annotations
+
+from localcdap.api import (
+    Emitter,
+    ErrorRecord,
+    ErrorTransform,
+    Field,
+    PluginConfig,
+    Schema,
+    StageConfigurer,
+    field,
+    plugin,
+)
+
+
+@plugin(
+    type="errortransform",
+    name="ErrorCollector",
+    description=(
+        "Turns the error records of earlier stages into records, with the error's message and code "
+        "and the stage that emitted it as further fields."
+    ),
+)
+class ErrorCollector(ErrorTransform):
+    one_to_one = True
+
+    class Config(PluginConfig):
+        message_field: str | None = field(
+            description=(
+                "The field for the error message, a string. Left out, there is no such field."
+            ),
+            default=None,
+            name="messageField",
+        )
+        code_field: str | None = field(
+            description="The field for the error code, an int. Left out, there is no such field.",
+            default=None,
+            name="codeField",
+        )
+        stage_field: str | None = field(
+            description=(
+                "The field for the name of the stage that emitted the error, a string. Left out, "
+                "there is no such field."
+            ),
+            default=None,
+            name="stageField",
+        )
+
+    config: Config
+
+    def configure(self, stage: StageConfigurer) -> None:
+        schema = stage.input_schema
+        if schema is None:
+            return
+        config = self.config
+        added = (
+            ("message", config.message_field, Schema.STRING),
+            ("code", config.code_field, Schema.INT),
+            ("stage", config.stage_field, Schema.STRING),
+        )
+        fields = list(schema)
+        for kind, name, type in added:
+            if name is None:
+                continue
+            if any(f.name == name for f in fields):
+                stage.failures.add(
+                    f"Input schema already contains field '{name}'.",
+                    f"Set {kind} field to a different value.",
+                ).with_config_property(f"{kind}Field").with_input_field(name)
+            fields.append(Field(name, type))
+        stage.output_schema = Schema.record(f"error{schema.name}", fields)
+
+    def transform(self, record: ErrorRecord, emit: Emitter) -> None:
+        out = dict(record.record)
+        config = self.config
+        if config.message_field is not None:
+            out[config.message_field] = record.message
+        if config.code_field is not None:
+            out[config.code_field] = record.code
+        if config.stage_field is not None:
+            out[config.stage_field] = record.stage
+        emit(out)

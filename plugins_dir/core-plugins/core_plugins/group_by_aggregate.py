@@ -1,0 +1,131 @@
+"""The GroupByAggregate: groups records by fields and aggregates each group."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from localcdap.api import (
+    BatchAggregator,
+    FailureCollector,
+    Field,
+    PluginConfig,
+    Schema,
+    SparkContext,
+    StageConfigurer,
+    Type,
+    field,
+    plugin,
+)
+
+from .aggregate_columns import ORDER, aggregate_column, needs_order
+from .aggregates import ALL, Aggregate, parse_aggregates
+from .columns import column
+from .conditions import ConditionError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@plugin(
+    type="batchaggregator",
+    name="GroupByAggregate",
+    description="Groups records by one or more fields and computes aggregates of each group.",
+)
+class GroupByAggregate(BatchAggregator):
+    class Config(PluginConfig):
+        group_by_fields: list[str] = field(
+            description=(
+                "The fields to group by, comma-separated. Null is a value like any other. They are the "
+                "first output fields."
+            ),
+            macro=True,
+            name="groupByFields",
+        )
+        aggregates: str = field(
+            description=(
+                "The aggregates, a comma-separated list of 'name:function(field)'. Functions: count, "
+                "count(*), countDistinct, countNulls, sum, avg, min, max, first, last, any, stddev, "
+                "variance, collectList, collectSet, longestString, shortestString, concat, "
+                "concatDistinct, logicalAnd, logicalOr, sumOfSquares, correctedSumOfSquares. All but "
+                "first, last and countNulls have a form that counts some records only: "
+                "\"total:sumIf(price):condition(city.equals('LA'))\"."
+            ),
+            macro=True,
+        )
+        num_partitions: int | None = field(
+            description="Number of partitions to work in. Left empty, the engine decides.",
+            default=None,
+            macro=True,
+            name="numPartitions",
+        )
+
+    config: Config
+
+    def configure(self, stage: StageConfigurer) -> None:
+        aggregates: list[Aggregate] = []
+        if self.config.aggregates:
+            aggregates = parse_aggregates(self.config.aggregates, stage.failures)
+        schema = stage.input_schema
+        if schema is None or self.config.macros & {"groupByFields", "aggregates"}:
+            return
+        keys = self._keys(stage, schema)
+        for aggregate in aggregates:
+            aggregate.check(schema, stage.failures)
+            if aggregate.name in [key.name for key in keys]:
+                stage.failures.add(
+                    f"Aggregate '{aggregate.name}' has the name of a field to group by.",
+                    "Give it another name.",
+                ).with_config_property("aggregates", element=str(aggregate))
+        if not len(stage.failures):
+            added = [aggregate.output_field(schema) for aggregate in aggregates]
+            stage.output_schema = Schema.record(f"{schema.name}.agg", [*keys, *added])
+
+    def _keys(self, stage: StageConfigurer, schema: Schema) -> list[Field]:
+        keys: list[Field] = []
+        names = self.config.group_by_fields
+        if names is not None and not names:
+            stage.failures.add("The 'groupByFields' property must be set.").with_config_property(
+                "groupByFields"
+            )
+        for name in names or ():
+            found = schema.field(name)
+            if found is None:
+                stage.failures.add(
+                    f"Cannot group by field '{name}' because it does not exist in input schema."
+                ).with_config_property("groupByFields", element=name)
+            elif found.schema.non_nullable.type is Type.MAP:
+                stage.failures.add(
+                    f"Cannot group by field '{name}' because it is a map."
+                ).with_config_property("groupByFields", element=name).with_input_field(name)
+            else:
+                keys.append(found)
+        return keys
+
+    def _aggregates(self) -> list[Aggregate]:
+        return parse_aggregates(self.config.aggregates, FailureCollector())
+
+    def input_fields(self, stage: StageConfigurer) -> list[str] | None:
+        schema = stage.input_schema
+        if schema is None or not self.config.aggregates:
+            return None
+        needed = set(self.config.group_by_fields)
+        for aggregate in self._aggregates():
+            if aggregate.field != ALL:
+                needed.add(aggregate.field)
+            try:
+                condition = aggregate.compiled(schema)
+            except ConditionError:
+                return None
+            needed |= condition.fields if condition is not None else frozenset()
+        return [name for name in schema.field_names if name in needed]
+
+    def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
+        from pyspark.sql import functions as F  # noqa: N812
+
+        schema, aggregates = context.input_schema, self._aggregates()
+        keys = [column(name) for name in self.config.group_by_fields]
+        if needs_order(aggregates):
+            df = df.withColumn(ORDER, F.monotonically_increasing_id())
+        if self.config.num_partitions:
+            df = df.repartition(self.config.num_partitions, *keys)
+        return df.groupBy(*keys).agg(*[aggregate_column(a, schema) for a in aggregates])

@@ -1,0 +1,153 @@
+"""Which files a path means: folders, wildcards, name patterns (Hadoop ``FileInputFormat``)."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+_WILDCARDS: Final = re.compile(r"[*?\[{]")
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+class FilesNotFoundError(Exception):
+    """There is nothing to read. The message says where; ``action`` says what to do."""
+
+    def __init__(self, message: str, action: str) -> None:
+        super().__init__(message)
+        self.action = action
+
+
+def is_remote(path: str) -> bool:
+    """Whether a resolved path lies on a file system that only Spark can reach."""
+    return _SCHEME.match(path) is not None
+
+
+def input_files(
+    path: str, *, recursive: bool = False, file_regex: str | None = None, written: str | None = None
+) -> list[str]:
+    """The files that ``path`` means, sorted.
+
+    Names that start with ``_`` or ``.`` are skipped. A folder means the files in it, with ``recursive``
+    also those in folders below.
+
+    :param path: an absolute local path; ``*``, ``?``, ``[a-z]`` and ``{a,b}`` match within one name.
+    :param file_regex: keep files whose full path matches it. The path is tried as it is, with ``file:``
+        in front, and in the form of ``written``.
+    :param written: the path as the pipeline document has it, when it was resolved to ``path``.
+    :raises FilesNotFoundError: when there is no such file.
+    """
+    roots = list(_matching(path))
+    if not roots:
+        reason = "matches no file" if _WILDCARDS.search(path) else "does not exist"
+        raise FilesNotFoundError(f"Input path '{path}' {reason}.", "Check the 'path' property.")
+    files = [file for root in roots for file in _files_of(root, recursive)]
+    if not files:
+        hint = "" if recursive else ", or set 'recursive' to true to read folders inside it"
+        raise FilesNotFoundError(
+            f"Input path '{path}' holds no file to read.",
+            f"Put files there whose names start with neither '_' nor '.'{hint}.",
+        )
+    if file_regex is None:
+        return sorted(set(files))
+    wanted = re.compile(file_regex)
+    kept = sorted({f for f in files if _is_wanted(f, wanted, path, written or path)})
+    if not kept:
+        raise FilesNotFoundError(
+            f"None of the {len(files)} files of '{path}' matches '{file_regex}', for instance not "
+            f"'{files[0]}'.",
+            "Change 'fileRegex' so that it matches the full path of a file, not only its name.",
+        )
+    return kept
+
+
+def _matching(path: str) -> Iterator[str]:
+    """The existing paths that a pattern means; wildcards stay within one name."""
+    if os.path.lexists(path):
+        yield path
+        return
+    if not _WILDCARDS.search(path):
+        return
+    places = ["/"]
+    # A slash inside braces separates no names, which is why alternatives are expanded first.
+    for alternative in _alternatives(path):
+        places = ["/"]
+        for name in alternative.strip("/").split("/"):
+            places = [found for place in places for found in _children(place, name)]
+        yield from places
+
+
+def _children(place: str, name: str) -> Iterator[str]:
+    if not _WILDCARDS.search(name):
+        child = os.path.join(place, name)
+        if os.path.lexists(child):
+            yield child
+        return
+    wanted = re.compile(_name_regex(name), re.DOTALL)
+    if Path(place).is_dir():
+        for entry in sorted(os.listdir(place)):
+            if not _is_hidden(entry) and wanted.fullmatch(entry):
+                yield os.path.join(place, entry)
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """The patterns that ``{a,b}`` stands for; an unclosed brace means itself."""
+    opening = pattern.find("{")
+    closing = pattern.find("}", opening)
+    if opening < 0 or closing < 0:
+        return [pattern]
+    opening = pattern.rfind("{", 0, closing)
+    choices = pattern[opening + 1 : closing].split(",")
+    expanded = [pattern[:opening] + choice + pattern[closing + 1 :] for choice in choices]
+    return [result for each in expanded for result in _alternatives(each)]
+
+
+def _name_regex(pattern: str) -> str:
+    parts: list[str] = []
+    at = 0
+    while at < len(pattern):
+        char = pattern[at]
+        closing = pattern.find("]", at + 2) if char == "[" else -1
+        if closing > 0:
+            chosen = pattern[at + 1 : closing].replace("\\", "\\\\")
+            parts.append(f"[^{chosen[1:]}]" if chosen[0] in "!^" else f"[{chosen}]")
+            at = closing
+        else:
+            parts.append({"*": ".*", "?": "."}.get(char, re.escape(char)))
+        at += 1
+    return "".join(parts)
+
+
+def _files_of(root: str, recursive: bool) -> Iterator[str]:
+    if not Path(root).is_dir():
+        if not _is_hidden(Path(root).name):
+            yield root
+        return
+    for entry in sorted(os.scandir(root), key=lambda e: e.name):
+        if _is_hidden(entry.name):
+            continue
+        if entry.is_file():
+            yield entry.path
+        elif recursive and entry.is_dir():
+            yield from _files_of(entry.path, recursive)
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(("_", "."))
+
+
+def _is_wanted(file: str, wanted: re.Pattern[str], path: str, written: str) -> bool:
+    forms = [file, f"file:{file}"]
+    base, written_base = _fixed_part(path), _fixed_part(written)
+    if base != written_base and file.startswith(base):
+        forms.append(written_base + file[len(base) :])
+    return any(wanted.fullmatch(form) for form in forms)
+
+
+def _fixed_part(path: str) -> str:
+    """The folders before the first wildcard."""
+    wildcard = _WILDCARDS.search(path)
+    fixed = path[: wildcard.start()] if wildcard else path
+    return fixed.rpartition("/")[0] if wildcard else fixed.rstrip("/")

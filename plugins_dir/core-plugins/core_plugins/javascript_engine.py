@@ -1,0 +1,234 @@
+"""Runs a script in V8: whole batches cross the border at once, as JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from localcdap.api import Schema, StageError
+
+from .javascript_values import MARK_IN_JSON, decode
+
+TIME_LIMIT_S: Final = 30.0
+"""The longest that one record may take."""
+MEMORY_BYTES: Final = 512 * 2**20
+"""The most memory of one script."""
+_TURN_MS: Final = 500
+"""After this long V8 hands back what it has, so that the time limit holds for single records."""
+_NAME: Final = "script"
+_POSITION: Final = re.compile(rf"\b{_NAME}:(\d+)")
+_PARSE_POSITION: Final = re.compile(r"^<?\w+>?:(\d+): ")
+
+_HARNESS: Final = r"""
+(function (settings) {
+  'use strict';
+  const parse = JSON.parse, stringify = JSON.stringify, now = Date.now;
+  const MARK = '\u0000';
+  const {fields, errorFields, args} = parse(settings);
+  let events = [];
+
+  function revive(key, value) {
+    if (value === null || typeof value !== 'object' || typeof value[MARK] !== 'string') return value;
+    const text = value[MARK];
+    return text[0] === 'i' ? BigInt(text.slice(1)) : Number(text.slice(1));
+  }
+  function plain(value) {
+    switch (typeof value) {
+      case 'number': return isFinite(value) ? value : {[MARK]: 'n' + value};
+      case 'bigint': return {[MARK]: 'i' + value};
+      case 'string': case 'boolean': return value;
+      case 'object': return value === null ? null : compound(value);
+      default: return null;
+    }
+  }
+  function compound(value) {
+    if (Array.isArray(value) || ArrayBuffer.isView(value)) return Array.from(value, plain);
+    if (value instanceof Date) return value.toISOString();
+    const inner = value.valueOf();
+    if (typeof inner !== 'object') return plain(inner);
+    const copy = {};
+    for (const key of Object.keys(value)) copy[key] = plain(value[key]);
+    return copy;
+  }
+  function project(record, names, method) {
+    if (record === null || typeof record !== 'object')
+      throw new TypeError(method + ' needs an object, not ' + record);
+    const copy = {};
+    for (const name of names) copy[name] = plain(record[name]);
+    return copy;
+  }
+  function text(message, values) {
+    let next = 0;
+    return String(message).replace(/\{\}/g, mark => next < values.length ? String(values[next++]) : mark);
+  }
+  const emitter = {
+    emit(record) { events.push(['record', project(record, fields, 'emit')]); },
+    emitError(error) {
+      if (error === null || typeof error !== 'object' || typeof error.errorCode !== 'number')
+        throw new TypeError('emitError needs an object with a number errorCode');
+      events.push(['error', plain(error.errorCode), String(error.errorMsg ?? ''),
+                   project(error.invalidRecord, errorFields, 'emitError')]);
+    },
+    emitAlert(payload) {
+      const copy = {};
+      for (const key of Object.keys(payload)) copy[key] = String(payload[key]);
+      events.push(['alert', copy]);
+    },
+  };
+  const logger = {};
+  for (const level of ['trace', 'debug', 'info', 'warn', 'error'])
+    logger[level] = (message, ...values) => { events.push(['log', level, text(message, values)]); };
+  const count = (name, delta = 1) => { events.push(['metric', String(name), Number(delta)]); };
+  const gauge = () => { throw new Error('gauges are not supported; use count'); };
+  const metrics = {count, pipelineCount: count, gauge, pipelineGauge: gauge};
+  const argumentsView = {
+    get: name => Object.hasOwn(args, name) ? args[name] : null,
+    has: name => Object.hasOwn(args, name),
+    asMap: () => ({...args}),
+  };
+  const context = {
+    getArguments: () => argumentsView,
+    getLogger: () => logger,
+    getMetrics: () => metrics,
+    getLookup: name => {
+      throw new Error("lookup table '" + name + "' cannot be read: lookups are not available yet; "
+                      + 'join the data in with a Joiner');
+    },
+  };
+  return function (batch, isMarked, turn) {
+    const records = parse(batch, isMarked ? revive : undefined);
+    const end = now() + turn;
+    let done = 0, failure = null;
+    events = [];
+    try {
+      while (done < records.length) {
+        transform(records[done], emitter, context);
+        done++;
+        if (now() > end) break;
+      }
+    } catch (error) {
+      failure = error instanceof Error ? [String(error), String(error.stack)] : [String(error), ''];
+    }
+    return stringify([events, done, failure]);
+  };
+})
+"""
+
+
+class ScriptError(StageError):
+    """The script failed, took too long or too much memory."""
+
+
+def check_script(script: str) -> str | None:
+    """What is wrong with the text of a script; None when V8 can read it. Nothing of it is run."""
+    from py_mini_racer import JSEvalException, JSParseException, MiniRacer
+
+    with MiniRacer() as v8:
+        try:
+            v8.eval(f"throw 0;{script}", timeout_sec=TIME_LIMIT_S)
+        except JSParseException as error:
+            return _parse_problem(str(error))
+        except JSEvalException:
+            pass
+    if re.search(r"\btransform\b", script) is None:
+        return "it does not define a function 'transform(input, emitter, context)'"
+    return None
+
+
+class ScriptEngine:
+    """A script with its own V8, for one stage in one process.
+
+    :raises ScriptError: when the script's outermost statements fail.
+    """
+
+    def __init__(
+        self,
+        script: str,
+        output: Schema,
+        error: Schema,
+        arguments: Mapping[str, str],
+        *,
+        time_limit_s: float = TIME_LIMIT_S,
+        memory_bytes: int = MEMORY_BYTES,
+    ) -> None:
+        from py_mini_racer import JSEvalException, MiniRacer
+
+        self._time_limit_s = time_limit_s
+        self._v8 = MiniRacer()
+        self._v8.set_hard_memory_limit(memory_bytes)
+        settings = {
+            "fields": output.field_names,
+            "errorFields": error.field_names,
+            "args": dict(arguments),
+        }
+        try:
+            self._v8.eval(f"{script}\n//# sourceURL={_NAME}", timeout_sec=time_limit_s)
+            harness: Any = self._v8.eval(_HARNESS)
+            self._run: Any = harness(json.dumps(settings))
+        except JSEvalException as error_:
+            raise ScriptError(f"Invalid script: {_runtime_problem(error_)}.") from None
+
+    def run(self, batch: str) -> tuple[list[list[Any]], int]:
+        """What the script did with the first records of a batch, and how many they were.
+
+        :param batch: JSON text of a non-empty array of records.
+        :returns: events in order: ``["record", r]``, ``["error", code, message, r]``,
+            ``["alert", payload]``, ``["log", level, text]``, ``["metric", name, delta]``.
+        :raises ScriptError: when the script fails; what came before in the batch is lost.
+        """
+        from py_mini_racer import JSEvalException, JSOOMException, JSTimeoutException
+
+        try:
+            answer = self._run(
+                batch, MARK_IN_JSON in batch, _TURN_MS, timeout_sec=self._time_limit_s
+            )
+        except JSTimeoutException:
+            raise ScriptError(
+                f"Could not transform input: the script worked on one record for more than "
+                f"{self._time_limit_s:g} seconds.",
+                "Look for a loop that does not end.",
+            ) from None
+        except JSOOMException:
+            raise ScriptError(
+                "Could not transform input: the script needs more memory than it may have.",
+                "Look for a variable outside of 'transform' that grows with every record.",
+            ) from None
+        except JSEvalException as error:
+            raise ScriptError(f"Could not transform input: {_runtime_problem(error)}.") from None
+        events, done, failure = decode(answer)
+        if failure is not None:
+            raise ScriptError(f"Could not transform input: {_located(*failure)}.")
+        return events, done
+
+    def close(self) -> None:
+        """Free the memory."""
+        self._v8.close()
+
+
+def turns(engine: ScriptEngine, records: list[Any], encode: Any) -> Iterator[list[list[Any]]]:
+    """The events of all records, as often as V8 hands them back."""
+    while records:
+        events, done = engine.run(encode(records))
+        yield events
+        records = records[done:]
+
+
+def _parse_problem(text: str) -> str:
+    first = text.splitlines()[0]
+    match = _PARSE_POSITION.match(first)
+    if match is None:
+        return first
+    return f"{first[match.end() :]} (line {match[1]})"
+
+
+def _runtime_problem(error: Exception) -> str:
+    text = str(error)
+    return _located(_PARSE_POSITION.sub("", text.splitlines()[0]), text) if text else repr(error)
+
+
+def _located(message: str, stack: str) -> str:
+    """The message with the line of the script where it happened."""
+    place = _POSITION.search(stack)
+    return f"{message} (line {place[1]})" if place else message

@@ -1,0 +1,325 @@
+"""The Joiner: records of two or more inputs that have the same keys, or fit a condition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+from typing import TYPE_CHECKING, Final
+
+from localcdap.api import (
+    BatchJoiner,
+    FailureCollector,
+    PluginConfig,
+    Schema,
+    SparkContext,
+    StageConfigurer,
+    field,
+    plugin,
+)
+
+from .columns import column
+from .join_definition import (
+    JoinDefinition,
+    check_output,
+    parse_aliases,
+    parse_keys,
+    parse_selected,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+BASIC: Final = "basic"
+ADVANCED: Final = "advanced"
+_DEFINING: Final = (
+    "selectedFields",
+    "requiredInputs",
+    "schema",
+    "conditionType",
+    "joinKeys",
+    "conditionExpression",
+    "inputAliases",
+    "inMemoryInputs",
+)
+"""Properties without which nothing can be said about the join."""
+
+
+@plugin(
+    type="batchjoiner",
+    name="Joiner",
+    description=(
+        "Joins the records of two or more inputs. Records of required inputs come out only when "
+        "they match, those of other inputs fill in where they match. Without required inputs "
+        "everything comes out (full outer join)."
+    ),
+)
+class Joiner(BatchJoiner):
+    """Skewed keys are split by Spark itself, so the distribution properties are checked and no more."""
+
+    class Config(PluginConfig):
+        selected_fields: str = field(
+            description=(
+                "The output fields, in order: a comma-separated list of 'stage.field' or "
+                "'stage.field as alias'. Output names must be unique."
+            ),
+            macro=True,
+            name="selectedFields",
+        )
+        required_inputs: list[str] = field(
+            description=(
+                "The inputs whose records must match, comma-separated. All inputs: inner join. Some: "
+                "outer join that keeps every match of these. None: full outer join."
+            ),
+            default=[],
+            macro=True,
+            name="requiredInputs",
+        )
+        condition_type: str = field(
+            description="basic: join on equal keys. advanced: join on an SQL condition.",
+            default=BASIC,
+            macro=True,
+            name="conditionType",
+        )
+        join_keys: str = field(
+            description=(
+                "The fields to compare for basic joins: 'a.id = b.customer_id', with '&' between "
+                "several comparisons. Each comparison names every input."
+            ),
+            default="",
+            macro=True,
+            name="joinKeys",
+        )
+        input_aliases: str = field(
+            description="Short names of inputs for the condition: 'stage=alias;stage2=alias2'.",
+            default="",
+            macro=True,
+            name="inputAliases",
+        )
+        condition_expression: str = field(
+            description=(
+                "The condition of an advanced join, an SQL expression over 'input.field', such as "
+                "'p.price > o.budget and p.kind = o.kind'."
+            ),
+            default="",
+            macro=True,
+            name="conditionExpression",
+            syntax="sql",
+        )
+        in_memory_inputs: list[str] = field(
+            description=(
+                "Small inputs that are sent to every worker, comma-separated. A hint that makes joins "
+                "with a large input faster."
+            ),
+            default=[],
+            macro=True,
+            name="inMemoryInputs",
+        )
+        join_null_keys: bool = field(
+            description="Whether null keys are equal to each other (unlike in SQL).",
+            default=True,
+            macro=True,
+            name="joinNullKeys",
+        )
+        num_partitions: int | None = field(
+            description="Number of partitions of the result. Left empty, the engine decides.",
+            default=None,
+            macro=True,
+            name="numPartitions",
+        )
+        most_skewed_input: str | None = field(
+            description="The input with the most uneven keys; it becomes the left side.",
+            default=None,
+            macro=True,
+            name="mostSkewedInput",
+        )
+        distribution_enabled: bool = field(
+            description="Whether one input has few keys with very many records.",
+            default=False,
+            macro=True,
+            name="distributionEnabled",
+        )
+        distribution_stage: str | None = field(
+            description="The input with these keys. Needed when distribution is enabled.",
+            default=None,
+            macro=True,
+            name="distributionStageName",
+        )
+        distribution_factor: int | None = field(
+            description="How many parts a key is split into. Needed when distribution is enabled.",
+            default=None,
+            macro=True,
+            name="distributionFactor",
+        )
+        schema: Schema | None = field(
+            description="The output schema. Needed when the schema of an input is not known.",
+            default=None,
+            macro=True,
+        )
+
+    config: Config
+
+    def configure(self, stage: StageConfigurer) -> None:
+        inputs, failures = stage.input_schemas, stage.failures
+        has_unknown = any(schema is None for schema in inputs.values())
+        if has_unknown and self.config.schema is None and not self.config.contains_macro("schema"):
+            failures.add("Output schema must be specified").with_config_property("schema")
+        self._check_distribution(stage)
+        if self.config.macros & set(_DEFINING):
+            return
+        definition = self._definition(failures)
+        if definition is None or len(failures):
+            return
+        definition.check(inputs, failures)
+        if len(failures):
+            return
+        made = definition.output_schema(inputs)
+        if has_unknown and self.config.schema is not None:
+            if made is not None:
+                check_output(made, self.config.schema, failures)
+            made = self.config.schema
+        stage.output_schema = made
+
+    def _check_distribution(self, stage: StageConfigurer) -> None:
+        config, failures = self.config, stage.failures
+        skewed = config.most_skewed_input
+        if skewed and skewed not in stage.input_schemas:
+            failures.add(
+                "Only one stage can be specified as the stage with the larger skew.",
+                "Please select only one stage.",
+            ).with_config_property("mostSkewedInput")
+        if not config.distribution_enabled:
+            return
+        factor, name = config.distribution_factor, config.distribution_stage
+        if factor is None and not config.contains_macro("distributionFactor"):
+            failures.add(
+                "Distribution Size is a required value if distribution is enabled."
+            ).with_config_property("distributionFactor")
+        elif factor is not None and factor < 1:
+            failures.add("Distribution size must be greater than 0.").with_config_property(
+                "distributionFactor"
+            )
+        if not name and not config.contains_macro("distributionStageName"):
+            failures.add(
+                "Skewed Stage name is a required value if distribution is enabled."
+            ).with_config_property("distributionStageName")
+        elif name and name not in stage.input_schemas:
+            failures.add(
+                f"Skewed stage '{name}' is not an input of the join.",
+                f"Choose from: {', '.join(stage.input_schemas)}.",
+            ).with_config_property("distributionStageName")
+
+    def _definition(self, failures: FailureCollector) -> JoinDefinition | None:
+        config = self.config
+        kind = config.condition_type.lower()
+        if kind not in (BASIC, ADVANCED):
+            failures.add(
+                f"Invalid condition type {config.condition_type}",
+                "Set it to 'basic' or 'advanced'.",
+            ).with_config_property("conditionType")
+            return None
+        selected = parse_selected(config.selected_fields or "", failures)
+        required, in_memory = frozenset(config.required_inputs), frozenset(config.in_memory_inputs)
+        if kind == BASIC:
+            keys = parse_keys(config.join_keys, failures)
+            return JoinDefinition(selected, required, in_memory, keys)
+        if not config.condition_expression:
+            failures.add("A join condition must be specified.").with_config_property(
+                "conditionExpression"
+            )
+        aliases = parse_aliases(config.input_aliases, failures)
+        condition = config.condition_expression
+        return JoinDefinition(selected, required, in_memory, {}, condition, aliases)
+
+    def input_fields_by_stage(self, stage: StageConfigurer) -> dict[str, list[str]] | None:
+        definition = self._definition(FailureCollector())
+        if definition is None:
+            return None
+        return {
+            name: definition.fields_of(name, schema)
+            for name, schema in stage.input_schemas.items()
+            if schema is not None
+        }
+
+    def apply(self, inputs: Mapping[str, DataFrame], context: SparkContext) -> DataFrame:
+        failures = FailureCollector(context.stage_name)
+        definition = self._definition(failures)
+        if definition is None or len(failures):
+            raise context.fail("; ".join(failure.message for failure in failures))
+        if definition.condition is not None:
+            joined = self._on_condition(definition, definition.condition, inputs)
+        else:
+            joined = self._on_keys(definition, inputs)
+        if self.config.num_partitions:
+            joined = joined.repartition(self.config.num_partitions)
+        return joined
+
+    def _ordered(self, definition: JoinDefinition, inputs: Mapping[str, DataFrame]) -> list[str]:
+        """The inputs in the order of joining: required ones first, the most skewed before all."""
+        skewed = self.config.most_skewed_input
+        return sorted(inputs, key=lambda s: (s not in definition.required, s != skewed))
+
+    def _on_keys(self, definition: JoinDefinition, inputs: Mapping[str, DataFrame]) -> DataFrame:
+        """Every column is renamed to ``stage.field``, so that none is ambiguous."""
+        order = self._ordered(definition, inputs)
+        sides = {name: _side(definition, name, inputs[name]) for name in order}
+        first, *others = order
+        joined = sides[first]
+        left_keys = _key_columns(definition, first)
+        for name in others:
+            right_keys = _key_columns(definition, name)
+            pairs = zip(left_keys, right_keys, strict=True)
+            condition = reduce(lambda a, b: a & b, [self._equal(*pair) for pair in pairs])
+            how = _how(definition, first, name)
+            joined = joined.join(sides[name], condition, how)
+            if how == "full":
+                left_keys = _first_of(left_keys, right_keys)
+        return joined.select(
+            *[column(f"{s.stage}.{s.field}").alias(s.alias) for s in definition.selected]
+        )
+
+    def _equal(self, left: Column, right: Column) -> Column:
+        return left.eqNullSafe(right) if self.config.join_null_keys else left == right
+
+    def _on_condition(
+        self, definition: JoinDefinition, condition: str, inputs: Mapping[str, DataFrame]
+    ) -> DataFrame:
+        from pyspark.sql import functions as F  # noqa: N812
+
+        left, right = self._ordered(definition, inputs)
+        sides = []
+        for name in (left, right):
+            df = F.broadcast(inputs[name]) if name in definition.in_memory else inputs[name]
+            sides.append(df.alias(definition.alias(name)))
+        joined = sides[0].join(sides[1], F.expr(condition), _how(definition, left, right))
+        return joined.select(
+            *[
+                F.col(f"`{definition.alias(s.stage)}`.`{s.field}`").alias(s.alias)
+                for s in definition.selected
+            ]
+        )
+
+
+def _side(definition: JoinDefinition, name: str, df: DataFrame) -> DataFrame:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    needed = {s.field for s in definition.selected if s.stage == name}
+    needed.update(definition.keys[name])
+    side = df.select(*[column(f).alias(f"{name}.{f}") for f in df.columns if f in needed])
+    return F.broadcast(side) if name in definition.in_memory else side
+
+
+def _key_columns(definition: JoinDefinition, name: str) -> list[Column]:
+    return [column(f"{name}.{key}") for key in definition.keys[name]]
+
+
+def _how(definition: JoinDefinition, first: str, name: str) -> str:
+    """Spark's type of join; ``first`` is required when any input is."""
+    if first not in definition.required:
+        return "full"
+    return "inner" if name in definition.required else "left"
+
+
+def _first_of(left: list[Column], right: list[Column]) -> list[Column]:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return [F.coalesce(a, b) for a, b in zip(left, right, strict=True)]

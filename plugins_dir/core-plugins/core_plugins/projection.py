@@ -1,0 +1,199 @@
+"""The Projection transform: drops, keeps, converts and renames fields."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from localcdap.api import (
+    Field,
+    PluginConfig,
+    Schema,
+    SparkContext,
+    StageConfigurer,
+    Transform,
+    Type,
+    field,
+    plugin,
+)
+
+from .columns import column
+from .conversions import can_convert, converted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_TYPES = {
+    t.value: t
+    for t in (
+        Type.BOOLEAN,
+        Type.INT,
+        Type.LONG,
+        Type.FLOAT,
+        Type.DOUBLE,
+        Type.BYTES,
+        Type.STRING,
+    )
+}
+
+
+@plugin(
+    type="transform",
+    name="Projection",
+    description="Drops or keeps fields, then converts some to another type, then renames some.",
+)
+class Projection(Transform):
+    one_to_one = True
+
+    class Config(PluginConfig):
+        drop: list[str] = field(
+            description="The fields to drop, comma-separated. Not together with keep.", default=[]
+        )
+        keep: list[str] = field(
+            description="The fields to keep, comma-separated. Not together with drop.", default=[]
+        )
+        convert: str = field(
+            description=(
+                "Fields to convert, a comma-separated list of 'field:type', such as "
+                "'count:long,price:double'. Everything simple becomes a string or bytes, strings and "
+                "bytes become every simple type, and numbers become wider ones."
+            ),
+            default="",
+        )
+        rename: str = field(
+            description=(
+                "Fields to rename, a comma-separated list of 'old:new', such as 'ts:timestamp'."
+            ),
+            default="",
+        )
+
+    config: Config
+
+    def configure(self, stage: StageConfigurer) -> None:
+        self._check_selection(stage)
+        conversions = self._conversions(stage)
+        renames = self._renames(stage)
+        if stage.input_schema is not None and not len(stage.failures):
+            stage.output_schema = self._output(stage, stage.input_schema, conversions, renames)
+
+    def _check_selection(self, stage: StageConfigurer) -> None:
+        drop, keep, schema = self.config.drop, self.config.keep, stage.input_schema
+        if drop and keep:
+            failure = stage.failures.add("Cannot specify both drop and keep.")
+            failure.with_config_property("drop").with_config_property("keep")
+        if schema is None:
+            return
+        if drop and set(drop) >= set(schema.field_names):
+            stage.failures.add(
+                "'Fields to drop' cannot contain all the fields of the input schema."
+            ).with_config_property("drop")
+        for name in keep:
+            if schema.field(name) is None:
+                stage.failures.add(
+                    f"Field '{name}' provided in 'Fields to keep' must be present in the input "
+                    "schema."
+                ).with_config_property("keep", element=name)
+
+    def _conversions(self, stage: StageConfigurer) -> dict[str, Type]:
+        found: dict[str, Type] = {}
+        for element, name, target in _pairs(stage, "convert", self.config.convert):
+            if stage.input_schema is not None and stage.input_schema.field(name) is None:
+                stage.failures.add(
+                    f"Field '{name}' provided in 'Convert' is not present in the input schema."
+                ).with_config_property("convert", element=element)
+            if name in found:
+                stage.failures.add(
+                    f"Cannot convert '{name}' to multiple types."
+                ).with_config_property("convert")
+            if target.lower() in _TYPES:
+                found[name] = _TYPES[target.lower()]
+            else:
+                stage.failures.add(
+                    f"Cannot convert field '{name}' to a '{target}'.",
+                    "Only simple types are supported.",
+                ).with_config_property("convert", element=element)
+        return found
+
+    def _renames(self, stage: StageConfigurer) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for element, old, new in _pairs(stage, "rename", self.config.rename):
+            if stage.input_schema is not None and stage.input_schema.field(old) is None:
+                stage.failures.add(
+                    f"Field '{old}' provided in 'Fields to rename' must be present in the input "
+                    "schema."
+                ).with_config_property("rename", element=element)
+            if old in found:
+                failure = stage.failures.add(
+                    f"Cannot rename '{old}' to both '{found[old]}' and '{new}'."
+                )
+                failure.with_config_property("rename", element=f"{old}:{found[old]}")
+                failure.with_config_property("rename", element=element)
+            elif new in found.values():
+                stage.failures.add(
+                    f"Cannot rename more than one field to '{new}'."
+                ).with_config_property("rename")
+            found[old] = new
+        return found
+
+    def _output(
+        self,
+        stage: StageConfigurer,
+        schema: Schema,
+        conversions: dict[str, Type],
+        renames: dict[str, str],
+    ) -> Schema:
+        fields: list[Field] = []
+        for given in self._selected(schema):
+            target = conversions.get(given.name)
+            if target is not None and not can_convert(given.schema, target):
+                stage.failures.add(
+                    f"Cannot convert field '{given.name}' from type "
+                    f"'{given.schema.display_name}' to type '{target.value}'."
+                ).with_config_property("convert", element=f"{given.name}:{target.value}")
+            name = renames.get(given.name, given.name)
+            if any(f.name == name for f in fields):
+                stage.failures.add(
+                    f"Output field '{name}' would be there twice.",
+                    "Drop one of the two fields, or rename it to something else.",
+                ).with_config_property("rename")
+            fields.append(Field(name, _converted_schema(given.schema, target)))
+        return Schema.record(f"{schema.name}.projected", fields)
+
+    def _selected(self, schema: Schema) -> list[Field]:
+        keep, drop = self.config.keep or schema.field_names, self.config.drop
+        return [f for f in schema if f.name in keep and f.name not in drop]
+
+    def input_fields(self, stage: StageConfigurer) -> list[str] | None:
+        schema = stage.input_schema
+        return None if schema is None else [f.name for f in self._selected(schema)]
+
+    def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
+        stage = StageConfigurer(context.stage_name, dict(context.input_schemas))
+        conversions, renames = self._conversions(stage), self._renames(stage)
+        outputs = []
+        for given in self._selected(context.input_schema):
+            value, target = column(given.name), conversions.get(given.name)
+            if target is not None:
+                value = converted(value, given.schema, target)
+            outputs.append(value.alias(renames.get(given.name, given.name)))
+        return df.select(*outputs)
+
+
+def _pairs(stage: StageConfigurer, name: str, text: str) -> list[tuple[str, str, str]]:
+    """Each ``key:value`` of a property, as it stands and in its two parts."""
+    pairs = []
+    for element in (part.strip() for part in text.split(",")):
+        key, colon, value = (part.strip() for part in element.partition(":"))
+        if colon and key and value and ":" not in value:
+            pairs.append((f"{key}:{value}", key, value))
+        elif element:
+            stage.failures.add(
+                f"'{element}' in '{name}' is not a pair of two names with a colon between them."
+            ).with_config_property(name, element=element)
+    return pairs
+
+
+def _converted_schema(given: Schema, target: Type | None) -> Schema:
+    if target is None:
+        return given
+    schema = Schema.of(target)
+    return schema.as_nullable if given.is_nullable else schema

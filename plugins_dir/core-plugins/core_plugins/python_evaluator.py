@@ -1,0 +1,175 @@
+"""The PythonEvaluator transform: a Python function turns each record into any number of records."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from types import CodeType
+from typing import Any, Final
+
+from localcdap.api import (
+    Emitter,
+    PluginConfig,
+    Record,
+    Schema,
+    StageConfigurer,
+    StageContext,
+    StageError,
+    Transform,
+    field,
+    plugin,
+)
+
+from .script_values import INT_RANGE, Coerce, WrongValueError, coercer
+
+_FILE: Final = "script"
+_FUNCTION: Final = "transform"
+
+
+@plugin(
+    type="transform",
+    name="PythonEvaluator",
+    description="Runs a Python function on each record, which emits any number of records.",
+)
+class PythonEvaluator(Transform):
+    """The script runs inside the Python worker of the run, with all its rights: it is not fenced in.
+
+    Values are Python's own: dates, times and decimals are objects of :mod:`datetime` and
+    :mod:`decimal`, where CDAP hands out the numbers behind them. CDAP's properties that choose an
+    interpreter (mode, path, time limit) are ignored: the script runs in the run's own Python.
+    """
+
+    class Config(PluginConfig):
+        script: str = field(
+            description=(
+                "The script. It must define 'def transform(record, emitter, context)'. The record is a "
+                "dictionary. The emitter has emit(record), emitError({'errorCode', 'errorMsg', "
+                "'invalidRecord'}) and emitAlert(texts). The context has getArguments().get(name), "
+                "getMetrics().count(name, delta) and getLogger().info(text)."
+            ),
+            syntax="python",
+        )
+        schema: Schema | None = field(
+            description="The output schema. Left empty, it is the input schema.", default=None
+        )
+
+    config: Config
+
+    def configure(self, stage: StageConfigurer) -> None:
+        stage.output_schema = self.config.schema or stage.input_schema
+        stage.error_schema = stage.input_schema
+        if not self.config.script:
+            return
+        try:
+            code = _compiled(self.config.script)
+        except SyntaxError as error:
+            stage.failures.add(
+                f"Invalid script: {error.msg} (line {error.lineno}).", _advice(error)
+            ).with_config_property("script")
+        except ValueError as error:
+            stage.failures.add(f"Invalid script: {error}.").with_config_property("script")
+        else:
+            if _FUNCTION not in code.co_names:
+                stage.failures.add(
+                    "Invalid script: it does not define a function "
+                    "'transform(record, emitter, context)'."
+                ).with_config_property("script")
+
+    def initialize(self, context: StageContext) -> None:
+        output = context.output_schema or context.input_schema
+        self._coerce = coercer(output)
+        self._coerce_error = coercer(context.input_schema)
+        self._context = ScriptContext(context)
+        self._function = self._load()
+
+    def _load(self) -> Callable[[Record, Any, Any], Any]:
+        names: dict[str, Any] = {"__name__": _FILE}
+        try:
+            # The script is the user's own program, as the class says.
+            exec(_compiled(self.config.script), names)  # noqa: S102
+        except Exception as error:
+            raise StageError(f"Invalid script: {_located(error)}.") from error
+        function = names.get(_FUNCTION)
+        if not callable(function):
+            raise StageError(f"Invalid script: '{_FUNCTION}' is not a function.")
+        loaded: Callable[[Record, Any, Any], Any] = function
+        return loaded
+
+    def transform(self, record: Record, emit: Emitter) -> None:
+        emitter = ScriptEmitter(emit, self._coerce, self._coerce_error)
+        try:
+            self._function(record, emitter, self._context)
+        except Exception as error:
+            raise StageError(f"Could not transform input: {_located(error)}.") from error
+
+
+class ScriptEmitter:
+    """The emitter that a script sees."""
+
+    def __init__(self, emit: Emitter, coerce: Coerce, coerce_error: Coerce) -> None:
+        self._emit = emit
+        self._coerce = coerce
+        self._coerce_error = coerce_error
+
+    def emit(self, record: Record) -> None:
+        """Emit a record; it may be changed afterwards."""
+        self._emit(self._coerce(record))
+
+    def emitError(self, error: Mapping[str, Any]) -> None:  # noqa: N802
+        """Emit an error record: ``errorCode`` (a number), ``errorMsg``, ``invalidRecord``."""
+        code = error["errorCode"]
+        if isinstance(code, bool) or not isinstance(code, (int, float)):
+            raise WrongValueError(f"errorCode must be a number, not {code!r}")
+        if not INT_RANGE[0] <= code <= INT_RANGE[1]:
+            raise WrongValueError("errorCode must be a valid Integer")
+        record = self._coerce_error(error["invalidRecord"])
+        self._emit.error(record, int(code), str(error.get("errorMsg") or ""))
+
+    def emitAlert(self, payload: Mapping[str, Any]) -> None:  # noqa: N802
+        """Emit an alert; all values become texts."""
+        self._emit.alert({str(key): str(value) for key, value in payload.items()})
+
+
+class ScriptContext:
+    """The context that a script sees."""
+
+    def __init__(self, context: StageContext) -> None:
+        self._context = context
+
+    def getArguments(self) -> Mapping[str, str]:  # noqa: N802
+        return self._context.arguments
+
+    def getMetrics(self) -> Any:  # noqa: N802
+        return self._context.metrics
+
+    def getLogger(self) -> logging.Logger:  # noqa: N802
+        return self._context.logger
+
+    def getLookup(self, name: str) -> Any:  # noqa: N802
+        raise WrongValueError(
+            f"lookup table '{name}' cannot be read: lookups are not available yet; join the data in "
+            "with a Joiner"
+        )
+
+
+def _compiled(script: str) -> CodeType:
+    return compile(script, _FILE, "exec", dont_inherit=True)
+
+
+def _advice(error: SyntaxError) -> str | None:
+    if "print" in (error.msg or "") or "except" in (error.text or ""):
+        return "The script is read as Python 3; older ones may need small changes."
+    return None
+
+
+def _located(error: Exception) -> str:
+    """The error with the line of the script where it happened."""
+    line = None
+    traceback = error.__traceback__
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == _FILE:
+            line = traceback.tb_lineno
+        traceback = traceback.tb_next
+    is_ours = isinstance(error, WrongValueError)
+    text = str(error) if is_ours else f"{type(error).__name__}: {error}"
+    return text if line is None else f"{text} (line {line})"

@@ -1,0 +1,1 @@
+"""Transforms and splitters that parse fields and route records."""

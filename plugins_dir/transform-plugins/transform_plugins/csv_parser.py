@@ -1,0 +1,232 @@
+"""The CSVParser transform: the text of one field becomes the fields of a schema."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from localcdap.api import (
+    Emitter,
+    PluginConfig,
+    Record,
+    Schema,
+    StageConfigurer,
+    StageContext,
+    StageError,
+    Transform,
+    Type,
+    field,
+    plugin,
+)
+
+from . import csv_dialect
+from .csv_dialect import CsvError, Dialect, Row
+from .text_values import Convert, text_converter
+
+MALFORMED: Final = 31
+"""Code of the error record of a text that is not CSV."""
+CUSTOM: Final = "custom"
+_FORMATS: Final = (
+    "DEFAULT",
+    "EXCEL",
+    "MYSQL",
+    "RFC4180",
+    "TDF",
+    "Pipe Delimited",
+    "Tab Delimited",
+    "PDL",
+    "Custom",
+)
+_DIALECTS: Final[dict[str, Dialect]] = {
+    "default": csv_dialect.DEFAULT,
+    "excel": csv_dialect.EXCEL,
+    "mysql": csv_dialect.MYSQL,
+    "rfc4180": csv_dialect.RFC4180,
+    "tdf": csv_dialect.TAB_DELIMITED,
+    "tab delimited": csv_dialect.TAB_DELIMITED,
+    "pdl": csv_dialect.unquoted("|"),
+    "pipe delimited": csv_dialect.unquoted("|"),
+}
+_BACKSLASH_DELIMITERS: Final = {"\\t": "\t", "\\u0001": "\x01"}
+
+
+class Column(NamedTuple):
+    """An output field that is parsed."""
+
+    name: str
+    convert: Convert
+    is_string: bool
+    is_nullable: bool
+    type_name: str
+
+
+@plugin(
+    type="transform",
+    name="CSVParser",
+    description="Parses the text of a field as CSV. Each line of it becomes a record of its own.",
+)
+class CSVParser(Transform):
+    """Output fields named like an input field pass through; the others take the CSV values in order.
+
+    Unlike CDAP, a pass-through field that is null stays null instead of taking a CSV value, and a
+    column too few fails with a message instead of an index error.
+    """
+
+    class Config(PluginConfig):
+        format: str = field(
+            description=(
+                "The CSV dialect: DEFAULT, EXCEL, MYSQL, RFC4180, Pipe Delimited (or PDL), Tab "
+                "Delimited (or TDF), or Custom together with a delimiter. Case does not matter."
+            ),
+            default="DEFAULT",
+        )
+        delimiter: str | None = field(
+            description="The character between two values. Only for the format Custom.",
+            default=None,
+        )
+        source: str = field(
+            name="field",
+            description=(
+                "The input field to parse, a string. Where it is null, one record comes out in which "
+                "all parsed fields are null."
+            ),
+        )
+        schema: Schema = field(
+            description=(
+                "The output schema. Fields that the input has too are passed through, the others "
+                "are filled with the CSV values from left to right."
+            )
+        )
+
+    config: Config
+
+    def configure(self, stage: StageConfigurer) -> None:
+        self._check_format(stage)
+        self._check_columns(stage)
+        if stage.input_schema is not None:
+            self._check_input(stage, stage.input_schema)
+        stage.output_schema = self.config.schema
+        stage.error_schema = stage.input_schema
+
+    def _check_format(self, stage: StageConfigurer) -> None:
+        chosen, delimiter = self.config.format, self.config.delimiter
+        is_custom = chosen.lower() == CUSTOM
+        if not is_custom and chosen.lower() not in _DIALECTS:
+            stage.failures.add(
+                f"Format '{chosen}' is unsupported.",
+                f"Specify one of the following: {', '.join(_FORMATS)}.",
+            ).with_config_property("format")
+        if is_custom and not delimiter:
+            failure = stage.failures.add("Delimiter must be specified for format option 'Custom'.")
+            failure.with_config_property("delimiter").with_config_property("format")
+        if not is_custom and delimiter:
+            failure = stage.failures.add(
+                "Custom delimiter can only be used for format option 'Custom'.", "Remove delimiter."
+            )
+            failure.with_config_property("delimiter").with_config_property("format")
+        if is_custom and delimiter and len(_delimiter(delimiter)) != 1:
+            stage.failures.add(
+                f"Delimiter '{delimiter}' is not a single character.", "Use one character."
+            ).with_config_property("delimiter")
+
+    def _check_columns(self, stage: StageConfigurer) -> None:
+        passed = set(stage.input_schema.field_names) if stage.input_schema else set()
+        for declared in self.config.schema or ():
+            if declared.name not in passed and text_converter(declared.schema) is None:
+                stage.failures.add(
+                    f"Output field '{declared.name}' is of type "
+                    f"'{declared.schema.display_name}', which cannot be parsed from CSV.",
+                    "Use a simple type, and convert it in a later stage.",
+                ).with_output_field(declared.name)
+
+    def _check_input(self, stage: StageConfigurer, schema: Schema) -> None:
+        name = self.config.source
+        parsed = schema.field(name) if name else None
+        if name and parsed is None:
+            stage.failures.add(
+                f"Field '{name}' must be present in the input schema."
+            ).with_config_property("field")
+        if parsed is not None and parsed.schema.non_nullable.type is not Type.STRING:
+            failure = stage.failures.add(
+                f"Field '{name}' is of invalid type '{parsed.schema.display_name}'.",
+                "Ensure it is of type 'string'.",
+            )
+            failure.with_config_property("field").with_input_field(name)
+        for given in schema:
+            output = self.config.schema.field(given.name) if self.config.schema else None
+            if output is not None and output.schema != given.schema:
+                failure = stage.failures.add(
+                    f"Output field '{given.name}' must have same schema as input schema.",
+                    "Ensure input and output schema for the field is same.",
+                )
+                failure.with_input_field(given.name).with_output_field(given.name)
+
+    def input_fields(self, stage: StageConfigurer) -> list[str] | None:
+        # Error records hold the whole input record.
+        return None
+
+    def initialize(self, context: StageContext) -> None:
+        chosen = self.config.format.lower()
+        if chosen == CUSTOM:
+            self._dialect = csv_dialect.unquoted(_delimiter(self.config.delimiter or ","))
+        else:
+            self._dialect = _DIALECTS[chosen]
+        inputs = set(context.input_schema.field_names)
+        self._passed = [f.name for f in self.config.schema if f.name in inputs]
+        self._columns = [
+            Column(
+                f.name,
+                text_converter(f.schema) or str,
+                f.schema.non_nullable.type is Type.STRING,
+                f.schema.is_nullable,
+                f.schema.display_name,
+            )
+            for f in self.config.schema
+            if f.name not in inputs
+        ]
+
+    def transform(self, record: Record, emit: Emitter) -> None:
+        text = record[self.config.source]
+        if text is None:
+            emit(self._record(record, [None] * len(self._columns)))
+            return
+        try:
+            rows = self._dialect.rows(text)
+        except CsvError as error:
+            emit.error(record, MALFORMED, str(error))
+            return
+        for row in rows:
+            emit(self._record(record, row))
+
+    def _record(self, record: Record, row: Row) -> Record:
+        columns = self._columns
+        if len(row) < len(columns):
+            raise StageError(
+                f"A CSV record has {len(row)} values, but the schema needs {len(columns)}: {row}.",
+                f"Remove fields from the schema, starting with '{columns[len(row)].name}', or "
+                "repair the data.",
+            )
+        out: dict[str, Any] = {name: record[name] for name in self._passed}
+        for column, text in zip(columns, row, strict=False):
+            if text:
+                try:
+                    out[column.name] = column.convert(text)
+                except ValueError:
+                    raise StageError(
+                        f"'{text}' in CSV field '{column.name}' is no value of type "
+                        f"{column.type_name}."
+                    ) from None
+            elif text == "" and column.is_string:
+                out[column.name] = ""
+            elif text is None or column.is_nullable:
+                out[column.name] = None
+            else:
+                raise StageError(
+                    f"CSV field '{column.name}' is of non-nullable type '{column.type_name}', but "
+                    f"its value is empty in {row}.",
+                    f"Make '{column.name}' nullable in the schema.",
+                )
+        return out
+
+
+def _delimiter(text: str) -> str:
+    return _BACKSLASH_DELIMITERS.get(text, text)

@@ -1,0 +1,144 @@
+"""The JSONParser transform: the JSON text of one field becomes the fields of a schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from localcdap.api import (
+    Emitter,
+    PluginConfig,
+    Record,
+    Schema,
+    StageConfigurer,
+    StageContext,
+    Transform,
+    Type,
+    field,
+    plugin,
+)
+
+from .json_path import JsonPath, PathError
+from .json_values import WrongValueError, json_converter
+
+UNREADABLE: Final = 31
+"""Code of the error record of a text that is not JSON, or does not have the fields of the schema."""
+
+_Read = Callable[[Record, Any], Any]
+
+
+@plugin(
+    type="transform",
+    name="JSONParser",
+    description="Parses the text of a field as a JSON object.",
+)
+class JSONParser(Transform):
+    """A text that cannot be used becomes an error record; in CDAP it fails the run or is dropped."""
+
+    class Config(PluginConfig):
+        source: str = field(name="field", description="The input field to parse, a string.")
+        mapping: str | None = field(
+            description=(
+                "Where the output fields come from: a comma-separated list of "
+                "'output field:JSON path', such as 'first:$.name.first,zip:$.address[0].zip'. Output "
+                "fields without a path are copied from the input. Left out, each output field is the "
+                "top-level member of the same name."
+            ),
+            default=None,
+        )
+        schema: Schema = field(description="The output schema.")
+
+    config: Config
+
+    def configure(self, stage: StageConfigurer) -> None:
+        stage.output_schema = self.config.schema
+        stage.error_schema = stage.input_schema
+        self._check_input(stage)
+        self._paths(stage)
+
+    def _check_input(self, stage: StageConfigurer) -> None:
+        if stage.input_schema is None or not self.config.source:
+            return
+        parsed = stage.input_schema.field(self.config.source)
+        if parsed is None:
+            stage.failures.add(
+                f"Field '{self.config.source}' must be present in the input schema."
+            ).with_config_property("field")
+        elif parsed.schema.non_nullable.type is not Type.STRING:
+            stage.failures.add(
+                f"Field '{parsed.name}' is of invalid type '{parsed.schema.display_name}'.",
+                "Ensure it is of type 'string'.",
+            ).with_config_property("field").with_input_field(parsed.name)
+
+    def _paths(self, stage: StageConfigurer | None) -> dict[str, JsonPath]:
+        """The compiled paths by output field; what is wrong with them goes to the stage's failures."""
+        paths: dict[str, JsonPath] = {}
+        for entry in (self.config.mapping or "").split(","):
+            name, _, path = (part.strip() for part in entry.partition(":"))
+            message = None
+            if name and path and ":" not in path:
+                try:
+                    paths[name] = JsonPath(path)
+                except PathError as error:
+                    message = str(error)
+            elif entry.strip():
+                message = "Both field name and JSON expression map must be provided."
+            if message and stage is not None:
+                stage.failures.add(message).with_config_property("mapping", element=entry)
+        return paths
+
+    def initialize(self, context: StageContext) -> None:
+        schema = self.config.schema
+        self._fields: list[tuple[str, _Read]] = []
+        if not self.config.mapping:
+            self._fields = [(f.name, _member(f.name, f.schema)) for f in schema]
+            return
+        paths = self._paths(None)
+        for f in schema:
+            path = paths.get(f.name)
+            read = _copy(f.name) if path is None else _at(path, f.name, f.schema)
+            self._fields.append((f.name, read))
+
+    def transform(self, record: Record, emit: Emitter) -> None:
+        text = record[self.config.source]
+        if text is None:
+            emit.error(record, UNREADABLE, f"Field '{self.config.source}' is null.")
+            return
+        try:
+            document = msgspec.json.decode(text)
+            if not self.config.mapping and not isinstance(document, dict):
+                raise WrongValueError("it is not an object")
+            out = {name: read(record, document) for name, read in self._fields}
+        except msgspec.DecodeError as error:
+            emit.error(record, UNREADABLE, f"Field '{self.config.source}' is not JSON: {error}.")
+        except WrongValueError as error:
+            emit.error(record, UNREADABLE, f"Cannot read field '{self.config.source}': {error}.")
+        else:
+            emit(out)
+
+
+def _member(name: str, schema: Schema) -> _Read:
+    convert = json_converter(schema, name)
+    return lambda _, document: convert(document.get(name))
+
+
+def _copy(name: str) -> _Read:
+    return lambda record, _: record.get(name)
+
+
+def _at(path: JsonPath, name: str, schema: Schema) -> _Read:
+    convert = json_converter(schema, name)
+    is_nullable = schema.is_nullable
+
+    def read(_: Record, document: Any) -> Any:
+        try:
+            value = path.read(document)
+        except KeyError:
+            if is_nullable:
+                return None
+            raise WrongValueError(f"there is nothing at '{path.text}' for '{name}'") from None
+        return convert(value)
+
+    return read

@@ -1,0 +1,83 @@
+"""The NullFieldSplitter: records with and without a value in one field go separate ways."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from localcdap.api import (
+    Field,
+    PluginConfig,
+    Schema,
+    SparkContext,
+    SplitterTransform,
+    StageConfigurer,
+    Type,
+    field,
+    plugin,
+)
+
+from .columns import column
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+NULL_PORT: Final = "null"
+NON_NULL_PORT: Final = "nonnull"
+
+
+@plugin(
+    type="splittertransform",
+    name="NullFieldSplitter",
+    description=(
+        "Splits records by whether a field is null: port 'null' gets those where it is, port "
+        "'nonnull' the others."
+    ),
+)
+class NullFieldSplitter(SplitterTransform):
+    class Config(PluginConfig):
+        checked: str = field(
+            name="field", description="The field that is checked for null.", macro=True
+        )
+        modify_schema: bool = field(
+            description=(
+                "Whether the field is no longer nullable in the schema of the port 'nonnull'."
+            ),
+            default=True,
+            name="modifySchema",
+        )
+
+    config: Config
+
+    def configure(self, stage: StageConfigurer) -> None:
+        schema, name = stage.input_schema, self.config.checked
+        if schema is None or not name:
+            return
+        checked = schema.field(name)
+        if checked is None:
+            stage.failures.add(
+                f"Field '{name}' must exist in the input schema."
+            ).with_config_property("field")
+            return
+        stage.port_schemas[NULL_PORT] = schema
+        stage.port_schemas[NON_NULL_PORT] = schema
+        if not self.config.modify_schema:
+            return
+        if checked.schema.non_nullable.type is Type.NULL:
+            stage.failures.add(
+                f"Field '{name}' does not contain a non-null type in its union schema."
+            ).with_input_field(name)
+            return
+        stage.port_schemas[NON_NULL_PORT] = _without_null(schema, name)
+
+    def apply(self, df: DataFrame, context: SparkContext) -> Mapping[str, DataFrame]:
+        checked = column(self.config.checked)
+        return {
+            NULL_PORT: df.filter(checked.isNull()),
+            NON_NULL_PORT: df.filter(checked.isNotNull()),
+        }
+
+
+def _without_null(schema: Schema, name: str) -> Schema:
+    fields = [Field(f.name, f.schema.non_nullable) if f.name == name else f for f in schema]
+    return Schema.record(f"{schema.name}.{NON_NULL_PORT}", fields)

@@ -1,0 +1,139 @@
+"""The UnionSplitter: one port for each type that the value of a union may have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from localcdap.api import (
+    Field,
+    PluginConfig,
+    Schema,
+    SparkContext,
+    SplitterTransform,
+    StageConfigurer,
+    Type,
+    field,
+    plugin,
+)
+from localcdap.api.arrow import is_proper_union, union_tags
+
+from .columns import column
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_UNSUPPORTED: Final = (Type.ENUM, Type.MAP, Type.ARRAY, Type.UNION)
+
+
+class Member(NamedTuple):
+    """One alternative of the union."""
+
+    port: str
+    schema: Schema
+    tag: str | None
+    """The struct member that holds the value; None where the union is not held as a struct."""
+
+
+@plugin(
+    type="splittertransform",
+    name="UnionSplitter",
+    description=(
+        "Splits records by the type of the value in a union field. The port is the name of the type "
+        "(null, boolean, bytes, int, long, float, double, string), for a record the record's name."
+    ),
+)
+class UnionSplitter(SplitterTransform):
+    class Config(PluginConfig):
+        union_field: str | None = field(
+            description=(
+                "The union field to split on. Its members must be records or simple types. Left "
+                "out, all records go to the port named after the input record."
+            ),
+            default=None,
+            name="unionField",
+        )
+        modify_schema: bool = field(
+            description=(
+                "Whether the union field has, on each port, only the one type that its values have "
+                "there. Otherwise it stays a union."
+            ),
+            default=True,
+            name="modifySchema",
+        )
+
+    config: Config
+
+    def configure(self, stage: StageConfigurer) -> None:
+        schema, name = stage.input_schema, self.config.union_field
+        if schema is None:
+            return
+        if name is None:
+            stage.port_schemas[schema.name or "record"] = schema
+            return
+        split = schema.field(name)
+        if split is None:
+            stage.failures.add(
+                f"Field '{name}' must exist in the input schema."
+            ).with_config_property("unionField")
+            return
+        if split.schema.type is not Type.UNION:
+            stage.failures.add(
+                f"Field '{name}' must be of type union, but is of type "
+                f"'{split.schema.display_name}'."
+            ).with_config_property("unionField").with_input_field(name)
+            return
+        for member in _members(split.schema):
+            self._add_port(stage, schema, name, split.schema, member)
+
+    def _add_port(
+        self, stage: StageConfigurer, schema: Schema, name: str, union: Schema, member: Member
+    ) -> None:
+        if member.schema.type in _UNSUPPORTED:
+            stage.failures.add(
+                f"Unsupported type '{member.schema.type.value}' within union field '{name}'."
+            ).with_config_property("unionField").with_input_field(name)
+        elif member.port in stage.port_schemas:
+            stage.failures.add(
+                f"Two members of union field '{name}' would share the port '{member.port}'."
+            ).with_config_property("unionField").with_input_field(name)
+        else:
+            held = member.schema if self.config.modify_schema else union
+            fields = [Field(name, held) if f.name == name else f for f in schema]
+            stage.port_schemas[member.port] = Schema.record(f"{schema.name}.{member.port}", fields)
+
+    def apply(self, df: DataFrame, context: SparkContext) -> Mapping[str, DataFrame]:
+        schema, name = context.input_schema, self.config.union_field
+        split = schema.field(name) if name is not None else None
+        if split is None or name is None:
+            return {schema.name or "record": df}
+        ports = {}
+        for member in _members(split.schema):
+            part = df.filter(_is_member(column(name), member))
+            if self.config.modify_schema:
+                part = part.withColumn(name, _value(column(name), member))
+            ports[member.port] = part
+        return ports
+
+
+def _members(union: Schema) -> Iterator[Member]:
+    tags = iter(union_tags(union) if is_proper_union(union) else [])
+    for member in union.members:
+        is_record = member.type is Type.RECORD
+        port = (member.name or "record") if is_record else member.type.value
+        tag = None if member.type is Type.NULL else next(tags, None)
+        yield Member(port, member, tag)
+
+
+def _is_member(value: Column, member: Member) -> Column:
+    if member.schema.type is Type.NULL:
+        return value.isNull()
+    return (value if member.tag is None else value[member.tag]).isNotNull()
+
+
+def _value(value: Column, member: Member) -> Column:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    if member.schema.type is Type.NULL:
+        return F.lit(None)
+    return value if member.tag is None else value[member.tag]
