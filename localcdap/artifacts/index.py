@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
-from typing import Any, Final, Protocol
+from collections.abc import Iterable
+from typing import Final
 
 import msgspec
 
 from localcdap.artifacts.model import Inspection, PluginClass
+from localcdap.store.store import Store
 
 _COLUMNS: Final = (
     "path",
@@ -21,20 +21,6 @@ _COLUMNS: Final = (
     "good_digest",
     "problem",
 )
-
-
-class Transaction(Protocol):
-    """The part of a store transaction that the index uses."""
-
-    def execute(self, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]: ...
-
-
-class Store(Protocol):
-    """The part of the store that the index uses."""
-
-    def transaction(self) -> AbstractContextManager[Transaction]: ...
-
-    def read(self, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]: ...
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -102,25 +88,27 @@ class ArtifactIndex:
         """
         marks = ", ".join("?" * len(_COLUMNS))
         with self._store.transaction() as tx:
-            for path in removed:
-                tx.execute("DELETE FROM artifact WHERE path = ?", (path,))
-            for digest in forgotten:
-                tx.execute("DELETE FROM artifact_content WHERE digest = ?", (digest,))
-            for entry in changed:
-                tx.execute(
-                    f"INSERT OR REPLACE INTO artifact VALUES ({marks})",  # noqa: S608
-                    msgspec.structs.astuple(entry),
-                )
-            for content in contents:
-                tx.execute(
-                    "INSERT OR REPLACE INTO artifact_content VALUES (?, ?, ?, ?)",
-                    (
-                        content.digest,
-                        msgspec.json.encode(content.plugins).decode(),
-                        msgspec.json.encode(content.errors).decode(),
-                        content.inspected_by,
-                    ),
-                )
+            tx.execute_many("DELETE FROM artifact WHERE path = ?", [(p,) for p in removed])
+            tx.execute_many(
+                "DELETE FROM artifact_content WHERE digest = ?", [(d,) for d in forgotten]
+            )
+            tx.execute_many(
+                f"INSERT OR REPLACE INTO artifact VALUES ({marks})",  # noqa: S608
+                [msgspec.structs.astuple(entry) for entry in changed],
+            )
+            tx.execute_many(
+                "INSERT OR REPLACE INTO artifact_content VALUES (?, ?, ?, ?)",
+                [_row(content) for content in contents],
+            )
+
+
+def _row(content: Content) -> tuple[str, str, str, str]:
+    return (
+        content.digest,
+        msgspec.json.encode(content.plugins).decode(),
+        msgspec.json.encode(content.errors).decode(),
+        content.inspected_by,
+    )
 
 
 def _content(digest: str, plugins: str, errors: str, inspected_by: str) -> Content:

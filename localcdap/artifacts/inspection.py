@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Final
 
 from localcdap.api.capability import capabilities_of
@@ -39,23 +38,26 @@ def inspect_artifact(path: str, digest: str) -> Inspection:
     Whatever goes wrong is among the errors of the answer, all of it and each problem once.
 
     :param path: a ``.py`` file or a folder.
+    :raises MemoryError: when importing takes more memory than there is.
     """
     place = Path(path)
-    found: list[tuple[PluginClass, str]] = []
+    found: list[tuple[PluginClass, type[Plugin]]] = []
     errors: list[str] = []
     for name in module_names(path):
         try:
             module = import_module(path, digest, name)
+        except MemoryError:
+            raise
         except (Exception, SystemExit) as error:
             errors.append(_import_problem(error, place, mount(path, digest)))
             continue
         for attribute, cls in plugin_classes(module):
-            where = _where(module, cls, place)
             try:
-                found.append((_described(cls, f"{name}.{attribute}"), where))
+                found.append((_described(cls, f"{name}.{attribute}"), cls))
             except Exception as error:
-                errors.append(f"{where}: class {attribute}: {type(error).__name__}: {error}")
-    errors.extend(_clashes(found))
+                told = f"class {attribute}: {type(error).__name__}: {error}"
+                errors.append(f"{_where(cls, place)}: {told}")
+    errors.extend(_clashes(found, place))
     if not found and not errors:
         errors.append(_nothing(place))
     return Inspection([plugin for plugin, _ in found], list(dict.fromkeys(errors)))
@@ -76,13 +78,13 @@ def _described(cls: type[Plugin], class_name: str) -> PluginClass:
     )
 
 
-def _clashes(found: list[tuple[PluginClass, str]]) -> Iterator[str]:
+def _clashes(found: list[tuple[PluginClass, type[Plugin]]], place: Path) -> Iterator[str]:
     counts = Counter((plugin.type, plugin.name) for plugin, _ in found)
     for (type_, name), count in counts.items():
         if count > 1:
             where = [
-                f"{plugin.class_name} ({place})"
-                for plugin, place in found
+                f"{plugin.class_name} ({_where(cls, place)})"
+                for plugin, cls in found
                 if (plugin.type, plugin.name) == (type_, name)
             ]
             yield f"Plugin '{name}' of type '{type_}' is defined {count} times: {', '.join(where)}."
@@ -107,11 +109,11 @@ def _install_command(module: str) -> str:
     return f"pip install google-cloud-{service}"
 
 
-def _where(module: ModuleType, cls: type, place: Path) -> str:
+def _where(cls: type[Plugin], place: Path) -> str:
     """``module.py:12`` of a class."""
     import inspect
 
-    file = Path(module.__file__ or "")
+    file = Path(inspect.getfile(cls))
     shown = file.relative_to(place).as_posix() if place.is_dir() else file.name
     try:
         return f"{shown}:{inspect.getsourcelines(cls)[1]}"

@@ -36,12 +36,15 @@ def load_plugin(ref: PluginRef) -> type[Plugin]:
     """The class of a plugin.
 
     :raises PluginError: when its module cannot be imported or has no such plugin.
+    :raises MemoryError: when importing it takes more memory than there is.
     """
     module_name, _, attribute = ref.class_name.rpartition(".")
     where = f"Plugin '{ref.name}' of artifact {ref.artifact.name} {ref.artifact.version}"
     try:
         module = import_module(ref.path, ref.digest, module_name)
-    except Exception as error:
+    except MemoryError:
+        raise
+    except (Exception, SystemExit) as error:
         frames = own_frames(error, Path(ref.path))
         raise PluginError(
             f"{where} cannot be loaded: {summary(error, Path(ref.path))}", traceback=frames
@@ -92,6 +95,11 @@ def plugin_classes(module: ModuleType) -> Iterator[tuple[str, type[Plugin]]]:
         if PLUGIN_MARK in vars(value) and value.__module__ == module.__name__:
             seen.add(value)
             yield name, value
+
+
+def is_artifact_module(name: str) -> bool:
+    """Whether a module of that name belongs to an artifact."""
+    return name.startswith(_PREFIX)
 
 
 def mount(path: str, digest: str) -> str:

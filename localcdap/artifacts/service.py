@@ -10,7 +10,7 @@ from localcdap.api.capability import canonical
 from localcdap.api.errors import NotFoundError
 from localcdap.artifacts.catalog import Catalog
 from localcdap.artifacts.copies import Copies
-from localcdap.artifacts.index import ArtifactIndex, Store
+from localcdap.artifacts.index import ArtifactIndex
 from localcdap.artifacts.model import (
     ArtifactDetail,
     ArtifactSelector,
@@ -22,6 +22,7 @@ from localcdap.artifacts.model import (
 from localcdap.artifacts.places import Place, find_system, find_user
 from localcdap.artifacts.selection import Candidate, choose, look_up
 from localcdap.artifacts.sync import ArtifactState, Inspector, Synchronizer
+from localcdap.store.store import Store
 
 
 class ArtifactService:

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from pathlib import Path
 from typing import Final
 
 _SHOWN_FRAMES: Final = 30
+_DUMPED: Final = re.compile(r'^  File "(.+)", line (\d+) in (.+)$', re.MULTILINE)
 
 
 def own_frames(error: BaseException, path: Path) -> list[str]:
-    """The frames of an exception that lie in the artifact at ``path``, innermost last.
+    """The frames of an exception that lie in the artifact at ``path``, innermost last, and the exception.
 
-    Each is ``module.py:12 in Class.method: source line``, the file relative to the artifact.
+    A frame is ``module.py:12 in method: source line``, the file relative to the artifact.
     """
-    return [
+    frames = [
         f"{_relative(frame.filename, path)}:{frame.lineno} in {frame.name}: {frame.line or ''}"
         for frame in _frames(error, path)[-_SHOWN_FRAMES:]
     ]
+    return [*frames, _exception_only(error)]
+
+
+def dumped_frames(dump: str, path: Path) -> list[str]:
+    """The frames in the artifact at ``path`` of what ``faulthandler`` wrote, innermost last."""
+    # Only the last dump counts, and it names the innermost frame first.
+    last = dump[max(dump.rfind("(most recent call first)"), 0) :]
+    return [
+        f"{_relative(found[1], path)}:{found[2]} in {found[3]}"
+        for found in _DUMPED.finditer(last)
+        if _inside(found[1], path)
+    ][:_SHOWN_FRAMES][::-1]
 
 
 def summary(error: BaseException, path: Path) -> str:
@@ -26,7 +40,7 @@ def summary(error: BaseException, path: Path) -> str:
         return (
             f"{_relative(error.filename, path)}:{error.lineno}: {type(error).__name__}: {error.msg}"
         )
-    what = "".join(traceback.format_exception_only(error)).strip()
+    what = _exception_only(error)
     frames = _frames(error, path)
     if not frames:
         return what
@@ -47,3 +61,7 @@ def _inside(filename: str, path: Path) -> bool:
 def _relative(filename: str, path: Path) -> str:
     inner = Path(filename).relative_to(path)
     return path.name if inner == Path() else inner.as_posix()
+
+
+def _exception_only(error: BaseException) -> str:
+    return "".join(traceback.format_exception_only(error)).strip()

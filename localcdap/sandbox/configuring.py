@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import msgspec
 
-from localcdap.api.failures import ValidationFailure
+from localcdap.api.errors import (
+    InvalidFieldError,
+    InvalidStageError,
+    LocalcdapError,
+    PluginError,
+)
+from localcdap.api.failures import FailureCollector, ValidationFailure
+from localcdap.api.plugin import BatchSink, Plugin, SplitterTransform
 from localcdap.api.schema import Schema
+from localcdap.api.stage import StageConfigurer
+from localcdap.artifacts.loading import load_plugin
 from localcdap.artifacts.model import PluginRef
+from localcdap.artifacts.traces import own_frames
+from localcdap.sandbox.products import checked_products, plain_failures
 
 
 class ConfigureRequest(msgspec.Struct):
@@ -26,10 +40,99 @@ class ConfigureRequest(msgspec.Struct):
 
 
 class ConfigureResult(msgspec.Struct):
-    """What configuring a stage gave. The stage is valid when there are no failures."""
+    """What configuring a stage gave. The stage is valid when there are no failures.
+
+    It may be shared with other callers: treat it as read-only.
+    """
 
     failures: list[ValidationFailure]
     output_schema: Schema | None = None
     error_schema: Schema | None = None
     port_schemas: dict[str, Schema] = {}
     pipeline_properties: dict[str, str] = {}
+
+
+def configure_stage(request: ConfigureRequest) -> ConfigureResult:
+    """Configure a stage in this process.
+
+    Whatever the plugin raises becomes a failure (CDAP 6 ``PipelineSpecGenerator.configureStage``). A plugin
+    whose properties do not parse is not asked any further; the schema that its configuration declares is
+    then passed on, so that the stages behind it can be checked.
+
+    :raises MemoryError: when the plugin takes more memory than there is.
+    """
+    inputs = request.input_schemas
+    stage = StageConfigurer(request.stage, inputs, output_ports=request.output_ports)
+    failures = stage.failures
+    declared: Schema | None = None
+    try:
+        cls = load_plugin(request.plugin)
+        config = cls.Config.build(request.properties, failures, request.macros)
+        declared = _declared_schema(cls, config)
+        if not failures:
+            plugin = cls(config)
+            plugin.configure(stage)
+            if request.connected and not failures:
+                plugin.configure_connected(stage)
+    except MemoryError:
+        raise
+    except (Exception, SystemExit) as error:
+        _add_raised(error, failures, Path(request.plugin.path))
+    products = checked_products(stage, failures)
+    output = products.output_schema
+    return ConfigureResult(
+        failures=plain_failures(failures),
+        output_schema=declared if output is None and failures else output,
+        error_schema=products.error_schema,
+        port_schemas=products.port_schemas,
+        pipeline_properties=products.pipeline_properties,
+    )
+
+
+def _declared_schema(cls: type[Plugin], config: Any) -> Schema | None:
+    """The output schema that a configuration states, of a plugin that has one."""
+    if issubclass(cls, BatchSink | SplitterTransform):
+        return None
+    stated = {
+        name: getattr(config, declared.attribute)
+        for name, declared in cls.Config.declared().items()
+        if declared.type is Schema
+    }
+    schema = stated.get("schema") if "schema" in stated else next(iter(stated.values()), None)
+    return schema if isinstance(schema, Schema) else None
+
+
+def _add_raised(error: BaseException, failures: FailureCollector, path: Path) -> None:
+    """Turn what a plugin raised into failures."""
+    match error:
+        case InvalidStageError(errors=(_, *_)):
+            for reason in error.errors:
+                _add_reason(reason, failures)
+        case PluginError():
+            failures.add(error.message, error.corrective_action).with_stacktrace(error.traceback)
+        case LocalcdapError():
+            failures.add(error.message, error.corrective_action)
+        case _:
+            message = f"Error encountered while configuring the stage: '{_told(error)}'"
+            failures.add(message).with_stacktrace(own_frames(error, path))
+
+
+def _add_reason(reason: Exception, failures: FailureCollector) -> None:
+    if isinstance(reason, InvalidFieldError):
+        action = f"Provide valid value for config property '{reason.field}'."
+        added = failures.add(reason.message, reason.corrective_action or action)
+        added.with_config_property(reason.field)
+    elif isinstance(reason, LocalcdapError):
+        failures.add(reason.message, reason.corrective_action)
+    else:
+        failures.add(_told(reason))
+
+
+def _told(error: BaseException) -> str:
+    """The text of an exception, with its class where the text alone says nothing."""
+    text = str(error)
+    return (
+        f"{type(error).__name__}: {text}"
+        if isinstance(error, LookupError)
+        else (text or type(error).__name__)
+    )

@@ -1,0 +1,102 @@
+"""Whether a worker process is still what it was before user code ran in it."""
+
+from __future__ import annotations
+
+import builtins
+import os
+import sys
+import threading
+from types import FrameType
+from typing import Any, Final
+
+from localcdap.artifacts.loading import is_artifact_module
+
+_STANDARD_STREAMS: Final = (0, 1, 2)
+
+
+class Health:
+    """Remembers the process at its start."""
+
+    def __init__(self) -> None:
+        self._names = vars(builtins)
+        self._builtins = self._names.copy()
+        self._modules = dict(sys.modules)
+        self._streams = _identities()
+        self._path = list(sys.path)
+        self._environment = dict(os.environ)
+        self._directory = os.getcwd()  # noqa: PTH109 - a text to go back to
+        self._pid = os.getpid()
+
+    def leave_if_forked(self) -> None:
+        """End this process when it is a copy that user code made of the worker."""
+        if os.getpid() != self._pid:
+            os._exit(0)
+
+    def restore(self) -> str | None:
+        """Put back what user code changed, and say what cannot be trusted any more.
+
+        :returns: why no other code should run in this process; None when all is well.
+        """
+        # First of all, and without the use of any of them, since all code below needs them.
+        before = self._names.copy()
+        self._names.update(self._builtins)
+        changed = any(before.get(name) is not value for name, value in self._builtins.items())
+        damage = "it replaced built-in functions" if changed else None
+        self._restore_surroundings()
+        if any(sys.modules.get(name) is not module for name, module in self._modules.items()):
+            sys.modules.update(self._modules)
+            damage = "it removed or replaced modules"
+        if _identities() != self._streams:
+            damage = "it closed or replaced the standard streams"
+        if _threads_of_artifacts():
+            damage = "it left a thread behind"
+        return damage
+
+    def _restore_surroundings(self) -> None:
+        sys.path[:] = self._path
+        if dict(os.environ) != self._environment:
+            os.environ.clear()
+            os.environ.update(self._environment)
+        try:
+            os.chdir(self._directory)
+        except OSError:
+            os.chdir("/")
+
+
+def _identities() -> list[tuple[int, int] | None]:
+    """Device and inode behind each standard stream; None for a closed one."""
+    return [_identity(stream) for stream in _STANDARD_STREAMS]
+
+
+def _identity(stream: int) -> tuple[int, int] | None:
+    try:
+        found = os.fstat(stream)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _threads_of_artifacts() -> bool:
+    """Whether code of an artifact runs, or is about to, beside the main thread.
+
+    Threads that libraries keep for themselves are none of its business.
+    """
+    main = threading.main_thread().ident
+    running = (frame for ident, frame in sys._current_frames().items() if ident != main)
+    return any(map(_runs_artifact, running)) or any(map(_will_run_artifact, threading.enumerate()))
+
+
+def _runs_artifact(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if is_artifact_module(str(frame.f_globals.get("__name__", ""))):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _will_run_artifact(thread: threading.Thread) -> bool:
+    target: Any = getattr(thread, "function", None) or getattr(thread, "_target", None)
+    return any(
+        is_artifact_module(str(getattr(owner, "__module__", "")))
+        for owner in (target, type(thread))
+    )

@@ -1,0 +1,92 @@
+"""What a plugin left behind in its stage, checked: user code may have put anything there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from localcdap.api.failures import ArtifactId, Cause, FailureCollector, ValidationFailure
+from localcdap.api.schema import Schema
+from localcdap.api.stage import StageConfigurer
+
+
+class Products(NamedTuple):
+    """What of it is of the right kind."""
+
+    output_schema: Schema | None
+    error_schema: Schema | None
+    port_schemas: dict[str, Schema]
+    pipeline_properties: dict[str, str]
+
+
+def checked_products(stage: StageConfigurer, failures: FailureCollector) -> Products:
+    """The products of a stage; each that is of the wrong kind is left out and becomes a failure."""
+    check = _Check(failures)
+    ports = check.mapping("port_schemas", stage.port_schemas)
+    properties = check.mapping("pipeline_properties", stage.pipeline_properties)
+    return Products(
+        check.schema("output_schema", stage.output_schema),
+        check.schema("error_schema", stage.error_schema),
+        {
+            plain(port): schema
+            for port, value in ports.items()
+            if (schema := check.schema(f"port_schemas[{port!r}]", value)) is not None
+        },
+        {plain(key): plain(value) for key, value in properties.items()},
+    )
+
+
+def plain_failures(failures: Iterable[ValidationFailure]) -> list[ValidationFailure]:
+    """The failures with nothing but texts inside, as every reader of them expects."""
+    return [
+        ValidationFailure(
+            type=plain(failure.type),
+            message=plain(failure.message),
+            corrective_action=_optional(failure.corrective_action),
+            causes=[_plain_cause(cause) for cause in failure.causes],
+            stage=_optional(failure.stage),
+            field=_optional(failure.field),
+            suggested_artifact=_artifact(failure.suggested_artifact),
+        )
+        for failure in failures
+    ]
+
+
+def plain(value: object) -> str:
+    """The value as a text that can be encoded."""
+    return str(value).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+class _Check:
+    def __init__(self, failures: FailureCollector) -> None:
+        self._failures = failures
+
+    def schema(self, name: str, value: Any) -> Schema | None:
+        if value is None or isinstance(value, Schema):
+            return value
+        self._refuse(name, value, "a Schema")
+        return None
+
+    def mapping(self, name: str, value: Any) -> Mapping[Any, Any]:
+        if isinstance(value, Mapping):
+            return value
+        self._refuse(name, value, "a dict")
+        return {}
+
+    def _refuse(self, name: str, value: Any, expected: str) -> None:
+        self._failures.add(
+            f"The plugin set stage.{name} to a {type(value).__name__}, which is not {expected}.",
+            "Check with the plugin developer to make sure it is implemented correctly.",
+        )
+
+
+def _plain_cause(cause: Cause) -> Cause:
+    return Cause({plain(key): plain(value) for key, value in cause.attributes.items()})
+
+
+def _optional(value: object) -> str | None:
+    return None if value is None else plain(value)
+
+
+def _artifact(value: Any) -> ArtifactId | None:
+    return value if isinstance(value, ArtifactId) else None

@@ -1,0 +1,112 @@
+"""The plugin worker: the process in which user code is inspected and configured.
+
+Started by :mod:`localcdap.sandbox.process`, which hands it one end of a connection. Standard output and
+standard error belong to the plugins; the connection is the only way to the host. The modules imported
+here are all that a start costs.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import sys
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Final, TypeVar
+
+import msgspec
+
+from localcdap.artifacts.inspection import inspect_artifact
+from localcdap.artifacts.model import Inspection
+from localcdap.rpc.peer import answer_calls
+from localcdap.sandbox.configuring import ConfigureRequest, ConfigureResult, configure_stage
+from localcdap.sandbox.health import Health
+
+OUT_OF_MEMORY: Final = 97
+"""Exit code of a worker that reached its memory limit."""
+_PR_SET_PDEATHSIG: Final = 1
+_T = TypeVar("_T")
+
+
+class Inspected(msgspec.Struct):
+    """An inspection, and why the worker must not be used again (None when it may)."""
+
+    inspection: Inspection
+    damage: str | None
+
+
+class Configured(msgspec.Struct):
+    """A configured stage, and why the worker must not be used again (None when it may)."""
+
+    result: ConfigureResult
+    damage: str | None
+
+
+class WorkerService:
+    """What a worker does for its supervisor."""
+
+    def __init__(self) -> None:
+        self._health = Health()
+
+    def ready(self) -> bool:
+        return True
+
+    def inspect(self, path: str, digest: str) -> Inspected:
+        found = self._guarded(lambda: inspect_artifact(path, digest))
+        return Inspected(found, self._health.restore())
+
+    def configure(self, request: ConfigureRequest) -> Configured:
+        result = self._guarded(lambda: configure_stage(request))
+        return Configured(result, self._health.restore())
+
+    def _guarded(self, call: Callable[[], _T]) -> _T:
+        try:
+            return call()
+        except MemoryError:
+            # Too little is left to answer, or to run anything else reliably.
+            os._exit(OUT_OF_MEMORY)
+        finally:
+            self._health.leave_if_forked()
+
+
+def main(arguments: list[str]) -> None:
+    """Answer calls until the supervisor closes the connection.
+
+    :param arguments: descriptor of the connection, process id of the supervisor, memory limit in MiB.
+    """
+    connection, supervisor, memory_mb = (int(argument) for argument in arguments)
+    os.set_inheritable(connection, False)
+    _die_with(supervisor)
+    _limit_memory(memory_mb)
+    # A descriptor of its own, so that the dump comes through when a plugin has closed the others.
+    errors = os.dup(2)
+    faulthandler.enable(errors, all_threads=False)
+    faulthandler.register(signal.SIGUSR1, errors, all_threads=False)
+    answer_calls(Connection(connection), {"worker": WorkerService()})
+    # Not sys.exit: threads and exit handlers of plugins must not hold the process.
+    os._exit(0)
+
+
+def _die_with(supervisor: int) -> None:
+    """End this process when its supervisor ends, even while user code keeps it from noticing."""
+    if not sys.platform.startswith("linux"):
+        return
+    import ctypes
+
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != supervisor:
+        os._exit(0)
+
+
+def _limit_memory(memory_mb: int) -> None:
+    """Limit private memory. Not the address space: V8 and Arrow reserve much that they never use."""
+    import resource
+
+    limit = memory_mb * 1024 * 1024
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
