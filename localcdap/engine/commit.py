@@ -16,8 +16,8 @@ from typing import Final
 
 import msgspec
 
+from localcdap.api.codec import plain, revived
 from localcdap.api.errors import ConflictError
-from localcdap.engine.codecs import decode, encode
 from localcdap.engine.tables import TableLoad
 
 _STAGING: Final = "staging.jsonl"
@@ -85,7 +85,7 @@ class Staging:
         for move in self._moves:
             _require_free(Path(move.final))
         journal = Journal(self._moves, table_loads)
-        _write_synced(self._directory / _JOURNAL, encode(journal))
+        _write_synced(self._directory / _JOURNAL, msgspec.json.encode(journal, enc_hook=plain))
         _roll_forward(journal)
         return journal
 
@@ -96,7 +96,7 @@ class Staging:
     def _record(self, move: Move) -> None:
         path = self._directory / _STAGING
         with path.open("ab") as file:
-            file.write(encode(move) + b"\n")
+            file.write(msgspec.json.encode(move) + b"\n")
             file.flush()
             os.fsync(file.fileno())
 
@@ -108,7 +108,7 @@ def recover(run_directory: Path) -> tuple[Recovery, list[TableLoad]]:
     """
     journal = run_directory / _JOURNAL
     if journal.exists():
-        decided = decode(journal.read_bytes(), Journal)
+        decided = msgspec.json.decode(journal.read_bytes(), type=Journal, dec_hook=revived)
         _roll_forward(decided)
         return Recovery.COMMITTED, decided.table_loads
     _clear(_recorded(run_directory / _STAGING))
@@ -120,7 +120,7 @@ def _recorded(path: Path) -> list[Move]:
     if not path.exists():
         return []
     lines = path.read_bytes().split(b"\n")
-    return [decode(line, Move) for line in lines[:-1] if line]
+    return [msgspec.json.decode(line, type=Move) for line in lines[:-1] if line]
 
 
 def _clear(moves: list[Move]) -> None:

@@ -1,0 +1,88 @@
+"""What a run says about itself: the messages that its process appends to the run's spool."""
+
+from __future__ import annotations
+
+import enum
+
+import msgspec
+
+from localcdap.engine.counting import StageCounts
+from localcdap.engine.tables import TableLoad
+
+
+class RunStatus(enum.Enum):
+    """The states of a run that its process goes through (CDAP 6 ``ProgramRunStatus``)."""
+
+    PENDING = "PENDING"
+    STARTING = "STARTING"
+    RUNNING = "RUNNING"
+    COMPLETED = "COMPLETED"
+    FAILED = "FAILED"
+    KILLED = "KILLED"
+
+    @property
+    def is_end(self) -> bool:
+        return self in (RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.KILLED)
+
+
+class StatusChanged(msgspec.Struct, tag="status", tag_field="kind"):
+    """The run is in another state now. After an end state nothing follows."""
+
+    time: float
+    """Seconds since 1970."""
+    status: RunStatus
+
+
+class Progress(msgspec.Struct, tag="progress", tag_field="kind"):
+    """How far the actions of the run are; sent about once a second."""
+
+    time: float
+    tasks_done: int
+    tasks: int
+    """Of the Spark stages known so far; it may grow."""
+    bytes_read: int
+
+
+class Counted(msgspec.Struct, tag="counts", tag_field="kind"):
+    """The records of each stage, exact, once the data was processed."""
+
+    stages: dict[str, StageCounts]
+
+
+class LogLine(msgspec.Struct, tag="log", tag_field="kind"):
+    """A line of the run's log."""
+
+    time: float
+    level: str
+    """``DEBUG``, ``INFO``, ``WARNING``, ``ERROR``."""
+    stage: str | None
+    text: str
+
+
+class TableLoads(msgspec.Struct, tag="tables", tag_field="kind"):
+    """Rows to upsert into tables, all in one transaction.
+
+    A run that is recovered may send this again: its ``run_id`` says whether it was applied already.
+    """
+
+    run_id: str
+    loads: list[TableLoad]
+
+
+class Committed(msgspec.Struct, tag="committed", tag_field="kind"):
+    """The files of the sinks are in place."""
+
+    directories: list[str]
+
+
+class Failed(msgspec.Struct, tag="failed", tag_field="kind"):
+    """Why the run failed; the status follows."""
+
+    stage: str | None
+    message: str
+    corrective_action: str | None
+    trace: list[str]
+    """Frames of plugin code, innermost last; empty where none was involved."""
+
+
+Message = StatusChanged | Progress | Counted | LogLine | TableLoads | Committed | Failed

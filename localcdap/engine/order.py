@@ -1,0 +1,84 @@
+"""The work order of a run: everything that its process needs to know, in one file."""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from localcdap.api.errors import EngineError
+from localcdap.artifacts.model import PluginRef
+
+ORDER: Final = "order.json"
+SPOOL: Final = "spool"
+_POLL_S: Final = 0.01
+
+
+class WorkOrder(msgspec.Struct):
+    """What to run, on which engine."""
+
+    run_id: str
+    """A text that can be part of a file name."""
+    namespace: str
+    pipeline: str
+    """The pipeline's name, for the log."""
+    document: str
+    """The pipeline document, JSON text."""
+    plugins: dict[str, PluginRef]
+    """By stage and post action, as chosen by the host."""
+    arguments: dict[str, str]
+    logical_start_ms: int
+    """When the run was meant to start, in milliseconds since 1970."""
+    engine_url: str
+    """``sc://host:port``"""
+    base_directory: str
+    """What relative paths in the pipeline are relative to; absolute."""
+    engine_token: str | None = None
+    locations: dict[str, str] = {}
+    """The ``[locations]`` of the settings."""
+    counts: bool = True
+    """Whether records are counted per stage."""
+    remote: bool = False
+    """Whether the engine is a cluster of its own and not on this machine."""
+    user: str = ""
+    host_directory: str | None = None
+    """The instance's folder, where the host can be found; None when there is no host to ask."""
+
+
+def write_order(run_directory: Path, order: WorkOrder) -> None:
+    """Put the order where a waiting run process finds it, whole, readable by its user only."""
+    draft = run_directory / f".{ORDER}"
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(msgspec.json.encode(order))
+    draft.rename(run_directory / ORDER)
+
+
+def read_order(run_directory: Path) -> WorkOrder:
+    """:raises EngineError: when the order cannot be read."""
+    path = run_directory / ORDER
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=WorkOrder)
+    except (OSError, msgspec.DecodeError) as error:
+        raise EngineError(f"The work order {path} cannot be read: {error}.") from error
+
+
+def wait_for_order(run_directory: Path, input: int) -> WorkOrder | None:
+    """The order, as soon as it is there.
+
+    :param input: file descriptor whose end means that the order will never come.
+    :returns: None when it ended first.
+    """
+    path = run_directory / ORDER
+    while not path.exists():
+        readable, _, _ = select.select([input], [], [], _POLL_S)
+        if readable and not os.read(input, 4096):
+            # The order may have come just before the end.
+            return read_order(run_directory) if path.exists() else None
+        if readable:
+            time.sleep(_POLL_S)
+    return read_order(run_directory)
