@@ -1,0 +1,192 @@
+"""Messages taking effect exactly once: the effect and the offset behind it are one transaction."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from localcdap.api.codec import unpack
+from localcdap.api.errors import LocalcdapError, StoreError
+from localcdap.messaging.spool import SpoolReader
+from localcdap.store.store import Store, Transaction
+
+M = TypeVar("M")
+_LOG: Final = logging.getLogger(__name__)
+_BATCH: Final = 200
+"""Messages in one transaction, so that other writers need not wait long."""
+_ATTEMPTS: Final = 3
+"""How often a message is tried whose effect the database refuses; the disk may have been full."""
+
+
+class Poison(NamedTuple):
+    """A message that was passed over, or the damaged end of a spool."""
+
+    spool: str
+    offset: int
+    """Where the message starts, in bytes."""
+    reason: str
+    payload: bytes
+    """The message; empty where the spool is damaged."""
+
+
+class SpoolConsumer(Generic[M]):
+    """Applies the messages of one spool to the store, in their order.
+
+    Several consumers of one spool, in this or a later process, do no harm: the offset is read in the
+    transaction that moves it.
+
+    :param name: of the spool among all spools of the store; the offset is kept under it.
+    :param type: of the messages: a Struct, or a union of tagged ones.
+    :param apply: gives a message its effect, through the transaction only, since it may be repeated when
+        the transaction is.
+    :param on_poison: is told of each message that cannot be decoded or that ``apply`` raises for; it is
+        then passed over. Called after the fact, outside any transaction.
+    :param on_applied: is told of messages whose effect is committed, in order. A crash right then may
+        keep it from being told.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        path: Path,
+        name: str,
+        type: Any,
+        apply: Callable[[Transaction, M], None],
+        on_poison: Callable[[Poison], None],
+        on_applied: Callable[[Sequence[M]], None] | None = None,
+    ) -> None:
+        self._store = store
+        self._reader = SpoolReader(path)
+        self._name = name
+        self._type = type
+        self._apply = apply
+        self._on_poison = on_poison
+        self._on_applied = on_applied
+        self._refusals = 0
+        self._damage: Poison | None = None
+
+    @property
+    def offset(self) -> int:
+        """Bytes of the spool that have taken effect."""
+        return _position(self._store.read(_SELECT, (self._name,)))
+
+    def consume(self) -> int:
+        """Apply all that is in the spool now; the number of messages that took effect.
+
+        :raises StoreError: when the database cannot take the effect of a message now. Nothing is lost:
+            the next call tries again, and passes the message over when it has failed three times.
+        """
+        count = 0
+        while self._damage is None:
+            try:
+                applied, seen = self._apply_batch(_BATCH)
+            except _ApplyError:
+                applied, seen = self._apply_one_by_one()
+            count += applied
+            if self._damage is not None:
+                _LOG.error("%s: %s", self._name, self._damage.reason)
+                self._on_poison(self._damage)
+            if not seen:
+                break
+        return count
+
+    def forget(self, tx: Transaction) -> None:
+        """Remove the offset, when the spool itself is removed."""
+        tx.execute("DELETE FROM spool_offsets WHERE spool = ?", (self._name,))
+
+    def _apply_batch(self, most: int) -> tuple[int, int]:
+        """Apply up to ``most`` messages in one transaction: (number applied, number seen).
+
+        :raises _ApplyError: for the first message that cannot be applied; none then is.
+        """
+        done: list[M] = []
+        with self._store.transaction() as tx:
+            offset = _position(tx.execute(_SELECT, (self._name,)))
+            for end, payload in islice(self._whole(offset), most):
+                try:
+                    message = unpack(payload, self._type)
+                    self._apply(tx, message)
+                except Exception as error:
+                    raise _ApplyError(offset, end, payload, error) from error
+                if tx.failure is not None:  # caught by apply, but nothing can be kept any more
+                    raise _ApplyError(offset, end, payload, tx.failure)
+                done.append(message)
+                offset = end
+            if done:
+                tx.execute(_UPSERT, (self._name, offset))
+        if done:
+            self._refusals = 0
+            if self._on_applied is not None:
+                self._on_applied(done)
+        return len(done), len(done)
+
+    def _apply_one_by_one(self) -> tuple[int, int]:
+        """Apply a batch again after one of its messages failed, each in a transaction of its own."""
+        count = 0
+        for _ in range(_BATCH):
+            try:
+                applied, _seen = self._apply_batch(1)
+            except _ApplyError as failure:
+                self._pass_over(failure)
+                return count, count + 1
+            count += applied
+            if not applied:
+                break
+        return count, count
+
+    def _pass_over(self, failed: _ApplyError) -> None:
+        """Move the offset behind a message that cannot take effect, and tell.
+
+        :raises StoreError: instead, while the database may yet take it.
+        """
+        error = failed.error
+        self._refusals += 1
+        if isinstance(error, StoreError) and self._refusals < _ATTEMPTS:
+            raise error
+        with self._store.transaction() as tx:
+            if _position(tx.execute(_SELECT, (self._name,))) != failed.offset:
+                return  # another consumer was faster
+            tx.execute(_UPSERT, (self._name, failed.end))
+        self._refusals = 0
+        reason = f"{type(error).__name__}: {error}"
+        if isinstance(error, LocalcdapError | msgspec.DecodeError):
+            _LOG.error("%s: message at byte %d passed over: %s", self._name, failed.offset, reason)
+        else:
+            _LOG.error("%s: message at byte %d", self._name, failed.offset, exc_info=error)
+        self._on_poison(Poison(self._name, failed.offset, reason, failed.payload))
+
+    def _whole(self, offset: int) -> Iterator[tuple[int, bytes]]:
+        """The messages from ``offset`` on, up to where the spool is damaged."""
+        end = offset
+        try:
+            for end, payload in self._reader.read(offset):
+                yield end, payload
+        except StoreError as error:
+            self._damage = Poison(self._name, end, str(error), b"")
+
+
+class _ApplyError(Exception):
+    """A message that cannot be applied: where it starts and ends, and why."""
+
+    def __init__(self, offset: int, end: int, payload: bytes, error: Exception) -> None:
+        super().__init__(offset)
+        self.offset = offset
+        self.end = end
+        self.payload = payload
+        self.error = error
+
+
+_SELECT: Final = "SELECT position FROM spool_offsets WHERE spool = ?"
+_UPSERT: Final = (
+    "INSERT INTO spool_offsets VALUES (?, ?) "
+    "ON CONFLICT (spool) DO UPDATE SET position = excluded.position"
+)
+
+
+def _position(rows: list[tuple[Any, ...]]) -> int:
+    return int(rows[0][0]) if rows else 0

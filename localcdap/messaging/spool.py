@@ -1,0 +1,177 @@
+"""Spools: files to which one process appends messages while others read them.
+
+A message is framed by its length and a checksum (both little-endian 32-bit), so that whatever a killed
+writer left behind its last whole message is recognised, and cut off by the next writer.
+
+What survives: a message is in the operating system's hands when ``append`` returns, so a writer that is
+killed loses nothing. Against a power cut only messages appended with ``durable`` (and all before them) and
+those of a spool that was closed are safe.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import struct
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import msgspec
+
+from localcdap.api.codec import pack
+from localcdap.api.errors import StoreError
+
+_HEADER: Final = struct.Struct("<II")
+MESSAGE_LIMIT: Final = 64 * 1024 * 1024
+"""Bytes of the largest message; a longer one is refused, and taken for damage when read."""
+
+
+class SpoolWriter:
+    """Appends to the spool at ``path``, which is created with its folder. Threads may share it.
+
+    :raises StoreError: when another writer has it, or the file cannot be written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path: Final = path
+        self._lock = threading.Lock()
+        with _explained(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file: int | None = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self._end = _whole(path)
+                os.ftruncate(self._file, self._end)
+            except BaseException:
+                os.close(self._file)
+                raise
+
+    def append(self, *messages: msgspec.Struct, durable: bool = False) -> None:
+        """Append messages in one write. A kill in the middle of it may leave only the first of them.
+
+        :param durable: wait until they are on the disk.
+        :raises StoreError: when the disk is full or the spool closed; nothing is then appended.
+        """
+        data = b"".join(_framed(pack(message)) for message in messages)
+        with self._lock, _explained(self.path):
+            if self._file is None:
+                raise StoreError(f"The spool {self.path} is closed.")
+            try:
+                _write(self._file, data)
+            except OSError:
+                os.ftruncate(self._file, self._end)
+                raise
+            self._end += len(data)
+            if durable:
+                os.fsync(self._file)
+
+    def close(self) -> None:
+        """Put everything on the disk and let others write. May be called twice."""
+        with self._lock, _explained(self.path):
+            if self._file is not None:
+                file, self._file = self._file, None
+                try:
+                    os.fsync(file)
+                finally:
+                    os.close(file)
+
+    def __enter__(self) -> SpoolWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class SpoolReader:
+    """Reads the spool at ``path``, whether or not it exists yet or is being written."""
+
+    def __init__(self, path: Path) -> None:
+        self.path: Final = path
+
+    def read(self, offset: int = 0) -> Iterator[tuple[int, bytes]]:
+        """The messages from ``offset`` on that are whole by now: (offset behind it, message).
+
+        :param offset: 0, or one that came with a message.
+        :raises StoreError: when the file is damaged there, or ends before ``offset``.
+        """
+        with _explained(self.path):
+            try:
+                file = self.path.open("rb")
+            except FileNotFoundError:
+                return
+            with file:
+                if file.seek(0, os.SEEK_END) < offset:
+                    raise StoreError(f"The spool {self.path} is shorter than what was read of it.")
+                file.seek(offset)
+                yield from _messages(self.path, file, offset)
+
+    def follow(
+        self, offset: int, stopped: Callable[[], bool], pause_s: float = 0.1
+    ) -> Iterator[tuple[int, bytes]]:
+        """:meth:`read`, and then wait for more until ``stopped()``; what was whole by then is still read."""
+        while True:
+            last = stopped()
+            for end, message in self.read(offset):
+                yield end, message
+                offset = end
+            if last:
+                return
+            time.sleep(pause_s)
+
+
+def _framed(payload: bytes) -> bytes:
+    if len(payload) > MESSAGE_LIMIT:
+        raise StoreError(
+            f"A message of {len(payload)} bytes is too long; the most is {MESSAGE_LIMIT}."
+        )
+    return _HEADER.pack(len(payload), _checksum(payload)) + payload
+
+
+def _checksum(payload: bytes) -> int:
+    """Covers the length too, so that the zeros that a power cut may leave are no empty messages."""
+    return zlib.crc32(payload, zlib.crc32(len(payload).to_bytes(4, "little")))
+
+
+def _messages(path: Path, file: BinaryIO, offset: int) -> Iterator[tuple[int, bytes]]:
+    while len(header := file.read(_HEADER.size)) == _HEADER.size:
+        length, checksum = _HEADER.unpack(header)
+        payload = file.read(length) if length <= MESSAGE_LIMIT else b""
+        if length <= MESSAGE_LIMIT and len(payload) < length:
+            return
+        if length > MESSAGE_LIMIT or _checksum(payload) != checksum:
+            raise StoreError(f"The spool {path} is damaged at byte {offset}.")
+        offset += _HEADER.size + length
+        yield offset, payload
+
+
+def _whole(path: Path) -> int:
+    """Bytes up to the end of the last whole message."""
+    whole = 0
+    with contextlib.suppress(StoreError):
+        for end, _ in SpoolReader(path).read():
+            whole = end
+    return whole
+
+
+def _write(file: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(file, rest) :]
+
+
+@contextlib.contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except BlockingIOError as error:
+        raise StoreError(f"Another process writes to the spool {path}.") from error
+    except OSError as error:
+        raise StoreError(
+            f"The spool {path} cannot be used: {error.strerror or error}.",
+            "Check the permissions of the folder and the space on the disk.",
+        ) from error
