@@ -13,6 +13,7 @@ from localcdap.cli.output import plural, print_failures, print_json, print_table
 from localcdap.cli.run import show_result, start
 from localcdap.home import shipped_data
 from localcdap.runs.model import RunRequest, RunStatus
+from localcdap.studio.service import PipelineRequest
 
 
 @click.command("demo")
@@ -24,7 +25,8 @@ def command(instance: Instance) -> int:
     document = file.read_text(encoding="utf-8")
     arguments = {"demo.folder": str(folder)}
     with instance.connect() as cdap:
-        answer = cdap.validate(document, str(file), instance.namespace, arguments)
+        request = PipelineRequest(document, instance.namespace, arguments, file=str(file))
+        answer = cdap.studio.validate_pipeline(request)
         if answer.errors:
             print_failures(answer.errors)
             return NO

@@ -7,14 +7,20 @@ from pathlib import Path
 
 import click
 
-from localcdap.api.errors import BadRequestError, DocumentError
+from localcdap.api.errors import DocumentError
+from localcdap.studio.document import read_document
+from localcdap.studio.model import PipelineDocument
 
 
-def read_file(name: str) -> str:
-    """The text of a pipeline file; ``-`` is standard input.
+def read_pipeline(name: str) -> PipelineDocument:
+    """The pipeline in a file; ``-`` is standard input.
 
-    :raises BadRequestError: when it cannot be read as text.
+    :raises DocumentError: when it cannot be read, or is no pipeline; with line and column.
     """
+    return read_document(_read_text(name), name)
+
+
+def _read_text(name: str) -> str:
     if name == "-":
         return sys.stdin.read()
     path = Path(name)
@@ -31,7 +37,7 @@ def read_file(name: str) -> str:
             file=name,
         ) from None
     except OSError as error:
-        raise BadRequestError(f"{name} cannot be read: {error.strerror}.") from None
+        raise DocumentError(f"{name} cannot be read: {error.strerror}.", file=name) from None
 
 
 def read_arguments(pairs: tuple[str, ...]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from localcdap.cli.faults import NO
-from localcdap.cli.files import read_arguments, read_file
+from localcdap.cli.files import read_arguments, read_pipeline
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import duration, is_terminal, print_json, print_table
 from localcdap.runs.model import Run, RunRequest, RunStatus
@@ -42,7 +42,7 @@ def command(
     Nothing runs when the pipeline has failures. A failed or stopped run leaves its sinks untouched.
     """
     request = RunRequest(
-        document=read_file(file),
+        document=read_pipeline(file).text,
         namespace=instance.namespace,
         name=Path(file).stem,
         arguments=read_arguments(arguments),
@@ -81,8 +81,7 @@ def show_result(run: Run) -> None:
     if rows:
         print_table(("stage", "in", "out", "errors"), rows, numbers="in out errors")
     for repair in run.repairs:
-        used = f"{repair.artifact.name} {repair.artifact.version}"
-        click.secho(f"{repair.stage} ran with {used}, not with the artifact it names.", fg="yellow")
+        click.secho(str(repair), fg="yellow")
     took = duration(run.starting, run.end)
     colour = {RunStatus.COMPLETED: "green", RunStatus.FAILED: "red"}.get(run.status, "yellow")
     click.secho(f"{run.status}", fg=colour, bold=True, nl=False)

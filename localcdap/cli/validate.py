@@ -7,9 +7,11 @@ import click
 from localcdap.api.errors import NotFoundError
 from localcdap.api.pipeline import PipelineValidation
 from localcdap.cli.faults import NO
-from localcdap.cli.files import read_arguments, read_file
+from localcdap.cli.files import read_arguments, read_pipeline
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import plural, print_failures, print_json
+from localcdap.studio.model import PipelineDocument
+from localcdap.studio.service import PipelineRequest
 
 
 @click.command("validate")
@@ -30,12 +32,20 @@ def command(
 
     FILE is the JSON that CDAP or Data Fusion exports. Macros without an argument stay open.
     """
-    text = read_file(file)
-    given = read_arguments(arguments)
-    with instance.connect() as cdap:
-        answer = cdap.validate(text, file, instance.namespace, given, use_suggested=fix)
+    document = read_pipeline(file)
     if stage is not None:
-        answer = _only(answer, stage, text)
+        _require(stage, document)
+    request = PipelineRequest(
+        document.text,
+        instance.namespace,
+        read_arguments(arguments),
+        file=file,
+        use_suggested=fix,
+    )
+    with instance.connect() as cdap:
+        answer = cdap.studio.validate_pipeline(request)
+    if stage is not None:
+        answer = PipelineValidation([e for e in answer.errors if e.stage == stage], answer.spec)
     if instance.json:
         print_json(answer)
     else:
@@ -43,19 +53,13 @@ def command(
     return NO if answer.errors else 0
 
 
-def _only(answer: PipelineValidation, stage: str, text: str) -> PipelineValidation:
-    """The part of the answer about one stage; failures of the whole pipeline are left out.
-
-    :raises NotFoundError: when the pipeline has no such stage.
-    """
-    from localcdap.studio.document import read_document
-
-    names = [each.name for each in read_document(text).stages]
+def _require(stage: str, document: PipelineDocument) -> None:
+    """:raises NotFoundError: when the pipeline has no such stage."""
+    names = [each.name for each in document.stages]
     if stage not in names:
         raise NotFoundError(
-            f"The pipeline has no stage '{stage}'.", f"Its stages: {', '.join(map(str, names))}."
+            f"The pipeline has no stage '{stage}'.", f"Its stages: {', '.join(names) or 'none'}."
         )
-    return PipelineValidation([e for e in answer.errors if e.stage == stage], answer.spec)
 
 
 def _print(answer: PipelineValidation, file: str) -> None:

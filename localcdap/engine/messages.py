@@ -10,19 +10,37 @@ from localcdap.engine.counting import StageCounts
 from localcdap.engine.tables import TableLoad
 
 
-class RunStatus(enum.Enum):
-    """The states of a run that its process goes through (CDAP 6 ``ProgramRunStatus``)."""
+class RunStatus(enum.StrEnum):
+    """The statuses of CDAP 6 ``ProgramRunStatus`` that a local run can have."""
 
     PENDING = "PENDING"
     STARTING = "STARTING"
     RUNNING = "RUNNING"
+    STOPPING = "STOPPING"
     COMPLETED = "COMPLETED"
     FAILED = "FAILED"
     KILLED = "KILLED"
 
     @property
     def is_end(self) -> bool:
+        """Whether nothing follows this status."""
         return self in (RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.KILLED)
+
+    def may_become(self, other: RunStatus) -> bool:
+        """Whether the transition is allowed (CDAP 6 ``ProgramRunStatus.canTransitionTo``)."""
+        return self is other or other in _NEXT[self]
+
+
+_ENDS = {RunStatus.COMPLETED, RunStatus.KILLED, RunStatus.FAILED}
+_NEXT: dict[RunStatus, set[RunStatus]] = {
+    RunStatus.PENDING: {RunStatus.STARTING, RunStatus.KILLED, RunStatus.FAILED},
+    RunStatus.STARTING: {RunStatus.RUNNING, RunStatus.STOPPING} | _ENDS,
+    RunStatus.RUNNING: {RunStatus.STOPPING} | _ENDS,
+    RunStatus.STOPPING: set(_ENDS),
+    RunStatus.COMPLETED: set(),
+    RunStatus.FAILED: set(),
+    RunStatus.KILLED: set(),
+}
 
 
 class StatusChanged(msgspec.Struct, tag="status", tag_field="kind"):

@@ -2,45 +2,12 @@
 
 from __future__ import annotations
 
-import enum
 from typing import Any
 
 import msgspec
 
-from localcdap.api.failures import ArtifactId
-
-
-class RunStatus(enum.StrEnum):
-    """The statuses of CDAP 6 ``ProgramRunStatus`` that a local run can have."""
-
-    PENDING = "PENDING"
-    STARTING = "STARTING"
-    RUNNING = "RUNNING"
-    STOPPING = "STOPPING"
-    COMPLETED = "COMPLETED"
-    FAILED = "FAILED"
-    KILLED = "KILLED"
-
-    @property
-    def is_end(self) -> bool:
-        """Whether nothing follows this status."""
-        return self in (RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.KILLED)
-
-    def may_become(self, other: RunStatus) -> bool:
-        """Whether the transition is allowed (CDAP 6 ``ProgramRunStatus.canTransitionTo``)."""
-        return self is other or other in _NEXT[self]
-
-
-_ENDS = {RunStatus.COMPLETED, RunStatus.KILLED, RunStatus.FAILED}
-_NEXT: dict[RunStatus, set[RunStatus]] = {
-    RunStatus.PENDING: {RunStatus.STARTING, RunStatus.KILLED, RunStatus.FAILED},
-    RunStatus.STARTING: {RunStatus.RUNNING, RunStatus.STOPPING} | _ENDS,
-    RunStatus.RUNNING: {RunStatus.STOPPING} | _ENDS,
-    RunStatus.STOPPING: set(_ENDS),
-    RunStatus.COMPLETED: set(),
-    RunStatus.FAILED: set(),
-    RunStatus.KILLED: set(),
-}
+from localcdap.engine.messages import RunStatus
+from localcdap.studio.plugins import Repair
 
 
 class StageCounts(msgspec.Struct, rename={"records_in": "in", "records_out": "out"}):
@@ -96,15 +63,7 @@ class Run(msgspec.Struct, rename="camel"):
     version: int
     """Grows with every change; see ``RunService.wait``."""
     repairs: list[Repair] = []
-    """Artifacts that were replaced by the suggested ones."""
-
-
-class Repair(msgspec.Struct):
-    """A stage whose artifact was replaced."""
-
-    stage: str
-    artifact: ArtifactId
-    """The artifact that was used."""
+    """The stages that run with another artifact than the one they name."""
 
 
 class LogLine(msgspec.Struct, omit_defaults=True):

@@ -1,0 +1,1 @@
+"""Datasets: the tables that pipelines write and read."""

@@ -1,0 +1,46 @@
+"""The tables of an instance, as front ends and runs see them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from localcdap.store.store import Store
+from localcdap.store.tables import DatasetTables, TableDetail, TableSnapshot
+
+
+class TableRows(msgspec.Struct):
+    """Some rows of a table."""
+
+    columns: list[str]
+    rows: list[list[Any]]
+    """Plain values; what JSON cannot hold (dates, decimals, bytes …) is text."""
+
+
+class TableService:
+    """Lists tables, shows their rows, and hands snapshots to runs. Threads may share it."""
+
+    def __init__(self, store: Store) -> None:
+        self._tables = DatasetTables(store)
+
+    def list_tables(self, namespace: str) -> list[TableDetail]:
+        """The tables of a namespace, by name."""
+        return self._tables.list(namespace)
+
+    def rows(self, namespace: str, name: str, limit: int) -> TableRows:
+        """The first rows of a table, by its key.
+
+        :raises NotFoundError: when there is no such table.
+        """
+        columns, rows = self._tables.rows(namespace, name, limit)
+        plain = [[msgspec.to_builtins(value, enc_hook=str) for value in row] for row in rows]
+        return TableRows(columns, plain)
+
+    def export(self, namespace: str, name: str, directory: str) -> TableSnapshot:
+        """Write the rows of a table, as they are now, to Parquet files in ``directory``.
+
+        :raises NotFoundError: when there is no such table.
+        """
+        return self._tables.export_parquet(namespace, name, Path(directory))

@@ -1,0 +1,89 @@
+"""Run processes: one for each run, living on when the host does not."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+from localcdap.runs.records import ProcessIdentity
+
+OUTPUT_FILE: Final = "process.log"
+"""What a run process prints that is not a log line of its spool, in the run's directory."""
+
+
+class RunProcess:
+    """A run process that was started ahead of its order: it loads its libraries meanwhile."""
+
+    def __init__(self, directory: Path, environment: Mapping[str, str]) -> None:
+        directory.mkdir(parents=True)
+        self.directory: Final = directory
+        with (directory / OUTPUT_FILE).open("ab") as output:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "localcdap.engine.run", str(directory)],
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=os.environ | dict(environment),
+                start_new_session=True,
+            )
+        self.identity: Final = ProcessIdentity(
+            self._process.pid, psutil.Process(self._process.pid).create_time()
+        )
+
+    def order(self, document: bytes) -> None:
+        """Give the order: the process starts to work and does not need its parent any more."""
+        assert self._process.stdin is not None
+        draft = self.directory / ".order.json"
+        draft.write_bytes(document)
+        draft.rename(self.directory / "order.json")
+        self._process.stdin.write(b"\n")
+        self._process.stdin.flush()
+
+    def cancel(self) -> None:
+        """End the process, which has got no order, and remove its directory."""
+        import shutil
+
+        self._process.kill()
+        self._process.wait()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def is_alive(process: ProcessIdentity) -> bool:
+    """Whether a run process still runs; one that has ended and waits to be reaped does not."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        found = psutil.Process(process.pid)
+        same = bool(abs(found.create_time() - process.created) < 1.0)
+        if same and found.status() == psutil.STATUS_ZOMBIE:
+            _reap(process.pid)
+            return False
+        return same
+    return False
+
+
+def interrupt(process: ProcessIdentity) -> None:
+    """Ask a run process to stop."""
+    _signal(process, signal.SIGTERM)
+
+
+def kill(process: ProcessIdentity) -> None:
+    """End a run process at once, with everything it started."""
+    _signal(process, signal.SIGKILL)
+
+
+def _signal(process: ProcessIdentity, number: signal.Signals) -> None:
+    if is_alive(process):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+
+
+def _reap(pid: int) -> None:
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)

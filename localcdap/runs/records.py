@@ -1,0 +1,140 @@
+"""Runs as they are remembered in the instance's database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from localcdap.api.errors import NotFoundError
+from localcdap.runs.model import LogLine, Run
+from localcdap.store.store import Store, Transaction
+
+LAST: Final = "last"
+"""Stands for the newest run of a namespace."""
+_ALL: Final = 2**62
+_MOST_LOG_LINES: Final = 100_000
+"""Lines of one run that are kept; later ones are dropped, the run's own log file has them all."""
+
+
+class ProcessIdentity(msgspec.Struct, frozen=True):
+    """A process, told from a later one that got the same number."""
+
+    pid: int
+    created: float
+    """Seconds since 1970 at which the process started, as the system says."""
+
+
+class RunRecords:
+    """Reads and writes runs and their logs."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def add(self, run: Run, process: ProcessIdentity) -> None:
+        with self._store.transaction() as transaction:
+            transaction.execute(
+                "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    run.run,
+                    run.namespace,
+                    run.pipeline,
+                    run.starting,
+                    process.pid,
+                    process.created,
+                    _encoded(run),
+                    run.status.is_end,
+                ),
+            )
+
+    def get(self, run: str) -> Run:
+        """:raises NotFoundError: when there is no run of this id."""
+        rows = self._store.read("SELECT record FROM runs WHERE run = ?", (run,))
+        if not rows:
+            raise NotFoundError(f"There is no run '{run}'.", "See 'localcdap runs'.")
+        return _decoded(rows[0][0])
+
+    def find(self, namespace: str, text: str) -> Run:
+        """The run whose id is or begins with ``text``; ``last`` is the newest.
+
+        :raises NotFoundError: when there is none, or more than one begins so.
+        """
+        if text == LAST:
+            newest = self.newest(namespace, limit=1)
+            if newest:
+                return newest[0]
+            raise NotFoundError(
+                f"There are no runs in namespace '{namespace}'.", "Start one: localcdap run FILE."
+            )
+        rows = self._store.read(
+            "SELECT record FROM runs WHERE namespace = ? AND starts_with(run, ?) ORDER BY starting DESC",
+            (namespace, text),
+        )
+        if len(rows) == 1:
+            return _decoded(rows[0][0])
+        problem = f"{len(rows)} runs begin with" if rows else "There is no run"
+        raise NotFoundError(
+            f"{problem} '{text}' in namespace '{namespace}'.", "See 'localcdap runs'."
+        )
+
+    def newest(self, namespace: str, pipeline: str | None = None, limit: int = 0) -> list[Run]:
+        """The runs of a namespace, newest first.
+
+        :param limit: the most to return; 0 for all.
+        """
+        rows = self._store.read(
+            "SELECT record FROM runs WHERE namespace = ? AND (? IS NULL OR pipeline = ?) "
+            "ORDER BY starting DESC, run DESC LIMIT ?",
+            (namespace, pipeline, pipeline, limit or _ALL),
+        )
+        return [_decoded(record) for (record,) in rows]
+
+    def active(self) -> list[tuple[Run, ProcessIdentity]]:
+        """The runs that have not ended, as far as is known, with their processes."""
+        rows = self._store.read("SELECT record, pid, pid_created FROM runs WHERE NOT ended")
+        return [(_decoded(record), ProcessIdentity(pid, created)) for record, pid, created in rows]
+
+    def change(self, transaction: Transaction, run: Run) -> None:
+        """Store a run that changed; its version grows."""
+        run.version += 1
+        transaction.execute(
+            "UPDATE runs SET record = ?, ended = ? WHERE run = ?",
+            (_encoded(run), run.status.is_end, run.run),
+        )
+
+    def add_log(self, transaction: Transaction, run: str, lines: Sequence[LogLine]) -> None:
+        """Append lines to a run's log; the lines carry their numbers."""
+        transaction.execute_many(
+            "INSERT INTO run_logs VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                (run, line.number, line.time, line.level, line.stage, line.text)
+                for line in lines
+                if line.number <= _MOST_LOG_LINES
+            ],
+        )
+
+    def log_length(self, run: str) -> int:
+        """The number of the last line of a run's log; 0 when it is empty."""
+        rows = self._store.read("SELECT max(number) FROM run_logs WHERE run = ?", (run,))
+        return rows[0][0] or 0
+
+    def log(self, run: str, after: int, limit: int) -> list[LogLine]:
+        """Lines of a run's log in order, those with a number above ``after``.
+
+        :param limit: the most to return; 0 for all.
+        """
+        rows = self._store.read(
+            "SELECT number, time, level, text, stage FROM run_logs WHERE run = ? AND number > ? "
+            "ORDER BY number LIMIT ?",
+            (run, after, limit or _ALL),
+        )
+        return [LogLine(*row) for row in rows]
+
+
+def _encoded(run: Run) -> str:
+    return msgspec.json.encode(run).decode()
+
+
+def _decoded(record: str) -> Run:
+    return msgspec.json.decode(record, type=Run)
