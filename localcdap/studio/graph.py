@@ -74,18 +74,21 @@ class Graph:
 
         Stages of a cycle come in document order, after what leads to the cycle.
         """
-        members = {stage: set(group) for group in self.knots() for stage in group}
+        knot = {stage: group for group in self.knots() for stage in group}
+        groups = [knot.get(s, [s]) for s in self.stages if knot.get(s, [s])[0] == s]
+        head = {stage: group[0] for group in groups for stage in group}
+        members = {group[0]: group for group in groups}
         waiting = {
-            stage: sum(each not in members.get(stage, ()) for each in self.inputs[stage])
-            for stage in self.stages
+            first: sum(head[each] != first for stage in group for each in self.inputs[stage])
+            for first, group in members.items()
         }
-        ready = deque(stage for stage in self.stages if not waiting[stage])
+        ready = deque(first for first in members if not waiting[first])
         done: list[str] = []
         while ready:
-            stage = ready.popleft()
-            done.append(stage)
-            for target in self.outputs[stage]:
-                if target not in members.get(stage, ()):
+            first = ready.popleft()
+            done += members[first]
+            for target in (head[each] for stage in members[first] for each in self.outputs[stage]):
+                if target != first:
                     waiting[target] -= 1
                     if not waiting[target]:
                         ready.append(target)

@@ -32,7 +32,9 @@ Rule = Callable[[Structure], Iterator[ValidationFailure]]
 def check_structure(document: PipelineDocument) -> list[ValidationFailure]:
     """All structural failures of a document, what could not be read of it first."""
     structure = Structure(document)
-    return [*document.problems, *(failure for rule in RULES for failure in rule(structure))]
+    found = [*document.problems, *(failure for rule in RULES for failure in rule(structure))]
+    # Connections that differ only in port or condition break a rule in the same words.
+    return list({(failure.message, failure.stage): failure for failure in found}.values())
 
 
 def _streaming(pipeline: Structure) -> Iterator[ValidationFailure]:
@@ -230,11 +232,12 @@ def _has_no_islands(pipeline: Structure) -> Iterator[ValidationFailure]:
         for part in graph.components()
         if len(part) > 1 or pipeline.is_action(part[0]) or graph.outputs[part[0]]
     ]
-    if len(parts) < 2:
+    # Every dangling connection may have been meant to connect one more part.
+    if len(parts) - 1 <= len(pipeline.dangling) or _is_unconnected(pipeline):
         return
     mainland = max(parts, key=len)
     for part in parts:
-        if part is not mainland and pipeline.loose.isdisjoint(part):
+        if part is not mainland:
             yield structural(
                 f"Invalid DAG. There is an island made up of stages {', '.join(part)} "
                 "(no other stages connect to them).",
