@@ -178,7 +178,7 @@ class ScriptEngine:
             ``["alert", payload]``, ``["log", level, text]``, ``["metric", name, delta]``.
         :raises ScriptError: when the script fails; what came before in the batch is lost.
         """
-        from py_mini_racer import JSEvalException, JSOOMException, JSTimeoutException
+        from py_mini_racer import JSEvalException, JSTimeoutException
 
         try:
             answer = self._run(
@@ -190,17 +190,21 @@ class ScriptEngine:
                 f"{self._time_limit_s:g} seconds.",
                 "Look for a loop that does not end.",
             ) from None
-        except JSOOMException:
-            raise ScriptError(
-                "Could not transform input: the script needs more memory than it may have.",
-                "Look for a variable outside of 'transform' that grows with every record.",
-            ) from None
         except JSEvalException as error:
-            raise ScriptError(f"Could not transform input: {_runtime_problem(error)}.") from None
+            raise self._failed(_runtime_problem(error)) from None
         events, done, failure = decode(answer)
         if failure is not None:
-            raise ScriptError(f"Could not transform input: {_located(*failure)}.")
+            raise self._failed(_located(*failure))
         return events, done
+
+    def _failed(self, problem: str) -> ScriptError:
+        # V8 reports the end of its memory in several ways, this is the one that is always right.
+        if self._v8.was_hard_memory_limit_reached():
+            return ScriptError(
+                "Could not transform input: the script needs more memory than it may have.",
+                "Look for a variable outside of 'transform' that grows with every record.",
+            )
+        return ScriptError(f"Could not transform input: {problem}.")
 
     def close(self) -> None:
         """Free the memory."""

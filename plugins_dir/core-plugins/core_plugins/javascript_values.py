@@ -155,8 +155,8 @@ def _days(value: datetime.date) -> int:
     return value.toordinal() - EPOCH.toordinal()
 
 
-def _micros(value: datetime.datetime) -> int:
-    return (value - EPOCH) // _MICROSECOND
+def _micros(value: datetime.datetime) -> Any:
+    return _long((value - EPOCH) // _MICROSECOND)
 
 
 def _millis(value: datetime.datetime) -> int:

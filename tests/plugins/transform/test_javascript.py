@@ -1,0 +1,325 @@
+"""JavaScript: emitting, types across the border, failures."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import logging
+import math
+import time
+
+import pytest
+from core_plugins.javascript import JavaScript
+from core_plugins.javascript_engine import ScriptEngine, ScriptError
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from localcdap.api import Schema, StageError
+from tests.plugins.transform.support import (
+    Emitted,
+    causes,
+    configure,
+    only_failure,
+    record,
+    run,
+    started,
+)
+
+PERSON = record(name=Schema.STRING, age=Schema.INT)
+ANN = {"name": "Ann", "age": 30}
+EMIT = "function transform(input, emitter, context) { emitter.emit(input); }"
+
+
+def javascript(body, schema=PERSON, records=(ANN,), output=None, arguments=None):
+    script = f"function transform(input, emitter, context) {{ {body} }}"
+    properties = {"script": script} | ({"schema": str(output)} if output else {})
+    return run(JavaScript, properties, schema, list(records), arguments)
+
+
+def test_records_may_be_changed_dropped_and_multiplied():
+    emitted = javascript(
+        "if (input.age > 3) { emitter.emit(input); input.age += 1; emitter.emit(input); }",
+        records=[ANN, {"name": "Bo", "age": 3}],
+    )
+
+    assert emitted.records == [ANN, {"name": "Ann", "age": 31}]
+
+
+def test_errors_alerts_metrics_logs_and_arguments(caplog):
+    caplog.set_level(logging.INFO)
+
+    emitted = javascript(
+        """
+        emitter.emitError({errorCode: 31, errorMsg: 'bad ' + input.name, invalidRecord: input});
+        emitter.emitAlert({who: input.name, age: input.age});
+        context.getMetrics().count('seen', 2);
+        context.getMetrics().pipelineCount('all');
+        context.getLogger().info('hello {}', input.name);
+        emitter.emit({name: context.getArguments().get('greet'), age: 1});
+        emitter.emit({name: String(context.getArguments().get('none')), age: 2});
+        """,
+        arguments={"greet": "hi"},
+    )
+
+    assert emitted.errors == [(ANN, 31, "bad Ann")]
+    assert emitted.alerts == [{"who": "Ann", "age": "30"}]
+    assert emitted.metrics == {"seen": 2, "all": 1}
+    assert [r["name"] for r in emitted.records] == ["hi", "null"]
+    assert "hello Ann" in caplog.messages
+
+
+EVERYTHING = record(
+    b=Schema.BOOLEAN,
+    i=Schema.INT,
+    l=Schema.LONG,
+    f=Schema.FLOAT,
+    d=Schema.DOUBLE,
+    x=Schema.BYTES,
+    s=Schema.STRING,
+    e=Schema.enum(["A", "B"]),
+    day=Schema.DATE,
+    t=Schema.TIME,
+    at=Schema.TIMESTAMP,
+    local=Schema.DATETIME,
+    m=Schema.decimal(20, 3),
+    a=Schema.array(Schema.LONG.as_nullable),
+    k=Schema.map(Schema.STRING, Schema.BYTES),
+    r=record("inner", at=Schema.TIMESTAMP.as_nullable, l=Schema.LONG),
+    u=Schema.union([Schema.INT, Schema.LONG, Schema.STRING, Schema.NULL]),
+    n=Schema.INT.as_nullable,
+)
+longs = st.integers(-(2**63), 2**63 - 1)
+instants = st.datetimes(timezones=st.just(datetime.UTC))
+everything = st.fixed_dictionaries(
+    {
+        "b": st.booleans(),
+        "i": st.integers(-(2**31), 2**31 - 1),
+        "l": longs,
+        "f": st.floats(width=32, allow_nan=False),
+        "d": st.floats(allow_nan=False),
+        "x": st.binary(),
+        "s": st.text(),
+        "e": st.sampled_from("AB"),
+        "day": st.dates(),
+        "t": st.times(),
+        "at": instants,
+        "local": st.datetimes(),
+        "m": st.decimals(-(10**15), 10**15, places=3),
+        "a": st.lists(st.none() | longs),
+        "k": st.dictionaries(st.text(min_size=1), st.binary()),
+        "r": st.fixed_dictionaries({"at": st.none() | instants, "l": longs}),
+        "u": st.none() | longs | st.text(),
+        "n": st.none(),
+    }
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(everything, max_size=4))
+def test_every_value_survives_both_borders(records):
+    plugin, _ = everything_plugin()
+    emitted = Emitted()
+    if records:
+        plugin.transform_records(records, emitted)
+
+    assert emitted.records == records
+
+
+def everything_plugin(cache=[]):  # noqa: B006 - one V8 for all examples
+    if not cache:
+        cache.append(started(JavaScript, {"script": EMIT}, EVERYTHING))
+    return cache[0]
+
+
+def test_numbers_that_json_cannot_hold():
+    schema = record(d=Schema.DOUBLE, l=Schema.LONG)
+
+    emitted = javascript(
+        "if (input.d !== input.d) input.l = BigInt(2) ** 62n + 1n; emitter.emit(input);",
+        schema,
+        [{"d": math.nan, "l": 1}, {"d": -math.inf, "l": 2}],
+    )
+
+    assert math.isnan(emitted.records[0]["d"])
+    assert emitted.records[0]["l"] == 2**62 + 1
+    assert emitted.records[1] == {"d": -math.inf, "l": 2}
+
+
+def test_what_a_script_sees_of_special_types():
+    schema = record(day=Schema.DATE, x=Schema.BYTES, m=Schema.decimal(5, 2), l=Schema.LONG)
+    given = {
+        "day": datetime.date(1969, 12, 31),
+        "x": b"\xff\x01",
+        "m": decimal.Decimal("-0.01"),
+        "l": 2**60,
+    }
+
+    emitted = javascript(
+        "emitter.emit({seen: [input.day, '' + input.x, '' + input.m, typeof input.l].join(' ')});",
+        schema,
+        [given],
+        output=record(seen=Schema.STRING),
+    )
+
+    assert emitted.records == [{"seen": "-1 -1,1 -1 bigint"}]
+
+
+@pytest.mark.parametrize(
+    ("type", "expression", "value"),
+    [
+        (Schema.INT, "3.0", 3),
+        (Schema.INT, "3.9", 3),
+        (Schema.INT, "-3.9", -3),
+        (Schema.LONG, "'5' * 1", 5),
+        (Schema.DOUBLE, "7", 7.0),
+        (Schema.INT.as_nullable, "undefined", None),
+        (Schema.STRING.as_nullable, "null", None),
+        (Schema.BYTES, "[255, -1, 0]", b"\xff\xff\x00"),
+        (Schema.BYTES, "new Uint8Array([1, 2])", b"\x01\x02"),
+        (Schema.DATE, "18262", datetime.date(2020, 1, 1)),
+        (Schema.DATE, "'2020-01-01'", datetime.date(2020, 1, 1)),
+        (Schema.decimal(5, 2), "1.25", decimal.Decimal("1.25")),
+        (Schema.union([Schema.INT, Schema.DOUBLE]), "3.5", 3.5),
+        (Schema.union([Schema.INT, Schema.STRING]), "'3'", "3"),
+        (Schema.STRING, "new String('boxed')", "boxed"),
+        (Schema.TIMESTAMP, "new Date(1000)", datetime.datetime.fromtimestamp(1, datetime.UTC)),
+    ],
+)
+def test_coercion_to_declared_types(type, expression, value):
+    emitted = javascript(f"emitter.emit({{v: {expression}}});", output=record(v=type))
+
+    assert emitted.records == [{"v": value}]
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("emitter.emit({v: 5});", "field 'v' must be of type string, not 5"),
+        ("emitter.emit({});", "field 'v' is null, but its schema does not allow null"),
+        ("emitter.emit(5);", "TypeError: emit needs an object, not 5 (line 1)"),
+        ("\n input.no.where;", "TypeError: Cannot read properties of undefined"),
+        ("throw 'plain';", "plain"),
+        (
+            "emitter.emitError({errorMsg: 'x'});",
+            "emitError needs an object with a number errorCode",
+        ),
+        ("context.getLookup('t').lookup('k');", "lookups are not available yet"),
+        ("2 * 9007199254740993n;", "Cannot mix BigInt and other types"),
+    ],
+)
+def test_failures_say_what_and_where(body, message):
+    with pytest.raises(StageError) as error:
+        javascript(body, output=record(v=Schema.STRING))
+    assert error.value.message.startswith("Could not transform input: ")
+    assert message in error.value.message
+
+
+@pytest.mark.parametrize(
+    ("type", "expression"),
+    [(Schema.INT, "2147483648"), (Schema.INT, "NaN"), (Schema.LONG, "1e30"), (Schema.INT, "'3'")],
+)
+def test_numbers_that_do_not_fit_are_errors(type, expression):
+    with pytest.raises(StageError, match="field 'v' must be of type"):
+        javascript(f"emitter.emit({{v: {expression}}});", output=record(v=type))
+
+
+def test_the_line_of_a_failure():
+    script = "function transform(i, e, c) {\n  var a = null;\n  a.b;\n}"
+
+    with pytest.raises(StageError, match=r"\(line 3\)"):
+        run(JavaScript, {"script": script}, PERSON, [ANN])
+
+
+def engine(script, **limits):
+    return ScriptEngine(script, PERSON, PERSON, {}, **limits)
+
+
+def test_an_endless_loop_is_stopped():
+    stuck = engine("function transform() { while (true) {} }", time_limit_s=0.2)
+
+    begin = time.monotonic()
+    with pytest.raises(ScriptError, match=r"worked on one record for more than 0\.2 seconds"):
+        stuck.run('[{"name": "x"}]')
+    assert time.monotonic() - begin < 3
+
+
+def test_memory_is_limited():
+    greedy = engine(
+        "var kept = []; function transform() { while (true) kept.push(new Array(1e5).fill(1.5)); }",
+        memory_bytes=64 * 2**20,
+    )
+
+    with pytest.raises(ScriptError, match="needs more memory"):
+        greedy.run('[{"name": "x"}]')
+
+
+def test_slow_scripts_hand_back_what_they_have():
+    slow = engine(
+        "function transform(i, e) { var end = Date.now() + 300; while (Date.now() < end) {} e.emit(i); }",
+        time_limit_s=5,
+    )
+
+    events, done = slow.run('[{"name": "a"}, {"name": "b"}, {"name": "c"}]')
+
+    assert done == 2
+    assert [event[1]["name"] for event in events] == ["a", "b"]
+
+
+def test_scripts_keep_their_variables_between_records():
+    script = (
+        "var n = 0; function transform(input, emitter) { input.age = ++n; emitter.emit(input); }"
+    )
+
+    emitted = run(JavaScript, {"script": script}, PERSON, [dict(ANN), dict(ANN)])
+
+    assert [r["age"] for r in emitted.records] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        (
+            "function transform(i, e, c) {\n  e.emit(i;\n}",
+            "Invalid script: SyntaxError: missing ) after argument list (line 2).",
+        ),
+        (
+            "function main() {}",
+            "Invalid script: it does not define a function 'transform(input, emitter, context)'.",
+        ),
+    ],
+)
+def test_invalid_scripts_are_found_when_configuring(script, message):
+    failure = only_failure(configure(JavaScript, {"script": script}, PERSON))
+
+    assert failure.message == message
+    assert causes(failure) == [{"stageConfig": "script"}]
+
+
+def test_configuring_runs_nothing_of_the_script():
+    looping = "while (true) {} function transform() {}"
+
+    begin = time.monotonic()
+    stage = configure(JavaScript, {"script": looping}, PERSON)
+
+    assert time.monotonic() - begin < 2
+    assert len(stage.failures) == 0
+
+
+def test_schemas():
+    same = configure(JavaScript, {"script": EMIT}, PERSON)
+    other = configure(JavaScript, {"script": EMIT, "schema": str(EVERYTHING)}, PERSON)
+
+    assert (same.output_schema, same.error_schema) == (PERSON, PERSON)
+    assert (other.output_schema, other.error_schema) == (EVERYTHING, PERSON)
+
+
+def test_lookup_must_be_json():
+    failure = only_failure(configure(JavaScript, {"script": EMIT, "lookup": "x"}, PERSON))
+
+    assert failure.message == "Invalid lookup config."
+    assert failure.corrective_action == "Expected JSON map of string to string."
+
+
+def test_a_script_with_top_level_failure_names_it():
+    with pytest.raises(StageError, match=r"Invalid script: Error: no \(line 1\)"):
+        run(JavaScript, {"script": f"throw new Error('no'); {EMIT}"}, PERSON, [ANN])

@@ -1,0 +1,138 @@
+"""PythonEvaluator: emitting, types, failures with their line."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+
+import pytest
+from core_plugins.python_evaluator import PythonEvaluator
+
+from localcdap.api import Schema, StageError
+from tests.plugins.transform.support import causes, configure, only_failure, record, run
+
+SALE = record(user=Schema.STRING.as_nullable, subtotal=Schema.DOUBLE)
+TOTALS = record("expanded", subtotal=Schema.DOUBLE, tax=Schema.DOUBLE, total=Schema.DOUBLE)
+SCRIPT = """
+def transform(record, emitter, context):
+    if record['subtotal'] < 0:
+        emitter.emitError({
+            'errorCode': 10, 'errorMsg': 'subtotal is less than 0', 'invalidRecord': record,
+        })
+    else:
+        rate = float(context.getArguments().get('taxrate'))
+        tax = record['subtotal'] * rate
+        if tax > 1000.0:
+            context.getMetrics().count('tax.above.1000', 1)
+            emitter.emitAlert({'tax': tax})
+        emitter.emit({'subtotal': record['subtotal'], 'tax': tax, 'total': record['subtotal'] + tax})
+"""
+
+
+def python(body, schema=SALE, output=None):
+    script = "def transform(record, emitter, context):\n    " + body
+    properties = {"script": script} | ({"schema": str(output)} if output else {})
+    return run(PythonEvaluator, properties, schema, [{"user": "a", "subtotal": 4.0}])
+
+
+def test_the_example_of_the_documentation():
+    rows = [{"user": "a", "subtotal": s} for s in (100.0, -1.0, 10000.0)]
+
+    properties = {"script": SCRIPT, "schema": str(TOTALS)}
+    emitted = run(PythonEvaluator, properties, SALE, rows, {"taxrate": "0.125"})
+
+    assert emitted.records == [
+        {"subtotal": 100.0, "tax": 12.5, "total": 112.5},
+        {"subtotal": 10000.0, "tax": 1250.0, "total": 11250.0},
+    ]
+    assert emitted.errors == [({"user": "a", "subtotal": -1.0}, 10, "subtotal is less than 0")]
+    assert emitted.metrics == {"tax.above.1000": 1}
+    assert emitted.alerts == [{"tax": "1250.0"}]
+
+
+def test_an_emitted_record_may_be_changed_afterwards():
+    emitted = python("emitter.emit(record); record['subtotal'] = 5; emitter.emit(record)")
+
+    assert [r["subtotal"] for r in emitted.records] == [4.0, 5.0]
+
+
+@pytest.mark.parametrize(
+    ("type", "expression", "value"),
+    [
+        (Schema.INT, "3.9", 3),
+        (Schema.FLOAT, "1", 1.0),
+        (Schema.BYTES, "b'x'", b"x"),
+        (Schema.DATE, "__import__('datetime').date(2020, 1, 2)", datetime.date(2020, 1, 2)),
+        (Schema.decimal(5, 1), "__import__('decimal').Decimal('2.5')", decimal.Decimal("2.5")),
+        (Schema.array(Schema.INT), "(1, 2)", [1, 2]),
+        (Schema.LONG.as_nullable, "None", None),
+    ],
+)
+def test_coercion_to_declared_types(type, expression, value):
+    emitted = python(f"emitter.emit({{'v': {expression}}})", output=record(v=type))
+
+    assert emitted.records == [{"v": value}]
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("x = 1\n    record['no']", "Could not transform input: KeyError: 'no' (line 3)."),
+        (
+            "emitter.emit({'user': 1, 'subtotal': 2})",
+            "Could not transform input: field 'user' must be of type string, not 1 (line 2).",
+        ),
+        (
+            "emitter.emitError({'errorCode': 'x', 'invalidRecord': record})",
+            "Could not transform input: errorCode must be a number, not 'x' (line 2).",
+        ),
+        ("context.getLookup('t')", "Could not transform input: lookup table 't' cannot be read"),
+    ],
+)
+def test_failures_say_what_and_where(body, message):
+    with pytest.raises(StageError) as error:
+        python(body)
+    assert error.value.message.startswith(message)
+
+
+def test_a_script_that_fails_before_the_first_record():
+    script = "import no_such_module\ndef transform(r, e, c): pass"
+
+    with pytest.raises(StageError, match=r"Invalid script: ModuleNotFoundError: .*\(line 1\)"):
+        run(PythonEvaluator, {"script": script}, SALE, [{"user": "a", "subtotal": 1.0}])
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        (
+            "def transform(r, e, c):\n    e.emit(r\n",
+            "Invalid script: '(' was never closed (line 2).",
+        ),
+        (
+            "def main(): pass",
+            "Invalid script: it does not define a function 'transform(record, emitter, context)'.",
+        ),
+        ("a\0b", "Invalid script: source code string cannot contain null bytes"),
+    ],
+)
+def test_invalid_scripts_are_found_when_configuring(script, message):
+    failure = only_failure(configure(PythonEvaluator, {"script": script}, SALE))
+
+    assert failure.message.startswith(message)
+    assert causes(failure) == [{"stageConfig": "script"}]
+
+
+def test_python_2_is_named_as_the_cause():
+    stage = configure(PythonEvaluator, {"script": "def transform(r, e, c):\n    print 'x'\n"}, SALE)
+
+    assert "Python 3" in (only_failure(stage).corrective_action or "")
+
+
+def test_properties_of_other_interpreters_are_accepted():
+    stage = configure(
+        PythonEvaluator, {"script": SCRIPT, "mode": "Native", "interpreterPath": "/x"}, SALE
+    )
+
+    assert len(stage.failures) == 0
+    assert stage.output_schema == SALE
