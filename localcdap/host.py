@@ -127,7 +127,6 @@ class _Host:
                 engine_server(home, settings),
                 home=home.path,
                 directory=home.runs,
-                host_command=_host_command(home),
                 locations=settings.locations,
                 counts=settings.engine_counts,
             )

@@ -11,8 +11,9 @@ from localcdap.cli.faults import NO
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import plural, print_failures, print_json, print_table
 from localcdap.cli.run import show_result, start
+from localcdap.engine.messages import RunStatus
 from localcdap.home import shipped_data
-from localcdap.runs.model import RunRequest, RunStatus
+from localcdap.runs.model import RunRequest
 from localcdap.studio.service import PipelineRequest
 
 

@@ -11,7 +11,8 @@ from localcdap.cli.faults import NO
 from localcdap.cli.files import read_arguments, read_pipeline
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import duration, is_terminal, print_json, print_table
-from localcdap.runs.model import Run, RunRequest, RunStatus
+from localcdap.engine.messages import RunStatus
+from localcdap.runs.model import Run, RunRequest
 
 if TYPE_CHECKING:
     from localcdap.host import Cdap

@@ -27,7 +27,7 @@ class TableService:
 
     def list_tables(self, namespace: str) -> list[TableDetail]:
         """The tables of a namespace, by name."""
-        return self._tables.list(namespace)
+        return list(self._tables.list(namespace))
 
     def rows(self, namespace: str, name: str, limit: int) -> TableRows:
         """The first rows of a table, by its key.
@@ -36,7 +36,7 @@ class TableService:
         """
         columns, rows = self._tables.rows(namespace, name, limit)
         plain = [[msgspec.to_builtins(value, enc_hook=str) for value in row] for row in rows]
-        return TableRows(columns, plain)
+        return TableRows(list(columns), plain)
 
     def export(self, namespace: str, name: str, directory: str) -> TableSnapshot:
         """Write the rows of a table, as they are now, to Parquet files in ``directory``.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import msgspec
@@ -76,3 +77,8 @@ class LogLine(msgspec.Struct, omit_defaults=True):
     level: str
     text: str
     stage: str | None = None
+
+
+def now() -> int:
+    """Milliseconds since 1970."""
+    return time.time_ns() // 1_000_000

@@ -7,12 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 import psutil
 
+from localcdap.engine.order import WorkOrder, write_order
 from localcdap.runs.records import ProcessIdentity
 
 OUTPUT_FILE: Final = "process.log"
@@ -22,7 +22,7 @@ OUTPUT_FILE: Final = "process.log"
 class RunProcess:
     """A run process that was started ahead of its order: it loads its libraries meanwhile."""
 
-    def __init__(self, directory: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True)
         self.directory: Final = directory
         with (directory / OUTPUT_FILE).open("ab") as output:
@@ -31,21 +31,15 @@ class RunProcess:
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env=os.environ | dict(environment),
                 start_new_session=True,
             )
         self.identity: Final = ProcessIdentity(
             self._process.pid, psutil.Process(self._process.pid).create_time()
         )
 
-    def order(self, document: bytes) -> None:
+    def order(self, order: WorkOrder) -> None:
         """Give the order: the process starts to work and does not need its parent any more."""
-        assert self._process.stdin is not None
-        draft = self.directory / ".order.json"
-        draft.write_bytes(document)
-        draft.rename(self.directory / "order.json")
-        self._process.stdin.write(b"\n")
-        self._process.stdin.flush()
+        write_order(self.directory, order)
 
     def cancel(self) -> None:
         """End the process, which has got no order, and remove its directory."""

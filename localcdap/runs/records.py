@@ -35,7 +35,7 @@ class RunRecords:
     def add(self, run: Run, process: ProcessIdentity) -> None:
         with self._store.transaction() as transaction:
             transaction.execute(
-                "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, false)",
                 (
                     run.run,
                     run.namespace,
@@ -53,6 +53,11 @@ class RunRecords:
         rows = self._store.read("SELECT record FROM runs WHERE run = ?", (run,))
         if not rows:
             raise NotFoundError(f"There is no run '{run}'.", "See 'localcdap runs'.")
+        return _decoded(rows[0][0])
+
+    def get_in(self, transaction: Transaction, run: str) -> Run:
+        """:meth:`get` as a transaction sees it."""
+        rows = transaction.execute("SELECT record FROM runs WHERE run = ?", (run,))
         return _decoded(rows[0][0])
 
     def find(self, namespace: str, text: str) -> Run:
@@ -103,6 +108,14 @@ class RunRecords:
             (_encoded(run), run.status.is_end, run.run),
         )
 
+    def mark_loaded(self, transaction: Transaction, run: str) -> bool:
+        """Note that a run's rows are in their tables. Returns whether that is news."""
+        rows = transaction.execute("SELECT tables_loaded FROM runs WHERE run = ?", (run,))
+        if rows[0][0]:
+            return False
+        transaction.execute("UPDATE runs SET tables_loaded = true WHERE run = ?", (run,))
+        return True
+
     def add_log(self, transaction: Transaction, run: str, lines: Sequence[LogLine]) -> None:
         """Append lines to a run's log; the lines carry their numbers."""
         transaction.execute_many(
@@ -114,9 +127,9 @@ class RunRecords:
             ],
         )
 
-    def log_length(self, run: str) -> int:
+    def log_length(self, transaction: Transaction, run: str) -> int:
         """The number of the last line of a run's log; 0 when it is empty."""
-        rows = self._store.read("SELECT max(number) FROM run_logs WHERE run = ?", (run,))
+        rows = transaction.execute("SELECT max(number) FROM run_logs WHERE run = ?", (run,))
         return rows[0][0] or 0
 
     def log(self, run: str, after: int, limit: int) -> list[LogLine]:

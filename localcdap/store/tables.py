@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -132,6 +132,20 @@ class DatasetTables:
         """The tables of a namespace, by name."""
         with self._store.snapshot() as tx:
             return [_detail(tx, namespace, name) for name in _names(tx, namespace)]
+
+    def rows(
+        self, namespace: str, name: str, limit: int
+    ) -> tuple[Sequence[str], Sequence[tuple[Any, ...]]]:
+        """Column names and the first rows, by key where the table has one.
+
+        :raises NotFoundError: when there is no such table.
+        """
+        with self._store.snapshot() as tx:
+            schema, key = _held(tx, namespace, name)
+            order = f" ORDER BY {quoted(key)}" if key is not None else ""
+            table = _table(namespace, name)
+            rows = tx.execute(f"FROM {table}{order} LIMIT ?", (limit,))
+        return schema.field_names, rows
 
     def drop(self, tx: Transaction, namespace: str, name: str) -> None:
         """Remove a table and its rows.

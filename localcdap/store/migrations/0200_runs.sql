@@ -3,12 +3,14 @@ CREATE TABLE runs (
     namespace VARCHAR NOT NULL,
     pipeline VARCHAR NOT NULL,
     starting BIGINT NOT NULL,
-    -- pid and creation time of the run process; null until it is known
-    pid BIGINT,
-    pid_created DOUBLE,
+    -- the run process: its number and the second at which it started
+    pid BIGINT NOT NULL,
+    pid_created DOUBLE NOT NULL,
     -- the run as JSON: see localcdap.runs.model.Run
     record VARCHAR NOT NULL,
-    ended BOOLEAN NOT NULL
+    ended BOOLEAN NOT NULL,
+    -- whether the rows that the run wrote into tables are there
+    tables_loaded BOOLEAN NOT NULL
 );
 
 CREATE TABLE run_logs (

@@ -1,0 +1,148 @@
+"""What the messages of a run do: to its record, its log, and the tables it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from localcdap.api.codec import unpack
+from localcdap.api.errors import LocalcdapError
+from localcdap.engine.commit import Recovery, recover
+from localcdap.engine.messages import (
+    Committed,
+    Counted,
+    Failed,
+    LogLine,
+    Message,
+    Progress,
+    RunStatus,
+    StatusChanged,
+    TableLoads,
+)
+from localcdap.engine.tables import TableLoad
+from localcdap.messaging.consumer import Poison
+from localcdap.runs import model
+from localcdap.runs.model import Run, RunError, StageCounts
+from localcdap.runs.records import RunRecords
+from localcdap.store.store import Store, Transaction
+from localcdap.store.tables import DatasetTables
+
+
+class RunEffects:
+    """Gives the messages of one run their effect.
+
+    :param directory: the run's directory.
+    """
+
+    def __init__(self, store: Store, records: RunRecords, run: Run, directory: Path) -> None:
+        self._store = store
+        self._records = records
+        self._tables = DatasetTables(store)
+        self._id = run.run
+        self._directory = directory
+
+    def apply(self, transaction: Transaction, message: Message) -> None:
+        """Apply one message; called again when the transaction is rolled back and repeated."""
+        match message:
+            case LogLine():
+                self._log(transaction, [message])
+            case TableLoads():
+                self._load(transaction, message.loads)
+            case Progress() | Committed():
+                pass
+            case _:
+                self._change(transaction, message)
+
+    def poisoned(self, poison: Poison) -> None:
+        """A message had no effect: the run cannot count as completed any more."""
+        message = f"The run's messages could not be applied: {poison.reason}"
+        if poison.payload:
+            lost = unpack(poison.payload, Message)
+            if isinstance(lost, TableLoads):
+                names = ", ".join(sorted({load.name for load in lost.loads}))
+                message = f"The rows for table {names} could not be written: {poison.reason}"
+        with self._store.transaction() as transaction:
+            run = self._records.get_in(transaction, self._id)
+            run.error = run.error or RunError(message, "See the log, and run it again.")
+            self._records.change(transaction, run)
+
+    def died(self, *, stopped: bool) -> None:
+        """The run process is gone and never said how the run ended: find out, and finish it.
+
+        :param stopped: whether the run was asked to stop.
+        """
+        found, loads = recover(self._directory)
+        with self._store.transaction() as transaction:
+            if found is Recovery.COMMITTED:
+                self._load(transaction, loads)
+            run = self._records.get_in(transaction, self._id)
+            if found is Recovery.COMMITTED and run.error is None:
+                run.status = RunStatus.COMPLETED
+                self._note(transaction, "The run process ended early; its results were complete.")
+            elif stopped:
+                run.status = RunStatus.KILLED
+            else:
+                run.status = RunStatus.FAILED
+                run.error = run.error or RunError(
+                    "The run process ended unexpectedly; it was killed, or the machine was short of "
+                    "memory. No sink was changed.",
+                    "Run it again.",
+                )
+            run.end = model.now()
+            self._records.change(transaction, run)
+
+    def refused(self, error: LocalcdapError) -> None:
+        """The run could not be started."""
+        with self._store.transaction() as transaction:
+            run = self._records.get_in(transaction, self._id)
+            run.status, run.end = RunStatus.FAILED, model.now()
+            run.error = RunError(error.message, error.corrective_action)
+            self._note(transaction, error.full_message, level="ERROR")
+            self._records.change(transaction, run)
+
+    def _change(self, transaction: Transaction, message: StatusChanged | Counted | Failed) -> None:
+        run = self._records.get_in(transaction, self._id)
+        match message:
+            case StatusChanged():
+                _set_status(run, message)
+            case Counted():
+                for name, counts in message.stages.items():
+                    run.stages[name] = StageCounts(counts.in_, counts.out, counts.error)
+            case Failed():
+                run.error = RunError(
+                    message.message, message.corrective_action, message.stage, message.trace
+                )
+        self._records.change(transaction, run)
+
+    def _load(self, transaction: Transaction, loads: Sequence[TableLoad]) -> None:
+        if not loads or not self._records.mark_loaded(transaction, self._id):
+            return
+        for load in loads:
+            files = sorted(Path(load.directory).glob("*.parquet"))
+            self._tables.upsert_parquet(
+                transaction, load.namespace, load.name, load.schema, load.key, files
+            )
+
+    def _log(self, transaction: Transaction, lines: Sequence[LogLine]) -> None:
+        number = self._records.log_length(transaction, self._id)
+        numbered = [
+            model.LogLine(number + place, int(line.time * 1000), line.level, line.text, line.stage)
+            for place, line in enumerate(lines, start=1)
+        ]
+        self._records.add_log(transaction, self._id, numbered)
+
+    def _note(self, transaction: Transaction, text: str, level: str = "WARNING") -> None:
+        self._log(transaction, [LogLine(model.now() / 1000, level, None, text)])
+
+
+def _set_status(run: Run, message: StatusChanged) -> None:
+    """Take over a status, unless the run has ended or is past it."""
+    if not run.status.may_become(message.status):
+        return
+    failed = run.error is not None and message.status is RunStatus.COMPLETED
+    run.status = RunStatus.FAILED if failed else message.status
+    moment = int(message.time * 1000)
+    if run.status is RunStatus.RUNNING:
+        run.start = moment
+    if run.status.is_end:
+        run.end = moment

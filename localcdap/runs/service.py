@@ -1,0 +1,233 @@
+"""Starts, watches and stops runs."""
+
+from __future__ import annotations
+
+import getpass
+import threading
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from localcdap.api.errors import InvalidPipelineError, LocalcdapError, NotFoundError
+from localcdap.engine.messages import RunStatus
+from localcdap.engine.order import WorkOrder
+from localcdap.engine.server import EngineServer
+from localcdap.runs.model import LogLine, Run, RunRequest, StageCounts, now
+from localcdap.runs.processes import RunProcess
+from localcdap.runs.records import ProcessIdentity, RunRecords
+from localcdap.runs.watching import Watch, WatchedRun
+from localcdap.store.store import Store
+from localcdap.studio.document import read_document
+from localcdap.studio.model import PipelineDocument
+from localcdap.studio.resolution import ResolvedPipeline
+from localcdap.studio.service import PipelineRequest, StudioService
+
+NATIVE = "native"
+"""The profile of the local Spark server."""
+
+
+class RunService:
+    """The runs of an instance. Threads may share it.
+
+    :param home: what relative paths in pipelines are relative to.
+    :param directory: holds one sub-directory for each run.
+    :param locations: where foreign paths live on this machine.
+    :param counts: whether records are counted per stage.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        studio: StudioService,
+        engine: EngineServer,
+        *,
+        home: Path,
+        directory: Path,
+        locations: Mapping[str, str],
+        counts: bool,
+    ) -> None:
+        self._store = store
+        self._records = RunRecords(store)
+        self._studio = studio
+        self._engine = engine
+        self._home = home
+        self._directory = directory
+        self._locations = dict(locations)
+        self._counts = counts
+        self._watch = Watch()
+        self._changed = threading.Condition()
+        self._starting: set[threading.Thread] = set()
+
+    def start(self, request: RunRequest) -> Run:
+        """Validate a pipeline and start its run.
+
+        Returns at once; see :meth:`wait` for how it goes on.
+
+        :raises DocumentError: when the document is no pipeline.
+        :raises InvalidPipelineError: when it has failures; nothing is started then.
+        :raises NotFoundError: when there is no such profile.
+        """
+        if request.profile not in (None, NATIVE):
+            raise NotFoundError(f"There is no profile '{request.profile}'; there is: {NATIVE}.")
+        run_id = str(uuid.uuid1())
+        process = RunProcess(self._directory / run_id)
+        try:
+            document, resolved = self._resolve(request)
+            run = _new_run(run_id, request, document.name, resolved)
+            self._records.add(run, process.identity)
+        except BaseException:
+            process.cancel()
+            raise
+        watched = self._watched(run, process.identity)
+        order = self._order(run, request, resolved)
+        thread = threading.Thread(target=self._launch, args=(process, order, watched))
+        self._starting.add(thread)
+        thread.start()
+        return run
+
+    def get(self, namespace: str, run: str) -> Run:
+        """A run by its id, the beginning of its id, or ``last``.
+
+        :raises NotFoundError: when there is none, or several.
+        """
+        return self._records.find(namespace, run)
+
+    def wait(self, run: str, version: int, timeout_s: float) -> Run:
+        """The run as soon as it differs from ``version``, or as it is when the time is over."""
+
+        def differs() -> bool:
+            return self._records.get(run).version != version
+
+        with self._changed:
+            self._changed.wait_for(differs, timeout_s)
+        return self._records.get(run)
+
+    def list_runs(self, namespace: str, pipeline: str | None = None, limit: int = 0) -> list[Run]:
+        """The runs of a namespace, newest first; at most ``limit``, 0 for all."""
+        return self._records.newest(namespace, pipeline, limit)
+
+    def logs(self, run: str, after: int = 0, limit: int = 0) -> list[LogLine]:
+        """The log of a run, from the line behind ``after`` on; at most ``limit`` lines, 0 for all."""
+        return self._records.log(run, after, limit)
+
+    def stop(self, run: str) -> Run:
+        """Stop a run and wait until it has ended. One that has ended already stays as it is.
+
+        :raises NotFoundError: when there is no such run.
+        """
+        record = self._records.get(run)
+        watched = self._watch.find(run)
+        if record.status.is_end or watched is None:
+            return record
+        with self._store.transaction() as transaction:
+            record = self._records.get_in(transaction, run)
+            if record.status.may_become(RunStatus.STOPPING):
+                record.status = RunStatus.STOPPING
+                self._records.change(transaction, record)
+        watched.stop()
+        while not record.status.is_end:
+            record = self.wait(run, record.version, timeout_s=1.0)
+        return record
+
+    def resume(self) -> None:
+        """Watch the runs that an earlier host left behind."""
+        for run, process in self._records.active():
+            self._watched(run, process)
+
+    def are_active(self) -> bool:
+        """Whether a run has not ended."""
+        return not self._watch.is_idle
+
+    def close(self) -> None:
+        """Let go of the runs, which go on; one that is being started is waited for."""
+        for thread in list(self._starting):
+            thread.join()
+        self._watch.close()
+
+    def _resolve(self, request: RunRequest) -> tuple[PipelineDocument, ResolvedPipeline]:
+        document = read_document(request.document)
+        resolved = self._studio.resolve(
+            PipelineRequest(
+                request.document,
+                request.namespace,
+                request.arguments,
+                runtime=True,
+                use_suggested=request.use_suggested,
+            )
+        )
+        if resolved.errors:
+            count = len(resolved.errors)
+            raise InvalidPipelineError(
+                f"The pipeline has {count} failure{'s' if count > 1 else ''}; nothing was run.",
+                failures=[msgspec.to_builtins(failure) for failure in resolved.errors],
+            )
+        return document, resolved
+
+    def _watched(self, run: Run, process: ProcessIdentity) -> WatchedRun:
+        watched = WatchedRun(
+            self._store,
+            self._records,
+            run,
+            process,
+            self._directory / run.run,
+            self._announce,
+        )
+        self._watch.add(watched)
+        return watched
+
+    def _launch(self, process: RunProcess, order: WorkOrder, watched: WatchedRun) -> None:
+        """Wait for the engine and give the order."""
+        try:
+            endpoint = self._engine.ensure()
+            order.engine_url, order.engine_token = endpoint.url, endpoint.token
+            process.order(order)
+        except LocalcdapError as error:
+            watched.effects.refused(error)
+            process.cancel()
+            self._announce()
+        finally:
+            self._starting.discard(threading.current_thread())
+
+    def _order(self, run: Run, request: RunRequest, resolved: ResolvedPipeline) -> WorkOrder:
+        document = request.document
+        text = document if isinstance(document, str) else msgspec.json.encode(document).decode()
+        return WorkOrder(
+            run_id=run.run,
+            namespace=run.namespace,
+            pipeline=run.pipeline,
+            document=text,
+            plugins=resolved.plugins,
+            arguments=run.arguments,
+            logical_start_ms=run.starting,
+            engine_url="",
+            base_directory=str(self._home),
+            locations=self._locations,
+            counts=self._counts,
+            user=getpass.getuser(),
+            host_directory=str(self._home),
+        )
+
+    def _announce(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+
+def _new_run(run_id: str, request: RunRequest, name: str | None, resolved: ResolvedPipeline) -> Run:
+    assert resolved.spec is not None
+    return Run(
+        run=run_id,
+        namespace=request.namespace,
+        pipeline=name or request.name or "pipeline",
+        status=RunStatus.PENDING,
+        arguments=request.arguments,
+        profile=NATIVE,
+        starting=now(),
+        start=None,
+        end=None,
+        stages={stage.name: StageCounts() for stage in resolved.spec.stages},
+        error=None,
+        version=0,
+        repairs=resolved.repairs,
+    )

@@ -1,0 +1,146 @@
+"""The thread that keeps the records of active runs true: it consumes what they say, and notices when
+one falls silent for good.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from localcdap.api.errors import LocalcdapError
+from localcdap.engine.messages import Message
+from localcdap.engine.order import ORDER, SPOOL
+from localcdap.messaging.consumer import SpoolConsumer
+from localcdap.runs.effects import RunEffects
+from localcdap.runs.model import Run
+from localcdap.runs.processes import interrupt, is_alive, kill
+from localcdap.runs.records import ProcessIdentity, RunRecords
+from localcdap.store.store import Store
+
+_LOG: Final = logging.getLogger(__name__)
+_PAUSE_S: Final = 0.03
+_STOP_GRACE_S: Final = 10.0
+"""Seconds that a run may take to stop by itself before its process is killed."""
+
+
+class WatchedRun:
+    """An active run and its process."""
+
+    def __init__(
+        self,
+        store: Store,
+        records: RunRecords,
+        run: Run,
+        process: ProcessIdentity,
+        directory: Path,
+        on_change: Callable[[], None],
+    ) -> None:
+        self.run: Final = run.run
+        self.process: Final = process
+        self.directory: Final = directory
+        self.effects: Final = RunEffects(store, records, run, directory)
+        self._store = store
+        self._records = records
+        self._on_change = on_change
+        self._stop_by: float | None = None
+        self._consumer: SpoolConsumer[Message] = SpoolConsumer(
+            store,
+            directory / SPOOL,
+            run.run,
+            Message,
+            self.effects.apply,
+            self.effects.poisoned,
+            lambda _: on_change(),
+        )
+
+    def stop(self) -> None:
+        """Ask the run to stop; it is killed when it takes too long."""
+        self._stop_by = time.monotonic() + _STOP_GRACE_S
+        interrupt(self.process)
+
+    def look(self) -> bool:
+        """Consume what the run said. Returns whether it has ended and all is done about it."""
+        alive = is_alive(self.process)
+        self._consumer.consume()
+        if alive:
+            if self._stop_by is not None and time.monotonic() > self._stop_by:
+                kill(self.process)
+            return False
+        if not self._records.get(self.run).status.is_end:
+            self.effects.died(stopped=self._stop_by is not None)
+            self._on_change()
+        self._tidy()
+        return True
+
+    def _tidy(self) -> None:
+        """Remove what only the run needed; what its process printed stays."""
+        with self._store.transaction() as transaction:
+            self._consumer.forget(transaction)
+        for entry in self.directory.iterdir():
+            if entry.is_dir():
+                shutil.rmtree(entry, ignore_errors=True)
+            elif entry.name in (SPOOL, ORDER):
+                entry.unlink(missing_ok=True)
+
+
+class Watch:
+    """Looks after active runs in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._runs: dict[str, WatchedRun] = {}
+        self._changed = threading.Condition()
+        self._closed = False
+        self._thread: threading.Thread | None = None
+
+    def add(self, run: WatchedRun) -> None:
+        with self._changed:
+            self._runs[run.run] = run
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="runs", daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+
+    def find(self, run: str) -> WatchedRun | None:
+        """The active run of this id."""
+        with self._changed:
+            return self._runs.get(run)
+
+    @property
+    def is_idle(self) -> bool:
+        with self._changed:
+            return not self._runs
+
+    def close(self) -> None:
+        """Stop watching; the runs go on."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._runs or self._closed)
+                if self._closed:
+                    return
+                runs = list(self._runs.values())
+            ended = [run.run for run in runs if self._has_ended(run)]
+            with self._changed:
+                for run in ended:
+                    del self._runs[run]
+                self._changed.wait_for(lambda: self._closed, _PAUSE_S)
+
+    def _has_ended(self, run: WatchedRun) -> bool:
+        try:
+            return run.look()
+        except LocalcdapError as error:
+            # The next look tries again: a full disk may have room by then.
+            _LOG.warning("run %s: %s", run.run, error)
+            time.sleep(1.0)
+            return False
