@@ -31,13 +31,15 @@ class _Largest(dict[str, Any]):
 
 def _tally(name: str) -> Any:
     """An observation of rows that several actions may pass by, which all report the count so far."""
+    from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
     from pyspark.sql.connect.observation import Observation
+    from pyspark.sql.connect.plan import CollectMetrics
 
     class Tally(Observation):  # type: ignore[misc]
         def _on(self, df: Any, *exprs: Any) -> Any:
-            observed = super()._on(df, *exprs)
+            # The inherited method asks Spark whether the data is streaming: a round trip each time.
             self._result = _Largest()
-            return observed
+            return ConnectFrame(CollectMetrics(df._plan, self, list(exprs)), df._session)
 
     return Tally(name)
 

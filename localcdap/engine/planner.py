@@ -250,9 +250,13 @@ def runs_in_python(plugin: Plugin) -> bool:
 
 
 def assume_schema(frame: DataFrame, schema: Schema) -> DataFrame:
-    """Spare a plugin that asks for columns the round trip to Spark: the schema is checked anyway."""
-    frame._cached_schema = spark_schema(schema, nullable=True)
-    return frame
+    """The DataFrame with its schema known, so that asking for columns costs no round trip to Spark.
+
+    The schema is checked all the same, on what the plugin returned: this is another object.
+    """
+    known: DataFrame = type(frame)(frame._plan, frame._session)
+    known._cached_schema = spark_schema(schema, nullable=True)
+    return known
 
 
 def _instance(stage: Stage) -> Any:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from localcdap.api import (
     BatchAggregator,
     BatchJoiner,
-    BatchSource,
+    BatchSink,
     Emitter,
     PluginConfig,
     PortEmitter,
     Record,
     Schema,
-    SourceContext,
+    SinkContext,
     SparkCompute,
     SparkContext,
     SplitterTransform,
@@ -29,15 +30,201 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-KEYED = Schema.record("keyed", [("k", Schema.STRING), ("n", Schema.LONG)])
+NUMBERS = Schema.record("numbers", [("n", Schema.LONG), ("word", Schema.STRING.as_nullable)])
+SUMS = Schema.record("sums", [("word", Schema.STRING.as_nullable), ("total", Schema.LONG)])
 
 
-@plugin(type="transform", name="Doubler", description="Emits even x twice, errors for odd x.")
-class Doubler(Transform):
+@plugin(type="transform", name="EvenTwice", description="Even numbers twice, odd ones as errors.")
+class EvenTwice(Transform):
     def transform(self, record: Record, emit: Emitter) -> None:
-        if record["x"] % 2:
-            emit.error(record, record["x"], "odd")
-            emit.alert({"x": str(record["x"])})
+        if record["n"] % 2:
+            emit.error(record, record["n"], "odd")
+            emit.alert({"n": str(record["n"])})
         else:
             emit(record)
             emit(dict(record))
+
+
+@plugin(type="transform", name="AddOne", description="Adds one, in place; writes down each task.")
+class AddOne(Transform):
+    class Config(PluginConfig):
+        journal: str | None = field("File that gets a line for each record.", default=None)
+
+    def initialize(self, context: StageContext) -> None:
+        self.stage = context.stage_name
+
+    def transform(self, record: Record, emit: Emitter) -> None:
+        record["n"] += 1
+        if self.config.journal:
+            with Path(self.config.journal).open("a", encoding="utf-8") as file:
+                file.write(f"{self.stage} {record['n']}\n")
+        emit(record)
+
+
+@plugin(type="transform", name="Same", description="Passes records on as they are, as Arrow.")
+class Same(Transform):
+    one_to_one = True
+
+    def transform_batch(self, batch: pa.RecordBatch) -> Iterable[pa.RecordBatch]:
+        yield batch
+
+
+@plugin(type="transform", name="SameFrame", description="Passes records on as they are, in Spark.")
+class SameFrame(Transform):
+    one_to_one = True
+
+    def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
+        return df
+
+
+@plugin(type="transform", name="SameRecord", description="Passes records on as they are, as dicts.")
+class SameRecord(Transform):
+    one_to_one = True
+
+    def transform(self, record: Record, emit: Emitter) -> None:
+        emit(record)
+
+
+@plugin(type="transform", name="OnlyWord", description="Keeps the word, reads nothing else.")
+class OnlyWord(Transform):
+    one_to_one = True
+
+    def configure(self, stage: StageConfigurer) -> None:
+        stage.output_schema = Schema.record("words", [("word", Schema.STRING.as_nullable)])
+
+    def input_fields(self, stage: StageConfigurer) -> list[str]:
+        return ["word"]
+
+    def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
+        assert df.columns == ["word"]
+        return df
+
+
+@plugin(type="transform", name="Above", description="Keeps the numbers above a limit.")
+class Above(Transform):
+    class Config(PluginConfig):
+        limit: int = field("The limit.")
+
+    def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
+        return df.where(f"n > {self.config.limit}")
+
+
+@plugin(type="transform", name="Broken", description="Does what it is told to do wrong.")
+class Broken(Transform):
+    class Config(PluginConfig):
+        how: str = field("What to do wrong.")
+
+    def initialize(self, context: StageContext) -> None:
+        if self.config.how == "initialize":
+            raise OSError("no such model")
+
+    def transform(self, record: Record, emit: Emitter) -> None:
+        if record["n"] == 3:
+            match self.config.how:
+                case "raise":
+                    raise ValueError(f"cannot take {record['n']}")
+                case "null":
+                    record["n"] = None
+                case "type":
+                    record["n"] = "three"
+        emit(record)
+
+
+@plugin(type="transform", name="Liar", description="Its data is not what it says.")
+class Liar(Transform):
+    class Config(PluginConfig):
+        how: str = field("What is different.")
+
+    def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
+        match self.config.how:
+            case "type":
+                return df.selectExpr("cast(n as int) as n", "word")
+            case "missing":
+                return df.select("n")
+            case "extra":
+                return df.selectExpr("*", "1 as more")
+            case "order":
+                return df.select("word", "n")
+            case "nullable":
+                return df.selectExpr("nullif(n, -1) as n", "coalesce(word, '') as word")
+            case _:
+                return df.selectExpr("n + nothing as n", "word")
+
+
+@plugin(type="splittertransform", name="Parity", description="Even and odd numbers.")
+class Parity(SplitterTransform):
+    def configure(self, stage: StageConfigurer) -> None:
+        if stage.input_schema is not None:
+            stage.port_schemas = {"even": stage.input_schema, "odd": stage.input_schema}
+
+    def transform(self, record: Record, emit: PortEmitter) -> None:
+        emit("odd" if record["n"] % 2 else "even", record)
+
+
+@plugin(type="splittertransform", name="ParityFrame", description="Even and odd, in Spark.")
+class ParityFrame(SplitterTransform):
+    def configure(self, stage: StageConfigurer) -> None:
+        if stage.input_schema is not None:
+            stage.port_schemas = {"even": stage.input_schema, "odd": stage.input_schema}
+
+    def apply(self, df: DataFrame, context: SparkContext) -> Mapping[str, DataFrame]:
+        return {"even": df.where("n % 2 = 0"), "odd": df.where("n % 2 != 0")}
+
+
+@plugin(type="batchaggregator", name="SumByWord", description="Sums numbers by word, in Python.")
+class SumByWord(BatchAggregator):
+    def configure(self, stage: StageConfigurer) -> None:
+        stage.output_schema = SUMS
+
+    def group_by(self, record: Record) -> Iterable[Any]:
+        yield ("word", record["word"])
+
+    def aggregate(self, key: Any, records: Iterator[Record], emit: Emitter) -> None:
+        emit({"word": key[1], "total": sum(record["n"] for record in records)})
+
+
+@plugin(type="batchaggregator", name="FirstOfEach", description="Reads one record of each group.")
+class FirstOfEach(BatchAggregator):
+    def group_by(self, record: Record) -> Iterable[Any]:
+        return [record["word"] or "", "all"]
+
+    def aggregate(self, key: Any, records: Iterator[Record], emit: Emitter) -> None:
+        first = next(records)
+        emit(first | {"word": key})
+
+
+@plugin(type="batchjoiner", name="JoinOnN", description="Joins two inputs on n.")
+class JoinOnN(BatchJoiner):
+    def configure(self, stage: StageConfigurer) -> None:
+        fields = [("n", Schema.LONG)]
+        fields += [(name, Schema.STRING.as_nullable) for name in stage.input_schemas]
+        stage.output_schema = Schema.record("joined", fields)
+
+    def apply(self, inputs: Mapping[str, DataFrame], context: SparkContext) -> DataFrame:
+        renamed = [df.withColumnRenamed("word", name) for name, df in inputs.items()]
+        return renamed[0].join(renamed[1], "n", "left")
+
+
+@plugin(type="sparkcompute", name="Sorted", description="Sorts by n.")
+class Sorted(SparkCompute):
+    def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
+        return df.sort("n")
+
+
+@plugin(type="batchsink", name="ParquetSink", description="Writes Parquet files.")
+class ParquetSink(BatchSink):
+    class Config(PluginConfig):
+        path: str = field("The directory.")
+
+    def write(self, df: DataFrame, context: SinkContext) -> None:
+        directory = context.staging_directory(context.resolve_path(self.config.path))
+        df.write.mode("append").parquet(directory)
+
+
+@plugin(type="batchsink", name="TableSink", description="Writes to a table.")
+class TableSink(BatchSink):
+    class Config(PluginConfig):
+        name: str = field("The table.")
+
+    def write(self, df: DataFrame, context: SinkContext) -> None:
+        context.write_table(self.config.name, df, context.input_schema, "n")

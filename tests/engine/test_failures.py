@@ -1,0 +1,132 @@
+"""What a run says when a stage goes wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from localcdap.api.errors import StageError
+from tests.engine import plugins
+from tests.engine.plugins import NUMBERS
+from tests.kit_pipeline import Pipeline
+
+pytestmark = pytest.mark.spark
+TEN = [{"n": n, "word": "abc"[n % 3]} for n in range(10)]
+
+
+@pytest.fixture
+def pipeline(tmp_path):
+    pipeline = Pipeline(tmp_path)
+    pipeline.source("in", NUMBERS, TEN)
+    return pipeline
+
+
+def failure(pipeline, spark):
+    with pytest.raises(StageError) as caught:
+        pipeline.run(spark)
+    return caught.value
+
+
+def test_a_plugin_that_raises_names_stage_record_and_its_own_lines(spark, pipeline):
+    pipeline.stage("fine", plugins.SameRecord, {}, ["in"])
+    pipeline.stage("broken", plugins.Broken, {"how": "raise"}, ["fine"])
+    pipeline.sink("out", "broken")
+
+    error = failure(pipeline, spark)
+
+    assert error.stage == "broken"
+    assert error.message == ("Stage 'broken': ValueError: cannot take 3. Record: {n: 3, word: 'a'}")
+    assert any("plugins.py" in frame and "in transform" in frame for frame in error.__notes__)
+    assert not any("runners.py" in frame for frame in error.__notes__)
+
+
+def test_a_plugin_that_cannot_be_initialized(spark, pipeline):
+    pipeline.stage("broken", plugins.Broken, {"how": "initialize"}, ["in"])
+    pipeline.sink("out", "broken")
+
+    assert failure(pipeline, spark).message == "Stage 'broken': OSError: no such model"
+
+
+@pytest.mark.parametrize("between", [True, False])
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("null", "Field 'n' is null in a record, but its schema does not allow null"),
+        ("type", "Field 'n' must be of type long, but a record holds 'three' (str)"),
+    ],
+)
+def test_a_wrong_value_is_blamed_on_the_stage_that_made_it(spark, pipeline, between, how, said):
+    pipeline.stage("broken", plugins.Broken, {"how": how}, ["in"])
+    if between:
+        pipeline.stage("later", plugins.SameRecord, {}, ["broken"])
+    pipeline.sink("out", "later" if between else "broken")
+
+    error = failure(pipeline, spark)
+
+    assert error.stage == "broken"
+    assert said in error.message
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("type", "field 'n' is bigint in the output schema, but int in the data"),
+        ("missing", "field 'word' is string in the output schema, but nothing in the data"),
+        ("extra", "field 'more' is nothing in the output schema, but int in the data"),
+        ("order", "field 'n' is order n, word in the output schema, but order word, n in the data"),
+    ],
+)
+def test_data_that_differs_from_the_schema_fails_before_anything_is_read(
+    spark, pipeline, tmp_path, how, said
+):
+    journal = tmp_path / "journal"
+    pipeline.stage("first", plugins.AddOne, {"journal": str(journal)}, ["in"])
+    pipeline.stage("liar", plugins.Liar, {"how": how}, ["first"])
+    pipeline.sink("out", "liar")
+
+    error = failure(pipeline, spark)
+
+    assert error.stage == "liar"
+    assert said in error.message
+    assert not journal.exists()
+
+
+def test_nullability_may_differ_in_both_directions(spark, pipeline):
+    pipeline.stage("wider", plugins.Liar, {"how": "nullable"}, ["in"])
+    pipeline.sink("out", "wider")
+
+    assert pipeline.run(spark)["out"].in_ == 10
+
+
+def test_an_expression_that_spark_cannot_resolve(spark, pipeline):
+    pipeline.stage("liar", plugins.Liar, {"how": "nonsense"}, ["in"])
+    pipeline.stage("later", plugins.SameFrame, {}, ["liar"])
+    pipeline.sink("out", "later")
+
+    error = failure(pipeline, spark)
+
+    assert error.stage == "liar"
+    assert "UNRESOLVED_COLUMN" in error.message
+    assert error.corrective_action is not None
+
+
+def test_a_sink_whose_directory_has_files_fails_before_anything_is_read(spark, pipeline, tmp_path):
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "file").touch()
+    pipeline.stage("out", plugins.ParquetSink, {"path": "taken"}, ["in"])
+
+    error = failure(pipeline, spark)
+
+    assert error.stage == "out"
+    assert "already exists" in error.message
+    assert [path.name for path in tmp_path.iterdir() if "localcdap" in path.name] == []
+
+
+def test_when_one_sink_fails_nothing_of_the_others_appears(spark, pipeline, tmp_path):
+    pipeline.stage("broken", plugins.Broken, {"how": "raise"}, ["in"])
+    pipeline.stage("good", plugins.ParquetSink, {"path": "good"}, ["in"])
+    pipeline.stage("bad", plugins.ParquetSink, {"path": "bad"}, ["broken"])
+
+    failure(pipeline, spark)
+
+    assert not (tmp_path / "good").exists()
+    assert not (tmp_path / "bad").exists()
