@@ -8,6 +8,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -228,13 +229,12 @@ def test_a_very_long_temporary_directory_is_avoided(tmp_path: Path, monkeypatch)
 
 
 def test_a_socket_folder_of_somebody_else_is_refused(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(records.tempfile, "gettempdir", lambda: str(tmp_path))
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    (tmp_path / f"localcdap-{os.getuid()}").symlink_to(elsewhere)
+    with tempfile.TemporaryDirectory(dir="/tmp") as short:
+        monkeypatch.setattr(records.tempfile, "gettempdir", lambda: short)
+        Path(short, f"localcdap-{os.getuid()}").symlink_to(tmp_path)
 
-    with pytest.raises(HostError, match="not a folder of yours"):
-        socket_address(tmp_path)
+        with pytest.raises(HostError, match="not a folder of yours"):
+            socket_address(tmp_path)
 
 
 def test_a_home_that_cannot_be_written_is_named(tmp_path: Path):
