@@ -60,7 +60,7 @@ class Synchronizer:
                 forgotten=old.contents.keys() - contents.keys(),
             )
             self._copies.prune(used)
-        elif list(entries) == list(old.entries):
+        elif list(entries) == list(old.entries) and not work.copied:
             return old
         return ArtifactState(entries, contents)
 
@@ -72,6 +72,8 @@ class _Work:
         self, inspector: Inspector, copies: Copies, old: ArtifactState, retry_errors: bool
     ) -> None:
         self.contents = dict(old.contents)
+        self.copied = False
+        """Whether a copy was made that look-ups do not know of."""
         self._old = old
         self._inspector = inspector
         self._copies = copies
@@ -126,6 +128,7 @@ class _Work:
         found = digest(path)
         if not self._is_known(found) or self._copies.find(found) is None:
             found = self._copies.take(path)
+            self.copied = True
         if not self._is_known(found):
             inspection = self._inspect(found)
             self.contents[found] = Content.of(found, inspection, self._inspected_by)
