@@ -28,6 +28,16 @@ from .services import Echo
 Start = Callable[..., "subprocess.Popen[str]"]
 
 
+@pytest.fixture(autouse=True)
+def short_temporary_directory(monkeypatch) -> Iterator[None]:
+    """A place for the sockets, also of the processes that are started, that is gone afterwards."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as short:
+        monkeypatch.setenv("TMPDIR", short)
+        monkeypatch.setattr(tempfile, "tempdir", None)
+        yield
+    monkeypatch.undo()
+
+
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
     """Starts a process that opens the instance in ``tmp_path / "home"``."""
@@ -228,13 +238,11 @@ def test_a_very_long_temporary_directory_is_avoided(tmp_path: Path, monkeypatch)
     assert len(socket_address(tmp_path)) <= 100
 
 
-def test_a_socket_folder_of_somebody_else_is_refused(tmp_path: Path, monkeypatch):
-    with tempfile.TemporaryDirectory(dir="/tmp") as short:
-        monkeypatch.setattr(records.tempfile, "gettempdir", lambda: short)
-        Path(short, f"localcdap-{os.getuid()}").symlink_to(tmp_path)
+def test_a_socket_folder_of_somebody_else_is_refused(tmp_path: Path):
+    Path(tempfile.gettempdir(), f"localcdap-{os.getuid()}").symlink_to(tmp_path)
 
-        with pytest.raises(HostError, match="not a folder of yours"):
-            socket_address(tmp_path)
+    with pytest.raises(HostError, match="not a folder of yours"):
+        socket_address(tmp_path)
 
 
 def test_a_home_that_cannot_be_written_is_named(tmp_path: Path):
