@@ -58,7 +58,5 @@ def config(stages: str, connections: str = "", **properties: dict[str, Any]) -> 
     return {"stages": nodes, "connections": [connection(each) for each in connections.split()]}
 
 
-def pipeline(
-    stages: str, connections: str = "", **properties: dict[str, Any]
-) -> PipelineDocument:
+def pipeline(stages: str, connections: str = "", **properties: dict[str, Any]) -> PipelineDocument:
     return read_document(config(stages, connections, **properties))

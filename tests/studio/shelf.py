@@ -23,7 +23,7 @@ def candidates(path: Path, artifact: ArtifactId) -> list[Candidate]:
     digest = hashlib.sha256(str(path).encode()).hexdigest()
     inspection = inspect_artifact(str(path), digest)
     assert not inspection.errors, inspection.errors
-    version = ArtifactVersion.parse(artifact.version)
+    version = ArtifactVersion(artifact.version)
     return [Candidate(artifact, version, str(path), digest, each) for each in inspection.plugins]
 
 

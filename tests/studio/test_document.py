@@ -225,7 +225,11 @@ def test_connections_collapse_and_conditions_may_be_booleans():
     ("stage", "message", "name"),
     [
         (5, "Invalid stage 'stages[2]': it must be an object, not a number.", None),
-        ({"plugin": {"name": "x", "type": "t"}}, "Invalid stage 'stages[2]': name must be specified.", None),
+        (
+            {"plugin": {"name": "x", "type": "t"}},
+            "Invalid stage 'stages[2]': name must be specified.",
+            None,
+        ),
         ({"name": "s"}, "Invalid stage 's': plugin must be specified.", "s"),
         (
             {"name": "s", "plugin": {"type": "transform"}},
@@ -257,8 +261,8 @@ def test_problems_of_connections_and_lists():
     assert [problem.message for problem in read_document(document).problems] == [
         "'stages' must be a list, not a text.",
         "Invalid connection 'connections[0]': it must be an object.",
-        "Invalid connection {\"from\":\"a\"}: 'to' must be specified.",
-        "Invalid connection {\"to\":\"b\"}: 'from' must be specified.",
+        'Invalid connection {"from":"a"}: \'to\' must be specified.',
+        'Invalid connection {"to":"b"}: \'from\' must be specified.',
     ]
 
 
@@ -301,7 +305,11 @@ def test_a_3_4_configuration_keeps_its_names_and_connections():
             "source": stage("a"),
             "sinks": [stage("z")],
             "transforms": [stage("t"), stage("u")],
-            "connections": [{"from": "a", "to": "t"}, {"from": "t", "to": "u"}, {"from": "u", "to": "z"}],
+            "connections": [
+                {"from": "a", "to": "t"},
+                {"from": "t", "to": "u"},
+                {"from": "u", "to": "z"},
+            ],
         }
     )
     assert [stage.name for stage in read.stages] == ["a", "t", "u", "z"]
@@ -320,7 +328,12 @@ def test_realtime_configurations_are_streaming(marks):
 
 
 def test_a_3_x_configuration_without_ends():
-    found = [f.message for f in check_structure(read_document({"config": {"source": None, "sinks": [], "transforms": [{"name": "T"}]}}))]
+    found = [
+        f.message
+        for f in check_structure(
+            read_document({"config": {"source": None, "sinks": [], "transforms": [{"name": "T"}]}})
+        )
+    ]
     assert found[:2] == [
         "Pipeline does not contain a source.",
         "Pipeline does not contain any sinks.",
@@ -363,15 +376,47 @@ def test_repairs_find_the_stages_of_a_3_x_configuration():
 # -- any JSON --------------------------------------------------------------------------------
 
 KEYS = st.sampled_from(
-    "name type plugin properties artifact scope version stages connections config configuration "
-    "source sinks sink transforms actions postActions from to port condition engine resources "
-    "template instances schema x".split()
+    [
+        "name",
+        "type",
+        "plugin",
+        "properties",
+        "artifact",
+        "scope",
+        "version",
+        "stages",
+        "connections",
+        "config",
+        "configuration",
+        "source",
+        "sinks",
+        "sink",
+        "transforms",
+        "actions",
+        "postActions",
+        "from",
+        "to",
+        "port",
+        "condition",
+        "engine",
+        "resources",
+        "template",
+        "instances",
+        "schema",
+        "x",
+    ]
 )
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(string.printable, max_size=8)
+SCALARS = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(string.printable, max_size=8)
+)
 ANY_JSON = st.recursive(
-    SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=5), max_leaves=40
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=5),
+    max_leaves=40,
 )
-PIPELINE_LIKE = st.fixed_dictionaries({"stages": ANY_JSON, "connections": ANY_JSON}, optional={"config": ANY_JSON})
+PIPELINE_LIKE = st.fixed_dictionaries(
+    {"stages": ANY_JSON, "connections": ANY_JSON}, optional={"config": ANY_JSON}
+)
 
 
 @given(ANY_JSON | PIPELINE_LIKE)

@@ -93,7 +93,9 @@ def test_secrets_come_from_their_provider():
 
 
 def test_without_a_provider_the_message_says_so():
-    with pytest.raises(MacroError, match="'secure' cannot be used: the secure store is not") as raised:
+    with pytest.raises(
+        MacroError, match="'secure' cannot be used: the secure store is not"
+    ) as raised:
         evaluate("${secure(key)}")
     assert raised.value.corrective_action
 

@@ -26,9 +26,7 @@ def parse(text, values=None, calls=None, **options):
             raise MacroError(f"no value for {arguments}")
         return value
 
-    parser = MacroParser(
-        lookup_in(values or {}), call_of({"test": test}), MacroOptions(**options)
-    )
+    parser = MacroParser(lookup_in(values or {}), call_of({"test": test}), MacroOptions(**options))
     return parser.parse(text)
 
 
@@ -88,13 +86,16 @@ def test_cases_with_a_value(text, lookups, calls, expected):
     ("text", "calls", "message"),
     [
         pytest.param("${undefined}", None, "Argument 'undefined' is not defined.", id="1"),
-        pytest.param("${test(key)}", {"key": "${test(key)}"}, "expansion exceeded 10 levels.", id="7"),
         pytest.param(
-            r"${test(test\\))}", None, "have extra invalid trailing ')'.", id="11"
+            "${test(key)}", {"key": "${test(key)}"}, "expansion exceeded 10 levels.", id="7"
         ),
+        pytest.param(r"${test(test\\))}", None, "have extra invalid trailing ')'.", id="11"),
         pytest.param("${a", None, "Could not find enclosing '}' for macro '${a'.", id="open"),
         pytest.param(
-            "${test(a}", None, "Could not find enclosing ')' for macro arguments in 'test(a'.", id="("
+            "${test(a}",
+            None,
+            "Could not find enclosing ')' for macro arguments in 'test(a'.",
+            id="(",
         ),
         pytest.param("${other(a)}", None, "Unsupported macro function other", id="function"),
     ],

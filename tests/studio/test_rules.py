@@ -122,9 +122,7 @@ def test_action_in_the_middle():
         "Actions can only be placed at the start or end of the pipeline."
     )
     assert message in messages("source:a action:x sink:z", "a>x x>z")
-    assert message in messages(
-        "source:a sink:y action:x source:b sink:z", "a>y y>x x>b b>z"
-    )
+    assert message in messages("source:a sink:y action:x source:b sink:z", "a>y y>x x>b b>z")
 
 
 def test_two_actions_in_a_row_at_the_end():
@@ -143,9 +141,13 @@ def test_error_transform_behind_what_cannot_emit_errors():
 
 
 def test_error_transforms_behind_what_can_emit_errors():
-    assert messages(
-        "source:a transform:t count:c errors:e errors:f sink:z", "a>t t>c c>z a>e t>e c>e e>f f>z e>z"
-    ) == []
+    assert (
+        messages(
+            "source:a transform:t count:c errors:e errors:f sink:z",
+            "a>t t>c c>z a>e t>e c>e e>f f>z e>z",
+        )
+        == []
+    )
 
 
 def test_splitter_connection_without_port():
@@ -179,9 +181,7 @@ def test_cycle_before_a_sink():
 
 
 def test_cycle_in_a_part_of_the_graph_is_told_in_order():
-    found = messages(
-        "source:a transform:w transform:v transform:u sink:z", "a>u u>v v>w w>u w>z"
-    )
+    found = messages("source:a transform:w transform:v transform:u sink:z", "a>u u>v v>w w>u w>z")
     assert found == ["Invalid DAG. The stages w -> u -> v -> w form a cycle."]
 
 
@@ -261,10 +261,13 @@ def test_nested_condition_with_cross_connection():
 
 
 def test_condition_then_source_then_condition_with_rejoining_branches():
-    assert messages(
-        "if:c source:a if:d transform:t transform:u sink:z",
-        "c?true>a a>d d?true>t d?false>u t>z u>z",
-    ) == []
+    assert (
+        messages(
+            "if:c source:a if:d transform:t transform:u sink:z",
+            "c?true>a a>d d?true>t d?false>u t>z u>z",
+        )
+        == []
+    )
 
 
 def test_simple_condition():
@@ -272,10 +275,13 @@ def test_simple_condition():
 
 
 def test_nested_conditions():
-    assert messages(
-        "action:x if:c source:a if:d sink:w sink:y sink:z source:b",
-        "x>c c?true>a a>d d?true>y d?false>z c?false>b b>w",
-    ) == []
+    assert (
+        messages(
+            "action:x if:c source:a if:d sink:w sink:y sink:z source:b",
+            "x>c c?true>a a>d d?true>y d?false>z c?false>b b>w",
+        )
+        == []
+    )
 
 
 def test_two_conditions_feeding_the_same_stage():
@@ -324,12 +330,18 @@ def test_streaming_pipelines_carry_one_failure_and_their_structural_ones():
 
 @pytest.mark.parametrize("name", ["cdap-data-pipeline", "cdap-etl-batch", "ETLBatch", "etlBatch"])
 def test_batch_applications(name):
-    document = {"artifact": {"name": name, "version": "9"}, "config": config("source:a sink:z", "a>z")}
+    document = {
+        "artifact": {"name": name, "version": "9"},
+        "config": config("source:a sink:z", "a>z"),
+    }
     assert check_structure(read_document(document)) == []
 
 
 def test_an_application_that_is_no_pipeline():
-    document = {"artifact": {"name": "x", "version": "1"}, "config": config("source:a sink:z", "a>z")}
+    document = {
+        "artifact": {"name": "x", "version": "1"},
+        "config": config("source:a sink:z", "a>z"),
+    }
     assert [f.message for f in check_structure(read_document(document))] == [
         "Invalid artifact 'x'. Must be 'cdap-data-pipeline' or 'cdap-data-streams'."
     ]

@@ -41,13 +41,13 @@ class Source(BatchSource):
 @plugin(type="transform", name="Pass", description="Passes records on.")
 class Pass(Transform):
     class Config(PluginConfig):
-        field: str | None = field("A field that the input must have.", default=None)
+        wanted: str | None = field("A field of the input.", default=None, name="field")
         note: str = field("Any text.", default="", macro=True)
         engine: str | None = field("Value of the property 'p'.", default=None)
         output: Schema | None = field("Output schema.", default=None)
 
     def configure(self, stage: StageConfigurer) -> None:
-        schema, wanted = stage.input_schema, self.config.field
+        schema, wanted = stage.input_schema, self.config.wanted
         if wanted and schema is not None and schema.field(wanted) is None:
             failure = stage.failures.add(f"Field '{wanted}' must exist in the input schema.")
             failure.with_config_property("field").with_input_field(wanted)
@@ -77,10 +77,10 @@ class Coded(Transform):
 class Sink(BatchSink):
     class Config(PluginConfig):
         path: str = field("Path.", default="/out", macro=True)
-        field: str | None = field("A field that the input must have.", default=None)
+        wanted: str | None = field("A field of the input.", default=None, name="field")
 
     def configure(self, stage: StageConfigurer) -> None:
-        schema, wanted = stage.input_schema, self.config.field
+        schema, wanted = stage.input_schema, self.config.wanted
         if wanted and schema is not None and schema.field(wanted) is None:
             failure = stage.failures.add(f"Field '{wanted}' must exist in the input schema.")
             failure.with_config_property("field")
@@ -90,7 +90,9 @@ class Sink(BatchSink):
 class Join(BatchJoiner):
     def configure(self, stage: StageConfigurer) -> None:
         if all(schema is not None for schema in stage.input_schemas.values()):
-            fields = [(f"{s}_{f.name}", f.schema) for s, x in stage.input_schemas.items() for f in x]
+            fields = [
+                (f"{s}_{f.name}", f.schema) for s, x in stage.input_schemas.items() for f in x
+            ]
             stage.output_schema = Schema.record("join", fields)
 
 

@@ -1,0 +1,103 @@
+"""Every real pipeline is read, kept, and judged; a tally says what the shipped plugins make of them."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from localcdap.api.failures import ArtifactId
+from localcdap.sandbox.configuring import configure_stage
+from localcdap.studio.document import read_document
+from localcdap.studio.plugins import IndexedPlugins
+from localcdap.studio.repair import repaired
+from localcdap.studio.resolution import resolve_pipeline
+from localcdap.studio.rules import check_structure
+from tests.conftest import REPOSITORY
+from tests.studio.shelf import Shelf, candidates
+
+PLUGINS = REPOSITORY / "plugins_dir"
+
+
+@pytest.fixture(scope="module")
+def files(corpus: Path) -> list[Path]:
+    found = sorted((corpus / "pipelines").glob("*.json"))
+    assert len(found) == 156
+    return found
+
+
+@pytest.fixture(scope="module")
+def shipped() -> Shelf:
+    found = []
+    for project in sorted(PLUGINS.glob("*/pyproject.toml")):
+        about = tomllib.loads(project.read_text())["project"]
+        artifact = ArtifactId(about["name"], about["version"], "SYSTEM")
+        found += candidates(project.parent, artifact)
+    if not found:
+        pytest.skip("there are no shipped plugins")
+    return Shelf(*found)
+
+
+def test_every_file_is_read_and_kept(files):
+    for file in files:
+        text = file.read_text()
+        document = read_document(text, file.name)
+        assert document.stages, file.name
+        assert document.problems == [], file.name
+        assert json.dumps(document.source) == json.dumps(json.loads(text)), file.name
+        assert document.text == text
+
+
+def test_all_structures_are_sound_and_twenty_are_streaming(files):
+    told = {
+        file.name: [failure.message for failure in check_structure(read_document(file.read_text()))]
+        for file in files
+    }
+    streaming = [name for name, found in told.items() if any("Streaming" in m for m in found)]
+    others = {
+        message
+        for found in told.values()
+        for message in found
+        if not message.startswith("Streaming pipelines cannot be run here")
+    }
+    assert len(streaming) == 20
+    assert others == set()
+
+
+def test_tally_of_what_the_shipped_plugins_say(files, shipped):
+    finder = IndexedPlugins(shipped, "default")
+    tally: Counter[str] = Counter()
+    missing: Counter[str] = Counter()
+    for file in files:
+        document = read_document(file.read_text(), file.name)
+        answer = resolve_pipeline(document, finder, configure_stage, use_suggested=True)
+        assert (answer.spec is None) == bool(answer.errors), file.name
+        if document.app.name == "BATCH":
+            fixed = read_document(repaired(document, answer.repairs))
+            again = resolve_pipeline(fixed, finder, configure_stage)
+            assert [e.message for e in again.errors] == [e.message for e in answer.errors]
+            assert again.repairs == []
+        tally[_reason(answer)] += 1
+        missing.update(
+            f"{cause.attributes['pluginType']}:{cause.attributes['pluginName']}"
+            for error in answer.errors
+            if error.type == "Artifact Not Found"
+            for cause in error.causes
+        )
+        if _reason(answer) == "other failures":
+            print(f"{file.name}: {[error.full_message for error in answer.errors]}")
+    print(f"\n{sum(tally.values())} pipelines: {dict(tally.most_common())}")
+    print(f"missing plugins: {dict(missing.most_common(25))}")
+    assert sum(tally.values()) == len(files)
+
+
+def _reason(answer) -> str:
+    types = {error.type for error in answer.errors}
+    if not types:
+        return "valid"
+    if any("Streaming pipelines" in error.message for error in answer.errors):
+        return "streaming"
+    return "missing plugins" if "Artifact Not Found" in types else "other failures"

@@ -1,0 +1,226 @@
+"""The studio service, with the mock plugins."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+import pytest
+
+from localcdap.api.codec import plain
+from localcdap.api.errors import BadRequestError, DocumentError
+from localcdap.api.schema import Schema
+from localcdap.artifacts.loading import load_plugin
+from localcdap.sandbox.configuring import configure_stage
+from localcdap.studio.document import read_document
+from localcdap.studio.evaluation import MacroContext
+from localcdap.studio.memo import MemoisedConfigurer
+from localcdap.studio.plugins import PinnedPlugins
+from localcdap.studio.resolution import resolve_pipeline
+from localcdap.studio.service import PipelineRequest, StageRequest, StageSchema, StudioService
+from tests.studio.pipelines import config, record, stage
+from tests.studio.shelf import mock_shelf
+
+ABC = {"schema": record("a", "b", "c")}
+SMALL = config("source:s transform:t sink:z", "s>t t>z", s=ABC)
+
+
+@pytest.fixture
+def studio() -> StudioService:
+    return StudioService(mock_shelf(), configure_stage)
+
+
+def test_a_valid_pipeline_has_a_specification_and_no_errors(studio):
+    answer = studio.validate_pipeline(PipelineRequest(SMALL))
+    encoded = json.loads(msgspec.json.encode(answer, enc_hook=plain))
+    assert encoded["errors"] == []
+    spec = encoded["spec"]
+    assert spec["connections"][0] == {"from": "s", "to": "t", "port": None, "condition": None}
+    assert spec["resources"] == {"memoryMB": 1024, "virtualCores": 1}
+    assert spec["stages"][1]["inputSchemas"] == {"s": json.loads(ABC["schema"])}
+    assert spec["stages"][0]["plugin"]["properties"] == ABC
+    assert spec["stages"][0]["outputPorts"]["t"]["port"] is None
+    assert spec["endingActions"] == []
+    assert spec["numOfRecordsPreview"] == 100
+
+
+def test_an_invalid_pipeline_has_errors_and_no_specification(studio):
+    document = config("source:s transform:t sink:z", "s>t t>z", s=ABC, t={"field": "x"})
+    answer = studio.validate_pipeline(PipelineRequest(json.dumps(document)))
+    assert answer.spec is None
+    encoded = json.loads(msgspec.json.encode(answer.errors[0]))
+    assert encoded == {
+        "type": "Invalid Field",
+        "message": "Field 'x' must exist in the input schema.",
+        "correctiveAction": None,
+        "causes": [
+            {"attributes": {"stageConfig": "field"}},
+            {"attributes": {"inputField": "x", "inputStage": "s"}},
+        ],
+        "stage": "t",
+        "field": "field",
+    }
+
+
+def test_what_is_no_pipeline_raises(studio):
+    with pytest.raises(DocumentError, match=r"File 'x\.json'"):
+        studio.validate_pipeline(PipelineRequest("{}", file="x.json"))
+
+
+def test_arguments_and_runtime(studio):
+    document = config("source:s sink:z", "s>z", s=ABC, z={"path": "${out}"})
+    assert studio.validate_pipeline(PipelineRequest(document)).errors == []
+    request = PipelineRequest(document, runtime=True)
+    assert len(studio.validate_pipeline(request).errors) == 1
+    request = PipelineRequest(document, runtime=True, arguments={"out": "/o"})
+    answer = studio.validate_pipeline(request)
+    assert answer.spec.stages[1].plugin.properties == {"path": "${out}"}
+    assert studio.resolve(request).properties["z"] == {"path": "/o"}
+
+
+def test_repair_writes_the_artifacts_into_the_document(studio):
+    document = config("source:s sink:z", "s>z", s=ABC)
+    document["stages"][1]["plugin"]["artifact"] = {"name": "core-plugins", "version": "1.0.0"}
+    document["extra"] = {"kept": True}
+    assert len(studio.validate_pipeline(PipelineRequest(document)).errors) == 1
+    answer = studio.repair_pipeline(PipelineRequest(document))
+    assert answer.validation.errors == []
+    assert [repair.stage for repair in answer.repairs] == ["z"]
+    assert answer.document["extra"] == {"kept": True}
+    assert studio.validate_pipeline(PipelineRequest(answer.document)).errors == []
+
+
+# -- one stage -------------------------------------------------------------------------------
+
+
+def test_a_valid_stage_has_its_schemas(studio):
+    request = StageRequest(stage("transform", "t"), [StageSchema("s", ABC["schema"])])
+    answer = studio.validate_stage(request)
+    schema = Schema.parse(ABC["schema"])
+    assert answer.errors == []
+    assert answer.spec.input_schemas == {"s": schema}
+    assert (answer.spec.output_schema, answer.spec.error_schema) == (schema, schema)
+    assert answer.spec.output_ports == {}
+
+
+def test_an_invalid_stage_has_all_its_failures(studio):
+    answer = studio.validate_stage(StageRequest(stage("strict", "t", number="x")))
+    assert [failure.field for failure in answer.errors] == ["needed", "number"]
+    assert answer.spec is None
+
+
+def test_a_stage_of_the_wrong_form(studio):
+    answer = studio.validate_stage(StageRequest({"name": "t", "plugin": {"name": "Pass"}}))
+    assert [f.message for f in answer.errors] == [
+        "Invalid plugin Plugin{name='Pass', type=''}: type must be specified."
+    ]
+
+
+def test_a_stage_with_different_inputs(studio):
+    inputs = [StageSchema("a", json.loads(record("x"))), StageSchema("b", record("y"))]
+    answer = studio.validate_stage(StageRequest(stage("transform", "t"), inputs))
+    assert [f.message for f in answer.errors] == [
+        "Two different input schema were set for the stage t"
+    ]
+    assert studio.validate_stage(StageRequest(stage("join", "j"), inputs)).errors == []
+
+
+def test_a_splitter_tells_its_ports(studio):
+    request = StageRequest(stage("split", "p"), [StageSchema("s", ABC["schema"])])
+    assert list(studio.validate_stage(request).spec.port_schemas) == ["A", "B"]
+
+
+def test_macros_come_from_preferences_only_when_asked(studio):
+    node = stage("source", "s", schema="${schema}")
+    request = StageRequest(node, arguments={"schema": ABC["schema"]})
+    assert studio.validate_stage(request).spec.output_schema is None
+    request.resolve_macros_from_preferences = True
+    spec = studio.validate_stage(request).spec
+    assert spec.output_schema == Schema.parse(ABC["schema"])
+    assert spec.plugin.properties == {"schema": "${schema}"}
+
+
+def test_requests_that_cannot_be_used(studio):
+    with pytest.raises(BadRequestError, match="must be provided in the validation request"):
+        studio.validate_stage(StageRequest())
+    with pytest.raises(BadRequestError, match="Invalid input schema of stage 's'"):
+        studio.validate_stage(StageRequest(stage("transform", "t"), [StageSchema("s", "{")]))
+    with pytest.raises(BadRequestError, match="Invalid input schema of stage 's'"):
+        studio.validate_stage(StageRequest(stage("transform", "t"), [StageSchema("s", 5)]))
+
+
+def test_requests_are_read_from_json():
+    text = b'{"stage": {"name": "t"}, "inputSchemas": [{"stage": "a"}], "resolveMacrosFromPreferences": true}'
+    request = msgspec.json.decode(text, type=StageRequest)
+    assert request.resolve_macros_from_preferences
+    assert request.input_schemas == [StageSchema("a")]
+
+
+# -- memory and pinned plugins ---------------------------------------------------------------
+
+
+class Counting:
+    def __init__(self) -> None:
+        self.stages: list[str] = []
+
+    def __call__(self, request):
+        self.stages.append(request.stage)
+        return configure_stage(request)
+
+
+def test_after_an_edit_only_what_it_changes_is_configured_again():
+    counting = Counting()
+    studio = StudioService(mock_shelf(), counting)
+    studio.validate_pipeline(PipelineRequest(SMALL))
+    assert counting.stages == ["s", "t", "z"]
+    studio.validate_pipeline(PipelineRequest(json.dumps(SMALL)))
+    assert counting.stages == ["s", "t", "z"]
+    edited = config("source:s transform:t sink:z", "s>t t>z", s=ABC, t={"note": "new"})
+    studio.validate_pipeline(PipelineRequest(edited))
+    assert counting.stages == ["s", "t", "z", "t"]
+    edited = config("source:s transform:t sink:z", "s>t t>z", s={"schema": record("x")})
+    studio.validate_pipeline(PipelineRequest(edited))
+    assert counting.stages[4:] == ["s", "t", "z"]
+
+
+def test_connected_checks_are_never_remembered():
+    counting = Counting()
+    studio = StudioService(mock_shelf(), counting)
+    for _ in range(2):
+        studio.validate_pipeline(PipelineRequest(SMALL, connected=True))
+    assert counting.stages == ["s", "t", "z"] * 2
+
+
+def test_the_memory_is_bounded():
+    counting = Counting()
+    request = (
+        StudioService(mock_shelf(), configure_stage).resolve(PipelineRequest(SMALL)).requests["t"]
+    )
+    memo = MemoisedConfigurer(counting, size=2)
+    for name in ("1", "2", "3", "3", "1"):
+        memo(msgspec.structs.replace(request, stage=name))
+    assert counting.stages == ["1", "2", "3", "1"]
+
+
+def test_a_run_resolves_the_same_with_pinned_plugins(studio):
+    document = config("source:s sink:z", "s>z", s=ABC, z={"path": "${out}"})
+    known = studio.resolve(PipelineRequest(document))
+    answer = resolve_pipeline(
+        read_document(document),
+        PinnedPlugins(known.plugins, load_plugin),
+        configure_stage,
+        MacroContext({"out": "/o"}, runtime=True),
+    )
+    assert answer.errors == []
+    assert answer.spec == known.spec
+    assert answer.plugins == known.plugins
+    assert answer.properties["z"] == {"path": "/o"}
+
+
+def test_a_stage_without_a_pinned_plugin_is_a_failure(studio):
+    known = studio.resolve(PipelineRequest(SMALL)).plugins
+    del known["t"]
+    answer = resolve_pipeline(
+        read_document(SMALL), PinnedPlugins(known, load_plugin), configure_stage
+    )
+    assert answer.errors[0].message == "Plugin named 'Pass' of type 'transform' not found."
