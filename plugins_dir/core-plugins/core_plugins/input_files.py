@@ -70,7 +70,6 @@ def _matching(path: str) -> Iterator[str]:
         return
     if not _WILDCARDS.search(path):
         return
-    places = ["/"]
     # A slash inside braces separates no names, which is why alternatives are expanded first.
     for alternative in _alternatives(path):
         places = ["/"]
@@ -80,16 +79,17 @@ def _matching(path: str) -> Iterator[str]:
 
 
 def _children(place: str, name: str) -> Iterator[str]:
+    folder = Path(place)
     if not _WILDCARDS.search(name):
-        child = os.path.join(place, name)
+        child = folder / name
         if os.path.lexists(child):
-            yield child
+            yield str(child)
         return
     wanted = re.compile(_name_regex(name), re.DOTALL)
-    if Path(place).is_dir():
-        for entry in sorted(os.listdir(place)):
-            if not _is_hidden(entry) and wanted.fullmatch(entry):
-                yield os.path.join(place, entry)
+    if folder.is_dir():
+        for child in sorted(folder.iterdir()):
+            if not _is_hidden(child.name) and wanted.fullmatch(child.name):
+                yield str(child)
 
 
 def _alternatives(pattern: str) -> list[str]:

@@ -1,0 +1,128 @@
+"""Avro files, written by Spark's Python workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from localcdap.api import LogicalType, Schema, Type
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+
+def write_avro(df: DataFrame, schema: Schema, directory: str, codec: str) -> None:
+    """Write one file for each partition that has records, and at least one."""
+    written = df.mapInArrow(
+        _writer(str(schema), avro_schema(schema), directory, "null" if codec == "none" else codec),
+        "records bigint",
+    )
+    written.write.format("noop").mode("overwrite").save()
+
+
+def avro_schema(schema: Schema) -> Any:
+    """The Avro schema document of a record schema: named enums, maps of strings, known logical types."""
+    return _Names().document(schema, schema.name or "record")
+
+
+class _Names:
+    """Gives each record and enum of a schema a name of its own, as Avro demands."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+
+    def document(self, schema: Schema, path: str) -> Any:
+        if schema.type is Type.UNION:
+            return [self.document(m, f"{path}_{i}") for i, m in enumerate(_null_first(schema))]
+        if schema.logical_type is not None:
+            return _logical(schema)
+        match schema.type:
+            case Type.ENUM:
+                return {"type": "enum", "name": self._name(path), "symbols": list(schema.symbols)}
+            case Type.ARRAY if schema.items is not None:
+                return {"type": "array", "items": self.document(schema.items, f"{path}_item")}
+            case Type.MAP if schema.values is not None:
+                return {"type": "map", "values": self.document(schema.values, f"{path}_value")}
+            case Type.RECORD:
+                fields = [
+                    {"name": f.name, "type": self.document(f.schema, f"{path}_{f.name}")}
+                    for f in schema
+                ]
+                return {"type": "record", "name": self._name(path), "fields": fields}
+        return schema.type.value
+
+    def _name(self, path: str) -> str:
+        base = "".join(c if c.isascii() and c.isalnum() else "_" for c in path)
+        name = base if not base[:1].isdigit() else f"_{base}"
+        while name in self._taken:
+            name += "_"
+        self._taken.add(name)
+        return name
+
+
+def _null_first(union: Schema) -> list[Schema]:
+    return sorted(union.members, key=lambda member: member.type is not Type.NULL)
+
+
+def _logical(schema: Schema) -> Any:
+    if schema.logical_type is None or schema.logical_type is LogicalType.DATETIME:
+        return "string"
+    made: dict[str, Any] = {"type": schema.type.value, "logicalType": schema.logical_type.value}
+    if schema.logical_type is LogicalType.DECIMAL:
+        made |= {"precision": schema.precision, "scale": schema.scale or 0}
+    return made
+
+
+def _writer(
+    schema: str, avro: Any, directory: str, codec: str
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    # A nested function crosses to Spark's workers by value; they cannot import this module.
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import datetime
+        import os
+        from itertools import chain
+        from pathlib import Path
+
+        import fastavro
+        import pyarrow as pa
+        from pyspark import TaskContext
+
+        from localcdap.api.arrow import RecordCodec
+        from localcdap.api.schema import Schema
+
+        record_codec = RecordCodec(Schema.parse(schema))
+        count = 0
+
+        def plain(value: Any) -> Any:
+            """Local date-times as text, wherever they are."""
+            if isinstance(value, datetime.datetime) and value.tzinfo is None:
+                return value.isoformat()
+            if isinstance(value, dict):
+                return {key: plain(part) for key, part in value.items()}
+            return [plain(part) for part in value] if isinstance(value, list) else value
+
+        def records() -> Iterator[Any]:
+            nonlocal count
+            for batch in filled:
+                for record in record_codec.decode(batch):
+                    count += 1
+                    yield plain(record)
+
+        task = TaskContext.get()
+        partition = task.partitionId() if task is not None else 0
+        attempt = task.taskAttemptId() if task is not None else 0
+        filled = (batch for batch in batches if batch.num_rows)
+        first = next(filled, None)
+        if first is None and partition != 0:
+            return
+        filled = chain([first] if first is not None else [], filled)
+        final = Path(directory) / f"part-{partition:05d}.avro"
+        # A task that is tried again must not leave half a file of its first attempt.
+        partial = final.with_name(f"_{final.name}.{attempt}")
+        with partial.open("wb") as stream:
+            fastavro.writer(stream, fastavro.parse_schema(avro), records(), codec=codec)
+        os.replace(partial, final)  # noqa: PTH105 - a string survives the crossing
+        yield pa.RecordBatch.from_pydict({"records": [count]})
+
+    return write

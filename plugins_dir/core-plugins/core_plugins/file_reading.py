@@ -1,0 +1,89 @@
+"""Files of every format as records of a schema."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from localcdap.api import Field, Schema, SourceContext, StageError
+
+from .avro_reading import avro_records
+from .columnar_reading import columnar_records
+from .delimited_reading import typed_records, with_values
+from .encodings import python_encoding
+from .file_source_checks import record_delimiter
+from .file_source_config import FileSourceConfig
+from .guards import required
+from .json_reading import json_records
+from .line_reading import LineFormat
+from .lines import FILE, lines_of, shown_column
+from .multiline_reading import multiline_values
+from .spark_ddl import column
+from .text_reading import blob_records, text_records
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_PYTHON_SPLIT = 32 * 1024 * 1024
+
+
+def read_files(
+    context: SourceContext, config: FileSourceConfig, files: Sequence[str], schema: Schema
+) -> DataFrame:
+    """The records of the files, lazily; the columns are the fields of ``schema``."""
+    path = {"path_field": config.path_field, "filename_only": config.filename_only}
+    split_size = min(config.max_split_size, _PYTHON_SPLIT)
+    match config.format_name:
+        case "text":
+            format = _line_format(config)
+            return text_records(context, files, schema, format, **path, split_size=split_size)
+        case "blob":
+            return blob_records(context, files, schema, **path)
+        case "avro":
+            return avro_records(context, files, schema, **path)
+    content = [f for f in schema if f.name != config.path_field]
+    if not content:
+        raise StageError("The schema has no field but the path field; add one for the data.")
+    inner = Schema.record(schema.name or "record", content)
+    read = _read_content(context, config, files, inner, split_size)
+    return read.select([_field(f, config) for f in schema])
+
+
+def _read_content(
+    context: SourceContext,
+    config: FileSourceConfig,
+    files: Sequence[str],
+    schema: Schema,
+    split_size: int,
+) -> DataFrame:
+    """The fields of the schema, and the URI of the file in the column ``file``."""
+    match config.format_name:
+        case "json":
+            return json_records(context, files, schema, config.file_encoding)
+        case "parquet" | "orc" as format:
+            return columnar_records(context, files, schema, format)
+    is_quoted, delimiter = config.enable_quoted_values, config.value_delimiter
+    format = _line_format(config)
+    if config.enable_multiline_support:
+        split = multiline_values(context, files, format, delimiter)
+    else:
+        lines = lines_of(context, files, format, split_size)
+        keeps_empty = len(schema.field_names) == 1
+        split = with_values(lines, delimiter, quoted=is_quoted, keep_empty=keeps_empty)
+    return typed_records(split, schema, quoted=is_quoted)
+
+
+def _line_format(config: FileSourceConfig) -> LineFormat:
+    return LineFormat(
+        columns=(),
+        encoding=python_encoding(config.file_encoding) or "utf-8",
+        separator=record_delimiter(config),
+        skip_header=config.skip_header,
+    )
+
+
+def _field(field: Field, config: FileSourceConfig) -> Column:
+    if field.name != config.path_field:
+        return column(field.name)
+    path = shown_column(column(FILE), filename_only=config.filename_only)
+    return required(path, field.name, field.schema).alias(field.name)

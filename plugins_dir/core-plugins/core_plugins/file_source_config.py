@@ -1,0 +1,139 @@
+"""The properties of the File source."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from localcdap.api import PluginConfig, Schema, field
+
+FORMATS: Final = ("avro", "blob", "csv", "delimited", "json", "orc", "parquet", "text", "tsv")
+DELIMITED: Final = {"csv": ",", "tsv": "\t", "delimited": ","}
+"""Delimiters of the delimited formats; that of ``delimited`` can be changed."""
+RECORD_DELIMITER: Final = "textinputformat.record.delimiter"
+
+
+class FileSourceConfig(PluginConfig):
+    reference_name: str = field(
+        "Name of this source in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
+        name="referenceName",
+    )
+    path: str = field(
+        "File or folder to read, or a pattern with *, ?, [a-z] and {a,b}. Names that start with '_' "
+        "or '.' are skipped. A relative path is relative to the instance's folder; where foreign paths "
+        "such as gs://bucket/folder lie on this machine is set under [locations] in localcdap.toml. "
+        "Files ending in .gz, .bz2, .zst or .deflate are decompressed (text formats).",
+        macro=True,
+    )
+    format: str = field(
+        "Format of the files: avro, blob (a record for each file), csv, delimited, json (an object on "
+        "each line), orc, parquet, text (a record for each line) or tsv.",
+        default="text",
+        macro=True,
+    )
+    schema: Schema | None = field(
+        "Schema of the records. Text has 'offset' (long) and 'body' (string), blob has 'body' (bytes). "
+        "Without one, other formats take it from the first file. Fields that a file lacks are null.",
+        default=None,
+        macro=True,
+    )
+    delimiter: str | None = field(
+        "What stands between two values when the format is 'delimited': one or more characters, a comma "
+        "by default. Other formats ignore it.",
+        default=None,
+        macro=True,
+    )
+    skip_header: bool = field(
+        "Whether the first line of each file is skipped (text, csv, tsv, delimited). When the schema is "
+        "taken from the file, that line has the field names.",
+        default=False,
+        macro=True,
+        name="skipHeader",
+    )
+    enable_quoted_values: bool = field(
+        'Whether quotes enclose a value, so that it may contain the delimiter: a,"b,c",d are three '
+        "values (csv, tsv, delimited). Otherwise a quote is a character like any other.",
+        default=False,
+        macro=True,
+        name="enableQuotedValues",
+    )
+    enable_multiline_support: bool = field(
+        "Whether a quoted value may contain line ends. Needs 'enableQuotedValues', and reads each file "
+        "in one piece.",
+        default=False,
+        macro=True,
+        name="enableMultilineSupport",
+    )
+    file_regex: str | None = field(
+        "Regular expression that the full path of a file must match for the file to be read, for "
+        "instance .*/sales-[0-9]+\\.csv",
+        default=None,
+        macro=True,
+        name="fileRegex",
+    )
+    path_field: str | None = field(
+        "Output field for the path of the file that a record comes from. It must be a string field of "
+        "the schema.",
+        default=None,
+        macro=True,
+        name="pathField",
+    )
+    filename_only: bool = field(
+        "Whether the path field holds only the file's name instead of its whole path.",
+        default=False,
+        macro=True,
+        name="filenameOnly",
+    )
+    recursive: bool = field(
+        "Whether files in folders below the given folder are read too.", default=False, macro=True
+    )
+    ignore_non_existing_folders: bool = field(
+        "Whether a path that does not exist or holds no file gives no records instead of failing the "
+        "run.",
+        default=False,
+        macro=True,
+        name="ignoreNonExistingFolders",
+    )
+    file_encoding: str = field(
+        "Character encoding of text files: UTF-8, UTF-16, UTF-32, ISO-8859-1, Windows-1252, IBM01140 …",
+        default="UTF-8",
+        macro=True,
+        name="fileEncoding",
+    )
+    file_system_properties: str | None = field(
+        "Hadoop properties as a JSON object of texts. Only textinputformat.record.delimiter, the text "
+        "between two records of a text file, has an effect on this machine.",
+        default=None,
+        macro=True,
+        name="fileSystemProperties",
+        syntax="json",
+    )
+    max_split_size: int = field(
+        "Most bytes of a file that one task reads; smaller means more tasks in parallel. Used where "
+        "files are read in Python (text with offsets).",
+        default=128 * 1024 * 1024,
+        macro=True,
+        name="maxSplitSize",
+    )
+    sample_size: int = field(
+        "How many lines are looked at when the schema is taken from the file.",
+        default=1000,
+        macro=True,
+        name="sampleSize",
+    )
+    override: str | None = field(
+        "Types that are not to be detected, as 'column:type,column:type'; types are boolean, bytes, "
+        "double, float, int, long, string, date, time and timestamp.",
+        default=None,
+        macro=True,
+    )
+
+    @property
+    def format_name(self) -> str:
+        return self.format.strip().lower()
+
+    @property
+    def value_delimiter(self) -> str:
+        """What separates the values of a line; empty for a format without one."""
+        if self.format_name == "delimited" and self.delimiter:
+            return self.delimiter
+        return DELIMITED.get(self.format_name, "")

@@ -1,0 +1,98 @@
+"""The lines of text files as a DataFrame."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from localcdap.api import Schema, SourceContext
+
+from .line_reading import LINE, PATH, LineFormat, Piece, read_lines
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+VALUE: Final = "value"
+FILE: Final = "file"
+_MOST_FILES_WITH_HEADER: Final = 64
+_COMPRESSED: Final = (".gz", ".bz2", ".zst", ".deflate", ".snappy", ".lz4")
+_GLOB: Final = re.compile(r"([\\\[\]{}*?])")
+_ROW_NUMBER: Final = (1 << 33) - 1
+"""The bits of ``monotonically_increasing_id`` that count the rows of a partition."""
+
+
+def lines_of(
+    context: SourceContext, files: Sequence[str], format: LineFormat, split_size: int
+) -> DataFrame:
+    """Columns ``value`` (the line) and ``file``, read by Spark itself where that means the same."""
+    is_plain = format.encoding == "utf-8" and format.separator is None
+    if is_plain and (not format.skip_header or len(files) <= _MOST_FILES_WITH_HEADER):
+        return _read_by_spark(context, files, skip_header=format.skip_header)
+    schema = Schema.record("line", [(VALUE, Schema.STRING), (FILE, Schema.STRING)])
+    both = dataclasses.replace(format, columns=((VALUE, LINE), (FILE, PATH)))
+    pieces = [p for f in files for p in pieces_of(f, Path(f).as_uri(), both, split_size)]
+    return context.generate(schema, pieces, functools.partial(read_lines, format=both))
+
+
+def pieces_of(file: str, shown: str, format: LineFormat, split_size: int) -> list[Piece]:
+    """The parts of a file that are read in parallel.
+
+    :param shown: what :data:`PATH` columns hold for its lines.
+    """
+    size = Path(file).stat().st_size
+    if not format.splittable or file.lower().endswith(_COMPRESSED):
+        return [Piece(file, shown)]
+    starts = range(0, size, split_size)
+    return [Piece(file, shown, start, min(start + split_size, size)) for start in starts]
+
+
+def spark_paths(files: Sequence[str]) -> list[str]:
+    """Local files as Spark's readers take them, who see patterns in paths."""
+    return [_GLOB.sub(r"\\\1", file) for file in files]
+
+
+def shown_path(file: str, *, filename_only: bool) -> str:
+    """A file as the path field shows it: ``file:/folder/name``, or only its name."""
+    return (
+        Path(file).name if filename_only else Path(file).as_uri().replace("file:///", "file:/", 1)
+    )
+
+
+def shown_column(uri: Column, *, filename_only: bool) -> Column:
+    """:func:`shown_path` of a column that holds URIs of files."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    if not filename_only:
+        return F.regexp_replace(uri, "^file:/+", "file:/")
+    # What Spark encodes as a URI has its plus signs as they are.
+    escaped = F.replace(F.element_at(F.split(uri, "/"), -1), F.lit("+"), F.lit("%2B"))
+    return F.url_decode(escaped)
+
+
+def file_uri() -> Column:
+    """The URI of the file of a record that Spark reads; to be selected directly from the reader."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return F.col("_metadata.file_path")
+
+
+def _read_by_spark(context: SourceContext, files: Sequence[str], *, skip_header: bool) -> DataFrame:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    file = file_uri().alias(FILE)
+    if not skip_header:
+        return context.spark.read.text(spark_paths(files)).select(VALUE, file)
+    # One read for each file: only then is the first line of a file the first row of its partition.
+    is_header = (F.col("_metadata.file_block_start") == 0) & (
+        F.monotonically_increasing_id().bitwiseAND(_ROW_NUMBER) == 0
+    )
+    reads = [
+        context.spark.read.text(path).select(VALUE, file, is_header.alias("is_header"))
+        for path in spark_paths(files)
+    ]
+    together = functools.reduce(lambda left, right: left.union(right), reads)
+    return together.filter(~F.col("is_header")).drop("is_header")

@@ -1,0 +1,49 @@
+"""Rules for the schemas of tables and sinks (CDAP 6 ``SchemaValidator``)."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from localcdap.api import PluginConfig, Schema, StageConfigurer
+
+_NAME: Final = re.compile(r"[$.a-zA-Z0-9_-]+")
+
+
+def check_table_name(stage: StageConfigurer, config: PluginConfig) -> None:
+    """Add a failure when the property ``name`` is not the name of a dataset."""
+    name: str | None = getattr(config, "name", None)
+    if name is not None and not config.contains_macro("name") and _NAME.fullmatch(name) is None:
+        stage.failures.add(
+            f"Invalid table name '{name}'.",
+            "Supported characters are: letters, numbers, and '_', '-', '.', or '$'.",
+        ).with_config_property("name")
+
+
+def check_simple_fields(stage: StageConfigurer, schema: Schema, *, is_input: bool = False) -> None:
+    """Add a failure for each field that has parts."""
+    for each in schema:
+        if not each.schema.is_simple:
+            failure = stage.failures.add(
+                f"Field '{each.name}' is of unexpected type '{each.schema.display_name}'.",
+                "Supported types are : boolean, int, long, float, double, bytes, string.",
+            )
+            failure.with_output_field(each.name)
+            if is_input:
+                failure.with_input_field(each.name)
+
+
+def check_subset(stage: StageConfigurer, given: Schema, written: Schema) -> None:
+    """Add a failure for each written field that the input lacks or has with another type."""
+    for each in written:
+        found = given.field(each.name)
+        if found is None:
+            stage.failures.add(
+                f"Field '{each.name}' is present in output schema but not present in input schema."
+            ).with_output_field(each.name)
+        elif found.schema.non_nullable != each.schema.non_nullable:
+            stage.failures.add(
+                f"Field '{each.name}' has type mismatch with input schema type "
+                f"'{found.schema.display_name}'.",
+                "Change type to match input schema type.",
+            ).with_output_field(each.name).with_input_field(each.name)

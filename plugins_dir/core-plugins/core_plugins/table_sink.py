@@ -1,0 +1,84 @@
+"""The Table sink."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from localcdap.api import (
+    BatchSink,
+    PluginConfig,
+    Schema,
+    SinkContext,
+    StageConfigurer,
+    field,
+    plugin,
+)
+
+from .guards import required
+from .schema_checks import check_simple_fields, check_subset, check_table_name
+from .spark_ddl import column
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_KEY = "schema.row.field"
+
+
+@plugin(
+    type="batchsink",
+    name="Table",
+    description="Writes each record as a row of a structured table; a row with the same key is replaced.",
+)
+class TableSink(BatchSink):
+    class Config(PluginConfig):
+        name: str = field(
+            "Name of the table in this namespace; it is made when it does not exist.", macro=True
+        )
+        schema: Schema | None = field(
+            "Columns of the table: fields of the input, of simple types. All fields of the input by "
+            "default.",
+            default=None,
+            macro=True,
+        )
+        row_field: str = field(
+            "Field that is the key of a row. Of several records with one key, any one is kept.",
+            macro=True,
+            name=_KEY,
+        )
+
+    config: Config
+
+    def configure(self, stage: StageConfigurer) -> None:
+        config = self.config
+        check_table_name(stage, config)
+        if config.contains_macro("schema"):
+            return
+        schema = config.schema or stage.input_schema
+        if schema is None:
+            return
+        check_simple_fields(stage, schema, is_input=stage.input_schema is not None)
+        if stage.input_schema is not None:
+            check_subset(stage, stage.input_schema, schema)
+        if config.row_field is not None and not config.contains_macro(_KEY):
+            self._check_key(stage, schema, config.row_field)
+
+    def _check_key(self, stage: StageConfigurer, schema: Schema, key: str) -> None:
+        """The rules of CDAP 6 ``TableSink``."""
+        if schema.field(key) is None:
+            stage.failures.add(
+                "Output schema should contain the rowkey column.",
+                f"'{key}' is not a field; use one of {', '.join(schema.field_names)}.",
+            ).with_config_property(_KEY)
+        elif len(schema.field_names) == 1:
+            stage.failures.add(
+                "Output schema should have columns other than rowkey.",
+                f"Add a field besides '{key}'.",
+            ).with_config_property(_KEY)
+
+    def write(self, df: DataFrame, context: SinkContext) -> None:
+        schema = self.config.schema or context.input_schema
+        key = self.config.row_field
+        # A row cannot be without a key, whatever the schema allows.
+        fields = [(f.name, f.schema.non_nullable if f.name == key else f.schema) for f in schema]
+        columns = [required(column(name), name, part).alias(name) for name, part in fields]
+        context.write_table(self.config.name, df.select(columns), schema, key)

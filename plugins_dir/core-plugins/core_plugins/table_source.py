@@ -1,0 +1,77 @@
+"""The Table source."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from localcdap.api import (
+    BatchSource,
+    PluginConfig,
+    Schema,
+    SourceContext,
+    StageConfigurer,
+    field,
+    plugin,
+)
+
+from .columnar_reading import conformed_columns
+from .schema_checks import check_simple_fields, check_table_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@plugin(
+    type="batchsource",
+    name="Table",
+    description="Reads all rows of a structured table of this namespace, as they are when the run starts.",
+)
+class TableSource(BatchSource):
+    class Config(PluginConfig):
+        name: str = field(
+            "Name of the table. It must exist; 'localcdap tables' lists all.", macro=True
+        )
+        schema: Schema | None = field(
+            "Schema of the records: columns of the table, of simple types. Columns that are left out "
+            "are not read; a field that the table lacks is null.",
+            default=None,
+            macro=True,
+        )
+        row_field: str | None = field(
+            "Field that holds the key of the row. It must be in the schema and must not allow null.",
+            default=None,
+            macro=True,
+            name="schema.row.field",
+        )
+
+    config: Config
+
+    def configure(self, stage: StageConfigurer) -> None:
+        config = self.config
+        check_table_name(stage, config)
+        schema = stage.output_schema = config.schema
+        if schema is None:
+            if not config.contains_macro("schema"):
+                stage.failures.add(
+                    "Schema must be specified.", "Set it to the columns to read."
+                ).with_config_property("schema")
+            return
+        check_simple_fields(stage, schema)
+        key = config.row_field
+        if key is not None:
+            found = schema.field(key)
+            if found is None:
+                stage.failures.add(
+                    f"Row field '{key}' must exist in the schema.",
+                    f"Use one of {', '.join(schema.field_names)}.",
+                ).with_config_property("schema.row.field")
+            elif found.schema.is_nullable:
+                stage.failures.add(
+                    f"Row field '{key}' must not allow null.", "Change its type in the schema."
+                ).with_config_property("schema.row.field").with_output_field(key)
+
+    def read(self, context: SourceContext) -> DataFrame:
+        schema = context.output_schema
+        assert schema is not None
+        rows = context.read_table(self.config.name)
+        return rows.select(conformed_columns(context, rows, schema))

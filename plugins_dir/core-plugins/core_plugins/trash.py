@@ -1,0 +1,32 @@
+"""The Trash sink."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from localcdap.api import BatchSink, PluginConfig, SinkContext, StageConfigurer, field, plugin
+
+from .reference_names import check_reference_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@plugin(
+    type="batchsink",
+    name="Trash",
+    description="Computes and counts all records, and keeps none of them.",
+)
+class Trash(BatchSink):
+    class Config(PluginConfig):
+        reference_name: str | None = field(
+            "Name of this sink in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
+            default=None,
+            name="referenceName",
+        )
+
+    def configure(self, stage: StageConfigurer) -> None:
+        check_reference_name(stage, self.config.reference_name)
+
+    def write(self, df: DataFrame, context: SinkContext) -> None:
+        df.write.format("noop").mode("overwrite").save()
