@@ -54,15 +54,13 @@ def _branches_stay_apart(pipeline: Structure) -> Iterator[ValidationFailure]:
     """A stage on a branch may be reached on ways through that condition only."""
     graph = pipeline.graph
     for condition in pipeline.stages_of(CONDITION):
-        downstream = graph.after(condition) - {condition}
-        for stage in (each for each in graph.stages if each in downstream):
-            if len(graph.inputs[stage]) < 2:
-                continue
-            others = graph.origins(stage, until=condition)
-            if others:
+        crossed = (graph.after(condition) & graph.around(condition)) - {condition}
+        for stage in (each for each in graph.stages if each in crossed):
+            if len(graph.inputs[stage]) > 1:
+                others = ",".join(graph.origins(stage, until=condition))
                 yield structural(
                     f"Stage in the pipeline '{stage}' is on the branch of condition '{condition}'. "
-                    f"However it also has following incoming paths: '{','.join(others)}'. "
+                    f"However it also has following incoming paths: '{others}'. "
                     "Different branches of a condition cannot be inputs to the same stage.",
                     "Give each branch its own stages.",
                     stage=stage,

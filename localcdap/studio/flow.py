@@ -38,6 +38,8 @@ class Flow:
         self._broken: set[str] = set()
         self._tainted: set[str] = set()
         """Stages with an input that is unknown because of a broken stage."""
+        self._forwarded: dict[str, list[str]] = {}
+        """By condition: the broken stages before it, which make unknown what it passes on."""
 
     def broken(self, stage: str) -> None:
         """Note that a stage failed; with an unknown input that may be no fault of its own."""
@@ -86,13 +88,13 @@ class Flow:
         if causes or not self._tainted.isdisjoint(inputs):
             self._tainted.add(stage)
         if self._structure.is_condition(stage):
+            self._forwarded[stage] = causes
             return []
         return [_unknown(stage, cause) for cause in dict.fromkeys(causes)]
 
     def _causes(self, stage: str) -> list[str]:
         if self._structure.is_condition(stage):
-            inputs = self._structure.graph.inputs[stage]
-            return [c for each in inputs if each in self._outcomes for c in self._causes(each)]
+            return self._forwarded.get(stage, [])
         return [stage] if stage in self._broken else []
 
 

@@ -57,6 +57,11 @@ class Graph:
             ahead.extend(self.inputs[each])
         return found
 
+    def around(self, stage: str) -> set[str]:
+        """What can be reached from stages without inputs on ways that do not pass this stage."""
+        starts = [each for each in self.stages if not self.inputs[each] and each != stage]
+        return _reached(starts, lambda each: [t for t in self.outputs[each] if t != stage])
+
     def components(self) -> list[list[str]]:
         """Parts with no connection between them, each in document order."""
         number: dict[str, int] = {}

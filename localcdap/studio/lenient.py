@@ -26,7 +26,7 @@ def as_text(value: Any) -> str | None:
         case bool():
             return "true" if value else "false"
         case int() | float():
-            return repr(value)
+            return json.dumps(value)
         case list() if value and all(_is_plain(element) for element in value):
             return ",".join(as_text(element) or "" for element in value)
         case _:
@@ -67,18 +67,19 @@ def as_bool(value: Any, default: bool) -> bool:
 
 
 def as_int(value: Any, default: int | None) -> int | None:
-    """A whole number, also from text or a float without a fraction; else the default."""
+    """A whole number of 32 bits, also from text or a float without a fraction; else the default."""
     match value:
         case bool():
             return default
         case int():
-            return value
+            number = value
         case float() if value.is_integer():
-            return int(value)
-        case str() if re.fullmatch(r"\s*[+-]?[0-9]{1,18}\s*", value):
-            return int(value)
+            number = int(value)
+        case str() if re.fullmatch(r"\s*[+-]?[0-9]{1,10}\s*", value):
+            number = int(value)
         case _:
             return default
+    return number if abs(number) < 2**31 else default
 
 
 def as_resources(value: Any) -> Resources:

@@ -58,21 +58,19 @@ class StageConfiguration:
         outcome = Outcome(stage, failures, inputs=dict(inputs))
         if plugin is None:
             return outcome
-        declared = self._finder.properties(plugin)
-        evaluated = evaluate(stage, declared, self._macros)
-        failures += evaluated.failures
-        request = ConfigureRequest(
-            plugin=plugin,
-            stage=stage.name,
-            properties=evaluated.properties,
-            macros=evaluated.macros,
-            input_schemas=outcome.inputs,
-            output_ports=ports or [],
-            connected=self._connected,
-        )
-        outcome.request = request
         try:
-            outcome.result = self._configurer(request)
+            evaluated = evaluate(stage, self._finder.properties(plugin), self._macros)
+            failures += evaluated.failures
+            outcome.request = ConfigureRequest(
+                plugin=plugin,
+                stage=stage.name,
+                properties=evaluated.properties,
+                macros=evaluated.macros,
+                input_schemas=outcome.inputs,
+                output_ports=ports or [],
+                connected=self._connected,
+            )
+            outcome.result = self._configurer(outcome.request)
         except LocalcdapError as error:
             outcome.result = ConfigureResult(_failures_of(stage.name, error))
         failures += outcome.result.failures

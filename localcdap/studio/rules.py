@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from difflib import get_close_matches
 
 from localcdap.api.failures import ValidationFailure
+from localcdap.artifacts.selection import nearest
 from localcdap.studio.condition_rules import CONDITION_RULES
 from localcdap.studio.failure import structural
 from localcdap.studio.model import App, PipelineDocument
@@ -77,7 +77,7 @@ def _known_types(pipeline: Structure) -> Iterator[ValidationFailure]:
             )
         else:
             message = f"Unknown plugin type '{type}' of stage '{stage}'."
-            near = get_close_matches(type.lower(), sorted(BATCH), 3, 0.5)
+            near = nearest(type.lower(), BATCH)
             action = f"Use one of {', '.join(near or sorted(BATCH))}."
         yield structural(message, action, stage=stage)
 
@@ -85,7 +85,7 @@ def _known_types(pipeline: Structure) -> Iterator[ValidationFailure]:
 def _connected_stages_exist(pipeline: Structure) -> Iterator[ValidationFailure]:
     names = list(pipeline.types)
     for connection, name in pipeline.dangling:
-        near = get_close_matches(name, names, 1, 0.6)
+        near = nearest(name, names)
         action = f"Did you mean '{near[0]}'?" if near else f"Stages: {', '.join(names) or 'none'}."
         other = connection.target if name == connection.source else connection.source
         yield structural(

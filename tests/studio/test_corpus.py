@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import tomllib
 from collections import Counter
 from pathlib import Path
@@ -71,6 +72,7 @@ def test_tally_of_what_the_shipped_plugins_say(files, shipped):
     finder = IndexedPlugins(shipped, "default")
     tally: Counter[str] = Counter()
     missing: Counter[str] = Counter()
+    lines: list[str] = []
     for file in files:
         document = read_document(file.read_text(), file.name)
         answer = resolve_pipeline(document, finder, configure_stage, use_suggested=True)
@@ -88,9 +90,10 @@ def test_tally_of_what_the_shipped_plugins_say(files, shipped):
             for cause in error.causes
         )
         if _reason(answer) == "other failures":
-            print(f"{file.name}: {[error.full_message for error in answer.errors]}")
-    print(f"\n{sum(tally.values())} pipelines: {dict(tally.most_common())}")
-    print(f"missing plugins: {dict(missing.most_common(25))}")
+            lines.append(f"{file.name}: {[error.full_message for error in answer.errors]}")
+    lines.append(f"{sum(tally.values())} pipelines: {dict(tally.most_common())}")
+    lines.append(f"missing plugins: {dict(missing.most_common(25))}")
+    sys.stdout.write("\n" + "\n".join(lines) + "\n")
     assert sum(tally.values()) == len(files)
 
 

@@ -6,9 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.api.pipeline import Connection
+from localcdap.sandbox.configuring import configure_stage
 from localcdap.studio.graph import Graph
+from localcdap.studio.plugins import IndexedPlugins
+from localcdap.studio.resolution import resolve_pipeline
 from localcdap.studio.rules import check_structure
+from localcdap.studio.structure import Structure
 from tests.studio.pipelines import PLUGINS, pipeline
+from tests.studio.shelf import mock_shelf
 
 
 def graph(stages: str, connections: str = "") -> Graph:
@@ -74,15 +79,29 @@ def test_cycles_are_ways_and_are_found_exactly_when_there_are_some(drawn):
     assert bool(cycles) == any(stage in made.after(stage) for stage in stages)
 
 
-@given(
-    graphs(),
-    st.lists(st.sampled_from([*PLUGINS, "bogus", "windower"]), min_size=8, max_size=8),
-    st.lists(st.sampled_from([">", ".A>", "?true>", "?false>"]), min_size=16, max_size=16),
-)
-def test_the_rules_judge_every_graph(drawn, kinds, arrows):
-    stages, pairs = drawn
-    text = " ".join(f"{kind}:{name}" for kind, name in zip(kinds, stages, strict=False))
-    links = " ".join(f"{a}{arrow}{b}" for (a, b), arrow in zip(pairs, arrows, strict=False))
-    failures = check_structure(pipeline(text, links))
+@st.composite
+def pipelines(draw):
+    stages, pairs = draw(graphs())
+    kind = st.sampled_from([*PLUGINS, "bogus", "windower"])
+    arrow = st.sampled_from([">", ".A>", "?true>", "?false>"])
+    text = " ".join(f"{draw(kind)}:{name}" for name in stages)
+    return pipeline(text, " ".join(f"{a}{draw(arrow)}{b}" for a, b in pairs))
+
+
+@given(pipelines())
+def test_the_rules_judge_every_graph(document):
+    failures = check_structure(document)
     assert all(failure.message and failure.type == "Invalid Pipeline" for failure in failures)
     assert len({(f.message, f.stage) for f in failures}) == len(failures)
+
+
+SHELF = IndexedPlugins(mock_shelf(), "default")
+
+
+@given(pipelines())
+def test_every_graph_is_resolved(document):
+    answer = resolve_pipeline(document, SHELF, configure_stage)
+    assert (answer.spec is None) == bool(answer.errors)
+    if answer.spec is not None:
+        assert [stage.name for stage in answer.spec.stages] == Structure(document).graph.order()
+    assert set(answer.requests) <= {stage.name for stage in document.stages}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -185,11 +187,9 @@ def test_macros_in_a_text():
 
 @given(st.text(alphabet="${}()\\,ab ", max_size=30), st.booleans(), st.booleans())
 def test_any_text_is_parsed_or_refused(text, escaping, skip):
-    try:
+    with contextlib.suppress(MacroError):
         parse(text, {"a": "${b}", "b": "x"}, {"a": "1"}, escaping=escaping, skip_invalid=skip)
         contains_macro(text, escaping=escaping)
-    except MacroError as error:
-        assert error.message
 
 
 @given(st.text(alphabet="abc /:,.-", max_size=30))

@@ -262,8 +262,10 @@ def test_a_missing_artifact_suggests_another_and_checks_with_it():
     assert told(answer) == [
         (
             "t",
-            "Plugin named 'Pass' of type 'transform' not found. "
-            "The pipeline asks for artifact core-plugins [1.0.0,2.0.0) (SYSTEM).",
+            (
+                "Plugin named 'Pass' of type 'transform' not found. "
+                "The pipeline asks for artifact core-plugins [1.0.0,2.0.0) (SYSTEM)."
+            ),
         ),
         ("z", "Field 'x' must exist in the input schema."),
     ]
@@ -325,8 +327,10 @@ def test_conflicting_stage_properties():
     assert told(answer) == [
         (
             None,
-            "Pipeline property 'p' is being set to different values by stages. "
-            "stage 'a' = 'x', stage 'b' = 'y'",
+            (
+                "Pipeline property 'p' is being set to different values by stages. "
+                "stage 'a' = 'x', stage 'b' = 'y'"
+            ),
         )
     ]
 

@@ -57,15 +57,19 @@ def test_connection_between_two_missing_stages_is_told_for_both():
 
 def test_connection_into_source():
     assert messages("source:a transform:t source:b sink:z", "a>t t>b b>z") == [
-        "batchsource b has incoming connections from t. "
-        "batchsource stages cannot have any incoming connections."
+        (
+            "batchsource b has incoming connections from t. "
+            "batchsource stages cannot have any incoming connections."
+        )
     ]
 
 
 def test_connection_out_of_sink():
     assert messages("source:a sink:y sink:z", "a>y y>z") == [
-        "batchsink y has outgoing connections to z. "
-        "batchsink stages cannot have any outgoing connections."
+        (
+            "batchsink y has outgoing connections to z. "
+            "batchsink stages cannot have any outgoing connections."
+        )
     ]
 
 
@@ -101,8 +105,10 @@ def test_a_stage_connected_to_nothing_is_unreachable_and_a_dead_end():
 
 def test_no_connections():
     assert messages("source:a sink:z") == [
-        "Invalid pipeline. There are no connections between stages. "
-        "This is only allowed if the pipeline consists of a single action plugin."
+        (
+            "Invalid pipeline. There are no connections between stages. "
+            "This is only allowed if the pipeline consists of a single action plugin."
+        )
     ]
 
 
@@ -349,7 +355,8 @@ def test_an_application_that_is_no_pipeline():
 
 def test_everything_wrong_is_told_at_once():
     found = messages(
-        "source:a transform:t transform:u sink:z sink:z2 if:c bogus:b errors:e join:j source:i sink:o source:k sink:m",
+        "source:a transform:t transform:u sink:z sink:z2 if:c bogus:b errors:e join:j "
+        "source:i sink:o source:k sink:m",
         "a>t t>u u>t a>z z>z2 a>c c>j j>e z>nowhere b>z2 i>o k>m e>z2",
     )
     fragments = (
