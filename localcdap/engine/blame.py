@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 from typing import Any, Final
 
 from localcdap.api.errors import LocalcdapError, PluginError, StageError
@@ -40,6 +42,26 @@ _SYMPTOMS: Final = (
 _OURS: Final = re.compile(r"[/\\](?:localcdap[/\\]engine|pyspark|grpc|concurrent|threading)[/\\.]")
 _MOST_TEXT: Final = 800
 _MOST_FRAMES: Final = 8
+
+
+_current: Final[ContextVar[str | None]] = ContextVar("stage", default=None)
+
+
+@contextlib.contextmanager
+def working_on(stage: str) -> Iterator[None]:
+    """Blames the stage for whatever is raised inside, and names it in what is logged there."""
+    token = _current.set(stage)
+    try:
+        yield
+    except Exception as error:
+        raise stage_error(error, stage) from error
+    finally:
+        _current.reset(token)
+
+
+def current_stage() -> str | None:
+    """The stage that this thread is working on."""
+    return _current.get()
 
 
 def stage_error(error: BaseException, stage: str | None = None) -> StageError:
@@ -91,14 +113,14 @@ def _noted(error: StageError, frames: list[str]) -> StageError:
 
 def _explained(error: BaseException) -> tuple[str, str | None]:
     text = _text(error)
-    for pattern, message, action in _SYMPTOMS:
+    for pattern, message, remedy in _SYMPTOMS:
         if re.search(pattern, text):
-            return message, action
+            return message, remedy
     condition = _condition(error)
     if condition is None:
         return f"{type(error).__name__}: {_first_lines(str(error))}", None
-    action = next((a for name, a in _ACTIONS.items() if name in condition or name in text), None)
-    return _first_lines(_innermost(text)), action
+    known = (a for name, a in _ACTIONS.items() if name in condition or name in text)
+    return _first_lines(_innermost(text)), next(known, None)
 
 
 def _told(error: BaseException) -> tuple[str, str | None]:

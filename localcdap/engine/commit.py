@@ -101,18 +101,18 @@ class Staging:
             os.fsync(file.fileno())
 
 
-def recover(run_directory: Path) -> tuple[Recovery, list[TableLoad]]:
-    """Bring a run that broke off to one of its two ends.
+def recover(run_directory: Path) -> tuple[Recovery, Journal | None]:
+    """Bring the files of a run that broke off to one of their two ends. May be repeated.
 
-    :returns: which end, and the table loads that belong to it; the caller knows which were applied.
+    :returns: which end, and the journal of a decided commit, whose table loads are still to be applied.
     """
     journal = run_directory / _JOURNAL
     if journal.exists():
         decided = msgspec.json.decode(journal.read_bytes(), type=Journal, dec_hook=revived)
         _roll_forward(decided)
-        return Recovery.COMMITTED, decided.table_loads
+        return Recovery.COMMITTED, decided
     _clear(_recorded(run_directory / _STAGING))
-    return Recovery.ROLLED_BACK, []
+    return Recovery.ROLLED_BACK, None
 
 
 def _recorded(path: Path) -> list[Move]:

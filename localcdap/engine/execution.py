@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextvars
 from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from functools import reduce
 from typing import TYPE_CHECKING, Final
 
-from localcdap.engine.blame import stage_error
+from localcdap.engine.blame import working_on
 from localcdap.engine.checking import check
 from localcdap.engine.counting import StageCounts
 from localcdap.engine.flow import Flow
@@ -48,11 +47,7 @@ def _write_all(sinks: list[Sink], spark: SparkSession, tag: str) -> None:
         _write(sinks[0], spark, tag)
         return
     with ThreadPoolExecutor(_WRITERS, thread_name_prefix="sink") as threads:
-        # Variables of this context, such as the stage of a log line, hold in the threads too.
-        writes = [
-            threads.submit(contextvars.copy_context().run, _write, sink, spark, tag)
-            for sink in sinks
-        ]
+        writes = [threads.submit(_write, sink, spark, tag) for sink in sinks]
         done, _ = wait(writes, return_when=FIRST_EXCEPTION)
         failed = next((w for w in done if w.exception() is not None), None)
         if failed is not None:
@@ -64,10 +59,8 @@ def _write_all(sinks: list[Sink], spark: SparkSession, tag: str) -> None:
 def _write(sink: Sink, spark: SparkSession, tag: str) -> None:
     # Tags belong to a thread.
     spark.addTag(tag)
-    try:
+    with working_on(sink.stage.name):
         sink.plugin.write(sink.frame, sink.context)
-    except Exception as error:
-        raise stage_error(error, sink.stage.name) from error
 
 
 def _settle(kept: list[DataFrame]) -> None:

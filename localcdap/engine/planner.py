@@ -11,7 +11,7 @@ from localcdap.api.errors import StageError
 from localcdap.api.plugin import BatchAggregator, ErrorTransform, Grain, Plugin, SplitterTransform
 from localcdap.api.schema import Schema
 from localcdap.artifacts.loading import load_plugin
-from localcdap.engine.blame import stage_error
+from localcdap.engine.blame import working_on
 from localcdap.engine.checking import Check
 from localcdap.engine.contexts import DriverContext, Surroundings, quoted
 from localcdap.engine.counting import Counting
@@ -77,14 +77,12 @@ class Planner:
     def build(self) -> Plan:
         for stage in self.flow.stages:
             group = self._home.get(stage.name)
-            try:
+            with working_on(stage.name):
                 if group is None:
                     self._build(stage)
                 elif id(group) not in self._built:
                     self._built.add(id(group))
                     build_pass(self, group)
-            except Exception as error:
-                raise stage_error(error, stage.name) from error
         return self.result
 
     # -- what passes need too ---------------------------------------------------------------
@@ -260,7 +258,5 @@ def assume_schema(frame: DataFrame, schema: Schema) -> DataFrame:
 
 
 def _instance(stage: Stage) -> Any:
-    try:
+    with working_on(stage.name):
         return instantiate(load_plugin(stage.plugin), stage.name, stage.properties)
-    except Exception as error:
-        raise stage_error(error, stage.name) from error

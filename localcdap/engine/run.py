@@ -1,0 +1,54 @@
+"""The process of a run: ``python -m localcdap.engine.run RUN_DIR``.
+
+It may be started before its order exists: it imports what takes long and waits until ``RUN_DIR/order.json``
+appears. When its standard input ends first, it goes away without a trace. Exit codes: 0 the run completed, or
+there was none; 1 it failed; 2 wrong usage; 143 it was killed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from pathlib import Path
+
+from localcdap.engine.order import wait_for_order
+
+_EXIT_CODES = {"COMPLETED": 0, "FAILED": 1, "KILLED": 143}
+
+
+def warm_up() -> None:
+    """Import what every run needs, without doing anything yet."""
+    import pyarrow as pa
+    import pyspark.sql.connect.session
+
+    import localcdap.engine.running  # noqa: F401
+
+    # Arrow loads parts of itself at the first use.
+    pa.table({"n": [1]})
+    assert pyspark.sql.connect.session
+
+
+def main(arguments: list[str]) -> int:
+    """Wait for the order and carry it out."""
+    if len(arguments) != 1:
+        sys.stderr.write("usage: python -m localcdap.engine.run RUN_DIR\n")
+        return 2
+    # pyspark's functions look here whether they are meant for Spark Connect.
+    os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"
+    directory = Path(arguments[0])
+    threading.Thread(target=warm_up, name="warm-up", daemon=True).start()
+    order = wait_for_order(directory, sys.stdin.fileno())
+    if order is None:
+        return 0
+    from localcdap.engine.running import Run
+
+    return _EXIT_CODES[Run(directory, order).carry_out().value]
+
+
+if __name__ == "__main__":
+    status = main(sys.argv[1:])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Threads of gRPC take their time to end; there is nothing left that they could do.
+    os._exit(status)

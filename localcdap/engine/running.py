@@ -1,0 +1,169 @@
+"""One run from its order to its end, as its process goes through it."""
+
+from __future__ import annotations
+
+import datetime
+import logging
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from localcdap.api.errors import LocalcdapError
+from localcdap.engine.blame import stage_error
+from localcdap.engine.cancelling import Cancellation, Killed
+from localcdap.engine.commit import Journal, Staging
+from localcdap.engine.contexts import Surroundings
+from localcdap.engine.counting import StageCounts
+from localcdap.engine.execution import execute
+from localcdap.engine.host_tables import table_source
+from localcdap.engine.messages import (
+    Committed,
+    Counted,
+    Failed,
+    Message,
+    RunStatus,
+    TableLoads,
+)
+from localcdap.engine.order import SPOOL, WorkOrder
+from localcdap.engine.paths import Locations
+from localcdap.engine.planner import plan
+from localcdap.engine.reporting import ProgressReport, log_to, status
+from localcdap.engine.resolving import resolve
+from localcdap.engine.session import connect
+from localcdap.engine.tables import TableSource
+from localcdap.messaging.spool import SpoolWriter
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LOG: Final = logging.getLogger("localcdap.engine")
+TABLES: Final = "tables"
+"""Sub-directory of a run's directory: rows that wait to be upserted."""
+
+
+class Run:
+    """Carries out a work order. Everything that happens is told through the spool of the run.
+
+    :param run_directory: holds the order, the spool and the journal of the commit.
+    :param tables: where sources of structured tables read; by default the host is asked.
+    """
+
+    def __init__(
+        self, run_directory: Path, order: WorkOrder, tables: TableSource | None = None
+    ) -> None:
+        self._directory: Final = run_directory
+        self._order: Final = order
+        self._tables: Final = tables or table_source(order, run_directory)
+        self._staging: Final = Staging(run_directory, order.run_id)
+        self._cancellation: Final = Cancellation(order.run_id)
+
+    def carry_out(self) -> RunStatus:
+        """Run to the end; nothing is raised for a run that fails.
+
+        :returns: ``COMPLETED``, ``FAILED`` or ``KILLED``.
+        """
+        with SpoolWriter(self._directory / SPOOL) as spool:
+            log_to(spool)
+            spool.append(status(RunStatus.PENDING), status(RunStatus.STARTING))
+            try:
+                self._cancellation.install()
+                end = self._carry_out(spool)
+            except Killed:
+                end = self._undone(spool, RunStatus.KILLED, [])
+            except Exception as error:
+                end = self._undone(spool, RunStatus.FAILED, [_failed(error)])
+            finally:
+                self._cancellation.finish()
+                if self._cancellation.spark is not None:
+                    # After the end was told: nobody needs to wait for it.
+                    self._cancellation.spark.stop()
+        return end
+
+    def _carry_out(self, spool: SpoolWriter) -> RunStatus:
+        order = self._order
+        _LOG.info(
+            "Pipeline '%s' is started by user '%s' with arguments %s",
+            order.pipeline,
+            order.user,
+            order.arguments,
+        )
+        with ThreadPoolExecutor(1) as threads:
+            # The session opens while the pipeline is configured.
+            opening: Future[SparkSession] = threads.submit(
+                connect, order.engine_url, order.engine_token
+            )
+            resolved = resolve(order)
+            spark = opening.result()
+        self._cancellation.spark = spark
+        spark.registerProgressHandler(ProgressReport(spool))
+        for key, value in resolved.spark_properties.items():
+            _set(spark, key, value)
+        around = self._surroundings(spark)
+        made = plan(resolved.flow, around, counts=order.counts)
+
+        def running() -> None:
+            _LOG.info("Pipeline '%s' running", order.pipeline)
+            spool.append(status(RunStatus.RUNNING))
+
+        counts = execute(made, resolved.flow, spark, tag=order.run_id, running=running)
+        self._cancellation.disarm()
+        journal = self._staging.commit(around.table_loads)
+        spool.append(*self._ending(journal, counts), durable=True)
+        return RunStatus.COMPLETED
+
+    def _surroundings(self, spark: SparkSession) -> Surroundings:
+        order = self._order
+        start = datetime.datetime.fromtimestamp(order.logical_start_ms / 1000, datetime.UTC)
+        return Surroundings(
+            spark=spark,
+            namespace=order.namespace,
+            run_id=order.run_id,
+            arguments=order.arguments,
+            logical_start_time=start,
+            locations=Locations(order.locations, Path(order.base_directory), remote=order.remote),
+            tables=self._tables,
+            staging=self._staging,
+            table_directory=self._directory / TABLES,
+        )
+
+    def _ending(self, journal: Journal, counts: dict[str, StageCounts]) -> list[Message]:
+        _LOG.info("Pipeline '%s' succeeded", self._order.pipeline)
+        return [
+            Counted(counts),
+            *ending(self._order.run_id, journal),
+            status(RunStatus.COMPLETED),
+        ]
+
+    def _undone(self, spool: SpoolWriter, end: RunStatus, why: list[Message]) -> RunStatus:
+        self._cancellation.disarm()
+        self._staging.roll_back()
+        word = "killed" if end is RunStatus.KILLED else "failed"
+        _LOG.log(
+            logging.WARNING if end is RunStatus.KILLED else logging.ERROR,
+            "Pipeline '%s' %s",
+            self._order.pipeline,
+            word,
+        )
+        spool.append(*why, status(end), durable=True)
+        return end
+
+
+def ending(run_id: str, journal: Journal) -> list[Message]:
+    """What follows from a commit: the host applies the table loads before it believes in success."""
+    loads = [TableLoads(run_id, journal.table_loads)] if journal.table_loads else []
+    return [*loads, Committed([move.final for move in journal.moves])]
+
+
+def _failed(error: Exception) -> Failed:
+    told = error if isinstance(error, LocalcdapError) else stage_error(error)
+    stage = getattr(told, "stage", None)
+    trace: list[str] = list(getattr(told, "__notes__", []))
+    return Failed(stage, told.message, told.corrective_action, trace)
+
+
+def _set(spark: SparkSession, key: str, value: str) -> None:
+    try:
+        spark.conf.set(key, value)
+    except Exception as error:
+        first = str(error).splitlines()[0]
+        _LOG.warning("Engine property '%s' cannot be set for a run: %s", key, first)

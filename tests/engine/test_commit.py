@@ -1,0 +1,189 @@
+"""Sinks become visible together, whatever happens to the process in between."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from localcdap.api.errors import ConflictError
+from localcdap.api.schema import Schema
+from localcdap.engine import commit
+from localcdap.engine.commit import Recovery, Staging, recover
+from localcdap.engine.tables import TableLoad
+
+ROWS = Schema.record("rows", [("n", Schema.LONG.as_nullable)])
+
+
+@pytest.fixture
+def places(tmp_path):
+    """The run's directory, and two final places in different folders."""
+    run = tmp_path / "run"
+    run.mkdir()
+    return run, tmp_path / "out" / "one", tmp_path / "two"
+
+
+def stage(staging, *finals):
+    for final in finals:
+        place = Path(staging.directory(str(final)))
+        (place / "part-0").write_text(final.name, encoding="utf-8")
+
+
+def hidden(folder):
+    return [path for path in folder.rglob(".*localcdap-*")]
+
+
+def test_nothing_is_visible_before_and_everything_after(places, tmp_path):
+    run, one, two = places
+    staging = Staging(run, "r1")
+    stage(staging, one, two)
+    assert not one.exists()
+    assert not two.exists()
+    load = TableLoad("default", "t", ROWS, "n", "/rows")
+
+    journal = staging.commit([load])
+
+    assert (one / "part-0").read_text(encoding="utf-8") == "one"
+    assert (two / "part-0").read_text(encoding="utf-8") == "two"
+    assert hidden(tmp_path) == []
+    assert journal.table_loads == [load]
+
+
+def test_an_empty_final_directory_is_used(places):
+    run, one, _ = places
+    one.mkdir(parents=True)
+    staging = Staging(run, "r1")
+    stage(staging, one)
+
+    staging.commit([])
+
+    assert (one / "part-0").exists()
+
+
+@pytest.mark.parametrize("taken", ["file", "directory"])
+def test_a_final_place_that_holds_something_is_refused(places, taken):
+    run, one, _ = places
+    one.parent.mkdir(parents=True)
+    if taken == "file":
+        one.touch()
+    else:
+        one.mkdir()
+        (one / "old").touch()
+
+    with pytest.raises(ConflictError, match="already exists"):
+        Staging(run, "r1").directory(str(one))
+
+
+def test_two_sinks_with_one_final_place_are_refused(places):
+    run, one, _ = places
+    staging = Staging(run, "r1")
+    staging.directory(str(one))
+
+    with pytest.raises(ConflictError, match="two sinks"):
+        staging.directory(f"{one}/../one")
+
+
+def test_a_place_that_is_taken_meanwhile_is_refused_and_nothing_is_visible(places):
+    run, one, two = places
+    staging = Staging(run, "r1")
+    stage(staging, one, two)
+    two.mkdir()
+    (two / "other").touch()
+
+    with pytest.raises(ConflictError):
+        staging.commit([])
+
+    assert not one.exists()
+
+
+def test_roll_back_removes_what_was_staged(places, tmp_path):
+    run, one, two = places
+    staging = Staging(run, "r1")
+    stage(staging, one, two)
+
+    staging.roll_back()
+
+    assert hidden(tmp_path) == []
+    assert not one.exists()
+
+
+CHILD = textwrap.dedent(
+    """
+    import os, pathlib, signal, sys
+    from localcdap.api.schema import Schema
+    from localcdap.engine import commit
+    from localcdap.engine.commit import Staging
+    from localcdap.engine.tables import TableLoad
+
+    steps = iter(range(10_000))
+    last = int(sys.argv[1])
+
+    def dying(function):
+        # Each call that changes the disk is a point at which the process may be killed.
+        def call(*args, **kwargs):
+            if next(steps) == last:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return function(*args, **kwargs)
+        return call
+
+    for owner, name in [
+        (pathlib.Path, "mkdir"), (pathlib.Path, "rename"), (pathlib.Path, "open"), (os, "fsync"),
+    ]:
+        setattr(owner, name, dying(getattr(owner, name)))
+    run, one, two = map(pathlib.Path, sys.argv[2:])
+    staging = Staging(run, "r1")
+    for final in (one, two):
+        place = pathlib.Path(staging.directory(str(final)))
+        (place / "part-0").write_text(final.name, encoding="utf-8")
+    rows = Schema.record("rows", [("n", Schema.LONG.as_nullable)])
+    staging.commit([TableLoad("default", "t", rows, "n", "/rows")])
+    """
+)
+
+
+def run_child(kill_at: int, places) -> int:
+    root = Path(commit.__file__).parents[2]
+    return subprocess.run(
+        [sys.executable, "-c", CHILD, str(kill_at), *map(str, places)],
+        env=os.environ | {"PYTHONPATH": str(root)},
+        check=False,
+    ).returncode
+
+
+def test_a_kill_at_any_point_leaves_everything_or_nothing(tmp_path):
+    seen = set()
+    for kill_at in range(100):
+        root = tmp_path / str(kill_at)
+        run = root / "run"
+        run.mkdir(parents=True)
+        one, two = root / "out" / "one", root / "two"
+
+        returned = run_child(kill_at, (run, one, two))
+        outcome, journal = recover(run)
+        seen.add(outcome)
+
+        complete = outcome is Recovery.COMMITTED
+        assert (one / "part-0").exists() is complete
+        assert (two / "part-0").exists() is complete
+        assert hidden(root) == []
+        assert (journal is not None) is complete
+        assert recover(run)[0] is outcome
+        if returned == 0:
+            break
+    assert returned == 0
+    assert seen == {Recovery.COMMITTED, Recovery.ROLLED_BACK}
+    assert journal.table_loads[0].schema == ROWS
+
+
+def test_a_record_that_was_cut_off_is_ignored(places):
+    run, one, _ = places
+    stage(Staging(run, "r1"), one)
+    with (run / "staging.jsonl").open("ab") as file:
+        file.write(b'{"staging":"/nowh')
+
+    assert recover(run) == (Recovery.ROLLED_BACK, None)
+    assert hidden(one.parent) == []
