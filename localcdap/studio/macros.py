@@ -91,7 +91,7 @@ def call_of(functions: Mapping[str, Function]) -> Call:
 
 
 class MacroParser:
-    """Expands the macros of texts."""
+    """Expands the macros of texts, one at a time."""
 
     def __init__(self, lookup: Lookup, call: Call, options: MacroOptions | None = None) -> None:
         self._lookup = lookup

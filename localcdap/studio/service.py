@@ -15,7 +15,6 @@ from localcdap.studio.evaluation import MacroContext
 from localcdap.studio.flow import merge
 from localcdap.studio.functions import macro_functions
 from localcdap.studio.macros import Function
-from localcdap.studio.memo import MemoisedConfigurer
 from localcdap.studio.model import PipelineDocument
 from localcdap.studio.parts import read_stage
 from localcdap.studio.plugins import Artifacts, IndexedPlugins, Repair
@@ -81,6 +80,8 @@ class StageRequest(msgspec.Struct, rename="camel"):
 class StudioService:
     """Answers what is wrong with pipelines, and what their schemas are. Threads may share it.
 
+    :param configurer: such as ``PluginWorker.configure``, which remembers results: after an edit only
+        the edited stage and what its new schema changes is configured again.
     :param functions: the macro functions of a namespace; by default those without any secret.
     """
 
@@ -88,7 +89,7 @@ class StudioService:
         self, artifacts: Artifacts, configurer: Configurer, functions: Functions | None = None
     ) -> None:
         self._artifacts = artifacts
-        self._configurer = MemoisedConfigurer(configurer)
+        self._configurer = configurer
         self._functions: Functions = functions or (lambda _: macro_functions())
 
     def validate_pipeline(self, request: PipelineRequest) -> PipelineValidation:
