@@ -84,7 +84,7 @@ def _packed(value: Column, source: Type) -> Column:
             return None
         return struct.pack(layout, -number if number is True else number)
 
-    return F.udf(pack, "binary")(value)
+    return F.udf(pack, "binary", useArrow=False)(value)
 
 
 def _unpacked(value: Column, target: Type) -> Column:
@@ -100,4 +100,4 @@ def _unpacked(value: Column, target: Type) -> Column:
         number = struct.unpack_from(layout, data)[0]
         return number != 0 if is_boolean else number
 
-    return F.udf(unpack, _SPARK_TYPES.get(target, "boolean"))(value)
+    return F.udf(unpack, _SPARK_TYPES.get(target, "boolean"), useArrow=False)(value)

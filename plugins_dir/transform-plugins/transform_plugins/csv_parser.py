@@ -53,8 +53,8 @@ class Column(NamedTuple):
     """An output field that is parsed."""
 
     name: str
-    convert: Convert
-    is_string: bool
+    convert: Convert | None
+    """None for strings."""
     is_nullable: bool
     type_name: str
 
@@ -173,13 +173,7 @@ class CSVParser(Transform):
         inputs = set(context.input_schema.field_names)
         self._passed = [f.name for f in self.config.schema if f.name in inputs]
         self._columns = [
-            Column(
-                f.name,
-                text_converter(f.schema) or str,
-                f.schema.non_nullable.type is Type.STRING,
-                f.schema.is_nullable,
-                f.schema.display_name,
-            )
+            Column(f.name, _converter(f.schema), f.schema.is_nullable, f.schema.display_name)
             for f in self.config.schema
             if f.name not in inputs
         ]
@@ -206,26 +200,38 @@ class CSVParser(Transform):
                 "repair the data.",
             )
         out: dict[str, Any] = {name: record[name] for name in self._passed}
-        for column, text in zip(columns, row, strict=False):
-            if text:
-                try:
-                    out[column.name] = column.convert(text)
-                except ValueError:
-                    raise StageError(
-                        f"'{text}' in CSV field '{column.name}' is no value of type "
-                        f"{column.type_name}."
-                    ) from None
-            elif text == "" and column.is_string:
-                out[column.name] = ""
-            elif text is None or column.is_nullable:
-                out[column.name] = None
-            else:
-                raise StageError(
-                    f"CSV field '{column.name}' is of non-nullable type '{column.type_name}', but "
-                    f"its value is empty in {row}.",
-                    f"Make '{column.name}' nullable in the schema.",
-                )
+        column: Column | None = None
+        text: str | None = None
+        try:
+            for column, text in zip(columns, row, strict=False):
+                name, convert, *_ = column
+                if text:
+                    out[name] = text if convert is None else convert(text)
+                else:
+                    out[name] = _empty(column, text, row)
+        except ValueError:
+            assert column is not None
+            raise StageError(
+                f"'{text}' in CSV field '{column.name}' is no value of type {column.type_name}."
+            ) from None
         return out
+
+
+def _empty(column: Column, text: str | None, row: Row) -> str | None:
+    """The value of an empty or null text."""
+    if text == "" and column.convert is None:
+        return ""
+    if text is None or column.is_nullable:
+        return None
+    raise StageError(
+        f"CSV field '{column.name}' is of non-nullable type '{column.type_name}', but its value is "
+        f"empty in {row}.",
+        f"Make '{column.name}' nullable in the schema.",
+    )
+
+
+def _converter(schema: Schema) -> Convert | None:
+    return None if schema.non_nullable.type is Type.STRING else text_converter(schema)
 
 
 def _delimiter(text: str) -> str:
