@@ -37,27 +37,31 @@ class Artifacts(Protocol):
 
 
 class IndexedPlugins:
-    """The plugins that a namespace sees now."""
+    """The plugins that a namespace sees. Asks for each once: make a new one for each pipeline."""
 
     def __init__(self, artifacts: Artifacts, namespace: str) -> None:
         self._artifacts = artifacts
         self._namespace = namespace
+        self._lookups: dict[tuple[str, str, ArtifactSelector | None], PluginLookup] = {}
+        self._properties: dict[PluginRef, Mapping[str, PluginProperty]] = {}
 
     def find(self, stage: str, plugin: PluginUse) -> PluginLookup:
         """The plugin chosen now.
 
         :raises BadRequestError: when the artifact asked for has a scope or version that is none.
         """
-        return self._artifacts.find_plugin(
-            self._namespace, plugin.type, plugin.name, plugin.artifact
-        )
+        key = (plugin.type, plugin.name, plugin.artifact)
+        if key not in self._lookups:
+            self._lookups[key] = self._artifacts.find_plugin(self._namespace, *key)
+        return self._lookups[key]
 
     def properties(self, plugin: PluginRef) -> Mapping[str, PluginProperty]:
-        exact = plugin.artifact
-        selector = ArtifactSelector(exact.scope, exact.name, exact.version)
-        return self._artifacts.get_plugin(
-            self._namespace, plugin.type, plugin.name, selector
-        ).properties
+        if plugin not in self._properties:
+            exact = plugin.artifact
+            selector = ArtifactSelector(exact.scope, exact.name, exact.version)
+            info = self._artifacts.get_plugin(self._namespace, plugin.type, plugin.name, selector)
+            self._properties[plugin] = info.properties
+        return self._properties[plugin]
 
 
 class PinnedPlugins:

@@ -50,7 +50,8 @@ def resolve_pipeline(
     :param use_suggested: take the suggested artifact where the one asked for is missing.
     :param connected: also make the checks that need files, databases or a network.
     """
-    errors = check_structure(document)
+    structure = Structure(document)
+    errors = check_structure(structure)
     if document.app is App.STREAMING:
         return ResolvedPipeline(errors, None, [], {}, {}, {})
     configure = StageConfiguration(
@@ -61,7 +62,6 @@ def resolve_pipeline(
         connected=connected,
     )
     ending = [configure(each, {}) for each in document.post_actions if each.plugin.name]
-    structure = Structure(document)
     propagation = Propagation(structure, configure)
     propagation.run()
     outcomes = propagation.outcomes

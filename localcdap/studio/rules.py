@@ -14,7 +14,7 @@ from localcdap.api.failures import ValidationFailure
 from localcdap.artifacts.selection import nearest
 from localcdap.studio.condition_rules import CONDITION_RULES
 from localcdap.studio.failure import structural
-from localcdap.studio.model import App, PipelineDocument
+from localcdap.studio.model import App
 from localcdap.studio.plugin_types import (
     BATCH,
     ERROR_EMITTERS,
@@ -29,10 +29,10 @@ from localcdap.studio.structure import Structure
 Rule = Callable[[Structure], Iterator[ValidationFailure]]
 
 
-def check_structure(document: PipelineDocument) -> list[ValidationFailure]:
+def check_structure(structure: Structure) -> list[ValidationFailure]:
     """All structural failures of a document, what could not be read of it first."""
-    structure = Structure(document)
-    found = [*document.problems, *(failure for rule in RULES for failure in rule(structure))]
+    problems = structure.document.problems
+    found = [*problems, *(failure for rule in RULES for failure in rule(structure))]
     # Connections that differ only in port or condition break a rule in the same words.
     return list({(failure.message, failure.stage): failure for failure in found}.values())
 

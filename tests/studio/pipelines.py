@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from localcdap.api.failures import ValidationFailure
 from localcdap.studio.document import read_document
 from localcdap.studio.model import PipelineDocument
+from localcdap.studio.rules import check_structure
+from localcdap.studio.structure import Structure
 
 PLUGINS = {
     "source": ("batchsource", "Source"),
@@ -60,3 +63,8 @@ def config(stages: str, connections: str = "", **properties: dict[str, Any]) -> 
 
 def pipeline(stages: str, connections: str = "", **properties: dict[str, Any]) -> PipelineDocument:
     return read_document(config(stages, connections, **properties))
+
+
+def check(document: PipelineDocument) -> list[ValidationFailure]:
+    """The structural failures of a document."""
+    return check_structure(Structure(document))

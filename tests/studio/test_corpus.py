@@ -16,8 +16,8 @@ from localcdap.studio.document import read_document
 from localcdap.studio.plugins import IndexedPlugins
 from localcdap.studio.repair import repaired
 from localcdap.studio.resolution import resolve_pipeline
-from localcdap.studio.rules import check_structure
 from tests.conftest import REPOSITORY
+from tests.studio.pipelines import check
 from tests.studio.shelf import Shelf, candidates
 
 PLUGINS = REPOSITORY / "plugins_dir"
@@ -54,7 +54,7 @@ def test_every_file_is_read_and_kept(files):
 
 def test_all_structures_are_sound_and_twenty_are_streaming(files):
     told = {
-        file.name: [failure.message for failure in check_structure(read_document(file.read_text()))]
+        file.name: [failure.message for failure in check(read_document(file.read_text()))]
         for file in files
     }
     streaming = [name for name, found in told.items() if any("Streaming" in m for m in found)]

@@ -23,8 +23,7 @@ from localcdap.studio.model import App
 from localcdap.studio.plugins import IndexedPlugins, Repair
 from localcdap.studio.repair import repaired
 from localcdap.studio.resolution import resolve_pipeline
-from localcdap.studio.rules import check_structure
-from tests.studio.pipelines import config
+from tests.studio.pipelines import check, config
 from tests.studio.shelf import mock_shelf
 
 SMALL = config("source:a sink:z", "a>z")
@@ -64,7 +63,7 @@ def test_all_forms_hold_the_same_pipeline(document):
         assert read.connections == [Connection("a", "z")]
         assert read.app is App.BATCH
         assert read.source == before
-        assert check_structure(read) == []
+        assert check(read) == []
 
 
 def test_labels_come_from_the_wrapper():
@@ -302,7 +301,7 @@ def test_a_3_2_configuration_gets_numbered_names_and_a_chain():
         "Projection.2 -> Table.4",
     ]
     assert [(a.name, a.plugin.type) for a in read.post_actions] == [("Email.1", "postaction")]
-    assert check_structure(read) == []
+    assert check(read) == []
 
 
 def test_a_3_4_configuration_keeps_its_names_and_connections():
@@ -323,7 +322,7 @@ def test_a_3_4_configuration_keeps_its_names_and_connections():
     )
     assert [stage.name for stage in read.stages] == ["a", "t", "u", "z"]
     assert list(map(str, read.connections)) == ["a -> t", "t -> u", "u -> z"]
-    assert check_structure(read) == []
+    assert check(read) == []
 
 
 @pytest.mark.parametrize("marks", [{"template": "ETLRealtime"}, {"instances": 1}])
@@ -333,12 +332,12 @@ def test_realtime_configurations_are_streaming(marks):
     read = read_document(document)
     assert read.app is App.STREAMING
     assert [stage.plugin.type for stage in read.stages] == ["realtimesource", "realtimesink"]
-    assert len(check_structure(read)) == 1
+    assert len(check(read)) == 1
 
 
 def test_a_3_x_configuration_without_ends():
     document = {"config": {"source": None, "sinks": [], "transforms": [{"name": "T"}]}}
-    found = [f.message for f in check_structure(read_document(document))]
+    found = [f.message for f in check(read_document(document))]
     assert found[:2] == [
         "Pipeline does not contain a source.",
         "Pipeline does not contain any sinks.",

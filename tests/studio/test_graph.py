@@ -10,9 +10,8 @@ from localcdap.sandbox.configuring import configure_stage
 from localcdap.studio.graph import Graph
 from localcdap.studio.plugins import IndexedPlugins
 from localcdap.studio.resolution import resolve_pipeline
-from localcdap.studio.rules import check_structure
 from localcdap.studio.structure import Structure
-from tests.studio.pipelines import PLUGINS, pipeline
+from tests.studio.pipelines import PLUGINS, check, pipeline
 from tests.studio.shelf import mock_shelf
 
 
@@ -90,7 +89,7 @@ def pipelines(draw):
 
 @given(pipelines())
 def test_the_rules_judge_every_graph(document):
-    failures = check_structure(document)
+    failures = check(document)
     assert all(failure.message and failure.type == "Invalid Pipeline" for failure in failures)
     assert len({(f.message, f.stage) for f in failures}) == len(failures)
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 
 from localcdap.studio.document import read_document
-from localcdap.studio.rules import check_structure
-from tests.studio.pipelines import config, pipeline
+from tests.studio.pipelines import check, config, pipeline
 
 
 def messages(stages: str, connections: str = "") -> list[str]:
-    return [failure.message for failure in check_structure(pipeline(stages, connections))]
+    return [failure.message for failure in check(pipeline(stages, connections))]
 
 
 def test_no_stages():
@@ -30,7 +29,7 @@ def test_equal_stages_are_one_stage():
 def test_a_post_action_may_not_have_the_name_of_a_stage():
     document = config("source:a sink:b", "a>b")
     document["postActions"] = [{"name": "a", "plugin": {"name": "Mail", "properties": {}}}]
-    (failure,) = check_structure(read_document(document))
+    (failure,) = check(read_document(document))
     assert "Multiple stages are named a." in failure.message
 
 
@@ -41,7 +40,7 @@ def test_duplicate_names_do_not_hide_a_dead_end():
 
 
 def test_connection_to_missing_stage():
-    (failure,) = check_structure(pipeline("source:a sink:sink1", "a>sink1 a>sink"))
+    (failure,) = check(pipeline("source:a sink:sink1", "a>sink1 a>sink"))
     assert failure.message == "Invalid connection a -> sink. sink is not a stage."
     assert failure.corrective_action == "Did you mean 'sink1'?"
     assert failure.type == "Invalid Pipeline"
@@ -136,9 +135,7 @@ def test_two_actions_in_a_row_at_the_end():
 
 
 def test_error_transform_behind_what_cannot_emit_errors():
-    (failure,) = check_structure(
-        pipeline("source:a source:b join:j sink:z errors:e", "a>j b>j j>z j>e e>z")
-    )
+    (failure,) = check(pipeline("source:a source:b join:j sink:z errors:e", "a>j b>j j>z j>e e>z"))
     assert failure.message == (
         "ErrorTransform e cannot have stage j of type batchjoiner as input. Only batchsource, "
         "transform, batchaggregator, errortransform stages can emit errors."
@@ -302,7 +299,7 @@ def test_two_conditions_feeding_the_same_stage():
 
 
 def test_unknown_plugin_type_is_named_with_the_nearest():
-    (failure,) = check_structure(pipeline("batchsorce:a sink:z", "a>z"))
+    (failure,) = check(pipeline("batchsorce:a sink:z", "a>z"))
     assert failure.message == "Unknown plugin type 'batchsorce' of stage 'a'."
     assert "batchsource" in failure.corrective_action
     assert failure.stage == "a"
@@ -321,14 +318,14 @@ def test_unknown_plugin_type_is_named_with_the_nearest():
 def test_types_that_a_batch_pipeline_cannot_have(type, message):
     document = config(f"{type}:a source:s sink:z", "s>z a>z")
     document = {"artifact": {"name": "cdap-data-pipeline"}, "config": document}
-    (failure,) = check_structure(read_document(document))
+    (failure,) = check(read_document(document))
     assert message in failure.message
 
 
 def test_streaming_pipelines_carry_one_failure_and_their_structural_ones():
     document = config("streamingsource:a windower:w transform:t sink:z", "a>w w>z t>z")
     document = {"artifact": {"name": "cdap-data-streams", "version": "6.0.0"}, "config": document}
-    assert [f.message for f in check_structure(read_document(document))] == [
+    assert [f.message for f in check(read_document(document))] == [
         "Streaming pipelines cannot be run here; only their structure was checked.",
         "Stage t is unreachable, it has no incoming connections.",
     ]
@@ -340,7 +337,7 @@ def test_batch_applications(name):
         "artifact": {"name": name, "version": "9"},
         "config": config("source:a sink:z", "a>z"),
     }
-    assert check_structure(read_document(document)) == []
+    assert check(read_document(document)) == []
 
 
 def test_an_application_that_is_no_pipeline():
@@ -348,7 +345,7 @@ def test_an_application_that_is_no_pipeline():
         "artifact": {"name": "x", "version": "1"},
         "config": config("source:a sink:z", "a>z"),
     }
-    assert [f.message for f in check_structure(read_document(document))] == [
+    assert [f.message for f in check(read_document(document))] == [
         "Invalid artifact 'x'. Must be 'cdap-data-pipeline' or 'cdap-data-streams'."
     ]
 
