@@ -57,9 +57,7 @@ def _converter(schema: Schema, name: str, cuts: bool) -> Coerce:
             keys = coercer(schema.keys, f"keys of {name}", cuts=cuts)
             return _map(keys, coercer(schema.values, f"{name}.*", cuts=cuts), name)
         case Type.RECORD:
-            prefix = f"{name}." if name else ""
-            members = [(f.name, coercer(f.schema, prefix + f.name, cuts=cuts)) for f in schema]
-            return _record(members, name)
+            return _record(schema, name, cuts)
         case Type.UNION:
             choices = [
                 coercer(m, name, cuts=False) for m in schema.members if m.type is not Type.NULL
@@ -87,11 +85,22 @@ def _map(key: Coerce, item: Coerce, name: str) -> Coerce:
     return convert
 
 
-def _record(members: list[tuple[str, Coerce]], name: str) -> Coerce:
+def _record(schema: Schema, name: str, cuts: bool) -> Coerce:
+    prefix = f"{name}." if name else ""
+    members = [
+        (f.name, _EXACT.get(f.schema.non_nullable), coercer(f.schema, prefix + f.name, cuts=cuts))
+        for f in schema
+    ]
+
     def convert(value: Any) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise _wrong(name, "a record", value)
-        return {member: coerce(value.get(member)) for member, coerce in members}
+        get, out = value.get, {}
+        for member, exact, coerce in members:
+            given = get(member)
+            # Most values have the right class already; a call for each would be the main cost.
+            out[member] = given if given.__class__ is exact else coerce(given)
+        return out
 
     return convert
 
@@ -148,6 +157,8 @@ def _whole(limits: tuple[int, int], cuts: bool) -> Coerce:
     lowest, highest = limits
 
     def convert(value: Any) -> int:
+        if value.__class__ is int and lowest <= value <= highest:
+            return int(value)
         if isinstance(value, float):
             if not cuts and not value.is_integer():
                 raise ValueError(value)
@@ -250,6 +261,13 @@ def _decimal(scale: int) -> Coerce:
     return convert
 
 
+_EXACT: Final = {
+    Schema.BOOLEAN: bool,
+    Schema.FLOAT: float,
+    Schema.DOUBLE: float,
+    Schema.STRING: str,
+    Schema.BYTES: bytes,
+}
 _PLAIN: Final[dict[Type, Coerce]] = {
     Type.NULL: _null,
     Type.BOOLEAN: _boolean,

@@ -48,7 +48,7 @@ class JSONParser(Transform):
             ),
             default=None,
         )
-        schema: Schema = field(description="The output schema.")
+        schema: Schema = field(description="The output schema, a record of the fields to read.")
 
     config: Config
 

@@ -1,0 +1,92 @@
+"""The artifacts as a whole: what they contain, and that using them stays light."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+
+from localcdap.artifacts.inspection import inspect_artifact
+from localcdap.artifacts.model import PluginClass
+from tests.conftest import REPOSITORY
+
+PLUGINS = REPOSITORY / "plugins_dir"
+EXPECTED = {
+    "transform-plugins": {
+        ("transform", "CSVParser", "record"),
+        ("transform", "JSONParser", "record"),
+        ("splittertransform", "NullFieldSplitter", "dataframe"),
+        ("splittertransform", "UnionSplitter", "dataframe"),
+    },
+    "core-plugins": {
+        ("transform", "JavaScript", "record"),
+        ("transform", "PythonEvaluator", "record"),
+        ("transform", "Projection", "dataframe"),
+        ("batchaggregator", "GroupByAggregate", "dataframe"),
+        ("batchaggregator", "Distinct", "dataframe"),
+        ("batchaggregator", "Deduplicate", "dataframe"),
+        ("batchjoiner", "Joiner", "dataframe"),
+        ("errortransform", "ErrorCollector", "record"),
+    },
+}
+LIGHT = """
+import json, sys
+from pathlib import Path
+from localcdap.api import FailureCollector, Schema, StageConfigurer
+from core_plugins.group_by_aggregate import GroupByAggregate
+from core_plugins.joiner import Joiner
+from core_plugins.projection import Projection
+from core_plugins.python_evaluator import PythonEvaluator
+from transform_plugins.csv_parser import CSVParser
+from transform_plugins.json_parser import JSONParser
+from transform_plugins.union_splitter import UnionSplitter
+
+schema = Schema.record("r", [("a", Schema.STRING), ("n", Schema.INT)])
+for cls, properties in (
+    (GroupByAggregate, {"groupByFields": "a", "aggregates": "t:sumIf(n):condition(n > 1)"}),
+    (Projection, {"convert": "n:long"}),
+    (CSVParser, {"field": "a", "schema": str(schema)}),
+    (JSONParser, {"field": "a", "schema": str(schema), "mapping": "n:$.n"}),
+    (PythonEvaluator, {"script": "def transform(r, e, c): e.emit(r)"}),
+    (UnionSplitter, {}),
+):
+    stage = StageConfigurer("s", {"in": schema})
+    cls(cls.Config.build(properties, stage.failures)).configure(stage)
+print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
+"""
+
+
+def inspected(artifact: str) -> list[PluginClass]:
+    digest = hashlib.sha256(artifact.encode()).hexdigest()
+    inspection = inspect_artifact(str(PLUGINS / artifact), digest)
+    assert inspection.errors == []
+    return inspection.plugins
+
+
+def test_plugins_and_their_grains():
+    for artifact, expected in EXPECTED.items():
+        found = {(p.type, p.name, p.grain) for p in inspected(artifact)}
+
+        assert expected <= found
+
+
+def test_every_property_explains_itself():
+    names = {name for plugins in EXPECTED.values() for _, name, _ in plugins}
+    for artifact in EXPECTED:
+        for plugin in inspected(artifact):
+            if plugin.name not in names:
+                continue
+            assert plugin.description.endswith((".", ")."))
+            for each in plugin.properties:
+                assert len(each.description) > 20, (plugin.name, each.name)
+                assert each.description.endswith((".", '".')), (plugin.name, each.name)
+
+
+def test_configuring_loads_no_heavy_library():
+    path = [str(REPOSITORY), *(str(PLUGINS / artifact) for artifact in EXPECTED)]
+    code = f"import sys; sys.path[:0] = {path!r}\n{LIGHT}"
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert {"pyspark", "pyarrow", "pandas", "numpy", "duckdb"}.isdisjoint(json.loads(done.stdout))
