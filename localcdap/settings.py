@@ -1,8 +1,8 @@
 """The settings of an instance: one typed model, read from ``localcdap.toml`` and the environment.
 
 Each setting is declared once, in :data:`OPTIONS`. The environment variable of a setting is its key in
-upper case with ``_`` for ``.``, behind ``LOCALCDAP_`` (``engine.cores`` is ``LOCALCDAP_ENGINE_CORES``); it wins over
-the file.
+upper case with ``_`` for ``.``, behind ``LOCALCDAP_`` (``engine.cores`` is ``LOCALCDAP_ENGINE_CORES``); it
+wins over the file.
 """
 
 from __future__ import annotations

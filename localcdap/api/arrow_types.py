@@ -1,0 +1,122 @@
+"""Schemas as Arrow types.
+
+A union of several non-null types is a struct with one nullable member per alternative, of which exactly
+one (or, for a null value, the struct itself) is set. Everything else maps to the Arrow type of the same
+meaning.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from localcdap.api.errors import SchemaError
+from localcdap.api.schema import LogicalType, Schema, Type
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MAX_DECIMAL_PRECISION: Final = 38
+"""The most digits of a decimal that Arrow's decimal128 and Spark can hold."""
+
+
+def union_tags(union: Schema) -> list[str]:
+    """Member names of the struct that stands for a union, one for each non-null alternative.
+
+    A tag is the lower-case type, the logical type, or the record's name; repeated ones are numbered.
+    """
+    tags: list[str] = []
+    for member in union.members:
+        if member.type is Type.NULL:
+            continue
+        tag = (member.name or "record") if member.type is Type.RECORD else member.display_name
+        tags.append(tag if tag not in tags else f"{tag}_{len(tags)}")
+    return tags
+
+
+def is_proper_union(schema: Schema) -> bool:
+    """Whether the schema is a union of more than one non-null type."""
+    return schema.type is Type.UNION and schema.non_nullable.type is Type.UNION
+
+
+def arrow_type(schema: Schema) -> pa.DataType:
+    """The Arrow type of a value.
+
+    :raises SchemaError: for what Arrow and Spark cannot hold: recursive records, decimals with more
+        than 38 digits.
+    """
+    import pyarrow as pa
+
+    inner = schema.non_nullable
+    if inner.logical_type is not None:
+        return _logical_type(inner)
+    match inner.type:
+        case Type.ARRAY if inner.items is not None:
+            return pa.list_(_arrow_field("element", inner.items))
+        case Type.MAP if inner.keys is not None and inner.values is not None:
+            return pa.map_(arrow_type(inner.keys), _arrow_field("value", inner.values))
+        case Type.RECORD:
+            if inner.fields is None:
+                raise SchemaError(
+                    f"Record '{inner.name}' contains itself; recursive records cannot be run."
+                )
+            return pa.struct([_arrow_field(f.name, f.schema) for f in inner.fields])
+        case Type.UNION:
+            members = [m for m in inner.members if m.type is not Type.NULL]
+            pairs = zip(union_tags(inner), members, strict=True)
+            return pa.struct([pa.field(tag, arrow_type(m), nullable=True) for tag, m in pairs])
+        case _:
+            return _simple_types()[inner.type]
+
+
+def arrow_schema(schema: Schema) -> pa.Schema:
+    """The Arrow schema of a batch of records."""
+    import pyarrow as pa
+
+    return pa.schema([_arrow_field(f.name, f.schema) for f in schema])
+
+
+def _arrow_field(name: str, schema: Schema) -> pa.Field:
+    import pyarrow as pa
+
+    nullable = schema.is_nullable or schema.type is Type.NULL
+    return pa.field(name, arrow_type(schema), nullable=nullable)
+
+
+@lru_cache(maxsize=1)
+def _simple_types() -> dict[Type, pa.DataType]:
+    import pyarrow as pa
+
+    return {
+        Type.NULL: pa.null(),
+        Type.BOOLEAN: pa.bool_(),
+        Type.INT: pa.int32(),
+        Type.LONG: pa.int64(),
+        Type.FLOAT: pa.float32(),
+        Type.DOUBLE: pa.float64(),
+        Type.BYTES: pa.binary(),
+        Type.STRING: pa.string(),
+        Type.ENUM: pa.string(),
+    }
+
+
+def _logical_type(schema: Schema) -> pa.DataType:
+    import pyarrow as pa
+
+    match schema.logical_type:
+        case LogicalType.DATE:
+            return pa.date32()
+        case LogicalType.TIME_MILLIS | LogicalType.TIME_MICROS:
+            return pa.time64("ns")
+        case LogicalType.TIMESTAMP_MILLIS | LogicalType.TIMESTAMP_MICROS:
+            return pa.timestamp("us", tz="UTC")
+        case LogicalType.DATETIME:
+            return pa.timestamp("us")
+        case _:
+            precision, scale = schema.precision or 0, schema.scale or 0
+            if precision > MAX_DECIMAL_PRECISION:
+                raise SchemaError(
+                    f"A decimal of {precision} digits cannot be run; the most is "
+                    f"{MAX_DECIMAL_PRECISION}."
+                )
+            return pa.decimal128(precision, scale)
