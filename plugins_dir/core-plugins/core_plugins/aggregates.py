@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from localcdap.api import FailureCollector, Field, LogicalType, Schema, Type
 
+from .comparing import is_comparable
 from .conditions import Condition, ConditionError, UnknownFieldError, compile_condition
 
 FUNCTIONS: Final = (
@@ -163,8 +164,8 @@ class Aggregate(NamedTuple):
             return f"Field '{self.field}' is of unsupported non-string type '{shown}'."
         if self.function in _BOOLEAN and type.type is not Type.BOOLEAN:
             return f"Field '{self.field}' is of unsupported non-boolean type '{shown}'."
-        if self.function == "CollectSet" and type.type is Type.MAP:
-            return f"Field '{self.field}' is a map, and maps cannot be compared."
+        if self.function == "CollectSet" and not is_comparable(type):
+            return f"Field '{self.field}' is or holds a map, and maps cannot be compared."
         return None
 
 

@@ -11,12 +11,12 @@ from localcdap.api import (
     Schema,
     SparkContext,
     StageConfigurer,
-    Type,
     field,
     plugin,
 )
 
 from .columns import column
+from .comparing import is_comparable
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -86,9 +86,9 @@ class Deduplicate(BatchAggregator):
                 ).with_config_property("uniqueFields", element=name)
         for name in self.config.unique_fields or schema.field_names:
             unique = schema.field(name)
-            if unique is not None and unique.schema.non_nullable.type is Type.MAP:
+            if unique is not None and not is_comparable(unique.schema):
                 stage.failures.add(
-                    f"Field '{name}' is a map, and maps cannot be compared.",
+                    f"Field '{name}' is or holds a map, and maps cannot be compared.",
                     "Choose other fields as the unique ones.",
                 ).with_config_property("uniqueFields", element=name).with_input_field(name)
         if choice is not None:

@@ -11,12 +11,12 @@ from localcdap.api import (
     Schema,
     SparkContext,
     StageConfigurer,
-    Type,
     field,
     plugin,
 )
 
 from .columns import column
+from .comparing import is_comparable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -60,9 +60,9 @@ class Distinct(BatchAggregator):
                 stage.failures.add(
                     f"Field {name} does not exist in input schema.", "Remove this field."
                 ).with_config_property("fields", element=name)
-            elif compared.schema.non_nullable.type is Type.MAP:
+            elif not is_comparable(compared.schema):
                 stage.failures.add(
-                    f"Field '{name}' is a map, and maps cannot be compared.",
+                    f"Field '{name}' is or holds a map, and maps cannot be compared.",
                     "Choose other fields, or drop this one in an earlier stage.",
                 ).with_config_property("fields", element=name).with_input_field(name)
             else:

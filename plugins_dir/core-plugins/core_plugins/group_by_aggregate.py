@@ -12,7 +12,6 @@ from localcdap.api import (
     Schema,
     SparkContext,
     StageConfigurer,
-    Type,
     field,
     plugin,
 )
@@ -20,6 +19,7 @@ from localcdap.api import (
 from .aggregate_columns import ORDER, aggregate_column, needs_order
 from .aggregates import ALL, Aggregate, parse_aggregates
 from .columns import column
+from .comparing import is_comparable
 from .conditions import ConditionError
 
 if TYPE_CHECKING:
@@ -93,9 +93,9 @@ class GroupByAggregate(BatchAggregator):
                 stage.failures.add(
                     f"Cannot group by field '{name}' because it does not exist in input schema."
                 ).with_config_property("groupByFields", element=name)
-            elif found.schema.non_nullable.type is Type.MAP:
+            elif not is_comparable(found.schema):
                 stage.failures.add(
-                    f"Cannot group by field '{name}' because it is a map."
+                    f"Cannot group by field '{name}' because it is or holds a map."
                 ).with_config_property("groupByFields", element=name).with_input_field(name)
             else:
                 keys.append(found)

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from localcdap.api import FailureCollector, Field, Schema, Type
+from localcdap.api import FailureCollector, Field, Schema
+
+from .comparing import is_comparable
 
 _AS: Final = " as "
 _SQL_TOKEN: Final = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"|`[^`]+`|[\w$]+|\S")
@@ -100,9 +102,10 @@ class JoinDefinition:
             first: tuple[str, str, Schema] | None = None
             for stage, name, schema in keys:
                 type = _field_type(schema, name)
-                if type.type is Type.MAP:
+                if not is_comparable(type):
                     failures.add(
-                        f"Join key '{stage}'.'{name}' is a map, and maps cannot be compared."
+                        f"Join key '{stage}'.'{name}' is or holds a map, and maps cannot be "
+                        "compared."
                     ).with_config_property("joinKeys").with_input_field(name, stage)
                 if first is None:
                     first = (stage, name, type)

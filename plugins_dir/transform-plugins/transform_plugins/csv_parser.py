@@ -65,9 +65,9 @@ class Column(NamedTuple):
     description="Parses the text of a field as CSV. Each line of it becomes a record of its own.",
 )
 class CSVParser(Transform):
-    """Output fields named like an input field pass through; the others take the CSV values in order.
+    """Output fields named like an input field, but not like the parsed one, pass through.
 
-    Unlike CDAP, a pass-through field that is null stays null instead of taking a CSV value, and a
+    The others take the CSV values in order. Unlike CDAP, a pass-through field that is null stays null instead of taking a CSV value, and a
     column too few fails with a message instead of an index error.
     """
 
@@ -92,8 +92,8 @@ class CSVParser(Transform):
         )
         schema: Schema = field(
             description=(
-                "The output schema. Fields that the input has too are passed through, the others "
-                "are filled with the CSV values from left to right."
+                "The output schema. Fields that the input has too (but the parsed one) are passed "
+                "through, the others are filled with the CSV values from left to right."
             )
         )
 
@@ -129,7 +129,7 @@ class CSVParser(Transform):
             ).with_config_property("delimiter")
 
     def _check_columns(self, stage: StageConfigurer) -> None:
-        passed = set(stage.input_schema.field_names) if stage.input_schema else set()
+        passed = self._passed_names(stage.input_schema) if stage.input_schema else set()
         for declared in self.config.schema or ():
             if declared.name not in passed and text_converter(declared.schema) is None:
                 stage.failures.add(
@@ -153,12 +153,15 @@ class CSVParser(Transform):
             failure.with_config_property("field").with_input_field(name)
         for given in schema:
             output = self.config.schema.field(given.name) if self.config.schema else None
-            if output is not None and output.schema != given.schema:
+            if given.name != name and output is not None and output.schema != given.schema:
                 failure = stage.failures.add(
                     f"Output field '{given.name}' must have same schema as input schema.",
                     "Ensure input and output schema for the field is same.",
                 )
                 failure.with_input_field(given.name).with_output_field(given.name)
+
+    def _passed_names(self, schema: Schema) -> set[str]:
+        return set(schema.field_names) - {self.config.source}
 
     def input_fields(self, stage: StageConfigurer) -> list[str] | None:
         # Error records hold the whole input record.
@@ -170,12 +173,12 @@ class CSVParser(Transform):
             self._dialect = csv_dialect.unquoted(_delimiter(self.config.delimiter or ","))
         else:
             self._dialect = _DIALECTS[chosen]
-        inputs = set(context.input_schema.field_names)
-        self._passed = [f.name for f in self.config.schema if f.name in inputs]
+        passed = self._passed_names(context.input_schema)
+        self._passed = [f.name for f in self.config.schema if f.name in passed]
         self._columns = [
             Column(f.name, _converter(f.schema), f.schema.is_nullable, f.schema.display_name)
             for f in self.config.schema
-            if f.name not in inputs
+            if f.name not in passed
         ]
 
     def transform(self, record: Record, emit: Emitter) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 import subprocess
 import sys
 
+from localcdap.api import Schema
 from localcdap.artifacts.inspection import inspect_artifact
 from localcdap.artifacts.model import PluginClass
 from tests.conftest import REPOSITORY
+from tests.plugins.transform.support import configure, messages, record
 
 PLUGINS = REPOSITORY / "plugins_dir"
 EXPECTED = {
@@ -81,6 +84,22 @@ def test_every_property_explains_itself():
             for each in plugin.properties:
                 assert len(each.description) > 20, (plugin.name, each.name)
                 assert each.description.endswith((".", '".')), (plugin.name, each.name)
+
+
+def test_a_stage_without_any_property_is_refused_and_nothing_breaks():
+    schema = record(a=Schema.STRING)
+    for artifact, expected in EXPECTED.items():
+        package = artifact.replace("-", "_")
+        for plugin in inspected(artifact):
+            if (plugin.type, plugin.name, plugin.grain) in expected:
+                module, _, name = plugin.class_name.rpartition(".")
+                cls = getattr(importlib.import_module(module), name)
+                stage = configure(cls, {}, named={"x": schema, "y": schema})
+                needed = [p.name for p in plugin.properties if p.required]
+
+                assert module.startswith(package)
+                for each in needed:
+                    assert f"Required property '{each}' has no value." in messages(stage)
 
 
 def test_configuring_loads_no_heavy_library():

@@ -68,6 +68,12 @@ def test_passed_fields_take_no_value_from_the_text_even_when_null():
     assert parse("x,y", schema, offset=None).records == [{"offset": None, "a": "x", "b": "y"}]
 
 
+def test_the_parsed_field_may_be_one_of_the_results():
+    schema = record(body=Schema.INT, b=Schema.STRING)
+
+    assert parse("5,x", schema).records == [{"body": 5, "b": "x"}]
+
+
 def test_values_beyond_the_schema_are_dropped():
     assert parse("a,1,more", FRUIT).records == [{"name": "a", "price": 1.0}]
 

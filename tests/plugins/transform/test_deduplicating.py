@@ -11,7 +11,8 @@ from localcdap.api import Schema
 from tests.plugins.transform.support import causes, configure, messages, only_failure, record
 
 INPUT = record("in", name=Schema.STRING, age=Schema.INT.as_nullable)
-WITH_MAP = record(kv=Schema.map(Schema.STRING, Schema.INT), a=Schema.INT)
+MAP = Schema.map(Schema.STRING, Schema.INT)
+WITH_MAP = record(kv=Schema.array(record("inner", kv=MAP.as_nullable)), a=Schema.INT)
 
 
 def test_distinct_keeps_the_listed_fields():
@@ -31,7 +32,7 @@ def test_distinct_with_wrong_fields():
     )
     assert causes(failure) == [{"stageConfig": "fields", "configElement": "x"}]
     assert messages(configure(Distinct, {}, WITH_MAP)) == [
-        "Field 'kv' is a map, and maps cannot be compared."
+        "Field 'kv' is or holds a map, and maps cannot be compared."
     ]
 
 
