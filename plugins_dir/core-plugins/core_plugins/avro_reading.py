@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from localcdap.api import LogicalType, Schema, SourceContext, StageError
 from localcdap.api.arrow import RecordCodec
 
-from .lines import shown_path
+from .lines import PathField
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,13 +33,11 @@ def avro_records(
     context: SourceContext,
     files: Sequence[str],
     schema: Schema,
-    *,
-    path_field: str | None,
-    filename_only: bool,
+    path: PathField,
 ) -> DataFrame:
     """The fields of the schema from Avro files; fields that a file lacks are null."""
-    tasks = [AvroFile(f, shown_path(f, filename_only=filename_only)) for f in files]
-    read = functools.partial(read_avro, schema=str(schema), path_field=path_field)
+    tasks = [AvroFile(f, path.shown(f)) for f in files]
+    read = functools.partial(read_avro, schema=str(schema), path_field=path.name)
     return context.generate(schema, tasks, read)
 
 

@@ -112,11 +112,11 @@ def _writer(
         task = TaskContext.get()
         partition = task.partitionId() if task is not None else 0
         attempt = task.taskAttemptId() if task is not None else 0
-        filled = (batch for batch in batches if batch.num_rows)
-        first = next(filled, None)
+        rest = (batch for batch in batches if batch.num_rows)
+        first = next(rest, None)
         if first is None and partition != 0:
             return
-        filled = chain([first] if first is not None else [], filled)
+        filled = chain([first] if first is not None else [], rest)
         final = Path(directory) / f"part-{partition:05d}.avro"
         # A task that is tried again must not leave half a file of its first attempt.
         partial = final.with_name(f"_{final.name}.{attempt}")

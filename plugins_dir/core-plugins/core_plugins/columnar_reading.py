@@ -69,6 +69,8 @@ def _converted(value: Column, actual: str, name: str, schema: Schema) -> Column 
     wanted = type_name(schema)
     if actual == wanted:
         return value
+    if schema.type is Type.NULL:
+        return F.lit(None)
     if actual == "void" or (_kind(actual) == _kind(wanted) == "time"):
         return value.cast(type_ddl(schema))
     kinds = {_kind(actual), _kind(wanted)}

@@ -97,8 +97,7 @@ def _typed(text: Column, field: Field) -> Column:
     schema = field.schema
     if schema.type is Type.NULL:
         return F.lit(None)
-    is_string = schema.non_nullable.type is Type.STRING and schema.non_nullable.logical_type is None
-    if is_string and allows_null(schema):
+    if schema.non_nullable == Schema.STRING and allows_null(schema):
         return F.when(text != "", text)
     given = F.coalesce(F.concat(F.lit("'"), text, F.lit("'")), F.lit("missing"))
     message = F.concat(
@@ -109,7 +108,11 @@ def _typed(text: Column, field: Field) -> Column:
     )
     failure = failing(message, schema)
     value = from_text(text, schema).cast(type_ddl(schema))
-    return F.coalesce(value, F.when(text != "", failure) if allows_null(schema) else failure)
+    if not allows_null(schema):
+        return F.coalesce(value, failure)
+    # Of all types only bytes have a value for the empty text, and here that is null.
+    is_bytes = schema.non_nullable == Schema.BYTES
+    return F.coalesce(F.when(text != "", value) if is_bytes else value, F.when(text != "", failure))
 
 
 def _too_many(schema: Schema, *, quoted: bool) -> Column:

@@ -13,10 +13,9 @@ from .delimited_reading import typed_records, with_values
 from .encodings import python_encoding
 from .file_source_checks import record_delimiter
 from .file_source_config import FileSourceConfig
-from .guards import required
 from .json_reading import json_records
 from .line_reading import LineFormat
-from .lines import FILE, lines_of, shown_column
+from .lines import FILE, PathField, lines_of
 from .multiline_reading import multiline_values
 from .spark_ddl import column
 from .text_reading import blob_records, text_records
@@ -31,22 +30,22 @@ def read_files(
     context: SourceContext, config: FileSourceConfig, files: Sequence[str], schema: Schema
 ) -> DataFrame:
     """The records of the files, lazily; the columns are the fields of ``schema``."""
-    path = {"path_field": config.path_field, "filename_only": config.filename_only}
+    path = PathField(config.path_field, config.filename_only)
     split_size = min(config.max_split_size, _PYTHON_SPLIT)
     match config.format_name:
         case "text":
             format = _line_format(config)
-            return text_records(context, files, schema, format, **path, split_size=split_size)
+            return text_records(context, files, schema, format, path, split_size)
         case "blob":
-            return blob_records(context, files, schema, **path)
+            return blob_records(context, files, schema, path)
         case "avro":
-            return avro_records(context, files, schema, **path)
+            return avro_records(context, files, schema, path)
     content = [f for f in schema if f.name != config.path_field]
     if not content:
         raise StageError("The schema has no field but the path field; add one for the data.")
     inner = Schema.record(schema.name or "record", content)
     read = _read_content(context, config, files, inner, split_size)
-    return read.select([_field(f, config) for f in schema])
+    return read.select([_field(f, path) for f in schema])
 
 
 def _read_content(
@@ -60,8 +59,8 @@ def _read_content(
     match config.format_name:
         case "json":
             return json_records(context, files, schema, config.file_encoding)
-        case "parquet" | "orc" as format:
-            return columnar_records(context, files, schema, format)
+        case "parquet" | "orc" as columnar:
+            return columnar_records(context, files, schema, columnar)
     is_quoted, delimiter = config.enable_quoted_values, config.value_delimiter
     format = _line_format(config)
     if config.enable_multiline_support:
@@ -82,8 +81,7 @@ def _line_format(config: FileSourceConfig) -> LineFormat:
     )
 
 
-def _field(field: Field, config: FileSourceConfig) -> Column:
-    if field.name != config.path_field:
+def _field(field: Field, path: PathField) -> Column:
+    if field.name != path.name:
         return column(field.name)
-    path = shown_column(column(FILE), filename_only=config.filename_only)
-    return required(path, field.name, field.schema).alias(field.name)
+    return path.column(column(FILE)).alias(field.name)

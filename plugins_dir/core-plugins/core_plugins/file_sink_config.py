@@ -11,7 +11,7 @@ DELIMITED: Final = {"csv": ",", "tsv": "\t", "delimited": ","}
 TYPED: Final = ("avro", "orc", "parquet")
 """Formats whose files carry a schema."""
 CODECS: Final = {
-    "avro": ("none", "bzip2", "deflate", "snappy", "xz", "zstandard"),
+    "avro": ("none", "bzip2", "deflate", "snappy", "xz"),
     "orc": ("none", "lz4", "snappy", "zlib", "zstd"),
     "parquet": ("none", "gzip", "lz4", "snappy", "zstd"),
 }
@@ -65,9 +65,9 @@ class FileSinkConfig(PluginConfig):
         name="enableQuotedValues",
     )
     compression_codec: str | None = field(
-        "Compression of avro (none, deflate, snappy, bzip2, xz, zstandard; none by default), orc (none, "
-        "zlib, snappy, lz4, zstd; zlib by default) and parquet files (none, snappy, gzip, lz4, zstd; "
-        "snappy by default).",
+        "Compression of avro (none, deflate, snappy, bzip2, xz; none by default), orc (none, zlib, "
+        "snappy, lz4, zstd; zlib by default) and parquet files (none, snappy, gzip, lz4, zstd; snappy "
+        "by default).",
         default=None,
         macro=True,
         name="compressionCodec",

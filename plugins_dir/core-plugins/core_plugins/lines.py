@@ -25,6 +25,31 @@ _ROW_NUMBER: Final = (1 << 33) - 1
 """The bits of ``monotonically_increasing_id`` that count the rows of a partition."""
 
 
+@dataclasses.dataclass(frozen=True)
+class PathField:
+    """The field for the file that a record comes from.
+
+    :param name: None when there is no such field.
+    """
+
+    name: str | None
+    filename_only: bool
+
+    def shown(self, file: str) -> str:
+        """What the field holds: ``file:/folder/name``, or only the name."""
+        return Path(file).name if self.filename_only else f"file:{file}"
+
+    def column(self, uri: Column) -> Column:
+        """:meth:`shown` for a column that holds URIs of files."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        # What Spark encodes as a URI has its plus signs as they are.
+        path = F.url_decode(F.replace(uri, F.lit("+"), F.lit("%2B")))
+        if self.filename_only:
+            return F.element_at(F.split(path, "/"), -1)
+        return F.regexp_replace(path, "^file:/+", "file:/")
+
+
 def lines_of(
     context: SourceContext, files: Sequence[str], format: LineFormat, split_size: int
 ) -> DataFrame:
@@ -53,24 +78,6 @@ def pieces_of(file: str, shown: str, format: LineFormat, split_size: int) -> lis
 def spark_paths(files: Sequence[str]) -> list[str]:
     """Local files as Spark's readers take them, who see patterns in paths."""
     return [_GLOB.sub(r"\\\1", file) for file in files]
-
-
-def shown_path(file: str, *, filename_only: bool) -> str:
-    """A file as the path field shows it: ``file:/folder/name``, or only its name."""
-    return (
-        Path(file).name if filename_only else Path(file).as_uri().replace("file:///", "file:/", 1)
-    )
-
-
-def shown_column(uri: Column, *, filename_only: bool) -> Column:
-    """:func:`shown_path` of a column that holds URIs of files."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    if not filename_only:
-        return F.regexp_replace(uri, "^file:/+", "file:/")
-    # What Spark encodes as a URI has its plus signs as they are.
-    escaped = F.replace(F.element_at(F.split(uri, "/"), -1), F.lit("+"), F.lit("%2B"))
-    return F.url_decode(escaped)
 
 
 def file_uri() -> Column:

@@ -41,7 +41,7 @@ class TableSink(BatchSink):
             macro=True,
         )
         row_field: str = field(
-            "Field that is the key of a row. Of several records with one key, any one is kept.",
+            "Field that is the key of a row. Of several records with one key the last is kept.",
             macro=True,
             name=_KEY,
         )

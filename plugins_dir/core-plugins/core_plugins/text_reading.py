@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from localcdap.api import Schema, SourceContext
+from localcdap.api import Schema, SourceContext, StageError
 
-from .line_reading import LINE, OFFSET, PATH, LineFormat, read_lines
-from .lines import VALUE, file_uri, pieces_of, shown_column, shown_path, spark_paths
-from .spark_ddl import quoted
+from .line_reading import LINE, OFFSET, PATH, LineFormat, Piece, read_lines
+from .lines import VALUE, PathField, file_uri, pieces_of, spark_paths
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 
@@ -22,9 +23,7 @@ def text_records(
     files: Sequence[str],
     schema: Schema,
     format: LineFormat,
-    *,
-    path_field: str | None,
-    filename_only: bool,
+    path: PathField,
     split_size: int,
 ) -> DataFrame:
     """Lines as ``body``, with ``offset`` and the path field where the schema has them."""
@@ -36,29 +35,37 @@ def text_records(
         pieces = [
             piece
             for file in files
-            for piece in pieces_of(
-                file, shown_path(file, filename_only=filename_only), asked, split_size
-            )
+            for piece in pieces_of(file, path.shown(file), asked, split_size)
         ]
         return context.generate(schema, pieces, functools.partial(read_lines, format=asked))
     read = context.spark.read.text(spark_paths(files))
-    path = shown_column(file_uri(), filename_only=filename_only)
+    uri = path.column(file_uri())
     return read.select(
-        [(path if f.name == path_field else read[VALUE]).alias(f.name) for f in schema]
+        [(uri if f.name == path.name else read[VALUE]).alias(f.name) for f in schema]
     )
 
 
 def blob_records(
-    context: SourceContext,
-    files: Sequence[str],
-    schema: Schema,
-    *,
-    path_field: str | None,
-    filename_only: bool,
+    context: SourceContext, files: Sequence[str], schema: Schema, path: PathField
 ) -> DataFrame:
     """The bytes of whole files as ``body``, with the path field where the schema has it."""
-    read = context.spark.read.format("binaryFile").load(spark_paths(files))
-    path = shown_column(file_uri(), filename_only=filename_only)
-    return read.select(
-        [(path if f.name == path_field else read[quoted("content")]).alias(f.name) for f in schema]
-    )
+    # Spark's own reader of whole files leaves out empty ones.
+    pieces = [Piece(file, path.shown(file)) for file in files]
+    names = tuple(f.name for f in schema)
+    return context.generate(schema, pieces, functools.partial(read_blob, names=names))
+
+
+def read_blob(piece: Piece, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """The one record of a file.
+
+    :raises StageError: when the file cannot be read.
+    """
+    import pyarrow as pa
+
+    try:
+        content = Path(piece.file).read_bytes()
+    except OSError as error:
+        raise StageError(f"File '{piece.file}' cannot be read: {error}.") from error
+    values = {"body": pa.array([content], pa.binary())}
+    shown = pa.array([piece.shown])
+    yield pa.RecordBatch.from_arrays([values.get(name, shown) for name in names], list(names))

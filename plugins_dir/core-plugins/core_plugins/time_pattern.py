@@ -8,38 +8,21 @@ from collections.abc import Callable
 from typing import Final
 
 _TOKEN: Final = re.compile(r"'(?:[^']|'')*'|([A-Za-z])\1*|[^A-Za-z']+")
-_Part = Callable[[datetime.datetime, int], str]
-
-
-def _month(at: datetime.datetime, width: int) -> str:
-    if width < 3:
-        return str(at.month).zfill(width)
-    return at.strftime("%b" if width == 3 else "%B")
-
-
-_PARTS: Final[dict[str, _Part]] = {
-    "y": lambda at, width: f"{at.year % 100:02d}" if width == 2 else str(at.year).zfill(width),
-    "Y": lambda at, width: str(at.isocalendar().year).zfill(width),
-    "M": _month,
-    "L": _month,
-    "d": lambda at, width: str(at.day).zfill(width),
-    "D": lambda at, width: str(at.timetuple().tm_yday).zfill(width),
-    "E": lambda at, width: at.strftime("%a" if width < 4 else "%A"),
-    "u": lambda at, width: str(at.isoweekday()).zfill(width),
-    "w": lambda at, width: str(at.isocalendar().week).zfill(width),
-    "a": lambda at, width: "AM" if at.hour < 12 else "PM",
-    "H": lambda at, width: str(at.hour).zfill(width),
-    "k": lambda at, width: str(at.hour or 24).zfill(width),
-    "K": lambda at, width: str(at.hour % 12).zfill(width),
-    "h": lambda at, width: str(at.hour % 12 or 12).zfill(width),
-    "m": lambda at, width: str(at.minute).zfill(width),
-    "s": lambda at, width: str(at.second).zfill(width),
-    "S": lambda at, width: str(at.microsecond // 1000).zfill(width),
-    "G": lambda at, width: "AD",
-    "z": lambda at, width: "UTC",
-    "Z": lambda at, width: "+0000",
-    "X": lambda at, width: "Z",
+_NUMBERS: Final[dict[str, Callable[[datetime.datetime], int]]] = {
+    "Y": lambda at: at.isocalendar().year,
+    "d": lambda at: at.day,
+    "D": lambda at: at.timetuple().tm_yday,
+    "u": lambda at: at.isoweekday(),
+    "w": lambda at: at.isocalendar().week,
+    "H": lambda at: at.hour,
+    "k": lambda at: at.hour or 24,
+    "K": lambda at: at.hour % 12,
+    "h": lambda at: at.hour % 12 or 12,
+    "m": lambda at: at.minute,
+    "s": lambda at: at.second,
+    "S": lambda at: at.microsecond // 1000,
 }
+_IN_UTC: Final = {"G": "AD", "z": "UTC", "Z": "+0000", "X": "Z"}
 
 
 def formatted(pattern: str, at: datetime.datetime) -> str:
@@ -59,12 +42,29 @@ def formatted(pattern: str, at: datetime.datetime) -> str:
         text = token.group()
         letter = token.group(1)
         if letter is not None:
-            if letter not in _PARTS:
-                raise ValueError(f"'{letter}' is not a pattern letter")
-            parts.append(_PARTS[letter](at, len(text)))
+            parts.append(_part(letter, len(text), at))
         elif text.startswith("'"):
             parts.append("'" if text == "''" else text[1:-1].replace("''", "'"))
         else:
             parts.append(text)
         position = token.end()
     return "".join(parts)
+
+
+def _part(letter: str, width: int, at: datetime.datetime) -> str:
+    match letter:
+        case "y":
+            return f"{at.year % 100:02d}" if width == 2 else str(at.year).zfill(width)
+        case "M" | "L" if width < 3:
+            return str(at.month).zfill(width)
+        case "M" | "L":
+            return at.strftime("%b" if width == 3 else "%B")
+        case "E":
+            return at.strftime("%a" if width < 4 else "%A")
+        case "a":
+            return "AM" if at.hour < 12 else "PM"
+    if letter in _NUMBERS:
+        return str(_NUMBERS[letter](at)).zfill(width)
+    if letter in _IN_UTC:
+        return _IN_UTC[letter]
+    raise ValueError(f"'{letter}' is not a pattern letter")

@@ -1,0 +1,99 @@
+"""Which files a path means, and time patterns in paths."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import pytest
+
+from tests.plugins.core.support import module
+
+AT = datetime.datetime(2024, 2, 3, 4, 5, 6, 789_000, tzinfo=datetime.UTC)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for name in (
+        "a.csv",
+        "b.csv",
+        "c.txt",
+        "_x",
+        ".y",
+        "sub/d.csv",
+        "sub/.z/e.csv",
+        "other/f.csv",
+        "we[i]rd",
+    ):
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("x")
+    (tmp_path / "none").mkdir()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("path", "options", "names"),
+    [
+        ("", {}, ["a.csv", "b.csv", "c.txt", "we[i]rd"]),
+        (
+            "",
+            {"recursive": True},
+            ["a.csv", "b.csv", "c.txt", "other/f.csv", "sub/d.csv", "we[i]rd"],
+        ),
+        ("/", {}, ["a.csv", "b.csv", "c.txt", "we[i]rd"]),
+        ("/a.csv", {}, ["a.csv"]),
+        ("/*.csv", {}, ["a.csv", "b.csv"]),
+        ("/[ac].*", {}, ["a.csv", "c.txt"]),
+        ("/[!a].csv", {}, ["b.csv"]),
+        ("/?.txt", {}, ["c.txt"]),
+        ("/{sub,other}/*", {}, ["other/f.csv", "sub/d.csv"]),
+        ("/{a,c}.{csv,txt}", {}, ["a.csv", "c.txt"]),
+        ("/*/d.csv", {}, ["sub/d.csv"]),
+        ("/s*", {}, ["sub/d.csv"]),
+        ("/we[i]rd", {}, ["we[i]rd"]),
+        ("", {"file_regex": r".*/[ab]\.csv"}, ["a.csv", "b.csv"]),
+        ("", {"file_regex": r"file:/.*txt"}, ["c.txt"]),
+        ("/*", {"file_regex": r"gs://x/y/a\.csv", "written": "gs://x/y/*"}, ["a.csv"]),
+    ],
+)
+def test_files_of_a_path(tree: Path, path: str, options, names):
+    found = module("input_files").input_files(f"{tree}{path}", **options)
+
+    assert [str(Path(f).relative_to(tree)) for f in found] == names
+
+
+@pytest.mark.parametrize(
+    ("path", "options", "message"),
+    [
+        ("/missing", {}, "does not exist"),
+        ("/*.md", {}, "matches no file"),
+        ("/none", {}, "holds no file to read"),
+        ("/_x", {}, "holds no file to read"),
+        ("", {"file_regex": "a.csv"}, "None of the 4 files"),
+    ],
+)
+def test_no_file(tree: Path, path: str, options, message: str):
+    files = module("input_files")
+
+    with pytest.raises(files.FilesNotFoundError, match=message) as failure:
+        files.input_files(f"{tree}{path}", **options)
+
+    assert failure.value.action
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("yyyy-MM-dd-HH-mm-ss", "2024-02-03-04-05-06"),
+        ("yy/M/d", "24/2/3"),
+        ("yyyyMMdd'T'HHmmssSSS'Z'", "20240203T040506789Z"),
+        ("''yyyy''", "'2024'"),
+        ("'o''clock' h a", "o'clock 4 AM"),
+        ("MMM EEE D", "Feb Sat 34"),
+        ("EEEE, MMMM", "Saturday, February"),
+        ("", ""),
+    ],
+)
+def test_time_patterns(pattern: str, text: str):
+    assert module("time_pattern").formatted(pattern, AT) == text

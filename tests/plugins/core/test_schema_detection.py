@@ -1,0 +1,143 @@
+"""Schemas taken from files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from localcdap.api.schema import Schema
+from tests.plugins.core.support import configure, messages, module, record
+
+
+def detected(path: Path, **properties: str):
+    given = {"referenceName": "r", "path": str(path)} | properties
+    return configure("batchsource", "File", given, connected=True)
+
+
+def test_delimited_values_suggest_types(tmp_path: Path):
+    """The row of CDAP's FileTest: colorado, 100, 0.001, 1111111111111."""
+    file = tmp_path / "a.csv"
+    file.write_text(
+        "state,n,x,big,flag,mixed,empty\ncolorado,100,0.001,1111111111111,true,1,\nutah,1,2,3,FALSE,x\n"
+    )
+
+    result = detected(file, format="csv", skipHeader="true", pathField="file")
+
+    assert result.output_schema.same_shape(
+        record(
+            state="string",
+            n="int",
+            x="double",
+            big="long",
+            flag="boolean",
+            mixed="string",
+            empty=["string", "null"],
+            file="string",
+        )
+    )
+
+
+def test_names_overrides_and_samples(tmp_path: Path):
+    file = tmp_path / "a.tsv"
+    file.write_text("1\t2\n3\tx\n")
+
+    result = detected(file, format="tsv", override="body_1:long,body_2:timestamp")
+    sampled = detected(file, format="tsv", sampleSize="1")
+    quoted = tmp_path / "q.csv"
+    quoted.write_text('"a,b",1\n')
+
+    assert result.output_schema.field("body_1").schema == Schema.LONG
+    assert result.output_schema.field("body_2").schema == Schema.TIMESTAMP
+    assert sampled.output_schema.field("body_2").schema == Schema.INT
+    assert detected(quoted, format="csv", enableQuotedValues="true").output_schema.same_shape(
+        record(body_1="string", body_2="int")
+    )
+
+
+@pytest.mark.parametrize(
+    ("texts", "type"),
+    [
+        (["2147483647", "-2147483648"], "int"),
+        (["2147483648"], "long"),
+        (["-9223372036854775808"], "long"),
+        (["9223372036854775808"], "string"),
+        (["1", "1e5", ".5"], "double"),
+        (["true", "1"], "string"),
+        (["2024-01-01"], "string"),
+        (["", "1"], ["int", "null"]),
+        (["", " "], ["string", "null"]),
+    ],
+)
+def test_the_narrowest_type_wins(texts, type):
+    assert module("schema_detection").column_schema(texts) == record(v=type).field("v").schema
+
+
+def test_json_objects_are_merged(tmp_path: Path):
+    file = tmp_path / "a.json"
+    file.write_text(
+        '{"a": 1, "p": {"x": 1}, "l": [1, null]}\n{"a": 1.5, "b": "x", "p": {"y": true}, "l": []}\n'
+    )
+
+    schema = detected(file, format="json").output_schema
+
+    assert schema.field("a").schema == Schema.DOUBLE
+    assert schema.field("b").schema == Schema.STRING.as_nullable
+    assert [f.name for f in schema.field("p").schema] == ["x", "y"]
+    assert schema.field("l").schema.items == Schema.LONG.as_nullable
+
+
+def test_files_that_know_their_schema(tmp_path: Path):
+    import fastavro
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from pyarrow import orc
+
+    table = pa.table(
+        {
+            "a": pa.array([1], pa.int32()),
+            "t": pa.array([0], pa.timestamp("us", "UTC")),
+            "l": pa.array([[1.5]], pa.list_(pa.float64())),
+        }
+    )
+    pq.write_table(table, tmp_path / "a.parquet")
+    orc.write_table(table.drop_columns("t"), tmp_path / "a.orc")
+    avro = {
+        "type": "record",
+        "name": "ns.r",
+        "fields": [
+            {"name": "id", "type": {"type": "string", "logicalType": "uuid"}},
+            {"name": "at", "type": ["null", {"type": "long", "logicalType": "timestamp-millis"}]},
+            {"name": "f", "type": {"type": "fixed", "name": "ns.f", "size": 2}},
+        ],
+    }
+    with (tmp_path / "a.avro").open("wb") as file:
+        fastavro.writer(file, avro, [])
+    moment = {"type": "long", "logicalType": "timestamp-millis"}
+
+    parquet = detected(tmp_path / "a.parquet", format="parquet").output_schema
+    assert parquet.field("a").schema == Schema.INT.as_nullable
+    assert parquet.field("t").schema == Schema.TIMESTAMP.as_nullable
+    assert parquet.field("l").schema.non_nullable.items == Schema.DOUBLE.as_nullable
+    assert detected(tmp_path / "a.orc", format="orc").output_schema.field_names == ["a", "l"]
+    assert detected(tmp_path / "a.avro", format="avro").output_schema.same_shape(
+        record(id="string", at=["null", moment], f="bytes")
+    )
+
+
+def test_what_cannot_be_detected_is_said(tmp_path: Path):
+    (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "odd.csv").write_text("a b,c\n1,2\n")
+    (tmp_path / "no.parquet").write_text("no")
+
+    def only(name: str, **properties: str) -> str:
+        (message,) = messages(detected(tmp_path / name, **properties))
+        return message
+
+    assert "Check if the data file has any rows" in only("empty.csv", format="csv")
+    assert 'Invalid column name detected: "a b"!' in only(
+        "odd.csv", format="csv", skipHeader="true"
+    )
+    assert "does not exist" in only("missing.csv", format="csv")
+    assert "cannot be taken from the file" in only("no.parquet", format="parquet")
+    assert "Field x is not present" in only("odd.csv", format="csv", override="x:int")
