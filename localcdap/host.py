@@ -23,6 +23,7 @@ from typing import Any, Final, TypeVar
 from localcdap.api.errors import ConflictError, HostLostError
 from localcdap.artifacts.service import ArtifactService
 from localcdap.datasets.service import TableService
+from localcdap.engine.host_tables import SERVICE as TABLE_EXPORTS
 from localcdap.engine.server import EngineServer
 from localcdap.home import Home, shipped_plugins
 from localcdap.rpc.client import Client
@@ -131,11 +132,13 @@ class _Host:
                 counts=settings.engine_counts,
             )
             undo.callback(self._runs.close)
+            tables = TableService(self._store)
             self.services: dict[str, object] = {
                 "artifacts": artifacts,
                 "studio": studio,
                 "runs": self._runs,
-                "tables": TableService(self._store),
+                "tables": tables,
+                TABLE_EXPORTS: tables,
             }
             artifacts.sync()
             self._runs.resume()

@@ -32,7 +32,7 @@ class Profile(msgspec.Struct, forbid_unknown_fields=True):
 class Settings(msgspec.Struct, kw_only=True):
     """The effective settings."""
 
-    plugin_directories: list[str] = ["plugins"]
+    plugin_directories: list[str] = msgspec.field(default_factory=lambda: ["plugins"])
     """Drop-in folders, relative to the instance's folder; a sub-folder is a namespace."""
     plugin_required_capabilities: list[str] = []
     """A plugin must have all of these to be seen at all; empty: every plugin is seen."""

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+from localcdap.engine.server import Endpoint, EngineServer
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -16,3 +24,33 @@ def corpus() -> Path:
     if not folder.is_dir():
         pytest.skip("the corpus of real pipelines is not beside this checkout")
     return folder
+
+
+@pytest.fixture(scope="session")
+def engine_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The directory of the one warm Spark server that all tests share, also those that start
+    localcdap as a program: they find it in the environment."""
+    shared = os.environ.get("LOCALCDAP_ENGINE_DIRECTORY")
+    if shared:
+        yield Path(shared)
+        return
+    directory = tmp_path_factory.getbasetemp() / "engine"
+    os.environ["LOCALCDAP_ENGINE_DIRECTORY"] = str(directory)
+    yield directory
+    del os.environ["LOCALCDAP_ENGINE_DIRECTORY"]
+    EngineServer(directory).stop()
+
+
+@pytest.fixture(scope="session")
+def engine(engine_directory: Path) -> Endpoint:
+    """The running Spark server."""
+    return EngineServer(engine_directory).ensure()
+
+
+@pytest.fixture(scope="session")
+def spark(engine: Endpoint) -> Iterator[SparkSession]:
+    """A session on the shared server."""
+    from localcdap.engine.session import session
+
+    with session(engine) as spark:
+        yield spark

@@ -67,7 +67,7 @@ def diagnose(instance: Instance) -> Diagnosis:
         findings = [Finding("settings", False, error.message, error.corrective_action)]
     checks: tuple[Callable[[], Iterator[Finding]], ...] = (
         _python,
-        lambda: _java(home, settings),
+        _java,
         _spark,
         lambda: _disk(home),
         lambda: _instance(instance),
@@ -93,11 +93,11 @@ def _python() -> Iterator[Finding]:
     yield Finding("python", True, f"{platform.python_version()} at {sys.executable}")
 
 
-def _java(home: Home, settings: Settings) -> Iterator[Finding]:
+def _java() -> Iterator[Finding]:
     from localcdap.engine.java import find_java
 
-    java = find_java(home.resolve(settings.engine_directory))
-    yield Finding("java", True, f"{java.version} at {java.executable}")
+    java = find_java()
+    yield Finding("java", True, f"{java.version} at {java.executable}, from {java.source}")
 
 
 def _spark() -> Iterator[Finding]:

@@ -38,6 +38,8 @@ class WorkOrder(msgspec.Struct):
     base_directory: str
     """What relative paths in the pipeline are relative to; absolute."""
     engine_token: str | None = None
+    engine_leases: str | None = None
+    """Folder of the leases of a local engine, which stops when nobody holds one."""
     locations: dict[str, str] = {}
     """The ``[locations]`` of the settings."""
     counts: bool = True

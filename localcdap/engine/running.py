@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import logging
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +17,7 @@ from localcdap.engine.contexts import Surroundings
 from localcdap.engine.counting import StageCounts
 from localcdap.engine.execution import execute
 from localcdap.engine.host_tables import table_source
+from localcdap.engine.leases import lease
 from localcdap.engine.messages import (
     Committed,
     Counted,
@@ -29,6 +31,7 @@ from localcdap.engine.paths import Locations
 from localcdap.engine.planner import plan
 from localcdap.engine.reporting import ProgressReport, log_to, status
 from localcdap.engine.resolving import resolve
+from localcdap.engine.server import Endpoint
 from localcdap.engine.session import connect
 from localcdap.engine.tables import TableSource
 from localcdap.messaging.spool import SpoolWriter
@@ -67,7 +70,8 @@ class Run:
             spool.append(status(RunStatus.PENDING), status(RunStatus.STARTING))
             try:
                 self._cancellation.install()
-                end = self._carry_out(spool)
+                with self._engine_lease():
+                    end = self._carry_out(spool)
             except Killed:
                 end = self._undone(spool, RunStatus.KILLED, [])
             except Exception as error:
@@ -79,6 +83,11 @@ class Run:
                     self._cancellation.spark.stop()
         return end
 
+    def _engine_lease(self) -> AbstractContextManager[None]:
+        """Keeps a local engine from stopping as idle while the run uses it."""
+        folder = self._order.engine_leases
+        return lease(Path(folder)) if folder is not None else nullcontext()
+
     def _carry_out(self, spool: SpoolWriter) -> RunStatus:
         order = self._order
         _LOG.info(
@@ -89,9 +98,8 @@ class Run:
         )
         with ThreadPoolExecutor(1) as threads:
             # The session opens while the pipeline is configured.
-            opening: Future[SparkSession] = threads.submit(
-                connect, order.engine_url, order.engine_token
-            )
+            endpoint = Endpoint(order.engine_url, order.engine_token)
+            opening: Future[SparkSession] = threads.submit(connect, endpoint)
             resolved = resolve(order)
             spark = opening.result()
         self._cancellation.spark = spark

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from localcdap.api.codec import unpack
 from localcdap.api.errors import LocalcdapError
-from localcdap.engine.commit import Recovery, recover
 from localcdap.engine.messages import (
     Committed,
     Counted,
@@ -29,17 +28,13 @@ from localcdap.store.tables import DatasetTables
 
 
 class RunEffects:
-    """Gives the messages of one run their effect.
+    """Gives the messages of one run their effect."""
 
-    :param directory: the run's directory.
-    """
-
-    def __init__(self, store: Store, records: RunRecords, run: Run, directory: Path) -> None:
+    def __init__(self, store: Store, records: RunRecords, run: str) -> None:
         self._store = store
         self._records = records
         self._tables = DatasetTables(store)
-        self._id = run.run
-        self._directory = directory
+        self._id = run
 
     def apply(self, transaction: Transaction, message: Message) -> None:
         """Apply one message; called again when the transaction is rolled back and repeated."""
@@ -64,31 +59,6 @@ class RunEffects:
         with self._store.transaction() as transaction:
             run = self._records.get_in(transaction, self._id)
             run.error = run.error or RunError(message, "See the log, and run it again.")
-            self._records.change(transaction, run)
-
-    def died(self, *, stopped: bool) -> None:
-        """The run process is gone and never said how the run ended: find out, and finish it.
-
-        :param stopped: whether the run was asked to stop.
-        """
-        found, loads = recover(self._directory)
-        with self._store.transaction() as transaction:
-            if found is Recovery.COMMITTED:
-                self._load(transaction, loads)
-            run = self._records.get_in(transaction, self._id)
-            if found is Recovery.COMMITTED and run.error is None:
-                run.status = RunStatus.COMPLETED
-                self._note(transaction, "The run process ended early; its results were complete.")
-            elif stopped:
-                run.status = RunStatus.KILLED
-            else:
-                run.status = RunStatus.FAILED
-                run.error = run.error or RunError(
-                    "The run process ended unexpectedly; it was killed, or the machine was short of "
-                    "memory. No sink was changed.",
-                    "Run it again.",
-                )
-            run.end = model.now()
             self._records.change(transaction, run)
 
     def refused(self, error: LocalcdapError) -> None:
@@ -139,8 +109,13 @@ def _set_status(run: Run, message: StatusChanged) -> None:
     """Take over a status, unless the run has ended or is past it."""
     if not run.status.may_become(message.status):
         return
-    failed = run.error is not None and message.status is RunStatus.COMPLETED
-    run.status = RunStatus.FAILED if failed else message.status
+    status = message.status
+    if status is RunStatus.COMPLETED and run.error is not None:
+        status = RunStatus.FAILED
+    if status is RunStatus.FAILED and run.status is RunStatus.STOPPING:
+        # The process was killed because it did not stop by itself.
+        status, run.error = RunStatus.KILLED, None
+    run.status = status
     moment = int(message.time * 1000)
     if run.status is RunStatus.RUNNING:
         run.start = moment

@@ -202,6 +202,7 @@ class RunService:
             arguments=run.arguments,
             logical_start_ms=run.starting,
             engine_url="",
+            engine_leases=str(self._engine.leases),
             base_directory=str(self._home),
             locations=self._locations,
             counts=self._counts,

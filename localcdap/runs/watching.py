@@ -15,6 +15,7 @@ from typing import Final
 from localcdap.api.errors import LocalcdapError
 from localcdap.engine.messages import Message
 from localcdap.engine.order import ORDER, SPOOL
+from localcdap.engine.recovery import recover_run
 from localcdap.messaging.consumer import SpoolConsumer
 from localcdap.runs.effects import RunEffects
 from localcdap.runs.model import Run
@@ -43,7 +44,7 @@ class WatchedRun:
         self.run: Final = run.run
         self.process: Final = process
         self.directory: Final = directory
-        self.effects: Final = RunEffects(store, records, run, directory)
+        self.effects: Final = RunEffects(store, records, run.run)
         self._store = store
         self._records = records
         self._on_change = on_change
@@ -72,8 +73,8 @@ class WatchedRun:
                 kill(self.process)
             return False
         if not self._records.get(self.run).status.is_end:
-            self.effects.died(stopped=self._stop_by is not None)
-            self._on_change()
+            recover_run(self.directory)
+            self._consumer.consume()
         self._tidy()
         return True
 

@@ -1,0 +1,205 @@
+"""The process that owns the local Spark server: starts it, stops it when idle, falls with it.
+
+``python -m localcdap.engine.supervisor DIRECTORY`` reads its options as JSON from standard input, holds the
+lock ``server.lock`` while the server runs, and writes ``server.json`` when it can be reached.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+import msgspec
+
+from localcdap.engine.java import find_java
+from localcdap.engine.launch import server_command, server_environment, write_configuration
+from localcdap.engine.leases import are_held
+
+LOCK: Final = "server.lock"
+RECORD: Final = "server.json"
+LEASES: Final = "leases"
+OUTPUT: Final = "server.out"
+_START_S: Final = 180.0
+_STOP_S: Final = 10.0
+_PR_SET_PDEATHSIG: Final = 1
+
+
+class ServerOptions(msgspec.Struct, frozen=True):
+    """How the server is to be started."""
+
+    cores: str
+    memory: str
+    idle_minutes: float
+    """0: never stop it."""
+
+
+class ServerRecord(msgspec.Struct, frozen=True):
+    """How to reach the server. Only its user can read it."""
+
+    url: str
+    token: str
+    supervisor: int
+    """Process id."""
+    server: int
+    """Process id."""
+    started: float
+    """Seconds since 1970."""
+    options: ServerOptions
+    python: str
+    """The interpreter that runs the server's Python workers."""
+    spark: str
+    """Version."""
+
+
+class _StopAsked(BaseException):
+    """A signal asked to stop."""
+
+
+def supervise(directory: Path, options: ServerOptions) -> None:
+    """Start the server and stay until it ends, is told to end, or is idle for too long.
+
+    Returns at once when another supervisor has the directory.
+    """
+    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    lock = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return
+    signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    server: subprocess.Popen[bytes] | None = None
+    record = directory / RECORD
+    try:
+        record.unlink(missing_ok=True)
+        _clear(directory / "tmp")
+        port, token = _free_port(), secrets.token_urlsafe(32)
+        server = _start(directory, options, port, token)
+        if _wait_until_open(server, port):
+            _write(record, _record(server, options, port, token))
+            _watch(server, directory, options)
+    except _StopAsked:
+        pass
+    finally:
+        record.unlink(missing_ok=True)
+        if server is not None:
+            _end(server)
+
+
+def _start(
+    directory: Path, options: ServerOptions, port: int, token: str
+) -> subprocess.Popen[bytes]:
+    write_configuration(directory, port, options.cores, options.memory)
+    with (directory / OUTPUT).open("wb") as output:
+        return subprocess.Popen(
+            server_command(find_java(), options.cores, options.memory, directory),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=server_environment(token),
+            cwd=directory,
+            preexec_fn=_die_with_parent,  # noqa: PLW1509 - this process has one thread
+        )
+
+
+def _die_with_parent() -> None:
+    """Have the kernel end the server when its supervisor is killed (Linux only)."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _wait_until_open(server: subprocess.Popen[bytes], port: int) -> bool:
+    deadline = time.monotonic() + _START_S
+    while time.monotonic() < deadline and server.poll() is None:
+        if is_open(port):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def _watch(server: subprocess.Popen[bytes], directory: Path, options: ServerOptions) -> None:
+    used = time.monotonic()
+    limit = options.idle_minutes * 60
+    pause = min(1.0, limit / 4) if limit else 1.0
+    while True:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            server.wait(pause)
+            return
+        if are_held(directory / LEASES):
+            used = time.monotonic()
+        if limit and time.monotonic() - used > limit:
+            return
+
+
+def _end(server: subprocess.Popen[bytes]) -> None:
+    server.terminate()
+    try:
+        server.wait(_STOP_S)
+    except subprocess.TimeoutExpired:
+        server.kill()
+        server.wait()
+
+
+def _record(
+    server: subprocess.Popen[bytes], options: ServerOptions, port: int, token: str
+) -> ServerRecord:
+    from importlib import metadata
+
+    return ServerRecord(
+        url=f"sc://localhost:{port}",
+        token=token,
+        supervisor=os.getpid(),
+        server=server.pid,
+        started=time.time(),
+        options=options,
+        python=sys.executable,
+        spark=metadata.version("pyspark"),
+    )
+
+
+def _write(path: Path, record: ServerRecord) -> None:
+    draft = path.with_name(f".{path.name}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(msgspec.json.encode(record))
+    draft.rename(path)
+
+
+def _clear(folder: Path) -> None:
+    """Remove what a server that was killed left behind."""
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def is_open(port: int) -> bool:
+    """Whether something listens at a port of this machine."""
+    with socket.socket() as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _stop(_number: int, _frame: FrameType | None) -> None:
+    raise _StopAsked
+
+
+if __name__ == "__main__":
+    supervise(Path(sys.argv[1]), msgspec.json.decode(sys.stdin.buffer.read(), type=ServerOptions))
