@@ -67,8 +67,8 @@ class Column(NamedTuple):
 class CSVParser(Transform):
     """Output fields named like an input field, but not like the parsed one, pass through.
 
-    The others take the CSV values in order. Unlike CDAP, a pass-through field that is null stays null instead of taking a CSV value, and a
-    column too few fails with a message instead of an index error.
+    The others take the CSV values in order. Unlike CDAP, a pass-through field that is null stays null
+    instead of taking a CSV value, and a column too few fails with a message instead of an index error.
     """
 
     class Config(PluginConfig):
@@ -129,7 +129,9 @@ class CSVParser(Transform):
             ).with_config_property("delimiter")
 
     def _check_columns(self, stage: StageConfigurer) -> None:
-        passed = self._passed_names(stage.input_schema) if stage.input_schema else set()
+        if stage.input_schema is None:
+            return
+        passed = self._passed_names(stage.input_schema)
         for declared in self.config.schema or ():
             if declared.name not in passed and text_converter(declared.schema) is None:
                 stage.failures.add(
