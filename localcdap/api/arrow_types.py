@@ -30,7 +30,12 @@ def union_tags(union: Schema) -> list[str]:
         if member.type is Type.NULL:
             continue
         tag = (member.name or "record") if member.type is Type.RECORD else member.display_name
-        tags.append(tag if tag not in tags else f"{tag}_{len(tags)}")
+        number = len(tags)
+        unique = tag
+        while unique in tags:
+            unique = f"{tag}_{number}"
+            number += 1
+        tags.append(unique)
     return tags
 
 

@@ -6,6 +6,7 @@ description that every front end renders, and the typed values that the plugin r
 
 from __future__ import annotations
 
+import copy
 import re
 import types
 import typing
@@ -146,7 +147,9 @@ class PluginConfig:
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        declared = dict(cls._declared)
+        declared: dict[str, ConfigField] = {}
+        for base in reversed(cls.__mro__[1:]):
+            declared |= vars(base).get("_declared", {})
         hints = typing.get_type_hints(cls)
         for attribute, value in list(vars(cls).items()):
             if isinstance(value, ConfigField):
@@ -158,7 +161,7 @@ class PluginConfig:
         """Use :meth:`build`, which checks; this only assigns, by property name."""
         self._macros = frozenset(macros)
         for name, declared in self._declared.items():
-            fallback = None if declared.required else declared.default
+            fallback = None if declared.required else copy.copy(declared.default)
             setattr(self, declared.attribute, values.get(name, fallback))
 
     @classmethod

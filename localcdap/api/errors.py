@@ -54,6 +54,9 @@ class LocalcdapError(Exception):
         """Constructor arguments by name, plain values only: what a remote copy is rebuilt from."""
         return {"message": self.message, "corrective_action": self.corrective_action}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (type(self), self.attributes())
+
 
 class SchemaError(LocalcdapError):
     """A schema document is not a schema."""
@@ -229,6 +232,10 @@ class HostError(LocalcdapError):
 
 class HostLostError(HostError):
     """The process at the other end went away; whether the call took effect is unknown."""
+
+
+def _rebuilt(cls: type[LocalcdapError], attributes: dict[str, Any]) -> LocalcdapError:
+    return cls(**attributes)
 
 
 def _flatten(errors: Sequence[Exception | str]) -> list[Exception]:

@@ -324,16 +324,8 @@ class Schema:
 
         :raises SchemaError: when it is not a schema; the message says where.
         """
-        if isinstance(document, str):
-            text = document.strip()
-            if text[:1] not in ("{", "[", '"'):
-                return _Reader().read(text, "$")
-            try:
-                document = json.loads(text)
-            except ValueError as error:
-                raise SchemaError(f"The schema is not valid JSON: {error}.") from None
         try:
-            return _Reader().read(document, "$")
+            return _Reader().read(_decoded(document), "$")
         except RecursionError:
             raise SchemaError("The schema is nested too deeply.") from None
 
@@ -367,6 +359,19 @@ Schema.DATETIME = Schema.of(LogicalType.DATETIME)
 
 _TYPES: Final = {t.value: t for t in Type}
 _LOGICAL: Final = {t.value: t for t in LogicalType}
+
+
+def _decoded(document: str | dict[str, Any] | list[Any]) -> Any:
+    """Plain JSON values; the bare name of a type stands for itself."""
+    if not isinstance(document, str):
+        return document
+    text = document.strip()
+    if text[:1] not in ("{", "[", '"'):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise SchemaError(f"The schema is not valid JSON: {error}.") from None
 
 
 class _Reader:
@@ -471,11 +476,14 @@ class _Reader:
 def _digits(node: dict[str, Any], key: str, path: str) -> int:
     value = node.get(key, 0)
     try:
-        return int(value)
-    except (TypeError, ValueError):
+        digits = int(value)
+    except (TypeError, ValueError, OverflowError):
+        digits = None
+    if digits is None or (isinstance(value, float) and digits != value):
         raise SchemaError(
-            f"'{key}' of a decimal must be a number, not {json.dumps(value)} - at {path}."
-        ) from None
+            f"'{key}' of a decimal must be a whole number, not {json.dumps(value)} - at {path}."
+        )
+    return digits
 
 
 def _write(schema: Schema, written: dict[str, Schema]) -> Any:
