@@ -34,8 +34,6 @@ def main(arguments: list[str]) -> int:
     if len(arguments) != 1:
         sys.stderr.write("usage: python -m localcdap.engine.run RUN_DIR\n")
         return 2
-    # pyspark's functions look here whether they are meant for Spark Connect.
-    os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"
     directory = Path(arguments[0])
     threading.Thread(target=warm_up, name="warm-up", daemon=True).start()
     order = wait_for_order(directory, sys.stdin.fileno())

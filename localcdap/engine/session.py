@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _TOKEN: Final = "SPARK_CONNECT_AUTHENTICATE_TOKEN"  # noqa: S105 - the name of a variable
+_CONNECT_MODE: Final = "SPARK_CONNECT_MODE_ENABLED"
+"""By this pyspark's functions know that they are meant for Spark Connect."""
 _NEEDED: Final = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.timeType.enabled": "true",
@@ -43,6 +45,7 @@ def connect(endpoint: Endpoint) -> SparkSession:
     from pyspark.errors import PySparkException
     from pyspark.sql.connect.session import SparkSession
 
+    os.environ[_CONNECT_MODE] = "1"
     if endpoint.token is not None:
         os.environ[_TOKEN] = endpoint.token
     try:
