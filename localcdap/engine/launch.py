@@ -57,6 +57,7 @@ _PROPERTIES: Final = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
     "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
     "spark.python.worker.reuse": "true",
+    "spark.python.daemon.module": "localcdap.engine.worker_daemon",
     "spark.cleaner.periodicGC.interval": "10min",
 }
 _LOGGING: Final = """\

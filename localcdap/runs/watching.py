@@ -14,12 +14,12 @@ from typing import Final
 
 from localcdap.api.errors import LocalcdapError
 from localcdap.engine.messages import Message
-from localcdap.engine.order import ORDER, SPOOL
+from localcdap.engine.order import SPOOL
 from localcdap.engine.recovery import recover_run
 from localcdap.messaging.consumer import SpoolConsumer
 from localcdap.runs.effects import RunEffects
 from localcdap.runs.model import Run
-from localcdap.runs.processes import interrupt, is_alive, kill
+from localcdap.runs.processes import OUTPUT_FILE, interrupt, is_alive, kill
 from localcdap.runs.records import ProcessIdentity, RunRecords
 from localcdap.store.store import Store
 
@@ -68,15 +68,21 @@ class WatchedRun:
         """Consume what the run said. Returns whether it has ended and all is done about it."""
         alive = is_alive(self.process)
         self._consumer.consume()
-        if alive:
-            if self._stop_by is not None and time.monotonic() > self._stop_by:
-                kill(self.process)
-            return False
-        if not self._records.get(self.run).status.is_end:
+        if not self._has_ended():
+            if alive:
+                self._kill_when_late()
+                return False
             recover_run(self.directory)
             self._consumer.consume()
         self._tidy()
         return True
+
+    def _has_ended(self) -> bool:
+        return self._records.get(self.run).status.is_end
+
+    def _kill_when_late(self) -> None:
+        if self._stop_by is not None and time.monotonic() > self._stop_by:
+            kill(self.process)
 
     def _tidy(self) -> None:
         """Remove what only the run needed; what its process printed stays."""
@@ -85,8 +91,10 @@ class WatchedRun:
         for entry in self.directory.iterdir():
             if entry.is_dir():
                 shutil.rmtree(entry, ignore_errors=True)
-            elif entry.name in (SPOOL, ORDER):
+            elif entry.name != OUTPUT_FILE or not entry.stat().st_size:
                 entry.unlink(missing_ok=True)
+        if not any(self.directory.iterdir()):
+            self.directory.rmdir()
 
 
 class Watch:
@@ -94,6 +102,8 @@ class Watch:
 
     def __init__(self) -> None:
         self._runs: dict[str, WatchedRun] = {}
+        self._leaving: list[WatchedRun] = []
+        """Runs that ended but whose processes have not gone yet."""
         self._changed = threading.Condition()
         self._closed = False
         self._thread: threading.Thread | None = None
@@ -127,14 +137,15 @@ class Watch:
     def _work(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._runs or self._closed)
+                self._changed.wait_for(lambda: self._runs or self._leaving or self._closed)
                 if self._closed:
                     return
                 runs = list(self._runs.values())
-            ended = [run.run for run in runs if self._has_ended(run)]
+            ended = [run for run in runs if self._has_ended(run)]
+            self._leaving = [run for run in (*self._leaving, *ended) if is_alive(run.process)]
             with self._changed:
                 for run in ended:
-                    del self._runs[run]
+                    del self._runs[run.run]
                 self._changed.wait_for(lambda: self._closed, _PAUSE_S)
 
     def _has_ended(self, run: WatchedRun) -> bool:
