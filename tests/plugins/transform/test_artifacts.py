@@ -19,6 +19,7 @@ EXPECTED = {
     "transform-plugins": {
         ("transform", "CSVParser", "record"),
         ("transform", "JSONParser", "record"),
+        ("transform", "Normalize", "record"),
         ("splittertransform", "NullFieldSplitter", "dataframe"),
         ("splittertransform", "UnionSplitter", "dataframe"),
     },

@@ -1,0 +1,169 @@
+"""The Normalize transform: a wide record becomes one record for each of some of its fields."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from localcdap.api import (
+    Emitter,
+    FailureCollector,
+    PluginConfig,
+    Record,
+    Schema,
+    StageConfigurer,
+    StageContext,
+    Transform,
+    Type,
+    field,
+    plugin,
+)
+
+from .java_text import java_text
+
+
+class Normalized(NamedTuple):
+    """A field that gives a record of its own."""
+
+    name: str
+    type_field: str
+    """Output field for the field's name."""
+    value_field: str
+    """Output field for the field's value."""
+
+    def __str__(self) -> str:
+        return ":".join(self)
+
+
+@plugin(
+    type="transform",
+    name="Normalize",
+    description=(
+        "Makes one record of each of the chosen fields that is not null, with the field's name and "
+        "value and copies of other fields."
+    ),
+)
+class Normalize(Transform):
+    class Config(PluginConfig):
+        mapping: str = field(
+            name="fieldMapping",
+            description=(
+                "Fields to copy into every record, a comma-separated list of 'input:output', such as "
+                "'CustomerID:ID'. Their values become texts, null the text 'null'."
+            ),
+        )
+        normalizing: str = field(
+            name="fieldNormalizing",
+            description=(
+                "Fields that give a record each, a comma-separated list of "
+                "'input:type field:value field', such as 'ItemId:AttributeType:AttributeValue'. The "
+                "type field gets the input field's name, the value field its value as text."
+            ),
+        )
+        output_schema: Schema = field(
+            name="outputSchema", description="The output schema; all fields must be strings."
+        )
+
+    config: Config
+
+    def configure(self, stage: StageConfigurer) -> None:
+        output, failures = self.config.output_schema, stage.failures
+        for declared in output or ():
+            if declared.schema.non_nullable.type is not Type.STRING:
+                failures.add(
+                    f"Invalid type '{declared.schema.display_name}' for output schema field "
+                    f"'{declared.name}'.",
+                    "All output schema fields must be of type string.",
+                ).with_output_field(declared.name)
+        stage.output_schema = output
+        stage.error_schema = stage.input_schema
+        mapping = self._mapping(failures)
+        for source, target in mapping:
+            _check_mapping(stage, output, source, target)
+        for entry in self._normalized(failures):
+            _check_normalized(stage, output, entry, {source for source, _ in mapping})
+        self._check_same_targets(failures)
+
+    def _mapping(self, failures: FailureCollector) -> list[tuple[str, str]]:
+        found = []
+        for entry in (self.config.mapping or "").split(","):
+            parts = [part.strip() for part in entry.split(":")]
+            if len(parts) == 2 and all(parts):
+                found.append((parts[0], parts[1]))
+            elif self.config.mapping:
+                failures.add("Field name and mapping must be provided.").with_config_property(
+                    "fieldMapping", element=entry
+                )
+        return found
+
+    def _normalized(self, failures: FailureCollector) -> list[Normalized]:
+        found = []
+        for entry in (self.config.normalizing or "").split(","):
+            parts = [part.strip() for part in entry.split(":")]
+            if len(parts) == 3 and all(parts):
+                found.append(Normalized(*parts))
+            elif self.config.normalizing:
+                failures.add(
+                    "Normalizing field, field name, and field value must all be provided."
+                ).with_config_property("fieldNormalizing", element=entry)
+        return found
+
+    def _check_same_targets(self, failures: FailureCollector) -> None:
+        entries = self._normalized(FailureCollector())
+        for entry in entries[1:]:
+            first = entries[0]
+            for kind, wanted, given in (
+                ("type", first.type_field, entry.type_field),
+                ("value", first.value_field, entry.value_field),
+            ):
+                if wanted != given:
+                    failures.add(
+                        f"Invalid normalizing field {kind} output column name '{given}'.",
+                        f"All normalizing field {kind} output column names must be the same.",
+                    ).with_config_property("fieldNormalizing", element=str(entry))
+
+    def initialize(self, context: StageContext) -> None:
+        self._copied = self._mapping(FailureCollector())
+        self._chosen = self._normalized(FailureCollector())
+
+    def input_fields(self, stage: StageConfigurer) -> list[str] | None:
+        ignored = FailureCollector()
+        names = [source for source, _ in self._mapping(ignored)]
+        return names + [entry.name for entry in self._normalized(ignored)]
+
+    def transform(self, record: Record, emit: Emitter) -> None:
+        copies = {target: java_text(record[source]) for source, target in self._copied}
+        for name, type_field, value_field in self._chosen:
+            value = record[name]
+            if value is not None:
+                emit({type_field: name, value_field: java_text(value)} | copies)
+
+
+def _check_mapping(stage: StageConfigurer, output: Schema | None, source: str, target: str) -> None:
+    element = f"{source}:{target}"
+    if stage.input_schema is not None and stage.input_schema.field(source) is None:
+        stage.failures.add(
+            f"Field '{source}' must be present in input schema."
+        ).with_config_property("fieldMapping", element=element)
+    if output is not None and output.field(target) is None:
+        stage.failures.add(
+            f"Mapping '{target}' must be present in output schema."
+        ).with_config_property("fieldMapping", element=element)
+
+
+def _check_normalized(
+    stage: StageConfigurer, output: Schema | None, entry: Normalized, mapped: set[str]
+) -> None:
+    messages = []
+    if stage.input_schema is not None and stage.input_schema.field(entry.name) is None:
+        messages.append(f"Normalizing field '{entry.name}' must be present in input schema.")
+    if entry.name in mapped:
+        messages.append(f"Field '{entry.name}' cannot be used for both mapping and normalizing.")
+    for kind, target in (("type", entry.type_field), ("value", entry.value_field)):
+        if output is not None and output.field(target) is None:
+            messages.append(
+                f"Normalizing field {kind} output column name '{target}' must be present in output "
+                "schema."
+            )
+    for message in messages:
+        failure = stage.failures.add(message)
+        failure.with_config_property("fieldNormalizing", element=str(entry))
