@@ -115,3 +115,13 @@ class DriverContext(FactsContext):
 def quoted(name: str) -> str:
     """A column name in which dots and backticks mean themselves."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def addressable(frame: DataFrame, names: list[str]) -> DataFrame:
+    """The columns under names that ``mapInArrow`` can handle: it takes dots and backticks for syntax.
+
+    Those behind it go by position, see :class:`localcdap.engine.tasks.plan.PassPlan`.
+    """
+    if not any("." in name or "`" in name for name in names):
+        return frame
+    return frame.toDF(*(f"c{index}" for index in range(len(names))))

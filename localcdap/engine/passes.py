@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from localcdap.engine.contexts import quoted
+from localcdap.engine.contexts import addressable, quoted
 from localcdap.engine.counting import pass_counts
 from localcdap.engine.fusing import Group, inside, outlets
 from localcdap.engine.spark_types import spark_schema
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 def build_pass(planner: Planner, group: Group) -> None:
     """Build a pass and publish the streams that leave it."""
     plan = _plan(planner, group)
-    frame = planner.united(group.feeds)
+    names = plan.feed_schema.field_names
+    frame = addressable(planner.united(group.feeds), names)
     if group.grouped:
-        frame = _grouped(frame, plan)
+        frame = addressable(_grouped(frame, plan), [GROUP, *names])
     made = frame.mapInArrow(fused_pass(plan), _columns(plan))
     if planner.counting is not None:
         made = planner.counting.observe_pass(made, plan.counts)

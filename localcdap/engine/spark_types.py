@@ -21,17 +21,19 @@ if TYPE_CHECKING:
 def spark_schema(schema: Schema, *, nullable: bool = False) -> StructType:
     """The columns of records of a schema.
 
-    :param nullable: make every column nullable, whatever the schema says.
+    :param nullable: allow null everywhere, also inside values, whatever the schema says. Arrow refuses to
+        convert a null record whose members must not be null, so what Python makes is typed like this.
     :raises SchemaError: for what Spark cannot hold, see :func:`localcdap.api.arrow.arrow_type`.
     """
     from pyspark.sql.types import StructType
 
-    return StructType([_field(f.name, f.schema, nullable=nullable) for f in schema])
+    return StructType([_field(f.name, f.schema, nullable) for f in schema])
 
 
-def spark_type(schema: Schema) -> DataType:
+def spark_type(schema: Schema, *, nullable: bool = False) -> DataType:
     """The type of a column of the schema's values.
 
+    :param nullable: as for :func:`spark_schema`.
     :raises SchemaError: for what Spark cannot hold.
     """
     from pyspark.sql.types import ArrayType, DecimalType, MapType, StructField, StructType
@@ -46,28 +48,33 @@ def spark_type(schema: Schema) -> DataType:
         return DecimalType(inner.precision or 0, inner.scale or 0)
     match inner.type:
         case Type.ARRAY if inner.items is not None:
-            return ArrayType(spark_type(inner.items), _allows_null(inner.items))
+            items = spark_type(inner.items, nullable=nullable)
+            return ArrayType(items, nullable or _allows_null(inner.items))
         case Type.MAP if inner.keys is not None and inner.values is not None:
-            keys, values = spark_type(inner.keys), spark_type(inner.values)
-            return MapType(keys, values, _allows_null(inner.values))
+            keys = spark_type(inner.keys, nullable=nullable)
+            values = spark_type(inner.values, nullable=nullable)
+            return MapType(keys, values, nullable or _allows_null(inner.values))
         case Type.RECORD:
             if inner.fields is None:
                 raise SchemaError(
                     f"Record '{inner.name}' contains itself; recursive records cannot be run."
                 )
-            return StructType([_field(f.name, f.schema) for f in inner.fields])
+            return StructType([_field(f.name, f.schema, nullable) for f in inner.fields])
         case Type.UNION:
             members = [m for m in inner.members if m.type is not Type.NULL]
             tagged = zip(union_tags(inner), members, strict=True)
-            return StructType([StructField(tag, spark_type(m), True) for tag, m in tagged])
+            return StructType(
+                [StructField(tag, spark_type(m, nullable=nullable), True) for tag, m in tagged]
+            )
         case _:
             return _simple()[inner.logical_type or inner.type]
 
 
-def _field(name: str, schema: Schema, *, nullable: bool = False) -> StructField:
+def _field(name: str, schema: Schema, nullable: bool) -> StructField:
     from pyspark.sql.types import StructField
 
-    return StructField(name, spark_type(schema), nullable or _allows_null(schema))
+    type = spark_type(schema, nullable=nullable)
+    return StructField(name, type, nullable or _allows_null(schema))
 
 
 def _allows_null(schema: Schema) -> bool:

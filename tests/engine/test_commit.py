@@ -34,7 +34,7 @@ def stage(staging, *finals):
 
 
 def hidden(folder):
-    return [path for path in folder.rglob(".*localcdap-*")]
+    return list(folder.rglob(".*localcdap-*"))
 
 
 def test_nothing_is_visible_before_and_everything_after(places, tmp_path):

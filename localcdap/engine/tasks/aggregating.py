@@ -44,7 +44,8 @@ def grouping_pass(
         codec = RecordCodec(feed)
         runner = AggregateRunner(stage)
         for batch in batches:
-            yield from runner.keyed(conform(batch, codec), codec)
+            named = batch.rename_columns(feed.field_names)
+            yield from runner.keyed(conform(named, codec), codec)
         runner.close()
 
     return run
@@ -77,10 +78,19 @@ class AggregateRunner(Runner):
         arrays = [pa.array(keys, pa.binary()), *taken.columns]
         yield pa.RecordBatch.from_arrays(arrays, names=[GROUP, *batch.schema.names])
 
-    def aggregated(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Streams]:
-        """What is emitted for groups that come one after the other."""
+    def aggregated(self, batches: Iterator[pa.RecordBatch], feed: Schema) -> Iterator[Streams]:
+        """What is emitted for groups that come one after the other.
+
+        :param feed: of the columns behind the key.
+        """
         emit = RecordEmitter(self.name)
-        for key, records in groups(batches, self._decode):
+        codec = RecordCodec(feed)
+
+        def decode(rows: pa.RecordBatch) -> list[Record]:
+            with blamed(self.name):
+                return codec.decode(conform(rows.rename_columns(feed.field_names), codec))
+
+        for key, records in groups(batches, decode):
             try:
                 self.plugin.aggregate(key, records, emit)
             except Exception as error:
@@ -94,18 +104,11 @@ class AggregateRunner(Runner):
     def run(self, chunk: Any, *, last: bool) -> Streams:
         raise StageError(f"Stage '{self.name}' groups records and cannot take them one by one.")
 
-    def _decode(self, batch: pa.RecordBatch) -> list[Record]:
-        feed = {f.name: f for f in next(iter(self.stage.facts.input_schemas.values()))}
-        names = [name for name in batch.schema.names if name != GROUP]
-        codec = RecordCodec(Schema.record("feed", [feed[name] for name in names]))
-        with blamed(self.name):
-            return codec.decode(conform(batch, codec))
-
 
 def groups(
     batches: Iterator[pa.RecordBatch], decode: Callable[[pa.RecordBatch], list[Record]]
 ) -> Iterator[tuple[Any, Iterator[Record]]]:
-    """Each key with its records, from batches whose rows are sorted by key.
+    """Each key with its records, from batches sorted by their first column, the key.
 
     Records that a reader leaves over are skipped.
     """
@@ -123,8 +126,6 @@ def groups(
 
         records = members()
         yield decode_key(key), records
-        for _ in records:
-            pass
         while current is not None and current[0] == key:
             current = next(rows, None)
 
@@ -133,8 +134,9 @@ def _rows(
     batches: Iterator[pa.RecordBatch], decode: Callable[[pa.RecordBatch], list[Record]]
 ) -> Iterator[tuple[bytes, Record]]:
     for batch in batches:
-        keys = batch.column(batch.schema.get_field_index(GROUP)).to_pylist()
-        yield from zip(keys, decode(batch), strict=True)
+        keys = batch.column(0).to_pylist()
+        rows = batch.select(range(1, batch.num_columns))
+        yield from zip(keys, decode(rows), strict=True)
 
 
 def encode_key(key: Any) -> bytes:

@@ -105,12 +105,17 @@ def conform(batch: pa.RecordBatch, codec: RecordCodec) -> pa.RecordBatch:
 
 
 def _conformed(column: pa.Array, field: pa.Field) -> pa.Array:
+    import pyarrow as pa
+
     if column.type != field.type:
-        if _plain(column.type) != _plain(field.type):
+        if _shape(column.type) == _shape(field.type):
+            column = pa.array(_Renamed(column, field.type))
+        elif _plain(column.type) == _plain(field.type):
+            column = column.cast(field.type)
+        else:
             raise StageError(
                 f"Field '{field.name}' must be of type {field.type}, but a batch holds {column.type}."
             )
-        column = column.cast(field.type)
     if not field.nullable and column.null_count:
         raise StageError(
             f"Field '{field.name}' is null in a batch, but its schema does not allow null.",
@@ -119,7 +124,34 @@ def _conformed(column: pa.Array, field: pa.Field) -> pa.Array:
     return column
 
 
+class _Renamed:
+    """An array as one of a type of the same layout, which a cast would refuse or copy.
+
+    For Arrow's C data protocol, by which ``pyarrow.array`` takes it over without looking at values.
+    """
+
+    def __init__(self, array: pa.Array, type: pa.DataType) -> None:
+        self._array = array
+        self._type = type
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        return self._type.__arrow_c_schema__(), self._array.__arrow_c_array__()[1]
+
+
+def _shape(type: pa.DataType) -> Any:
+    """A type without the names of list and map parts, and without what says where null is allowed."""
+    import pyarrow as pa
+
+    if pa.types.is_struct(type):
+        return [(field.name, _shape(field.type)) for field in type]
+    if pa.types.is_list(type):
+        return ["list", _shape(type.value_type)]
+    if pa.types.is_map(type):
+        return ["map", _shape(type.key_type), _shape(type.item_type)]
+    return type
+
+
 def _plain(type: pa.DataType) -> str:
-    """A type's text without what only says how Arrow lays it out or names its parts."""
+    """A type's text without what only says how Arrow lays it out."""
     text = str(type).replace("large_", "").replace("_view", "").replace(" not null", "")
-    return text.replace("<item:", "<element:").replace("entries: ", "")
+    return text.replace("<item:", "<element:")

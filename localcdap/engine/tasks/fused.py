@@ -88,7 +88,8 @@ class FusedTask:
 
     def _batch(self, batch: pa.RecordBatch) -> Batches:
         with blamed(self._plan.feed.stage):
-            batch = conform(batch, self._feed_codec)
+            named = batch.rename_columns(self._feed_codec.schema.field_names)
+            batch = conform(named, self._feed_codec)
         try:
             yield from self._through(self._runners, self._feed(batch))
         except StageFailure:
@@ -102,7 +103,7 @@ class FusedTask:
     def _groups(self, batches: Batches) -> Batches:
         first = self._runners[0]
         assert isinstance(first, AggregateRunner)
-        for made in first.aggregated(batches):
+        for made in first.aggregated(batches, self._plan.feed_schema):
             yield from self._leaving(made)
             yield from self._through(self._runners[1:], made)
             yield from self._counts(0)

@@ -44,7 +44,7 @@ class PassPlan(msgspec.Struct):
     feed: Stream
     """The stream that the batches which come in are."""
     feed_schema: Schema
-    """Of the batches that come in: only the fields that are needed."""
+    """Of the batches that come in: only the fields that are needed, in the order of the columns."""
     stages: list[PassStage]
     """In topological order."""
     outlets: list[Stream]
