@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
 
 from localcdap.artifacts.model import Inspection, PluginClass
-from localcdap.store.store import Store
+from localcdap.store.store import Store, Transaction
 
 _COLUMNS: Final = (
     "path",
@@ -86,20 +86,21 @@ class ArtifactIndex:
         :param removed: paths of entries.
         :param forgotten: digests of contents.
         """
-        marks = ", ".join("?" * len(_COLUMNS))
         with self._store.transaction() as tx:
-            tx.execute_many("DELETE FROM artifact WHERE path = ?", [(p,) for p in removed])
-            tx.execute_many(
-                "DELETE FROM artifact_content WHERE digest = ?", [(d,) for d in forgotten]
+            tx.execute("DELETE FROM artifact WHERE list_contains(?, path)", (list(removed),))
+            tx.execute(
+                "DELETE FROM artifact_content WHERE list_contains(?, digest)", (list(forgotten),)
             )
-            tx.execute_many(
-                f"INSERT OR REPLACE INTO artifact VALUES ({marks})",  # noqa: S608
-                [msgspec.structs.astuple(entry) for entry in changed],
-            )
-            tx.execute_many(
-                "INSERT OR REPLACE INTO artifact_content VALUES (?, ?, ?, ?)",
-                [_row(content) for content in contents],
-            )
+            _replace(tx, "artifact", [msgspec.structs.astuple(entry) for entry in changed])
+            _replace(tx, "artifact_content", [_row(content) for content in contents])
+
+
+def _replace(tx: Transaction, table: str, rows: Sequence[tuple[str | None, ...]]) -> None:
+    """Insert or replace rows of texts in one statement; DuckDB is slow row by row."""
+    if rows:
+        columns = [list(column) for column in zip(*rows, strict=True)]
+        values = ", ".join(["unnest(?::VARCHAR[])"] * len(columns))
+        tx.execute(f"INSERT OR REPLACE INTO {table} SELECT {values}", columns)
 
 
 def _row(content: Content) -> tuple[str, str, str, str]:

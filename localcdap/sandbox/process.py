@@ -88,6 +88,13 @@ class WorkerProcess:
     def pid(self) -> int:
         return self._popen.pid if self._popen else 0
 
+    @property
+    def is_usable(self) -> bool:
+        """Whether it lives and waits for a call; it may have been killed from outside."""
+        if self._popen is None or self._popen.poll() is not None or self._connection.closed:
+            return False
+        return not self._connection.poll()  # between calls only its end makes it readable
+
     def service(self, time_limit_s: float) -> WorkerService:
         """Its service. A call that meets a limit, or the end of the process, raises WorkerLostError."""
         return proxy(self, "worker", WorkerService, time_limit_s)

@@ -130,6 +130,8 @@ class PluginWorker:
     def _running(self) -> WorkerProcess:
         if self._closed:
             raise PluginError("The plugin worker was closed.")
+        if self._process is not None and not self._process.is_usable:
+            self._retire()
         if self._process is None:
             self._process = WorkerProcess(self._memory_mb)
         return self._process

@@ -1,0 +1,176 @@
+"""The worker as its owner sees it: started, remembered, shared, replaced, ended."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from localcdap.api.errors import PluginError
+from localcdap.api.schema import Schema
+from localcdap.artifacts.places import digest
+from localcdap.sandbox.supervisor import PluginWorker
+from tests.artifacts.authoring import source, write
+from tests.sandbox.test_hostile import assert_ends
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+COUNTED = "with open({file!r}, 'a') as file: file.write('x')"
+SCHEMA = Schema.parse_record(
+    '{"type": "record", "name": "r", "fields": [{"name": "a", "type": "string"}]}'
+)
+
+
+@pytest.fixture
+def worker():
+    worker = PluginWorker(time_limit_s=5, memory_mb=1024)
+    with contextlib.closing(worker):
+        yield worker
+
+
+def test_schemas_cross_and_come_back(worker, request_of):
+    body = "stage.output_schema = stage.input_schema"
+
+    result = worker.configure(request_of(body, input_schemas={"a": None, "b": SCHEMA}))
+
+    assert result.output_schema == SCHEMA
+
+
+def test_same_request_is_answered_from_memory(worker, request_of, tmp_path):
+    calls = tmp_path / "calls"
+    body = COUNTED.format(file=str(calls))
+    for _ in range(3):
+        worker.configure(request_of(body, input_schemas={"a": SCHEMA}))
+    assert calls.read_text() == "x"
+
+    worker.configure(request_of(body, input_schemas={"b": SCHEMA}))
+    worker.configure(request_of(body, input_schemas={"a": None}))
+    worker.configure(request_of(body, input_schemas={"a": SCHEMA}, properties={"column": "z"}))
+    worker.configure(request_of(body, input_schemas={"a": SCHEMA}, macros=["secret"]))
+    worker.configure(request_of(body, input_schemas={"a": SCHEMA}, output_ports=["p"]))
+    assert calls.read_text() == "x" * 6
+
+
+def test_connected_checks_are_made_every_time(worker, request_of, tmp_path):
+    calls = tmp_path / "calls"
+    for _ in range(2):
+        worker.configure(request_of(COUNTED.format(file=str(calls)), connected=True))
+
+    assert calls.read_text() == "xx"
+
+
+def test_remembered_result_takes_microseconds(worker, request_of):
+    request = request_of("pass", input_schemas={"a": SCHEMA})
+    worker.configure(request)
+    start = time.perf_counter()
+    for _ in range(1000):
+        worker.configure(request)
+
+    assert time.perf_counter() - start < 0.1
+
+
+def test_first_call_waits_for_no_more_than_the_start(worker, tmp_path):
+    path = write(tmp_path / "hasher-1.0.py", source())
+    start = time.perf_counter()
+    worker.inspect(str(path), digest(path))
+
+    assert time.perf_counter() - start < 1.0  # 0.1 s on an idle machine
+
+
+def test_threads_share_it(worker, request_of):
+    requests = [request_of(f"stage.failures.add('{i}')", name=f"t{i}") for i in range(20)]
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(worker.configure, requests))
+
+    assert [r.failures[0].message for r in results] == [str(i) for i in range(20)]
+
+
+def test_started_ahead(worker, request_of):
+    worker.start()
+
+    assert worker.configure(request_of()).failures == []
+
+
+def test_killed_from_outside_while_idle(worker, request_of):
+    pid = pid_of(worker, request_of)
+    os.kill(pid, signal.SIGKILL)
+    time.sleep(0.1)
+
+    assert pid_of(worker, request_of) != pid
+
+
+def test_closing_ends_a_call_and_the_process(worker, request_of):
+    pid = pid_of(worker, request_of)
+    results = []
+    call = threading.Thread(
+        target=lambda: results.append(worker.configure(request_of("time.sleep(100)", name="slow")))
+    )
+    call.start()
+    time.sleep(0.3)
+    worker.close()
+    call.join(3)
+
+    assert [f.message for f in results[0].failures] == ["The plugin worker was closed."]
+    assert_ends(pid)
+    with pytest.raises(PluginError, match="closed"):
+        worker.inspect("/nowhere.py", "0" * 64)
+
+
+@pytest.mark.parametrize("body", ["pass", "while True: pass"])
+def test_worker_dies_with_a_killed_supervisor(request_of, tmp_path, body):
+    pid_file = tmp_path / "pid"
+    request = request_of(f"open({str(pid_file)!r}, 'w').write(str(os.getpid()))\n{body}")
+    (tmp_path / "request").write_bytes(packed(request))
+    program = (
+        "import sys, pathlib, time\n"
+        "from localcdap.api.codec import unpack\n"
+        "from localcdap.sandbox.configuring import ConfigureRequest\n"
+        "from localcdap.sandbox.supervisor import PluginWorker\n"
+        "request = unpack(pathlib.Path(sys.argv[1]).read_bytes(), ConfigureRequest)\n"
+        "PluginWorker(100, 512).configure(request); time.sleep(100)"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "request")]
+    owner = subprocess.Popen(command, cwd=REPOSITORY)
+    while not pid_file.exists() or not pid_file.read_text():
+        assert owner.poll() is None
+        time.sleep(0.02)
+    owner.kill()
+    owner.wait()
+
+    assert_ends(int(pid_file.read_text()))
+
+
+def test_caller_thread_may_end_before_the_worker(worker, request_of):
+    pids = []
+    first = threading.Thread(target=lambda: pids.append(pid_of(worker, request_of)))
+    first.start()
+    first.join()
+    time.sleep(0.2)
+
+    assert pid_of(worker, request_of) == pids[0]
+
+
+@pytest.mark.parametrize("module", ["pyarrow", "pandas", "py_mini_racer"])
+def test_big_libraries_fit_into_the_memory_limit(worker, request_of, module):
+    use = "\npy_mini_racer.MiniRacer().eval('1 + 1')" if module == "py_mini_racer" else ""
+
+    assert worker.configure(request_of(f"import {module}{use}")).failures == []
+    assert worker.configure(request_of("stage.failures.add('next')", name="next")).failures
+
+
+def pid_of(worker, request_of) -> int:
+    request = request_of("stage.failures.add(str(os.getpid()))\nraise ValueError", connected=True)
+    return int(worker.configure(request).failures[0].message)
+
+
+def packed(request) -> bytes:
+    from localcdap.api.codec import pack
+
+    return pack(request)
