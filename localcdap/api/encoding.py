@@ -34,7 +34,7 @@ def writer(schema: Schema, path: str) -> Writer:
     """
     inner = schema.non_nullable
     parts = _parts(inner, path)
-    write = _leaf(inner, path) if parts is None else _spread(parts)
+    write = _leaf(inner, path) if parts is None else _spread(parts, arrow_type(inner))
     if schema.is_nullable or schema.type is Type.NULL:
         return write
 
@@ -131,16 +131,25 @@ def _parts(schema: Schema, path: str) -> Writer | None:
     return None
 
 
-def _spread(write: Writer) -> Writer:
+def _spread(write: Writer, arrow: pa.DataType) -> Writer:
     """Writes the values that are not None, and puts nulls between them."""
     import pyarrow as pa
 
     def spread(values: list[Any]) -> pa.Array:
         if _NONE not in set(map(type, values)):
             return write(values)
+        present = [value for value in values if value is not None]
+        if not present:
+            return pa.array(values, type=arrow)
         ends = accumulate(value is not None for value in values)
-        places = [None if v is None else n - 1 for v, n in zip(values, ends, strict=True)]
-        return write([v for v in values if v is not None]).take(pa.array(places, pa.int32()))
+        column = write(present)
+        if not pa.types.is_struct(arrow) or not arrow.num_fields:
+            places = [None if v is None else n - 1 for v, n in zip(values, ends, strict=True)]
+            return column.take(pa.array(places, pa.int32()))
+        # Parquet refuses a null member that is declared required, even where the whole is null.
+        lent = column.take(pa.array([max(n - 1, 0) for n in ends], pa.int32()))
+        nulls = pa.array([value is None for value in values])
+        return pa.StructArray.from_arrays(lent.flatten(), fields=list(arrow), mask=nulls)
 
     return spread
 
