@@ -30,6 +30,7 @@ EXPECTED = {
         ("batchaggregator", "GroupByAggregate", "dataframe"),
         ("batchaggregator", "Distinct", "dataframe"),
         ("batchaggregator", "Deduplicate", "dataframe"),
+        ("batchaggregator", "RowDenormalizer", "dataframe"),
         ("batchjoiner", "Joiner", "dataframe"),
         ("errortransform", "ErrorCollector", "record"),
     },

@@ -1,0 +1,160 @@
+"""The RowDenormalizer: records that hold one named value each become one wide record per key."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from localcdap.api import (
+    BatchAggregator,
+    FailureCollector,
+    PluginConfig,
+    Schema,
+    SparkContext,
+    StageConfigurer,
+    Type,
+    field,
+    plugin,
+)
+
+from .columns import column
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_ORDER: Final = "__localcdap_order"
+_PLACES: Final = ("keyField", "nameField", "valueField")
+
+
+@plugin(
+    type="batchaggregator",
+    name="RowDenormalizer",
+    description=(
+        "Makes one record of all records with the same key: their names become fields, their values "
+        "the fields' values. Records without a key are dropped."
+    ),
+)
+class RowDenormalizer(BatchAggregator):
+    """When a key has a name several times, the last value counts."""
+
+    class Config(PluginConfig):
+        key_field: str = field(
+            description="The field whose values say which records belong together, a string.",
+            macro=True,
+            name="keyField",
+        )
+        name_field: str = field(
+            description="The field that holds the names of output fields, a string.",
+            macro=True,
+            name="nameField",
+        )
+        value_field: str = field(
+            description="The field that holds the values of output fields, a string.",
+            macro=True,
+            name="valueField",
+        )
+        output_fields: list[str] = field(
+            description=(
+                "The names that become output fields, comma-separated. Other names are left out, and "
+                "a name that a key does not have is null."
+            ),
+            macro=True,
+            name="outputFields",
+        )
+        field_aliases: str = field(
+            description=(
+                "Other names for output fields, a comma-separated list of 'name:output field', such "
+                "as 'ADDRESS:addr'."
+            ),
+            default="",
+            macro=True,
+            name="fieldAliases",
+        )
+        num_partitions: int | None = field(
+            description="Number of partitions to work in. Left empty, the engine decides.",
+            default=None,
+            macro=True,
+            name="numPartitions",
+        )
+
+    config: Config
+
+    def configure(self, stage: StageConfigurer) -> None:
+        names = self._names(stage.failures)
+        schema = stage.input_schema
+        if schema is None:
+            return
+        config = self.config
+        for place, name in zip(
+            _PLACES, (config.key_field, config.name_field, config.value_field), strict=True
+        ):
+            if name:
+                _check_field(stage, schema, place, name)
+        if config.key_field in names:
+            stage.failures.add(
+                f"Output field '{config.key_field}' has the name of the key field.",
+                "Give it an alias.",
+            ).with_config_property("outputFields", element=config.key_field)
+        if not config.macros - {"numPartitions"} and not len(stage.failures):
+            fields = [(config.key_field, Schema.STRING)]
+            fields += [(name, Schema.STRING.as_nullable) for name in names]
+            stage.output_schema = Schema.record("output.schema", fields)
+
+    def _aliases(self, failures: FailureCollector) -> dict[str, str]:
+        aliases = {}
+        for entry in (part.strip() for part in self.config.field_aliases.split(",")):
+            name, _, alias = (part.strip() for part in entry.partition(":"))
+            if name and alias and ":" not in alias:
+                aliases[name] = alias
+            elif entry:
+                failures.add(
+                    "Either key or value is missing for 'Output fields to rename'. Please make sure "
+                    "that both key and value are present."
+                ).with_config_property("fieldAliases", element=entry)
+        return aliases
+
+    def _names(self, failures: FailureCollector) -> dict[str, list[str]]:
+        """The output fields, each with the names in the data that lead to it."""
+        aliases = self._aliases(failures)
+        names = {aliases.get(name, name): list[str]() for name in self.config.output_fields or ()}
+        for output, sources in names.items():
+            sources += [name for name, alias in aliases.items() if alias == output]
+            if output not in aliases:
+                sources.append(output)
+        return names
+
+    def input_fields(self, stage: StageConfigurer) -> list[str] | None:
+        config = self.config
+        return [config.key_field, config.name_field, config.value_field]
+
+    def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
+        from pyspark.sql import functions as F  # noqa: N812
+
+        key = column(self.config.key_field)
+        if self.config.num_partitions:
+            df = df.repartition(self.config.num_partitions, key)
+        df = df.withColumn(_ORDER, F.monotonically_increasing_id()).filter(key.isNotNull())
+        names = self._names(FailureCollector())
+        values = [self._value(sources).alias(output) for output, sources in names.items()]
+        return df.groupBy(key).agg(*values)
+
+    def _value(self, sources: list[str]) -> Column:
+        from pyspark.sql import functions as F  # noqa: N812
+
+        boxed = F.struct(column(self.config.value_field).alias("v"))
+        wanted = column(self.config.name_field).isin(sources)
+        return F.max_by(boxed, F.when(wanted, F.col(_ORDER))).getField("v")
+
+
+def _check_field(stage: StageConfigurer, schema: Schema, place: str, name: str) -> None:
+    kind = place.removesuffix("Field").capitalize()
+    found = schema.field(name)
+    if found is None:
+        stage.failures.add(
+            f"{kind} field '{name}' does not exist in input schema"
+        ).with_config_property(place)
+    elif (
+        found.schema.non_nullable.type is not Type.STRING or found.schema.non_nullable.logical_type
+    ):
+        stage.failures.add(
+            f"{kind} field '{name}' in the input record must be a String"
+        ).with_config_property(place).with_input_field(name)
