@@ -126,6 +126,12 @@ def test_a_nullable_type_is_no_proper_union():
 # -- round trips ----------------------------------------------------------------------------------
 
 
+@st.composite
+def schemas_and_records(draw) -> tuple[Schema, list[dict]]:
+    schema = draw(RECORD_SCHEMAS)
+    return schema, draw(st.lists(values(schema), max_size=5))
+
+
 def exact(value, schema: Schema):
     """The value with what equality would not tell apart: the classes of all parts."""
     if isinstance(value, dict):
@@ -135,8 +141,8 @@ def exact(value, schema: Schema):
     return type(value), value
 
 
-@given(RECORD_SCHEMAS.flatmap(lambda s: st.tuples(st.just(s), st.lists(values(s), max_size=5))))
-@settings(max_examples=300, deadline=None)
+@given(schemas_and_records())
+@settings(max_examples=200, deadline=None)
 def test_records_come_back_as_they_went_in(pair):
     schema, records = pair
     one = RecordCodec(schema)
@@ -148,10 +154,7 @@ def test_records_come_back_as_they_went_in(pair):
     assert exact(one.decode(batch), schema) == exact(records, schema)
 
 
-@given(
-    RECORD_SCHEMAS.flatmap(lambda s: st.tuples(st.just(s), st.lists(values(s), min_size=3))),
-    st.integers(0, 2),
-)
+@given(schemas_and_records(), st.integers(0, 2))
 @settings(max_examples=100, deadline=None)
 def test_a_slice_of_a_batch_is_read_as_the_slice_of_its_records(pair, start):
     schema, records = pair

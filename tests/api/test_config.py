@@ -1,0 +1,254 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from localcdap.api import FailureCollector, PluginConfig, Schema, field
+
+RECORD = '{"type":"record","name":"r","fields":[{"name":"a","type":"int"}]}'
+
+
+class Everything(PluginConfig):
+    text: str = field("A text.")
+    number: int = field("A number.", default=7)
+    ratio: float = field("A ratio.", default=0.5)
+    flag: bool = field("A flag.", default=False)
+    names: list[str] = field("Names.", default=[])
+    schema: Schema | None = field("A schema.", default=None)
+    level: str = field("A level.", default="low", choices=["low", "HIGH"], macro=True)
+    levels: list[str] | None = field("Levels.", default=None, choices=["a", "B"])
+    row_field: str | None = field("A dotted name.", default=None, name="schema.row.field")
+    password: str | None = field("A password.", default=None, macro=True, secret=True)
+    script: str = field("A script.", default="", syntax="python")
+
+
+def build(properties: dict[str, str], macros=()) -> tuple[Everything, list[str]]:
+    failures = FailureCollector("stage")
+    config = Everything.build({"text": "x"} | properties, failures, macros)
+    return config, [failure.message for failure in failures]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("text", " kept as it is ", " kept as it is "),
+        ("number", " -12 ", -12),
+        ("number", "+3", 3),
+        ("number", "99999999999999999999", 99999999999999999999),
+        ("ratio", "1e3", 1000.0),
+        ("ratio", "2", 2.0),
+        ("flag", " TRUE", True),
+        ("flag", "false", False),
+        ("names", "a, b ,,c", ["a", "b", "c"]),
+        ("names", " , ", []),
+        ("schema", RECORD, Schema.record("r", [("a", Schema.INT)])),
+        ("level", " high ", "HIGH"),
+        ("levels", "A,b", ["a", "B"]),
+        ("script", "a\nb", "a\nb"),
+    ],
+)
+def test_each_type_is_read(name, text, value):
+    config, messages = build({name: text})
+
+    assert messages == []
+    assert getattr(config, name) == value
+    assert type(getattr(config, name)) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("number", "1.5", "Property 'number' must be a whole number, not '1.5'."),
+        ("number", "１２", "Property 'number' must be a whole number, not '１２'."),
+        ("ratio", "much", "Property 'ratio' must be a number, not 'much'."),
+        ("flag", "yes", "Property 'flag' must be true or false, not 'yes'."),
+        ("level", "medium", "Property 'level' must be one of low, HIGH, not 'medium'."),
+        ("levels", "a,c", "Property 'levels' must be one of a, B, not 'c'."),
+        ("schema", "int", "A record schema is needed, not 'int'."),
+        ("schema", "{", "The schema is not valid JSON: "),
+    ],
+)
+def test_a_wrong_value_is_a_failure_of_its_property(name, text, message):
+    failures = FailureCollector("stage")
+    config = Everything.build({"text": "x", name: text}, failures)
+
+    (failure,) = failures
+    assert failure.message.startswith(message)
+    assert (failure.type, failure.field) == ("Invalid Field", name)
+    assert failure.causes[0].attributes == {"stageConfig": name}
+    assert getattr(config, name) == Everything.declared()[name].default
+
+
+def test_all_wrong_values_are_found_at_once():
+    failures = FailureCollector("stage")
+    Everything.build({"number": "x", "flag": "x"}, failures)
+
+    assert [f.field for f in failures] == ["text", "number", "flag"]
+
+
+@pytest.mark.parametrize("properties", [{}, {"text": ""}, {"text": None}])
+def test_a_required_property_needs_a_value(properties):
+    failures = FailureCollector("stage")
+    config = Everything.build(properties, failures)
+
+    assert [f.message for f in failures] == ["Required property 'text' has no value."]
+    assert config.text is None
+
+
+def test_an_empty_text_is_as_good_as_none_and_unknown_properties_are_ignored():
+    config, messages = build({name: "" for name in Everything.declared() if name != "text"})
+
+    assert messages == []
+    assert build({"unknown": "x"})[1] == []
+    assert (config.number, config.ratio, config.flag, config.names) == (7, 0.5, False, [])
+    assert (config.schema, config.level, config.levels) == (None, "low", None)
+
+
+def test_names_with_dots_have_an_attribute_of_their_own():
+    config, _ = build({"schema.row.field": "row", "row_field": "ignored"})
+
+    assert config.row_field == "row"
+
+
+def test_a_property_with_a_macro_has_its_default_until_the_run():
+    config, messages = build({"level": "${level}", "password": "${p}"}, ["level", "password"])
+
+    assert messages == []
+    assert config.level == "low"
+    assert config.password is None
+    assert config.macros == {"level", "password"}
+    assert config.contains_macro("level")
+    assert not config.contains_macro("text")
+
+
+def test_a_required_property_with_a_macro_is_no_failure():
+    class Config(PluginConfig):
+        path: str = field("A path.", macro=True)
+
+    failures = FailureCollector("stage")
+    config = Config.build({"path": "${path}"}, failures, ["path"])
+
+    assert len(failures) == 0
+    assert config.path is None
+    assert config.contains_macro("path")
+
+
+def test_macros_count_only_where_they_are_supported():
+    config, messages = build({"number": "${n}", "other": "${x}"}, ["number", "other"])
+
+    assert messages == ["Property 'number' must be a whole number, not '${n}'."]
+    assert config.macros == frozenset()
+
+
+def test_a_default_that_can_be_changed_is_not_shared():
+    one, other = build({})[0], build({})[0]
+    one.names.append("changed")
+
+    assert other.names == []
+
+
+def test_declarations_are_inherited_and_may_be_replaced():
+    class Child(Everything):
+        number: int = field("Another number.", default=8)
+        extra: str = field("One more.")
+
+    names = list(Child.declared())
+
+    assert names == [*Everything.declared(), "extra"]
+    assert Child.declared()["number"].default == 8
+    assert Everything.declared()["number"].default == 7
+    assert "extra" not in Everything.declared()
+
+
+def test_declarations_of_several_bases_are_united():
+    class Path(PluginConfig):
+        path: str = field("A path.")
+
+    class Format(PluginConfig):
+        format: str = field("A format.")
+
+    class Both(Path, Format):
+        mode: str = field("A mode.", default="append")
+
+    failures = FailureCollector("stage")
+    config = Both.build({"path": "p", "format": "f"}, failures)
+
+    assert set(Both.declared()) == {"path", "format", "mode"}
+    assert (config.path, config.format, config.mode, len(failures)) == ("p", "f", "append", 0)
+
+
+@pytest.mark.parametrize("annotation", ["dict", "int | str", "list[int]", "bytes"])
+def test_an_unsupported_type_is_refused_when_the_class_is_made(annotation):
+    with pytest.raises(TypeError, match=r"Config\.wrong: unsupported type .*; use str, int"):
+        type(
+            "Config",
+            (PluginConfig,),
+            {"__annotations__": {"wrong": annotation}, "wrong": field("x"), "__module__": __name__},
+        )
+
+
+def test_a_config_may_be_empty():
+    failures = FailureCollector("stage")
+
+    assert PluginConfig.build({"any": "thing"}, failures).macros == frozenset()
+    assert len(failures) == 0
+
+
+def test_front_ends_see_each_property():
+    described = {p.name: msgspec.to_builtins(p) for p in map(_describe, Everything.declared())}
+
+    assert described["text"] == {
+        "name": "text",
+        "description": "A text.",
+        "type": "string",
+        "required": True,
+        "macroSupported": False,
+        "macroEscapingEnabled": False,
+        "default": None,
+        "choices": [],
+        "secret": False,
+        "syntax": None,
+    }
+    assert {name: d["type"] for name, d in described.items()} == {
+        "text": "string",
+        "number": "long",
+        "ratio": "double",
+        "flag": "boolean",
+        "names": "list",
+        "schema": "schema",
+        "level": "string",
+        "levels": "list",
+        "schema.row.field": "string",
+        "password": "string",
+        "script": "string",
+    }
+    assert described["level"]["choices"] == ["low", "HIGH"]
+    assert described["password"]["secret"]
+    assert described["password"]["macroSupported"]
+    assert described["script"]["syntax"] == "python"
+
+
+def _describe(name: str):
+    return Everything.declared()[name].describe()
+
+
+@pytest.mark.parametrize("name", [n for n in Everything.declared() if n != "text"])
+def test_a_default_as_front_ends_see_it_is_read_as_the_default(name):
+    declared = Everything.declared()[name]
+    shown = declared.describe().default
+
+    if shown:
+        assert declared.parse(shown) == declared.default
+    else:
+        assert not declared.default
+
+
+@given(st.dictionaries(st.sampled_from(list(Everything.declared())), st.text(max_size=8)))
+def test_any_text_gives_a_config_and_failures_of_declared_properties(properties):
+    failures = FailureCollector("stage")
+    config = Everything.build(properties, failures)
+
+    assert isinstance(config, Everything)
+    assert {f.field for f in failures} <= set(Everything.declared())
