@@ -84,14 +84,19 @@ def load_settings(file: Path, environment: Mapping[str, str] = os.environ) -> Se
     """
     settings = Settings(origins={})
     problems: list[str] = []
-    text = file.read_text(encoding="utf-8") if file.is_file() else ""
+    text = _text_of(file)
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{file}: {error}.", "Correct the TOML syntax at that place.") from None
     for key, value in _flatten(document):
         place = f"{file.name}:{_line_of(text, key)}"
-        _assign(settings, key, value, place, problems)
+        if key in _TABLES and isinstance(value, dict):
+            entries = {name: f"{file.name}:{_line_of(text, f'{key}.{name}')}" for name in value}
+            _assign_table(settings, key, value, entries, problems)
+            settings.origins[key] = place
+        else:
+            _assign(settings, key, value, place, problems)
     for key in OPTIONS:
         variable = "LOCALCDAP_" + re.sub(r"\W", "_", key).upper()
         if variable in environment:
@@ -101,6 +106,17 @@ def load_settings(file: Path, environment: Mapping[str, str] = os.environ) -> Se
             "\n".join(problems), f"Correct {file}; 'localcdap doctor' shows it all."
         )
     return settings
+
+
+def _text_of(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(
+            f"{file} cannot be read: {error}.", "It must be a readable file in UTF-8."
+        ) from None
 
 
 def effective(settings: Settings) -> dict[str, Any]:
@@ -136,6 +152,32 @@ def _assign(settings: Settings, key: str, value: object, place: str, problems: l
         return
     setattr(settings, attribute, converted)
     settings.origins[key] = place
+
+
+def _assign_table(
+    settings: Settings,
+    table: str,
+    entries: Mapping[str, Any],
+    places: Mapping[str, str],
+    problems: list[str],
+) -> None:
+    """Take the good entries of a table whose keys are the user's own."""
+    kind: Any = Profile if table == "profiles" else str
+    values: dict[str, Any] = {}
+    for name, entry in entries.items():
+        try:
+            values[name] = _checked(msgspec.convert(entry, kind))
+        except (msgspec.ValidationError, ValueError) as error:
+            problems.append(f"{places[name]}: {table}.{name}: {error}")
+    setattr(settings, table, values)
+
+
+def _checked(entry: str | Profile) -> str | Profile:
+    if isinstance(entry, Profile):
+        if not entry.remote.startswith("sc://"):
+            raise ValueError(f"Expected a remote such as 'sc://host:15002', got '{entry.remote}'")
+        entry.required_capabilities = [canonical(c) for c in entry.required_capabilities]
+    return entry
 
 
 def _spelled(attribute: str, value: object) -> object:
@@ -175,17 +217,26 @@ def _nearest(key: str) -> str:
     )
 
 
+_KEY: Final = re.compile(r"""((?:"[^"]*"|'[^']*'|[^"'=#])+)=""")
+
+
 def _line_of(text: str, key: str) -> int:
     """The 1-based line that sets ``key`` (or opens the table of that name); 1 when not found."""
     section = ""
     for number, line in enumerate(text.splitlines(), start=1):
         bare = line.strip()
         if header := re.fullmatch(r"\[+\s*(.+?)\s*\]+\s*(#.*)?", bare):
-            section = header[1].replace('"', "") + "."
-            if (section).startswith(f"{key}."):
+            section = _unquoted(header[1]) + "."
+            if section.startswith(f"{key}."):
                 return number
-        elif "=" in bare and not bare.startswith("#"):
-            name = section + bare.split("=", 1)[0].replace('"', "").replace(" ", "")
+        elif match := _KEY.match(bare):
+            name = section + _unquoted(match[1])
             if name == key or name.startswith(f"{key}."):
                 return number
     return 1
+
+
+def _unquoted(key: str) -> str:
+    """A dotted key without its quotes and the space around its parts."""
+    parts = re.findall(r"""\s*(?:"([^"]*)"|'([^']*)'|([^."']+))\s*""", key)
+    return ".".join((double or single or bare).strip() for double, single, bare in parts)

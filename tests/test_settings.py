@@ -1,0 +1,240 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from localcdap.api.errors import SettingsError
+from localcdap.settings import OPTIONS, Profile, Settings, effective, load_settings
+
+
+REMOTE_WANTED = "Expected a remote such as 'sc://host:15002'"
+MINUTES_WANTED = "Expected 0 (never) or more minutes"
+
+
+@pytest.fixture
+def file(tmp_path) -> Path:
+    return tmp_path / "localcdap.toml"
+
+
+def load(file: Path, text: str, **environment: str) -> Settings:
+    file.write_text(text, encoding="utf-8")
+    return load_settings(file, environment)
+
+
+def problems(file: Path, text: str, **environment: str) -> list[str]:
+    with pytest.raises(SettingsError) as caught:
+        load(file, text, **environment)
+    return caught.value.message.splitlines()
+
+
+def test_an_absent_or_empty_file_means_the_defaults(file):
+    assert load_settings(file, {}) == load(file, "") == Settings(origins={})
+
+
+def test_defaults_are_not_shared(file):
+    load_settings(file, {}).plugin_directories.append("more")
+    load_settings(file, {}).origins["x"] = "y"
+
+    assert load_settings(file, {}) == Settings(origins={})
+
+
+def test_every_setting_can_be_set_in_the_file(file):
+    settings = load(
+        file,
+        """
+        plugin.directories = ["plugins", "more"]
+        plugin.required.capabilities = ["native", "PII"]
+        plugin.time_limit_s = 2.5
+        plugin.memory_mb = 512
+        [engine]
+        cores = 2
+        memory = "512m"
+        idle_minutes = 0
+        counts = false
+        directory = "/tmp/engine"
+        [preview]
+        records = 7
+        [locations]
+        "gs://sales" = "data/sales"
+        [profiles.cluster]
+        remote = "sc://spark.example:15002"
+        required_capabilities = ["cloud"]
+        """,
+    )
+
+    assert effective(settings) == {
+        "plugin.directories": ["plugins", "more"],
+        "plugin.required.capabilities": ["mode_native", "pii"],
+        "plugin.time_limit_s": 2.5,
+        "plugin.memory_mb": 512,
+        "engine.cores": "2",
+        "engine.memory": "512m",
+        "engine.idle_minutes": 0,
+        "engine.counts": False,
+        "engine.directory": "/tmp/engine",
+        "preview.records": 7,
+        "locations": {"gs://sales": "data/sales"},
+        "profiles": {
+            "cluster": {
+                "remote": "sc://spark.example:15002",
+                "required_capabilities": ["mode_cloud"],
+            }
+        },
+    }
+
+
+def test_every_setting_is_declared_and_has_a_default_of_its_type(file):
+    fields = set(Settings.__struct_fields__) - {"locations", "profiles", "origins"}
+
+    assert set(OPTIONS.values()) == fields
+    assert load(file, "engine.cores = '*'").engine_cores == "*"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("'mode_native, PII,'", ["mode_native", "pii"]),
+        ("''", []),
+        ("[]", []),
+        ("['Remote']", ["mode_cloud"]),
+    ],
+)
+def test_required_capabilities_are_a_list_or_a_comma_text(file, text, expected):
+    settings = load(file, f"plugin.required.capabilities = {text}")
+
+    assert settings.plugin_required_capabilities == expected
+
+
+def test_the_environment_wins_over_the_file(file):
+    settings = load(
+        file,
+        "engine.cores = 2\nengine.memory = '1g'\n",
+        LOCALCDAP_ENGINE_CORES="4",
+        LOCALCDAP_ENGINE_COUNTS="false",
+        LOCALCDAP_PLUGIN_TIME_LIMIT_S="1.5",
+        LOCALCDAP_PLUGIN_MEMORY_MB="256",
+        LOCALCDAP_PLUGIN_DIRECTORIES="one, two",
+        LOCALCDAP_PLUGIN_REQUIRED_CAPABILITIES="native",
+        LOCALCDAP_OTHER="ignored",
+    )
+
+    assert (settings.engine_cores, settings.engine_memory) == ("4", "1g")
+    assert settings.engine_counts is False
+    assert (settings.plugin_time_limit_s, settings.plugin_memory_mb) == (1.5, 256)
+    assert settings.plugin_directories == ["one", "two"]
+    assert settings.plugin_required_capabilities == ["mode_native"]
+
+
+def test_each_setting_knows_where_it_came_from(file):
+    settings = load(
+        file,
+        "# first\n[engine]\ncores = 2 # two\nmemory = '1g'\n\n[locations]\n'gs://a=b' = 'x'\n",
+        LOCALCDAP_ENGINE_CORES="4",
+    )
+
+    assert settings.origins == {
+        "engine.cores": "$LOCALCDAP_ENGINE_CORES",
+        "engine.memory": "localcdap.toml:4",
+        "locations": "localcdap.toml:6",
+    }
+
+
+def test_all_problems_are_found_at_once_each_with_its_line_and_key(file):
+    found = problems(
+        file,
+        "engine.cores = 0\n"
+        "engine.memroy = '2g'\n"
+        "[plugin]\n"
+        "memory_mb = 'much'\n"
+        "[preview]\n"
+        "records = -1\n"
+        "[locations]\n"
+        "'gs://a=b' = 5\n"
+        "good = 'path'\n"
+        "[profiles.cluster]\n"
+        "remot = 'sc://x'\n"
+        "[profiles.other]\n"
+        "remote = 'spark://x'\n",
+        LOCALCDAP_ENGINE_IDLE_MINUTES="-1",
+    )
+
+    assert found == [
+        "localcdap.toml:1: engine.cores: Expected '*' or a number of threads, got '0'",
+        "localcdap.toml:2: unknown setting 'engine.memroy'. Did you mean 'engine.memory'?",
+        "localcdap.toml:4: plugin.memory_mb: Expected `int`, got `str`",
+        "localcdap.toml:6: preview.records: Expected a number above 0, got -1",
+        "localcdap.toml:8: locations.gs://a=b: Expected `str`, got `int`",
+        "localcdap.toml:10: profiles.cluster: Object contains unknown field `remot`",
+        f"localcdap.toml:12: profiles.other: {REMOTE_WANTED}, got 'spark://x'",
+        f"$LOCALCDAP_ENGINE_IDLE_MINUTES: engine.idle_minutes: {MINUTES_WANTED}, got -1.0",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("engine.cores = '1.5'", "Expected '*' or a number of threads, got '1.5'"),
+        ("engine.cores = true", "Expected '*' or a number of threads, got 'True'"),
+        ("engine.memory = '2 gigabytes'", "Expected a size such as '2g' or '512m'"),
+        ("engine.memory = 2", "Expected `str`, got `int`"),
+        ("engine.idle_minutes = nan", "Expected 0 (never) or more minutes"),
+        ("engine.counts = 'perhaps'", "Expected `bool`, got `str`"),
+        ("plugin.time_limit_s = 0", "Expected a number above 0"),
+        ("plugin.directories = 5", "Expected `array`, got `int`"),
+        ("plugin.required.capabilities = [1]", "Expected `str`, got `int`"),
+        ("locations = 'gs://a'", "Expected `object`, got `str`"),
+        ("profiles.x.remote = 5", "Expected `str`, got `int`"),
+        ("plugin = 5", "unknown setting 'plugin'."),
+        ("profiles.x = {remote = 'sc://a', cores = 1}", "Object contains unknown field `cores`"),
+    ],
+)
+def test_a_wrong_value_is_named(file, line, problem):
+    (found,) = problems(file, f"\n{line}\n")
+
+    assert found.startswith("localcdap.toml:2: ")
+    assert problem in found
+
+
+def test_an_unknown_setting_like_no_other_comes_with_the_list(file):
+    (found,) = problems(file, "zzz = 1")
+
+    assert all(key in found for key in (*OPTIONS, "locations", "profiles"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[engine]\nx=1\ncores = 0",
+        "[ engine ] # comment\n\n'cores'=0",
+        "# cores = 0\n\nengine.cores = 0",
+        "[preview]\nrecords = 1\n[engine]\ncores=0",
+        'x = "engine.cores = 0"\n\n"engine" . "cores" = 0',
+    ],
+)
+def test_the_line_is_found_however_the_key_is_written(file, text):
+    line = next(p for p in problems(file, text) if "engine.cores:" in p).split(": ")[0]
+
+    assert line == f"localcdap.toml:{len(text.splitlines())}"
+
+
+def test_what_is_no_toml_or_no_text_is_a_settings_error(file):
+    with pytest.raises(SettingsError, match=r"localcdap\.toml: .*line 2") as caught:
+        load(file, "\nengine.cores 2\n")
+    assert caught.value.corrective_action == "Correct the TOML syntax at that place."
+
+    file.write_bytes(b"engine.memory = '\xff'")
+    with pytest.raises(SettingsError, match=r"localcdap\.toml cannot be read"):
+        load_settings(file, {})
+
+    file.unlink()
+    file.mkdir()
+    with pytest.raises(SettingsError, match="cannot be read"):
+        load_settings(file, {})
+
+
+def test_profiles(file):
+    settings = load(file, "[profiles]\na.remote = 'sc://a'\n[profiles.b]\nremote = 'sc://b:1'\n")
+
+    assert settings.profiles == {"a": Profile("sc://a"), "b": Profile("sc://b:1")}
+    assert settings.origins == {"profiles": "localcdap.toml:1"}
