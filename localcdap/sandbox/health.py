@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 from types import FrameType
-from typing import Any, Final
+from typing import Final
 
 from localcdap.artifacts.loading import is_artifact_module
 
@@ -95,8 +95,7 @@ def _runs_artifact(frame: FrameType | None) -> bool:
 
 
 def _will_run_artifact(thread: threading.Thread) -> bool:
-    target: Any = getattr(thread, "function", None) or getattr(thread, "_target", None)
-    return any(
-        is_artifact_module(str(getattr(owner, "__module__", "")))
-        for owner in (target, type(thread))
+    owners = (getattr(thread, "_target", None), type(thread))
+    return isinstance(thread, threading.Timer) or any(
+        is_artifact_module(str(getattr(owner, "__module__", ""))) for owner in owners
     )

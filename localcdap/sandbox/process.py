@@ -30,9 +30,10 @@ _MEMORY_CHECKED_EVERY_S: Final = 0.1
 _START_LIMIT_S: Final = 30.0
 _OUTPUT_KEPT: Final = 400
 """Lines of a plugin's output that are kept to explain a crash."""
-# The folder goes to the end of the path, where it cannot hide a module of the standard library.
+# The worker runs the code of this very package, wherever that lies; the folder does not stay on the path,
+# where its other modules could hide those of the standard library.
 _MAIN: Final = (
-    "import sys; sys.path.append(sys.argv.pop(1)); "
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); import localcdap; del sys.path[0]; "
     "from localcdap.sandbox.worker import main; main(sys.argv[1:])"
 )
 

@@ -19,7 +19,7 @@ from localcdap.api.schema import Schema
 from localcdap.artifacts.places import digest
 from localcdap.sandbox.supervisor import PluginWorker
 from tests.artifacts.authoring import source, write
-from tests.sandbox.test_hostile import assert_ends
+from tests.sandbox.test_hostile import TRAPS, assert_ends
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 COUNTED = "with open({file!r}, 'a') as file: file.write('x')"
@@ -104,6 +104,36 @@ def test_killed_from_outside_while_idle(worker, request_of):
     time.sleep(0.1)
 
     assert pid_of(worker, request_of) != pid
+
+
+DAMAGING = ("modules", "api modules", "streams", "builtins", "thread", "timer")
+HARMLESS = ("prints", "stream objects", "directory", "path", "environment", "fork", "exit handler")
+
+
+@pytest.mark.parametrize("trap", DAMAGING)
+def test_damaged_process_is_replaced_before_anything_else_runs_in_it(worker, request_of, trap):
+    pid = pid_of(worker, request_of)
+    worker.configure(request_of(TRAPS[trap], name="trap"))
+
+    assert pid_of(worker, request_of) != pid
+    assert_ends(pid)
+
+
+@pytest.mark.parametrize("trap", HARMLESS)
+def test_process_that_can_be_put_right_is_kept(worker, request_of, trap):
+    pid = pid_of(worker, request_of)
+    worker.configure(request_of(TRAPS[trap], name="trap"))
+
+    assert pid_of(worker, request_of) == pid
+
+
+def test_surroundings_are_put_back(worker, request_of):
+    told = "stage.failures.add(str([sys.path, sorted(os.environ.items()), os.getcwd()]))"
+    before = worker.configure(request_of(told, connected=True)).failures[0].message
+    change = "sys.path.clear()\nos.environ['LOCALCDAP_TRAP'] = '1'\nos.chdir('/')"
+    assert worker.configure(request_of(change, name="trap")).failures == []
+
+    assert worker.configure(request_of(told, connected=True)).failures[0].message == before
 
 
 def test_closing_ends_a_call_and_the_process(worker, request_of):
