@@ -67,10 +67,11 @@ class Run:
         """
         with SpoolWriter(self._directory / SPOOL) as spool:
             log_to(spool)
-            spool.append(status(RunStatus.PENDING), status(RunStatus.STARTING))
+            spool.append(status(RunStatus.PENDING))
             try:
                 self._cancellation.install()
                 with self._engine_lease():
+                    spool.append(status(RunStatus.STARTING))
                     end = self._carry_out(spool)
             except Killed:
                 end = self._undone(spool, RunStatus.KILLED, [])

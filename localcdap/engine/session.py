@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.errors import EngineError
 from localcdap.engine.server import Endpoint
@@ -50,6 +50,7 @@ def connect(endpoint: Endpoint) -> SparkSession:
         os.environ[_TOKEN] = endpoint.token
     try:
         spark = SparkSession.builder.remote(endpoint.url).create()
+        spark.client.set_retry_policies([_patience(endpoint)])
         if endpoint.token is None:
             for key, value in _NEEDED.items():
                 spark.conf.set(key, value)
@@ -64,6 +65,16 @@ def connect(endpoint: Endpoint) -> SparkSession:
             ) from error
         raise
     return spark
+
+
+def _patience(endpoint: Endpoint) -> Any:
+    """How long a call is tried again: minutes on a cluster, seconds on this machine, where a server
+    that does not answer is gone."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    if endpoint.token is None:
+        return DefaultPolicy()
+    return DefaultPolicy(max_retries=5, max_backoff=1000, jitter=100)
 
 
 def _first_line(error: Exception) -> str:

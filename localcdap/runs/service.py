@@ -11,11 +11,12 @@ from pathlib import Path
 import msgspec
 
 from localcdap.api.errors import InvalidPipelineError, LocalcdapError, NotFoundError
+from localcdap.engine.leases import lease
 from localcdap.engine.messages import RunStatus
 from localcdap.engine.order import WorkOrder
 from localcdap.engine.server import EngineServer
 from localcdap.runs.model import LogLine, Run, RunRequest, StageCounts, now
-from localcdap.runs.processes import RunProcess
+from localcdap.runs.processes import RunProcess, is_alive
 from localcdap.runs.records import ProcessIdentity, RunRecords
 from localcdap.runs.watching import Watch, WatchedRun
 from localcdap.store.store import Store
@@ -180,15 +181,23 @@ class RunService:
     def _launch(self, process: RunProcess, order: WorkOrder, watched: WatchedRun) -> None:
         """Wait for the engine and give the order."""
         try:
-            endpoint = self._engine.ensure()
-            order.engine_url, order.engine_token = endpoint.url, endpoint.token
-            process.order(order)
+            with lease(self._engine.leases):
+                endpoint = self._engine.ensure()
+                order.engine_url, order.engine_token = endpoint.url, endpoint.token
+                process.order(order)
+                self._wait_for_its_lease(order.run_id, process)
         except LocalcdapError as error:
             watched.effects.refused(error)
             process.cancel()
             self._announce()
         finally:
             self._starting.discard(threading.current_thread())
+
+    def _wait_for_its_lease(self, run: str, process: RunProcess) -> None:
+        """Stay until the run process holds the engine by itself, which it does before it reports."""
+        record = self._records.get(run)
+        while record.status is RunStatus.PENDING and is_alive(process.identity):
+            record = self.wait(run, record.version, timeout_s=0.2)
 
     def _order(self, run: Run, request: RunRequest, resolved: ResolvedPipeline) -> WorkOrder:
         document = request.document

@@ -29,7 +29,7 @@ class Answer:
         return json.loads(self.out)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Program:
     """The program on one instance."""
 
