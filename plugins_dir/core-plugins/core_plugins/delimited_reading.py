@@ -45,14 +45,13 @@ def typed_records(split: DataFrame, schema: Schema, *, quoted: bool) -> DataFram
     from pyspark.sql import functions as F  # noqa: N812
 
     values = F.col(VALUES)
-    count = len(schema.fields or ())
-    checked = F.when(F.size(values) <= count, True).otherwise(
-        F.raise_error(_too_many(schema, quoted=quoted))
-    )
+    too_many = F.raise_error(_too_many(schema, quoted=quoted)).cast("array<string>")
+    # Part of the column and not a filter, for which Spark would split each line a second time.
+    counted = F.when(F.size(values) <= len(schema.fields or ()), values).otherwise(too_many)
     columns = [
         _typed(F.get(values, F.lit(i)), each).alias(each.name) for i, each in enumerate(schema)
     ]
-    return split.filter(checked).select(FILE, *columns)
+    return split.withColumn(VALUES, counted).select(FILE, *columns)
 
 
 def _quoted(line: Column, delimiter: str) -> Column:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _CORRUPT: Final = "__corrupt"
 _SHOWN: Final = 200
+_UNREAD: Final = "Values do not fit their fields: "
+_NO_OBJECT: Final = "A line is not a JSON object."
 
 
 def json_records(
@@ -59,15 +61,11 @@ def _problem(line: Column, schema: Schema, where: Column) -> Column:
 
     parsed = F.from_json(line, columns_ddl(schema), {"timeZone": "UTC"})
     fields = F.element_at(F.transform(F.array(parsed), unread), 1)
-    return F.concat(
-        F.when(fields == "", "A line is not a JSON object.").otherwise(
-            F.concat(F.lit("Values do not fit their fields: "), fields, F.lit("."))
-        ),
-        F.lit(" File: "),
-        where,
-        F.lit("; line: "),
-        F.substring(line, 1, _SHOWN),
-    )
+    # Spark computes for every row what occurs twice in a condition, so that the fields must occur once.
+    no_fields = F.lit(_UNREAD + ".")
+    found = F.replace(F.concat(F.lit(_UNREAD), fields, F.lit(".")), no_fields, F.lit(_NO_OBJECT))
+    shown = F.substring(line, 1, _SHOWN)
+    return F.concat(found, F.lit(" File: "), where, F.lit("; line: "), shown)
 
 
 def _path_key(name: str) -> str:

@@ -158,9 +158,7 @@ def _json(config: FileSourceConfig, file: str) -> Schema:
         for name in merged.keys() - record.keys():
             merged[name] = merged[name].as_nullable
         seen += 1
-    fields = [
-        (n, Schema.STRING.as_nullable if s.type is Type.NULL else s) for n, s in merged.items()
-    ]
+    fields = [(name, _without_unknown(schema)) for name, schema in merged.items()]
     if not fields:
         raise ValueError("it has no objects with fields")
     return Schema.record("json", fields)
@@ -186,7 +184,20 @@ def _json_schema(value: Any, name: str) -> Schema:
     for index, element in enumerate(value):
         schema = _json_schema(element, name)
         items = schema if index == 0 else _merged(items, schema)
-    return Schema.array(Schema.STRING.as_nullable if items.type is Type.NULL else items)
+    return Schema.array(items)
+
+
+def _without_unknown(schema: Schema) -> Schema:
+    """The schema with strings where only nulls were seen."""
+    inner = schema.non_nullable
+    if inner.type is Type.NULL:
+        return Schema.STRING.as_nullable
+    if inner.items is not None:
+        inner = Schema.array(_without_unknown(inner.items))
+    elif inner.fields is not None:
+        fields = [(f.name, _without_unknown(f.schema)) for f in inner]
+        inner = Schema.record(inner.name or "record", fields)
+    return inner.as_nullable if schema.is_nullable else inner
 
 
 def _merged(one: Schema, other: Schema) -> Schema:
