@@ -110,7 +110,7 @@ def test_range_agrees_with_the_order_of_its_bounds(a, b, c):
     low, high = min(a, b), max(a, b)
 
     assert (c in VersionRange.parse(f"[{low},{high}]")) == (low <= c <= high)
-    assert (c in VersionRange.parse(f"(0,{high}]")) == (ArtifactVersion("0") < c <= high)
+    assert (c in VersionRange.parse(f"({low},{high}]")) == (low < c <= high)
 
 
 @pytest.mark.parametrize("text", ["1.0.0", "[1.0.0,2.0.0)", "(1,2]"])

@@ -12,8 +12,8 @@ from localcdap.sandbox.configuring import ConfigureRequest
 from localcdap.sandbox.supervisor import PluginWorker
 from tests.artifacts.authoring import write
 
-MEMORY_MB = 512
-TIME_LIMIT_S = 2.0
+MEMORY_MB = 256
+TIME_LIMIT_S = 3.0
 
 HEAD = """
 import os, sys, time, threading, ctypes, re

@@ -150,10 +150,10 @@ def test_plugin_of_another_artifact_does_not_pay(shared_worker, request_of):
 
 
 def test_memory_that_others_hold_does_not_count(shared_worker, request_of):
-    hoard = "import builtins, localcdap; localcdap.hoard = bytearray(400_000_000)"
+    hoard = "import builtins, localcdap; localcdap.hoard = bytearray(170_000_000)"
     assert shared_worker.configure(request_of(hoard, name="hoarder")).failures == []
 
-    needs = request_of("x = bytearray(300_000_000)", name="needs")
+    needs = request_of("x = bytearray(130_000_000)", name="needs")
 
     assert shared_worker.configure(needs).failures == []
 
