@@ -40,7 +40,7 @@ TRAPS = {
     "builtins": "import builtins; builtins.len = builtins.isinstance = builtins.any = None",
     "thread": "threading.Thread(target=lambda: time.sleep(100)).start()",
     "timer": "threading.Timer(0.3, os._exit, (9,)).start()",
-    "directory": "os.mkdir('/tmp/gone-%d' % os.getpid()); os.chdir('/tmp/gone-%d' % os.getpid())",
+    "directory": "os.chdir('/tmp')",
     "removed directory": "d='/tmp/no-%d' % os.getpid(); os.mkdir(d); os.chdir(d); os.rmdir(d)",
     "path": "sys.path.clear()",
     "environment": "os.environ.clear()",
