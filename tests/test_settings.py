@@ -7,7 +7,6 @@ import pytest
 from localcdap.api.errors import SettingsError
 from localcdap.settings import OPTIONS, Profile, Settings, effective, load_settings
 
-
 REMOTE_WANTED = "Expected a remote such as 'sc://host:15002'"
 MINUTES_WANTED = "Expected 0 (never) or more minutes"
 

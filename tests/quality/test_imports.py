@@ -1,0 +1,142 @@
+"""What each room loads when it is imported, and what shipped plugins and modules may import at all.
+
+The direction of imports between the rooms is in ``[tool.importlinter]`` of ``pyproject.toml``.
+"""
+
+from __future__ import annotations
+
+import ast
+import pkgutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import localcdap
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+HEAVY = (
+    "textual",
+    "pyspark",
+    "duckdb",
+    "pyarrow",
+    "pandas",
+    "numpy",
+    "grpc",
+    "fastavro",
+    "py_mini_racer",
+)
+WITH_A_SCREEN = ("tui",)
+IN_SPARK = {"localcdap.engine.worker_daemon"}
+"""Modules that run inside Spark's own Python processes, whose first import is pyspark."""
+
+ROOMS = [m.name for m in pkgutil.iter_modules(localcdap.__path__) if m.name not in WITH_A_SCREEN]
+LOADED = f"""
+import sys
+print(*sorted({set(HEAVY)!r} & {{name.partition(".")[0] for name in sys.modules}}))
+"""
+
+
+def heavy_modules_after(code: str) -> list[str]:
+    """Names of the heavy libraries that a new process has loaded after running ``code``."""
+    done = subprocess.run(
+        [sys.executable, "-c", code + LOADED], capture_output=True, text=True, cwd=REPOSITORY
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()[-1].split()
+
+
+def modules_of(room: str) -> list[str]:
+    """The room and every module in it, but for those that run when imported."""
+    folder = REPOSITORY / "localcdap" / room
+    found = [f"localcdap.{room}"]
+    for path in sorted(folder.rglob("*.py")):
+        parts = path.relative_to(REPOSITORY).with_suffix("").parts
+        found.append(".".join(p for p in parts if p != "__init__"))
+    return [m for m in found if not m.endswith("__main__") and m not in IN_SPARK]
+
+
+def sources(*folders: str) -> Iterator[Path]:
+    for folder in folders:
+        yield from sorted((REPOSITORY / folder).rglob("*.py"))
+
+
+def imported_names(path: Path) -> Iterator[str]:
+    """Absolute names imported anywhere in a file, also inside functions and for type checking."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            yield node.module
+
+
+def test_rooms_keep_to_their_place():
+    command = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+    done = subprocess.run(
+        [sys.executable, "-c", command, "--no-cache"],
+        capture_output=True,
+        text=True,
+        cwd=REPOSITORY,
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_importing_a_headless_room_loads_nothing_heavy(room):
+    imports = "\n".join(f"import {module}" for module in modules_of(room))
+
+    assert heavy_modules_after(imports) == []
+
+
+def test_the_list_of_commands_loads_nothing_heavy():
+    code = "from localcdap.cli.main import run\nassert run(['--help']) == 0\n"
+
+    assert heavy_modules_after(code) == []
+
+
+@pytest.mark.parametrize("command", ["validate", "run", "doctor"])
+def test_the_help_of_a_command_loads_nothing_heavy(command):
+    code = f"from localcdap.cli.main import run\nassert run([{command!r}, '--help']) == 0\n"
+
+    assert heavy_modules_after(code) == []
+
+
+@pytest.mark.parametrize(
+    "artifact",
+    sorted(p.parent for p in (REPOSITORY / "plugins_dir").glob("*/pyproject.toml")),
+    ids=lambda p: p.name,
+)
+def test_inspecting_a_shipped_artifact_loads_nothing_heavy(artifact):
+    code = f"""
+from pathlib import Path
+from localcdap.artifacts.inspection import inspect_artifact
+from localcdap.artifacts.places import digest
+import localcdap.sandbox.worker
+path = Path({str(artifact)!r})
+found = inspect_artifact(str(path), digest(path))
+assert found.errors == []
+assert found.plugins
+"""
+
+    assert heavy_modules_after(code) == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    list(sources("plugins_dir")),
+    ids=lambda p: str(p.relative_to(REPOSITORY / "plugins_dir")),
+)
+def test_a_shipped_plugin_imports_the_api_and_libraries_only(path):
+    ours = [n for n in imported_names(path) if n.partition(".")[0] == "localcdap"]
+
+    assert [n for n in ours if n != "localcdap.api" and not n.startswith("localcdap.api.")] == []
+
+
+@pytest.mark.parametrize("folder", ["localcdap", "plugins_dir", "benchmarks"])
+def test_nothing_imports_the_root_of_the_package(folder):
+    guilty = [str(path) for path in sources(folder) if "localcdap" in set(imported_names(path))]
+
+    assert guilty == []
