@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import datetime
 import logging
-from concurrent.futures import Future, ThreadPoolExecutor
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from localcdap.api.errors import LocalcdapError
 from localcdap.engine.blame import stage_error
@@ -39,6 +42,7 @@ from localcdap.messaging.spool import SpoolWriter
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_Result = TypeVar("_Result")
 _LOG: Final = logging.getLogger("localcdap.engine")
 TABLES: Final = "tables"
 """Sub-directory of a run's directory: rows that wait to be upserted."""
@@ -97,12 +101,10 @@ class Run:
             order.user,
             order.arguments,
         )
-        with ThreadPoolExecutor(1) as threads:
-            # The session opens while the pipeline is configured.
-            endpoint = Endpoint(order.engine_url, order.engine_token)
-            opening: Future[SparkSession] = threads.submit(connect, endpoint)
-            resolved = resolve(order)
-            spark = opening.result()
+        endpoint = Endpoint(order.engine_url, order.engine_token)
+        opening = _begin(partial(connect, endpoint))
+        resolved = resolve(order)
+        spark = opening.result()
         self._cancellation.spark = spark
         spark.registerProgressHandler(ProgressReport(spool))
         for key, value in resolved.spark_properties.items():
@@ -161,6 +163,20 @@ def ending(run_id: str, journal: Journal) -> list[Message]:
     """What follows from a commit: the host applies the table loads before it believes in success."""
     loads = [TableLoads(run_id, journal.table_loads)] if journal.table_loads else []
     return [*loads, Committed([move.final for move in journal.moves])]
+
+
+def _begin(work: Callable[[], _Result]) -> Future[_Result]:
+    """Start work in a thread that keeps nobody waiting who does not ask for its result."""
+    future: Future[_Result] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return future
 
 
 def _failed(error: Exception) -> Failed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -228,3 +229,14 @@ class TableSink(BatchSink):
 
     def write(self, df: DataFrame, context: SinkContext) -> None:
         context.write_table(self.config.name, df, context.input_schema, "n")
+
+
+@plugin(type="transform", name="Slow", description="Takes a minute for each record.")
+class Slow(Transform):
+    class Config(PluginConfig):
+        started: str = field("File that appears with the first record.")
+
+    def transform(self, record: Record, emit: Emitter) -> None:
+        Path(self.config.started).touch()
+        time.sleep(60)
+        emit(record)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from localcdap.api.arrow import RecordCodec
@@ -48,8 +49,8 @@ class Chunk:
     def records(self) -> list[Record]:
         """The records, for a reader that may change them: only the last one may ask for these."""
         if self._records is None:
-            batches = self._batches or []
-            self._records = [record for batch in batches for record in self.codec.decode(batch)]
+            decoded = [self.codec.decode(batch) for batch in self._batches or ()]
+            self._records = decoded[0] if len(decoded) == 1 else list(chain(*decoded))
         return self._records
 
     def copies(self) -> list[Record]:

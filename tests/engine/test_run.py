@@ -1,0 +1,235 @@
+"""The process of a run, from order to end, as the host starts it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from localcdap.api.codec import unpack
+from localcdap.engine import recovery
+from localcdap.engine.commit import Staging
+from localcdap.engine.messages import (
+    Committed,
+    Counted,
+    Failed,
+    LogLine,
+    Message,
+    RunStatus,
+    StatusChanged,
+    TableLoads,
+)
+from localcdap.engine.order import SPOOL, WorkOrder, write_order
+from localcdap.engine.reporting import status
+from localcdap.engine.tables import TableLoad
+from localcdap.messaging.spool import SpoolReader, SpoolWriter
+from tests import kit_plugins
+from tests.engine import plugins
+from tests.engine.plugins import NUMBERS
+from tests.kit_pipeline import plugin_ref
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+ARTIFACT = {"name": "kit", "version": "1.0.0", "scope": "USER"}
+
+
+def document(*chain, config=None):
+    """A pipeline of stages one behind the other, each (name, plugin class, properties)."""
+    stages = []
+    for name, cls, properties in chain:
+        ref = plugin_ref(cls)
+        plugin = {
+            "name": ref.name,
+            "type": ref.type,
+            "properties": properties,
+            "artifact": ARTIFACT,
+        }
+        stages.append({"name": name, "plugin": plugin})
+    names = [name for name, _, _ in chain]
+    connections = [{"from": a, "to": b} for a, b in zip(names, names[1:], strict=False)]
+    found = {"stages": stages, "connections": connections, "engine": "spark"} | (config or {})
+    return {"name": "p", "artifact": {"name": "cdap-data-pipeline"}, "config": found}
+
+
+def order(endpoint, folder, *chain, arguments=None, config=None):
+    return WorkOrder(
+        run_id="run-1",
+        namespace="default",
+        pipeline="p",
+        document=json.dumps(document(*chain, config=config)),
+        plugins={name: plugin_ref(cls) for name, cls, _ in chain},
+        arguments=arguments or {},
+        logical_start_ms=1_700_000_000_000,
+        engine_url=endpoint.url,
+        engine_token=endpoint.token,
+        base_directory=str(folder),
+        user="me",
+    )
+
+
+def start(run_directory):
+    return subprocess.Popen(
+        [sys.executable, "-m", "localcdap.engine.run", str(run_directory)],
+        stdin=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
+    )
+
+
+def said(run_directory) -> list:
+    return [unpack(data, Message) for _, data in SpoolReader(run_directory / SPOOL).read()]
+
+
+def of(messages, kind):
+    return [message for message in messages if isinstance(message, kind)]
+
+
+def statuses(messages):
+    return [message.status.value for message in of(messages, StatusChanged)]
+
+
+@pytest.fixture
+def run_directory(tmp_path):
+    directory = tmp_path / "run"
+    directory.mkdir()
+    return directory
+
+
+@pytest.fixture
+def source(tmp_path):
+    """A source stage of ten numbers."""
+    import pyarrow as pa
+
+    from localcdap.api.arrow import RecordCodec
+
+    file = tmp_path / "in.arrows"
+    batch = RecordCodec(NUMBERS).encode([{"n": n, "word": "w"} for n in range(10)])
+    with pa.ipc.new_stream(str(file), batch.schema) as stream:
+        stream.write_batch(batch)
+    properties = {"schema": str(NUMBERS), "path": str(file)}
+    return ("in", kit_plugins.KitSource, properties)
+
+
+@pytest.mark.spark
+def test_a_process_that_waits_gets_its_order_and_completes(engine, run_directory, source, tmp_path):
+    process = start(run_directory)
+    time.sleep(0.3)
+    chain = [source, ("add", plugins.AddOne, {}), ("out", plugins.ParquetSink, {"path": "out"})]
+
+    write_order(run_directory, order(engine, tmp_path, *chain, arguments={"a": "b"}))
+    process.stdin.close()
+
+    assert process.wait(120) == 0
+    messages = said(run_directory)
+    assert statuses(messages) == ["PENDING", "STARTING", "RUNNING", "COMPLETED"]
+    (counted,) = of(messages, Counted)
+    assert {name: (c.in_, c.out) for name, c in counted.stages.items()} == {
+        "in": (0, 10),
+        "add": (10, 10),
+        "out": (10, 0),
+    }
+    assert of(messages, Committed)[0].directories == [str(tmp_path / "out")]
+    assert list((tmp_path / "out").glob("part-*.parquet"))
+    texts = [line.text for line in of(messages, LogLine)]
+    assert texts[0] == "Pipeline 'p' is started by user 'me' with arguments {'a': 'b'}"
+    assert texts[-1] == "Pipeline 'p' succeeded"
+    assert (run_directory / "order.json").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.spark
+def test_a_run_that_fails_says_why_and_leaves_nothing(engine, run_directory, source, tmp_path):
+    chain = [
+        source,
+        ("broken", plugins.Broken, {"how": "raise"}),
+        ("out", plugins.ParquetSink, {"path": "out"}),
+    ]
+    write_order(run_directory, order(engine, tmp_path, *chain))
+
+    assert start(run_directory).wait(120) == 1
+
+    messages = said(run_directory)
+    assert statuses(messages)[-1] == "FAILED"
+    (failed,) = of(messages, Failed)
+    assert failed.stage == "broken"
+    assert "cannot take 3" in failed.message
+    assert any("plugins.py" in frame for frame in failed.trace)
+    assert [p.name for p in tmp_path.iterdir() if "out" in p.name] == []
+
+
+@pytest.mark.spark
+def test_sigterm_kills_a_run(engine, run_directory, source, tmp_path):
+    chain = [
+        source,
+        ("slow", plugins.Slow, {"started": str(tmp_path / "started")}),
+        ("out", plugins.ParquetSink, {"path": "out"}),
+    ]
+    write_order(run_directory, order(engine, tmp_path, *chain))
+    process = start(run_directory)
+    deadline = time.monotonic() + 120
+    while not (tmp_path / "started").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+    process.send_signal(signal.SIGTERM)
+
+    assert process.wait(30) == 143
+    messages = said(run_directory)
+    assert statuses(messages)[-1] == "KILLED"
+    assert of(messages, Failed) == []
+    assert [p.name for p in tmp_path.iterdir() if "out" in p.name] == []
+
+
+def test_an_invalid_pipeline_fails_with_all_reasons(run_directory, source, tmp_path):
+    from localcdap.engine.server import Endpoint
+
+    chain = [source, ("above", plugins.Above, {"limit": "x"}), ("out", plugins.ParquetSink, {})]
+    nowhere = Endpoint("sc://127.0.0.1:1", None)
+    write_order(run_directory, order(nowhere, tmp_path, *chain))
+
+    assert start(run_directory).wait(120) == 1
+
+    (failed,) = of(said(run_directory), Failed)
+    assert "'limit' must be a whole number" in failed.message
+    assert "'path' has no value" in failed.message
+
+
+def test_a_process_without_an_order_goes_when_its_input_ends(run_directory):
+    process = start(run_directory)
+    process.stdin.close()
+
+    assert process.wait(60) == 0
+    assert list(run_directory.iterdir()) == []
+
+
+def test_recovery_finishes_a_decided_run_once(run_directory, tmp_path):
+    load = TableLoad("default", "t", NUMBERS, "n", "/rows")
+    staging = Staging(run_directory, "run-1")
+    (Path(staging.directory(str(tmp_path / "out"))) / "part").touch()
+    staging.commit([load])
+    from localcdap.engine.server import Endpoint
+
+    write_order(run_directory, order(Endpoint("sc://x", None), tmp_path))
+    with SpoolWriter(run_directory / SPOOL) as spool:
+        spool.append(status(RunStatus.RUNNING))
+
+    assert recovery.recover_run(run_directory) is RunStatus.COMPLETED
+    assert recovery.recover_run(run_directory) is RunStatus.COMPLETED
+
+    messages = said(run_directory)
+    assert statuses(messages) == ["RUNNING", "COMPLETED"]
+    assert of(messages, TableLoads) == [TableLoads("run-1", [load])]
+
+
+def test_recovery_of_an_undecided_run_removes_what_was_staged(run_directory, tmp_path):
+    Staging(run_directory, "run-1").directory(str(tmp_path / "out"))
+    with SpoolWriter(run_directory / SPOOL) as spool:
+        spool.append(status(RunStatus.RUNNING))
+
+    assert recovery.recover_run(run_directory) is RunStatus.FAILED
+
+    assert statuses(said(run_directory)) == ["RUNNING", "FAILED"]
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]
