@@ -76,7 +76,7 @@ class PluginSummary(msgspec.Struct, rename="camel"):
     description: str
     class_name: str
     artifact: ArtifactId
-    capability: list[str]
+    capabilities: list[str]
 
 
 class PluginInfo(PluginSummary, rename="camel"):

@@ -128,7 +128,7 @@ class ArtifactService:
             description=plugin.description,
             class_name=plugin.class_name,
             artifact=chosen.artifact,
-            capability=plugin.capabilities,
+            capabilities=plugin.capabilities,
             properties={declared.name: declared for declared in plugin.properties},
             grain=plugin.grain,
         )
@@ -194,7 +194,7 @@ def _summary(candidate: Candidate) -> PluginSummary:
         description=plugin.description,
         class_name=plugin.class_name,
         artifact=candidate.artifact,
-        capability=plugin.capabilities,
+        capabilities=plugin.capabilities,
     )
 
 

@@ -150,4 +150,4 @@ def test_changed_capabilities_replace_the_old_ones(instance):
     file.write_text(source().replace("@plugin", '@capability("pii")\n@plugin'))
     service.sync()
 
-    assert service.list_plugins("default")[0].capability == ["pii"]
+    assert service.list_plugins("default")[0].capabilities == ["pii"]
