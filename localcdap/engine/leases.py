@@ -17,23 +17,54 @@ from pathlib import Path
 @contextlib.contextmanager
 def lease(folder: Path) -> Iterator[None]:
     """Hold a lease for the time of a block."""
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     path = folder / f"{os.getpid()}-{uuid.uuid4().hex}"
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = _locked_file(path)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
         path.unlink(missing_ok=True)
         os.close(descriptor)
 
 
-def are_held(folder: Path) -> bool:
-    """Whether anybody holds a lease; those of processes that ended are cleared away."""
-    held = False
+def _locked_file(path: Path) -> int:
+    """A descriptor that has the lock of a file.
+
+    Who clears leases away may take the file for a dead one between its creation and its lock.
+    """
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with contextlib.suppress(FileNotFoundError):
+            if path.stat().st_ino == os.fstat(descriptor).st_ino:
+                return descriptor
+        os.close(descriptor)
+
+
+def are_held(folder: Path, *, by_others: bool = False) -> bool:
+    """Whether anybody holds a lease.
+
+    :param by_others: leave those of this process out.
+    """
+    own = f"{os.getpid()}-"
+    return any(not (by_others and path.name.startswith(own)) for path in _held(folder))
+
+
+def oldest(folder: Path) -> float | None:
+    """When the first of the leases that are held was taken, in seconds since 1970; None for no lease."""
+    times = []
+    for path in _held(folder):
+        with contextlib.suppress(FileNotFoundError):
+            times.append(path.stat().st_mtime)
+    return min(times, default=None)
+
+
+def _held(folder: Path) -> list[Path]:
+    """The files of leases; those of processes that ended are cleared away."""
+    held = []
     for path in folder.iterdir() if folder.is_dir() else ():
         if is_locked(path):
-            held = True
+            held.append(path)
         else:
             path.unlink(missing_ok=True)
     return held
@@ -46,7 +77,8 @@ def is_locked(path: Path) -> bool:
     except FileNotFoundError:
         return False
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Shared, so that two who ask at the same time do not take each other for the holder.
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     finally:

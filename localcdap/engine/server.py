@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from importlib import metadata
 from pathlib import Path
 from typing import Final
 
@@ -20,19 +20,33 @@ from localcdap.api.errors import EngineError
 from localcdap.engine.java import find_java
 from localcdap.engine.launch import spark_home
 from localcdap.engine.leases import are_held, is_locked
-from localcdap.engine.supervisor import (
+from localcdap.engine.record import (
+    COMPLAINTS,
     LEASES,
     LOCK,
+    LOG,
     OUTPUT,
-    RECORD,
     ServerOptions,
     ServerRecord,
     is_open,
+    read_record,
 )
 
 _STARTING: Final = "starting.lock"
 _PAUSE_S: Final = 0.02
 _STOP_S: Final = 20.0
+_KILL_S: Final = 5.0
+_TELLING: Final = re.compile(
+    r"error|exception|invalid|unrecognized|could not|no space", re.IGNORECASE
+)
+_NO_REASON: Final = (
+    "at ",
+    "WARNING:",
+    "Error: Could not create the Java Virtual Machine",
+    "Error: A fatal exception has occurred",
+    "Error: A JNI error has occurred",
+)
+"""Beginnings of lines that say nothing about a cause."""
 
 
 class Endpoint(msgspec.Struct, frozen=True):
@@ -88,19 +102,17 @@ class EngineServer:
     def ensure(self) -> Endpoint:
         """The running server; starts it first where there is none, which takes some seconds.
 
-        One that was started with other settings is started anew unless somebody uses it.
+        One that was started with other settings is started anew unless another process uses it.
 
         :raises EngineError: when it cannot be started; says why and where its log is.
         """
         record = self._running()
-        if record is not None and (self._is_current(record) or self._in_use()):
+        if record is not None and self._is_good(record):
             return Endpoint(record.url, record.token)
         with self._alone():
             record = self._running()
-            if record is not None and not self._is_current(record) and not self._in_use():
-                self._stop(record)
-                record = None
-            if record is None:
+            if record is None or not self._is_good(record):
+                self._end()
                 record = self._start()
             return Endpoint(record.url, record.token)
 
@@ -118,7 +130,7 @@ class EngineServer:
             url=record.url,
             pid=record.server,
             started=record.started,
-            in_use=self._in_use(),
+            in_use=are_held(self.leases),
             cores=record.options.cores,
             memory=record.options.memory,
             outdated=not self._is_current(record),
@@ -126,33 +138,29 @@ class EngineServer:
 
     def stop(self) -> None:
         """Stop the server, also when runs use it; nothing happens when there is none."""
-        with self._alone():
-            record = self._running()
-            if record is not None:
-                self._stop(record)
+        if self.directory.is_dir():
+            with self._alone():
+                self._end()
 
     def _running(self) -> ServerRecord | None:
         """The record of a server that lives and listens."""
-        record = self._record()
+        record = read_record(self.directory)
         if record is None or not is_locked(self.directory / LOCK):
             return None
-        return record if is_open(int(record.url.rpartition(":")[2])) else None
+        return record if is_open(record.port) else None
 
-    def _record(self) -> ServerRecord | None:
-        try:
-            return msgspec.json.decode((self.directory / RECORD).read_bytes(), type=ServerRecord)
-        except (OSError, msgspec.DecodeError):
-            return None
+    def _is_good(self, record: ServerRecord) -> bool:
+        # The caller may hold a lease already, so that it is not idle when it gets the endpoint.
+        return self._is_current(record) or are_held(self.leases, by_others=True)
 
     def _is_current(self, record: ServerRecord) -> bool:
+        from importlib import metadata
+
         return (
             record.options == self._options
-            and record.python == sys.executable
+            and _is_this_python(Path(record.python))
             and record.spark == metadata.version("pyspark")
         )
-
-    def _in_use(self) -> bool:
-        return are_held(self.leases)
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
@@ -174,59 +182,79 @@ class EngineServer:
     def _start(self) -> ServerRecord:
         find_java()
         spark_home()
-        self._wait_for_leftover()
-        supervisor = subprocess.Popen(
-            [sys.executable, "-m", "localcdap.engine.supervisor", str(self.directory)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
+        complaints = self.directory / COMPLAINTS
+        (self.directory / OUTPUT).unlink(missing_ok=True)
+        with complaints.open("wb") as errors:
+            # In its own folder: it outlives the caller, whose folder may go, and imports nothing from there.
+            supervisor = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-m",
+                    "localcdap.engine.supervisor",
+                    str(self.directory.resolve()),
+                ],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                cwd=self.directory,
+                start_new_session=True,
+            )
         assert supervisor.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             supervisor.stdin.write(msgspec.json.encode(self._options))
             supervisor.stdin.close()
         while supervisor.poll() is None:
-            record = self._record()
+            record = read_record(self.directory)
             if record is not None and record.supervisor == supervisor.pid:
                 return record
             time.sleep(_PAUSE_S)
-        raise self._failure(supervisor)
+        raise start_failure(self.directory)
 
-    def _wait_for_leftover(self) -> None:
-        """A supervisor whose server died notices soon and leaves; one that hangs is ended."""
-        deadline = time.monotonic() + 3.0
-        while is_locked(self.directory / LOCK) and time.monotonic() < deadline:
-            time.sleep(_PAUSE_S)
-        record = self._record()
-        if record is not None and is_locked(self.directory / LOCK):
-            self._stop(record)
+    def _end(self) -> None:
+        """End the supervisor, whose server goes with it; nothing happens when there is none."""
+        lock = self.directory / LOCK
+        for number, patience in ((signal.SIGTERM, _STOP_S), (signal.SIGKILL, _KILL_S)):
+            deadline = time.monotonic() + patience
+            if is_locked(lock):
+                self._signal_holder(number)
+            while is_locked(lock) and time.monotonic() < deadline:
+                time.sleep(_PAUSE_S)
+        if is_locked(lock):
+            raise EngineError(
+                f"The local Spark server in {self.directory} does not stop.",
+                "End the process whose number is in the file 'server.lock' there.",
+            )
 
-    def _stop(self, record: ServerRecord) -> None:
-        _signal(record.supervisor, signal.SIGTERM)
-        deadline = time.monotonic() + _STOP_S
-        while is_locked(self.directory / LOCK):
-            if time.monotonic() > deadline:
-                _signal(record.server, signal.SIGKILL)
-                _signal(record.supervisor, signal.SIGKILL)
-            time.sleep(_PAUSE_S)
-
-    def _failure(self, supervisor: subprocess.Popen[bytes]) -> EngineError:
-        """Why the server did not start, in its own words."""
-        assert supervisor.stderr is not None
-        said = supervisor.stderr.read().decode(errors="replace")
-        output = self.directory / OUTPUT
-        with contextlib.suppress(OSError):
-            said = output.read_text(errors="replace") + said
-        lines = [line.strip() for line in said.splitlines() if line.strip()]
-        useful = [line for line in lines if "rror" in line or "Exception" in line] or lines
-        reason = " ".join(useful[-2:]) or f"it exited with {supervisor.returncode}"
-        return EngineError(
-            f"The local Spark server did not start: {reason[:600]}",
-            f"See {output} and {self.directory / 'spark.log'}; 'localcdap doctor' checks the machine.",
-        )
+    def _signal_holder(self, number: signal.Signals) -> None:
+        record = read_record(self.directory)  # None while it starts or ends
+        with contextlib.suppress(ValueError, OSError):
+            holder = record.supervisor if record else int((self.directory / LOCK).read_text())
+            os.kill(holder, number)
 
 
-def _signal(pid: int, number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.kill(pid, number)
+def _is_this_python(interpreter: Path) -> bool:
+    """An interpreter has many names in its folder: python, python3, python3.12."""
+    this = Path(sys.executable)
+    return interpreter.parent == this.parent and interpreter.resolve() == this.resolve()
+
+
+def start_failure(directory: Path) -> EngineError:
+    """Why the server did not start, in its own words."""
+    output, log = directory / OUTPUT, directory / LOG
+    reason = " ".join(_reasons(output) or _reasons(directory / COMPLAINTS))
+    return EngineError(
+        f"The local Spark server did not start: {reason[:600] or 'it ended without a word'}",
+        f"See {output} and {log}; 'localcdap doctor' checks the machine.",
+    )
+
+
+def _reasons(path: Path) -> list[str]:
+    """The lines of a log that tell why: the first that complains, and the last cause."""
+    try:
+        lines = [line.strip() for line in path.read_text(errors="replace").splitlines()]
+    except OSError:
+        return []
+    lines = [line for line in lines if line and not line.startswith(_NO_REASON)]
+    telling = [line for line in lines if _TELLING.search(line)] or lines[-1:]
+    causes = [line for line in telling[1:] if line.startswith("Caused by:")]
+    return [*telling[:1], *causes[-1:]] if path.name == OUTPUT else telling[-1:]

@@ -1,7 +1,8 @@
 """The process that owns the local Spark server: starts it, stops it when idle, falls with it.
 
 ``python -m localcdap.engine.supervisor DIRECTORY`` reads its options as JSON from standard input, holds the
-lock ``server.lock`` while the server runs, and writes ``server.json`` when it can be reached.
+lock ``server.lock``, in which its process id stands, while the server runs, and writes ``server.json`` when
+the server can be reached. It stops when that file is removed.
 """
 
 from __future__ import annotations
@@ -21,45 +22,30 @@ from types import FrameType
 from typing import Final
 
 import msgspec
+import psutil
 
+from localcdap.engine.idle_workers import IdleWorkers
 from localcdap.engine.java import find_java
 from localcdap.engine.launch import server_command, server_environment, write_configuration
 from localcdap.engine.leases import are_held
+from localcdap.engine.record import (
+    LEASES,
+    LOCK,
+    OUTPUT,
+    RECORD,
+    ServerOptions,
+    ServerRecord,
+    is_open,
+    read_record,
+)
 
-LOCK: Final = "server.lock"
-RECORD: Final = "server.json"
-LEASES: Final = "leases"
-OUTPUT: Final = "server.out"
 _START_S: Final = 180.0
 _STOP_S: Final = 10.0
+_LOCK_S: Final = 2.0
+"""Others hold the lock for an instant when they ask whether it is held."""
+_WORKERS_S: Final = 30.0
+"""Between two looks for Python processes that nobody uses."""
 _PR_SET_PDEATHSIG: Final = 1
-
-
-class ServerOptions(msgspec.Struct, frozen=True):
-    """How the server is to be started."""
-
-    cores: str
-    memory: str
-    idle_minutes: float
-    """0: never stop it."""
-
-
-class ServerRecord(msgspec.Struct, frozen=True):
-    """How to reach the server. Only its user can read it."""
-
-    url: str
-    token: str
-    supervisor: int
-    """Process id."""
-    server: int
-    """Process id."""
-    started: float
-    """Seconds since 1970."""
-    options: ServerOptions
-    python: str
-    """The interpreter that runs the server's Python workers."""
-    spark: str
-    """Version."""
 
 
 class _StopAsked(BaseException):
@@ -72,16 +58,14 @@ def supervise(directory: Path, options: ServerOptions) -> None:
     Returns at once when another supervisor has the directory.
     """
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-    lock = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    if not _take_lock(directory / LOCK):
         return
     signal.signal(signal.SIGTERM, _stop)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     server: subprocess.Popen[bytes] | None = None
     record = directory / RECORD
     try:
+        _end_orphan(directory)
         record.unlink(missing_ok=True)
         _clear(directory / "tmp")
         port, token = _free_port(), secrets.token_urlsafe(32)
@@ -95,6 +79,35 @@ def supervise(directory: Path, options: ServerOptions) -> None:
         record.unlink(missing_ok=True)
         if server is not None:
             _end(server)
+
+
+def _take_lock(path: Path) -> bool:
+    """Hold the lock until this process ends; no when another has it."""
+    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    deadline = time.monotonic() + _LOCK_S
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.02)
+        else:
+            os.ftruncate(lock, 0)
+            os.pwrite(lock, str(os.getpid()).encode(), 0)
+            return True
+
+
+def _end_orphan(directory: Path) -> None:
+    """End the server of a killed supervisor, where the kernel did not (outside of Linux)."""
+    record = read_record(directory)
+    if record is None:
+        return
+    with contextlib.suppress(psutil.Error):
+        orphan = psutil.Process(record.server)
+        if any(argument.startswith(f"{directory}{os.sep}") for argument in orphan.cmdline()):
+            orphan.kill()
+            orphan.wait(_STOP_S)
 
 
 def _start(
@@ -122,23 +135,36 @@ def _die_with_parent() -> None:
 def _wait_until_open(server: subprocess.Popen[bytes], port: int) -> bool:
     deadline = time.monotonic() + _START_S
     while time.monotonic() < deadline and server.poll() is None:
-        if is_open(port):
+        if is_open(port) and _listens(server, port):
             return True
         time.sleep(0.05)
     return False
 
 
+def _listens(server: subprocess.Popen[bytes], port: int) -> bool:
+    """Whether it is our server that has the port: the token is for nobody else."""
+    with contextlib.suppress(psutil.Error):
+        sockets = psutil.Process(server.pid).net_connections("tcp")
+        return any(s.laddr.port == port and s.status == psutil.CONN_LISTEN for s in sockets)
+    return False
+
+
 def _watch(server: subprocess.Popen[bytes], directory: Path, options: ServerOptions) -> None:
-    used = time.monotonic()
+    workers = IdleWorkers(server.pid, directory / LEASES)
+    used = looked = time.monotonic()
     limit = options.idle_minutes * 60
     pause = min(1.0, limit / 4) if limit else 1.0
     while True:
         with contextlib.suppress(subprocess.TimeoutExpired):
             server.wait(pause)
             return
+        now = time.monotonic()
         if are_held(directory / LEASES):
-            used = time.monotonic()
-        if limit and time.monotonic() - used > limit:
+            used = now
+        if now - looked > _WORKERS_S:
+            workers.end()
+            looked = now
+        if (limit and now - used > limit) or not (directory / RECORD).exists():
             return
 
 
@@ -146,7 +172,7 @@ def _end(server: subprocess.Popen[bytes]) -> None:
     server.terminate()
     try:
         server.wait(_STOP_S)
-    except subprocess.TimeoutExpired:
+    except (subprocess.TimeoutExpired, _StopAsked):
         server.kill()
         server.wait()
 
@@ -188,13 +214,6 @@ def _free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
-
-
-def is_open(port: int) -> bool:
-    """Whether something listens at a port of this machine."""
-    with socket.socket() as probe:
-        probe.settimeout(1.0)
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def _stop(_number: int, _frame: FrameType | None) -> None:
