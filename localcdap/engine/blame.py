@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import re
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any, Final
 
 from localcdap.api.errors import LocalcdapError, PluginError, StageError
+from localcdap.engine.flow import Stage
 from localcdap.engine.tasks.failing import Failure, failure_in
 
 _ACTIONS: Final[Mapping[str, str]] = {
@@ -62,6 +64,25 @@ def working_on(stage: str) -> Iterator[None]:
 def current_stage() -> str | None:
     """The stage that this thread is working on."""
     return _current.get()
+
+
+def culprit(error: BaseException, stages: Sequence[Stage]) -> str | None:
+    """The one stage that an error of an action can come from, by what Spark says of the expression.
+
+    An action computes many stages. Spark quotes the expression that failed, which may be a property of a
+    stage, or names the line that made it, which may lie in the artifact of one stage only.
+    """
+    ask = getattr(error, "getQueryContext", None)
+    for context in ask() if ask is not None else ():
+        if context.contextType().name == "SQL":
+            text = context.fragment()
+            found = [s for s in stages if any(text in value for value in s.properties.values())]
+        else:
+            file = context.callSite().rpartition(":")[0]
+            found = [s for s in stages if Path(file).is_relative_to(s.plugin.path)]
+        if len(found) == 1:
+            return found[0].name
+    return None
 
 
 def stage_error(error: BaseException, stage: str | None = None) -> StageError:

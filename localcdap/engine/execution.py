@@ -7,7 +7,7 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from functools import reduce
 from typing import TYPE_CHECKING, Final
 
-from localcdap.engine.blame import working_on
+from localcdap.engine.blame import culprit, stage_error, working_on
 from localcdap.engine.checking import check
 from localcdap.engine.counting import StageCounts
 from localcdap.engine.flow import Flow
@@ -33,7 +33,7 @@ def execute(
     try:
         check(plan.checks)
         running()
-        _write_all(plan.sinks, spark, tag)
+        _write_all(plan.sinks, flow, spark, tag)
         if plan.counting is not None and len(plan.sinks) > 1:
             _settle(plan.persisted)
     finally:
@@ -42,12 +42,12 @@ def execute(
     return plan.counting.totals(flow) if plan.counting is not None else {}
 
 
-def _write_all(sinks: list[Sink], spark: SparkSession, tag: str) -> None:
+def _write_all(sinks: list[Sink], flow: Flow, spark: SparkSession, tag: str) -> None:
     if len(sinks) == 1:
-        _write(sinks[0], spark, tag)
+        _write(sinks[0], flow, spark, tag)
         return
     with ThreadPoolExecutor(_WRITERS, thread_name_prefix="sink") as threads:
-        writes = [threads.submit(_write, sink, spark, tag) for sink in sinks]
+        writes = [threads.submit(_write, sink, flow, spark, tag) for sink in sinks]
         done, _ = wait(writes, return_when=FIRST_EXCEPTION)
         failed = next((w for w in done if w.exception() is not None), None)
         if failed is not None:
@@ -56,11 +56,14 @@ def _write_all(sinks: list[Sink], spark: SparkSession, tag: str) -> None:
         failed.result()
 
 
-def _write(sink: Sink, spark: SparkSession, tag: str) -> None:
+def _write(sink: Sink, flow: Flow, spark: SparkSession, tag: str) -> None:
     # Tags belong to a thread.
     spark.addTag(tag)
     with working_on(sink.stage.name):
-        sink.plugin.write(sink.frame, sink.context)
+        try:
+            sink.plugin.write(sink.frame, sink.context)
+        except Exception as error:
+            raise stage_error(error, culprit(error, flow.stages) or sink.stage.name) from error
 
 
 def _settle(kept: list[DataFrame]) -> None:

@@ -11,12 +11,14 @@ from localcdap.api import (
     BatchAggregator,
     BatchJoiner,
     BatchSink,
+    BatchSource,
     Emitter,
     PluginConfig,
     PortEmitter,
     Record,
     Schema,
     SinkContext,
+    SourceContext,
     SparkCompute,
     SparkContext,
     SplitterTransform,
@@ -152,6 +154,15 @@ class Liar(Transform):
                 return df.selectExpr("n + nothing as n", "word")
 
 
+@plugin(type="transform", name="Compute", description="Computes n anew.")
+class Compute(Transform):
+    class Config(PluginConfig):
+        expression: str = field("What n is to be, in SQL.")
+
+    def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
+        return df.selectExpr(f"{self.config.expression} as n", "word")
+
+
 @plugin(type="splittertransform", name="Parity", description="Even and odd numbers.")
 class Parity(SplitterTransform):
     def configure(self, stage: StageConfigurer) -> None:
@@ -210,6 +221,18 @@ class JoinOnN(BatchJoiner):
 class Sorted(SparkCompute):
     def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
         return df.sort("n")
+
+
+@plugin(type="batchsource", name="ParquetSource", description="Reads Parquet files of numbers.")
+class ParquetSource(BatchSource):
+    class Config(PluginConfig):
+        path: str = field("The directory.")
+
+    def configure(self, stage: StageConfigurer) -> None:
+        stage.output_schema = NUMBERS
+
+    def read(self, context: SourceContext) -> DataFrame:
+        return context.spark.read.parquet(context.resolve_path(self.config.path))
 
 
 @plugin(type="batchsink", name="ParquetSink", description="Writes Parquet files.")

@@ -130,3 +130,57 @@ def test_when_one_sink_fails_nothing_of_the_others_appears(spark, pipeline, tmp_
 
     assert not (tmp_path / "good").exists()
     assert not (tmp_path / "bad").exists()
+
+
+@pytest.mark.parametrize(
+    ("expression", "condition"),
+    [
+        ("n * 9223372036854775807", "ARITHMETIC_OVERFLOW"),
+        ("cast(word as bigint)", "CAST_INVALID_INPUT"),
+        ("cast(n div (n - n) as bigint)", "DIVIDE_BY_ZERO"),
+    ],
+)
+def test_an_expression_that_fails_on_a_value_is_found_in_its_stage(
+    spark, pipeline, expression, condition
+):
+    pipeline.stage("before", plugins.SameFrame, {}, ["in"])
+    pipeline.stage("compute", plugins.Compute, {"expression": expression}, ["before"])
+    pipeline.sink("out", "compute")
+
+    error = failure(pipeline, spark)
+
+    assert error.stage == "compute"
+    assert error.message.startswith(f"Stage 'compute': [{condition}]")
+    assert error.corrective_action is not None
+
+
+def test_a_source_whose_path_is_not_there(spark, tmp_path):
+    pipeline = Pipeline(tmp_path)
+    pipeline.stage("in", plugins.ParquetSource, {"path": "nothing"})
+    pipeline.sink("out", "in")
+
+    error = failure(pipeline, spark)
+
+    assert error.stage == "in"
+    assert "PATH_NOT_FOUND" in error.message
+    assert "[locations]" in error.corrective_action
+
+
+def test_a_foreign_path_without_a_location(spark, tmp_path):
+    pipeline = Pipeline(tmp_path)
+    pipeline.stage("in", plugins.ParquetSource, {"path": "gs://bucket/x"})
+
+    error = failure(pipeline, spark)
+
+    assert error.stage == "in"
+    assert '"gs://bucket" = ' in error.corrective_action
+
+
+def test_what_a_sink_wrote_can_be_read_again(spark, pipeline, tmp_path):
+    pipeline.stage("out", plugins.ParquetSink, {"path": "made"}, ["in"])
+    pipeline.run(spark)
+    again = Pipeline(tmp_path)
+    again.stage("in", plugins.ParquetSource, {"path": "file:made"})
+    again.sink("out", "in")
+
+    assert again.run(spark)["out"].in_ == 10
