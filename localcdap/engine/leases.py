@@ -35,10 +35,17 @@ def _locked_file(path: Path) -> int:
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        with contextlib.suppress(FileNotFoundError):
-            if path.stat().st_ino == os.fstat(descriptor).st_ino:
-                return descriptor
+        if _is_at(descriptor, path):
+            return descriptor
         os.close(descriptor)
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Whether an open file is still the one with this path."""
+    try:
+        return path.stat().st_ino == os.fstat(descriptor).st_ino
+    except FileNotFoundError:
+        return False
 
 
 def are_held(folder: Path, *, by_others: bool = False) -> bool:
@@ -61,13 +68,24 @@ def oldest(folder: Path) -> float | None:
 
 def _held(folder: Path) -> list[Path]:
     """The files of leases; those of processes that ended are cleared away."""
-    held = []
-    for path in folder.iterdir() if folder.is_dir() else ():
-        if is_locked(path):
-            held.append(path)
-        else:
-            path.unlink(missing_ok=True)
-    return held
+    return [path for path in (folder.iterdir() if folder.is_dir() else ()) if not _cleared(path)]
+
+
+def _cleared(path: Path) -> bool:
+    """Remove a lease that nobody holds; under its lock, so that nobody can take it meanwhile."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if _is_at(descriptor, path):
+            path.unlink()
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
 
 
 def is_locked(path: Path) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,7 +15,6 @@ from localcdap.engine.server import Endpoint
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_TOKEN: Final = "SPARK_CONNECT_AUTHENTICATE_TOKEN"  # noqa: S105 - the name of a variable
 _CONNECT_MODE: Final = "SPARK_CONNECT_MODE_ENABLED"
 """By this pyspark's functions know that they are meant for Spark Connect."""
 _NEEDED: Final = {
@@ -21,6 +22,10 @@ _NEEDED: Final = {
     "spark.sql.timeType.enabled": "true",
 }
 """What a cluster's sessions may have otherwise; the local server is started with it."""
+_FIXES: Final = {
+    "UNAUTHENTICATED": "Put its token into the URL: 'sc://host:port/;token=…'.",
+    "UNAVAILABLE": "Check its address, and that it runs.",
+}
 
 
 @contextlib.contextmanager
@@ -40,42 +45,56 @@ def session(endpoint: Endpoint) -> Iterator[SparkSession]:
 def connect(endpoint: Endpoint) -> SparkSession:
     """A new session on a server; stop it when it is not needed any more.
 
+    A server that does not answer is given up after some seconds. Later calls are tried again for minutes on
+    a cluster, for seconds on this machine, where a server that does not answer is gone.
+
     :raises EngineError: when the server cannot be reached or refuses.
     """
+    from grpc import RpcError
     from pyspark.errors import PySparkException
-    from pyspark.sql.connect.session import SparkSession
+    from pyspark.sql.connect.client.retries import DefaultPolicy
 
     os.environ[_CONNECT_MODE] = "1"
-    if endpoint.token is not None:
-        os.environ[_TOKEN] = endpoint.token
+    warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")  # the error itself says it
     try:
-        spark = SparkSession.builder.remote(endpoint.url).create()
-        spark.client.set_retry_policies([_patience(endpoint)])
+        spark = _created(endpoint)
+        spark.client.set_retry_policies([_short_patience()])
         if endpoint.token is None:
             for key, value in _NEEDED.items():
                 spark.conf.set(key, value)
+            spark.client.set_retry_policies([DefaultPolicy()])
         else:
             spark.conf.get("spark.sql.session.timeZone")
-    except Exception as error:
-        kind = type(error).__name__
-        if isinstance(error, PySparkException) or kind.startswith(("_Inactive", "_MultiThreaded")):
-            raise EngineError(
-                f"The Spark server at {endpoint.url} cannot be used: {_first_line(error)}",
-                "See 'localcdap engine'.",
-            ) from error
-        raise
+    except (PySparkException, RpcError) as error:
+        raise _refusal(endpoint, error) from error
     return spark
 
 
-def _patience(endpoint: Endpoint) -> Any:
-    """How long a call is tried again: minutes on a cluster, seconds on this machine, where a server
-    that does not answer is gone."""
+def _created(endpoint: Endpoint) -> SparkSession:
+    from pyspark.sql.connect.client import DefaultChannelBuilder
+    from pyspark.sql.connect.session import SparkSession
+
+    channel = DefaultChannelBuilder(endpoint.url)
+    if endpoint.token is not None:
+        # Not through the environment, where it would be sent to other servers too.
+        channel.set("token", endpoint.token)
+    return SparkSession.builder.channelBuilder(channel).create()
+
+
+def _short_patience() -> Any:
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
-    if endpoint.token is None:
-        return DefaultPolicy()
     return DefaultPolicy(max_retries=5, max_backoff=1000, jitter=100)
 
 
-def _first_line(error: Exception) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), repr(error))
+def _refusal(endpoint: Endpoint, error: Exception) -> EngineError:
+    code = getattr(error, "getGrpcStatusCode", None)
+    status: str | None = code().name if callable(code) else None
+    details = re.search(r'details = "(.*)"', str(error))
+    lines = (line.strip() for line in str(error).splitlines())
+    reason = details[1] if details else next(filter(None, lines), repr(error))
+    # A URL may hold a token behind the semicolon.
+    return EngineError(
+        f"The Spark server at {endpoint.url.partition(';')[0]} cannot be used: {reason.rstrip('.')}.",
+        _FIXES.get(status or "", "'localcdap doctor' checks the machine."),
+    )

