@@ -145,11 +145,20 @@ def server_environment(token: str, environment: Mapping[str, str] = os.environ) 
         if not key.startswith(("SPARK_", "PYSPARK_"))
     }
     return kept | {
+        **_file_name_encoding(environment),
         "SPARK_HOME": str(spark_home()),
         "SPARK_CONNECT_AUTHENTICATE_TOKEN": token,
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
     }
+
+
+def _file_name_encoding(environment: Mapping[str, str]) -> dict[str, str]:
+    """Java can name only those files whose names the locale can write."""
+    names = ("LC_ALL", "LC_CTYPE", "LANG")
+    locale = next((environment[name] for name in names if environment.get(name)), "C")
+    is_complete = "utf-8" in locale.lower() or "utf8" in locale.lower()
+    return {} if is_complete else {"LC_ALL": "C.UTF-8"}
 
 
 def _escaped(value: str) -> str:
