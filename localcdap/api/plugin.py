@@ -8,7 +8,7 @@ record). Heavy libraries are imported inside these methods, so that configuring 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from localcdap.api.config import PluginConfig
@@ -70,7 +70,7 @@ class Plugin:
             (Grain.BATCH, "transform_batch"),
             (Grain.RECORD, "transform"),
         ):
-            if _overrides(cls, method):
+            if overrides(cls, method):
                 return grain
         return Grain.NONE
 
@@ -134,6 +134,15 @@ class Transform(_DataTransform):
     def transform(self, record: Record, emit: Emitter) -> None:
         raise NotImplementedError
 
+    def transform_records(self, records: Sequence[Record], emit: Emitter) -> None:
+        """Transform records in their order, as :meth:`transform` does one by one.
+
+        Override it beside :meth:`transform` where a call is dear and many records share one, for
+        instance to cross into another language.
+        """
+        for record in records:
+            self.transform(record, emit)
+
     def transform_batch(self, batch: pa.RecordBatch) -> Iterable[pa.RecordBatch]:
         raise NotImplementedError
 
@@ -181,7 +190,7 @@ class BatchAggregator(_DataTransform):
 
     @classmethod
     def grain(cls) -> Grain:
-        return Grain.DATAFRAME if _overrides(cls, "apply") else Grain.RECORD
+        return Grain.DATAFRAME if overrides(cls, "apply") else Grain.RECORD
 
 
 class BatchJoiner(_DataTransform):
@@ -241,8 +250,8 @@ PLUGIN_MARK: Final = "__localcdap_plugin__"
 """Class attribute (type, name, description) set by :func:`plugin`; look in the class's own ``vars``."""
 
 
-def _overrides(cls: type, method: str) -> bool:
-    """Whether a class above the bases of this module provides the method."""
+def overrides(cls: type, method: str) -> bool:
+    """Whether a plugin class, or a base of it outside this module, provides the method itself."""
     for owner in cls.__mro__:
         if method in vars(owner):
             return owner.__module__ != __name__

@@ -12,7 +12,7 @@ from localcdap.api.failures import FailureCollector
 from localcdap.api.schema import Schema
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 Record = dict[str, Any]
 """A record: field values by name, in schema order.
@@ -139,6 +139,12 @@ class SparkContext(StageContext, Protocol):
 
     def fail(self, message: str, corrective_action: str | None = None) -> Exception:
         """An error to raise that names this stage."""
+
+    def raising(self, message: Column) -> Column:
+        """A column that fails the run where it is computed, as a failure of this stage.
+
+        :param message: what is wrong, as a column of text; it may quote the row's values.
+        """
 
     def empty(self, schema: Schema) -> DataFrame:
         """A DataFrame without rows."""

@@ -88,8 +88,7 @@ def show_result(run: Run) -> None:
     click.secho(f"{run.status}", fg=colour, bold=True, nl=False)
     click.echo(f"  {run.pipeline}  run {run.run}{f'  in {took}' if took else ''}")
     if run.error is not None:
-        where = f"Stage '{run.error.stage}': " if run.error.stage else ""
-        click.secho(f"{where}{run.error.message}", fg="red")
+        click.secho(run.error.message, fg="red")
         if run.error.corrective_action:
             click.echo(run.error.corrective_action)
         for frame in run.error.trace:

@@ -42,6 +42,9 @@ _SYMPTOMS: Final = (
     ),
 )
 _OURS: Final = re.compile(r"[/\\](?:localcdap[/\\]engine|pyspark|grpc|concurrent|threading)[/\\.]")
+_MARK: Final = "localcdap-stage:"
+_MARK_END: Final = ":localcdap-end "
+_MARKED: Final = re.compile(f"{_MARK}(.*?){_MARK_END}(.*?)(?: SQLSTATE: \\w+|$)", re.DOTALL)
 _MOST_TEXT: Final = 800
 _MOST_FRAMES: Final = 8
 
@@ -85,6 +88,11 @@ def culprit(error: BaseException, stages: Sequence[Stage]) -> str | None:
     return None
 
 
+def marked(stage: str) -> str:
+    """What a message of Spark starts with whose failure is that of a stage."""
+    return f"{_MARK}{stage}{_MARK_END}"
+
+
 def stage_error(error: BaseException, stage: str | None = None) -> StageError:
     """The failure of a stage that an exception means.
 
@@ -93,13 +101,22 @@ def stage_error(error: BaseException, stage: str | None = None) -> StageError:
     """
     if isinstance(error, StageError):
         return _named(error, stage)
-    failure = failure_in(_text(error))
+    text = _text(error)
+    failure = failure_in(text) or _raised(text)
     if failure is not None:
         return _of_failure(failure)
     message, action = _told(error)
     made = StageError(_prefixed(message, stage), action, stage=stage)
     frames = error.traceback if isinstance(error, PluginError) else _own_frames(error)
     return _noted(made, frames)
+
+
+def _raised(text: str) -> Failure | None:
+    """The failure of a column that a stage made to fail the run."""
+    found = _MARKED.search(text)
+    if found is None:
+        return None
+    return Failure(found[1], _first_lines(found[2]), "Correct the data, or the schema.")
 
 
 def _text(error: BaseException) -> str:

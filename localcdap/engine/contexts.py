@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.errors import LocalcdapError, StageError
 from localcdap.api.schema import Schema
+from localcdap.engine.blame import marked
 from localcdap.engine.commit import Staging
 from localcdap.engine.flow import Stage
 from localcdap.engine.paths import Locations
@@ -20,7 +21,7 @@ from localcdap.engine.tasks.context import FactsContext, StageFacts
 from localcdap.engine.tasks.generating import generating_pass
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 _MOST_PARTITIONS: Final = 1024
 
@@ -74,6 +75,11 @@ class DriverContext(FactsContext):
     def fail(self, message: str, corrective_action: str | None = None) -> Exception:
         text = f"Stage '{self.stage_name}': {message}"
         return StageError(text, corrective_action, stage=self.stage_name)
+
+    def raising(self, message: Column) -> Column:
+        from pyspark.sql import functions as f
+
+        return f.raise_error(f.concat(f.lit(marked(self.stage_name)), message))
 
     def empty(self, schema: Schema) -> DataFrame:
         return self.spark.createDataFrame([], spark_schema(schema))

@@ -1,7 +1,7 @@
 """The process from which Spark forks its Python workers, with what they need imported already.
 
-Spark starts it as ``python -m localcdap.engine.worker_daemon WORKER_MODULE`` (``spark.python.daemon.module``). A
-worker forked from it serves its first batch in milliseconds instead of importing for a second.
+Spark starts it as ``python -m localcdap.engine.worker_daemon WORKER_MODULE``, once for each session
+(``spark.python.daemon.module``). A worker forked from it serves its first batch in milliseconds.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from pyspark.daemon import manager
 
 _PRELOADED = (
     "pyarrow",
-    "pandas",
     "pyspark.worker",
     "pyspark.sql.pandas.serializers",
     "pyspark.sql.pandas.types",

@@ -122,7 +122,7 @@ def test_run_process_and_host_killed_together(program: Program, slow: SlowPipeli
 def test_detached_run_outlives_the_command(program: Program, slow: SlowPipeline):
     answer = program("run", slow.file, "--detach", "--json")
     assert answer.code == 0
-    assert not answer.json["status"] == "COMPLETED"
+    assert answer.json["status"] != "COMPLETED"
 
     slow.open()
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, Final, cast
 
 from localcdap.api.arrow import RecordCodec
-from localcdap.api.plugin import Grain
+from localcdap.api.plugin import Grain, overrides
 from localcdap.api.schema import Schema
 from localcdap.artifacts.loading import load_plugin
 from localcdap.engine.flow import AGGREGATOR, ERROR_TRANSFORM, SPLITTER, Stream, instantiate
@@ -96,7 +96,11 @@ class TransformRunner(Runner):
         super().__init__(stage)
         self._codec: Final = RecordCodec(cast(Schema, stage.facts.output_schema))
 
+        self._takes_many: Final = overrides(type(self.plugin), "transform_records")
+
     def run(self, chunk: Chunk, *, last: bool) -> Streams:
+        if self._takes_many:
+            return self._run_together(list(chunk.records() if last else chunk.copies()))
         emit = RecordEmitter(self.name)
         transform = self.plugin.transform
         record: Any = None
@@ -106,6 +110,23 @@ class TransformRunner(Runner):
         except Exception as error:
             raise failure_of(self.name, error, record) from None
         return self.emitted(emit, self._codec)
+
+    def _run_together(self, records: list[Any]) -> Streams:
+        emit = RecordEmitter(self.name)
+        try:
+            self.plugin.transform_records(records, emit)
+        except Exception as error:
+            raise failure_of(self.name, error, self._refused(records)) from None
+        return self.emitted(emit, self._codec)
+
+    def _refused(self, records: list[Any]) -> Any:
+        """The first record that the plugin fails for when it gets it alone."""
+        for record in records:
+            try:
+                self.plugin.transform(record, RecordEmitter(self.name))
+            except Exception:
+                return record
+        return None
 
 
 class ErrorRunner(TransformRunner):

@@ -51,18 +51,20 @@ def conformed_columns(context: SourceContext, df: DataFrame, schema: Schema) -> 
         if actual is None:
             columns.append(F.lit(None).cast(type_ddl(each.schema)).alias(each.name))
             continue
-        value = _converted(column(each.name), actual, each.name, each.schema)
+        value = _converted(context, column(each.name), actual, each.name, each.schema)
         if value is None:
             raise context.fail(
                 f"field '{each.name}' is of type {actual} in the data, but its schema says "
                 f"{each.schema.display_name}.",
                 f"Change the type of '{each.name}' in the schema.",
             )
-        columns.append(required(value, each.name, each.schema).alias(each.name))
+        columns.append(required(context, value, each.name, each.schema).alias(each.name))
     return columns
 
 
-def _converted(value: Column, actual: str, name: str, schema: Schema) -> Column | None:
+def _converted(
+    context: SourceContext, value: Column, actual: str, name: str, schema: Schema
+) -> Column | None:
     """The value as the schema's type; None when no value of that type becomes it."""
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -83,7 +85,7 @@ def _converted(value: Column, actual: str, name: str, schema: Schema) -> Column 
             value.cast("string"),
             F.lit("."),
         )
-        return F.coalesce(fitting, F.when(value.isNotNull(), failing(message, schema)))
+        return F.coalesce(fitting, F.when(value.isNotNull(), failing(context, message, schema)))
     is_nested = schema.non_nullable.type in (Type.RECORD, Type.ARRAY, Type.MAP)
     if is_nested and _kind(actual) == _kind(wanted):
         return _nested(value, schema)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from localcdap.api import Field, Schema, Type
+from localcdap.api import Field, Schema, SparkContext, Type
 
 from .guards import allows_null, failing
 from .lines import FILE, VALUE
@@ -20,7 +20,9 @@ _SHOWN: Final = 200
 """Characters of a line that an error message shows."""
 
 
-def with_values(lines: DataFrame, delimiter: str, *, quoted: bool, keep_empty: bool) -> DataFrame:
+def with_values(
+    context: SparkContext, lines: DataFrame, delimiter: str, *, quoted: bool, keep_empty: bool
+) -> DataFrame:
     """Lines with a column of the texts between the delimiters.
 
     Without ``quoted`` a quote is a character like any other. A line of no characters is left out
@@ -31,12 +33,16 @@ def with_values(lines: DataFrame, delimiter: str, *, quoted: bool, keep_empty: b
     line = F.col(VALUE)
     values = F.split(line, _java_literal(delimiter), -1)
     if quoted:
-        values = F.when(~F.contains(line, F.lit('"')), values).otherwise(_quoted(line, delimiter))
+        values = F.when(~F.contains(line, F.lit('"')), values).otherwise(
+            _quoted(context, line, delimiter)
+        )
     kept = lines if keep_empty else lines.filter(line != "")
     return kept.select(VALUE, FILE, values.alias(VALUES))
 
 
-def typed_records(split: DataFrame, schema: Schema, *, quoted: bool) -> DataFrame:
+def typed_records(
+    context: SparkContext, split: DataFrame, schema: Schema, *, quoted: bool
+) -> DataFrame:
     """The fields of a schema from the columns ``value``, ``file`` and ``values``.
 
     Missing values at the end of a line are null. The run fails, with file and line, where a value does
@@ -45,16 +51,17 @@ def typed_records(split: DataFrame, schema: Schema, *, quoted: bool) -> DataFram
     from pyspark.sql import functions as F  # noqa: N812
 
     values = F.col(VALUES)
-    too_many = F.raise_error(_too_many(schema, quoted=quoted)).cast("array<string>")
+    too_many = context.raising(_too_many(schema, quoted=quoted)).cast("array<string>")
     # Part of the column and not a filter, for which Spark would split each line a second time.
     counted = F.when(F.size(values) <= len(schema.fields or ()), values).otherwise(too_many)
     columns = [
-        _typed(F.get(values, F.lit(i)), each).alias(each.name) for i, each in enumerate(schema)
+        _typed(context, F.get(values, F.lit(i)), each).alias(each.name)
+        for i, each in enumerate(schema)
     ]
     return split.withColumn(VALUES, counted).select(FILE, *columns)
 
 
-def _quoted(line: Column, delimiter: str) -> Column:
+def _quoted(context: SparkContext, line: Column, delimiter: str) -> Column:
     """The values of a line in which quotes enclose delimiters.
 
     Each match consumes the delimiter before the value, so that one is put in front of the line.
@@ -74,7 +81,7 @@ def _quoted(line: Column, delimiter: str) -> Column:
         ),
         _place(),
     )
-    closed = F.when(quotes % 2 == 0, True).otherwise(F.raise_error(unclosed))
+    closed = F.when(quotes % 2 == 0, True).otherwise(context.raising(unclosed))
     return F.when(closed, F.transform(found, _unquoted))
 
 
@@ -90,7 +97,7 @@ def _unquoted(value: Column) -> Column:
     )
 
 
-def _typed(text: Column, field: Field) -> Column:
+def _typed(context: SparkContext, text: Column, field: Field) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
     schema = field.schema
@@ -105,7 +112,7 @@ def _typed(text: Column, field: Field) -> Column:
         F.lit("."),
         _place(),
     )
-    failure = failing(message, schema)
+    failure = failing(context, message, schema)
     value = from_text(text, schema).cast(type_ddl(schema))
     if not allows_null(schema):
         return F.coalesce(value, failure)

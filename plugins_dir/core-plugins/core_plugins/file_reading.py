@@ -68,8 +68,8 @@ def _read_content(
     else:
         lines = lines_of(context, files, format, split_size)
         keeps_empty = len(schema.field_names) == 1
-        split = with_values(lines, delimiter, quoted=is_quoted, keep_empty=keeps_empty)
-    return typed_records(split, schema, quoted=is_quoted)
+        split = with_values(context, lines, delimiter, quoted=is_quoted, keep_empty=keeps_empty)
+    return typed_records(context, split, schema, quoted=is_quoted)
 
 
 def _line_format(config: FileSourceConfig) -> LineFormat:

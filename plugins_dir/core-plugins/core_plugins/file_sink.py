@@ -41,7 +41,9 @@ class FileSink(BatchSink):
             at = context.logical_start_time
             final = f"{final.rstrip('/')}/{formatted(self.config.suffix, at)}"
         directory = context.staging_directory(final)
-        columns = [required(column(f.name), f.name, f.schema).alias(f.name) for f in schema]
+        columns = [
+            required(context, column(f.name), f.name, f.schema).alias(f.name) for f in schema
+        ]
         self._write(df.select(columns), schema, directory)
         _remove_markers(Path(directory))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from localcdap.api import Schema, Type
+from localcdap.api import Schema, SparkContext, Type
 
 from .spark_ddl import type_ddl
 
@@ -15,18 +15,22 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 
-def failing(message: Column, schema: Schema) -> Column:
+def failing(context: SparkContext, message: Column, schema: Schema) -> Column:
     """A value of the schema's type that fails the run when it is needed."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    return F.raise_error(message).cast(type_ddl(schema))
+    return context.raising(message).cast(type_ddl(schema))
 
 
 def allows_null(schema: Schema) -> bool:
     return schema.is_nullable or schema.type is Type.NULL
 
 
-def required(value: Column, name: str, schema: Schema, where: Column | None = None) -> Column:
+def required(
+    context: SparkContext,
+    value: Column,
+    name: str,
+    schema: Schema,
+    where: Column | None = None,
+) -> Column:
     """The value, checked to be there unless the schema allows null."""
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -35,4 +39,4 @@ def required(value: Column, name: str, schema: Schema, where: Column | None = No
     message = F.lit(f"Field '{name}' is null, but its schema does not allow null.")
     if where is not None:
         message = F.concat(message, F.lit(" File: "), where)
-    return F.coalesce(value, failing(message, schema))
+    return F.coalesce(value, failing(context, message, schema))

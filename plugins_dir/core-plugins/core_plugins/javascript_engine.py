@@ -47,16 +47,16 @@ _HARNESS: Final = r"""
   function compound(value) {
     if (Array.isArray(value) || ArrayBuffer.isView(value)) return Array.from(value, plain);
     if (value instanceof Date) return value.toISOString();
-    const inner = value.valueOf();
+    const inner = typeof value.valueOf === 'function' ? value.valueOf() : value;
     if (typeof inner !== 'object') return plain(inner);
-    const copy = {};
+    const copy = Object.create(null);
     for (const key of Object.keys(value)) copy[key] = plain(value[key]);
     return copy;
   }
   function project(record, names, method) {
     if (record === null || typeof record !== 'object')
       throw new TypeError(method + ' needs an object, not ' + record);
-    const copy = {};
+    const copy = Object.create(null);
     for (const name of names) copy[name] = plain(record[name]);
     return copy;
   }
@@ -73,7 +73,7 @@ _HARNESS: Final = r"""
                    project(error.invalidRecord, errorFields, 'emitError')]);
     },
     emitAlert(payload) {
-      const copy = {};
+      const copy = Object.create(null);
       for (const key of Object.keys(payload)) copy[key] = String(payload[key]);
       events.push(['alert', copy]);
     },

@@ -41,9 +41,11 @@ def json_records(
     # Spark refuses to read the corrupt records without any other column.
     corrupt = F.when(first.isNotNull(), F.col(_CORRUPT)).otherwise(F.col(_CORRUPT))
     sound = F.when(corrupt.isNull(), True).otherwise(
-        F.raise_error(_problem(corrupt, schema, where))
+        context.raising(_problem(corrupt, schema, where))
     )
-    columns = [required(column(f.name), f.name, f.schema, where).alias(f.name) for f in schema]
+    columns = [
+        required(context, column(f.name), f.name, f.schema, where).alias(f.name) for f in schema
+    ]
     return read.filter(sound).select(file_uri().alias(FILE), *columns)
 
 

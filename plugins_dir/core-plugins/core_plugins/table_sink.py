@@ -80,5 +80,5 @@ class TableSink(BatchSink):
         key = self.config.row_field
         # A row cannot be without a key, whatever the schema allows.
         fields = [(f.name, f.schema.non_nullable if f.name == key else f.schema) for f in schema]
-        columns = [required(column(name), name, part).alias(name) for name, part in fields]
+        columns = [required(context, column(name), name, part).alias(name) for name, part in fields]
         context.write_table(self.config.name, df.select(columns), schema, key)

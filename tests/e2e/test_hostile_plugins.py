@@ -1,0 +1,96 @@
+"""What a plugin folder may hold: nothing of it stops localcdap, each costs one clear failure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.pipelines import csv_source, json_sink, pipeline, schema, stage, write
+from tests.e2e.program import Program
+
+ROW = schema(id="int")
+PLUGIN = """
+import os, time
+from localcdap.api import PluginConfig, StageConfigurer, Transform, field, plugin
+{at_import}
+
+@plugin(type="transform", name="{name}", description="Does harm.")
+class Hostile(Transform):
+    class Config(PluginConfig):
+        pass
+
+    def configure(self, stage):
+        {in_configure}
+
+    def transform(self, record, emit):
+        emit(record)
+"""
+IN_CONFIGURE = {
+    "Raises": "raise RuntimeError('boom')",
+    "Exits": "os._exit(3)",
+    "Hangs": "time.sleep(3600)",
+    "Eats": "self.block = bytearray(8 * 1024**3); time.sleep(5)",
+}
+
+
+def drop(program: Program, name: str, *, at_import: str = "", in_configure: str = "pass") -> None:
+    """Put an artifact into the plugin folder."""
+    folder = program.home / "plugins"
+    folder.mkdir(parents=True, exist_ok=True)
+    text = PLUGIN.format(name=name, at_import=at_import, in_configure=in_configure)
+    (folder / f"{name.lower()}-1.0.0.py").write_text(text)
+
+
+@pytest.mark.parametrize("name", IN_CONFIGURE)
+def test_harm_in_configure_is_one_failure_on_its_stage(program: Program, tmp_path: Path, name: str):
+    program.settings("plugin.time_limit_s = 1\nplugin.memory_mb = 600\n")
+    drop(program, name, in_configure=IN_CONFIGURE[name])
+    hostile = stage("Bad", "transform", name)
+    del hostile["plugin"]["artifact"]
+    wrong = stage("Wrong", "transform", "Projection", keep="nothing")
+    document = pipeline(
+        [csv_source("In", tmp_path / "x", ROW), hostile, wrong, json_sink("Out", tmp_path / "o")],
+        ("In", "Bad"),
+        ("In", "Wrong"),
+        ("Wrong", "Out"),
+        ("Bad", "Out"),
+    )
+
+    answer = program("validate", write(document, tmp_path / "p.json"), "--json")
+
+    by_stage = {
+        s: [f for f in answer.json["errors"] if f.get("stage") == s] for s in ("Bad", "Wrong")
+    }
+    assert answer.code == 1
+    assert len(by_stage["Bad"]) == 1
+    assert by_stage["Wrong"], "the stages beside it are checked all the same"
+
+
+@pytest.mark.parametrize(
+    "at_import",
+    ["raise ValueError('no')", "os._exit(3)", "while True: pass", "import not_a_package", "def ("],
+)
+def test_harm_at_import_is_a_listed_error(program: Program, at_import: str):
+    program.settings("plugin.time_limit_s = 1\n")
+    drop(program, "Broken", at_import=at_import)
+    drop(program, "Fine")
+
+    listed = program("artifacts", "--errors", "--json").json
+    plugins = program("plugins", "--type", "transform", "--json").json
+
+    assert [artifact["name"] for artifact in listed] == ["broken"]
+    assert listed[0]["error"]
+    assert {"Fine", "JavaScript"} <= {plugin["name"] for plugin in plugins}
+    assert "Broken" not in {plugin["name"] for plugin in plugins}
+
+
+def test_a_dropped_plugin_is_used_and_vanishes_with_its_file(program: Program):
+    drop(program, "Mine")
+    assert program("plugin", "transform", "Mine").code == 0
+
+    (program.home / "plugins" / "mine-1.0.0.py").unlink()
+
+    gone = program("plugin", "transform", "Mine")
+    assert gone.code == 1
+    assert "Plugin named 'Mine' of type 'transform' not found." in gone.err

@@ -1,0 +1,213 @@
+"""What the studio shows is what runs: for every shipped plugin the planned DataFrame has the propagated
+schema. Running a stage through the kit makes the engine compare the two and fail where they differ.
+
+A new plugin fails this test until it has a sample here.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from localcdap.api.schema import Schema
+from localcdap.artifacts.loading import load_artifact
+from localcdap.artifacts.places import digest, find_system
+from localcdap.engine.tables import TableFiles
+from tests.kit import run_stage
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PLUGINS = Path(__file__).resolve().parents[2] / "plugins_dir"
+WIDE = Schema.record(
+    "wide",
+    [
+        ("id", Schema.INT),
+        ("big", Schema.LONG.as_nullable),
+        ("ratio", Schema.FLOAT.as_nullable),
+        ("price", Schema.DOUBLE),
+        ("name", Schema.STRING.as_nullable),
+        ("flag", Schema.BOOLEAN),
+        ("raw", Schema.BYTES.as_nullable),
+        ("day", Schema.DATE.as_nullable),
+        ("at", Schema.TIMESTAMP.as_nullable),
+        ("amount", Schema.decimal(10, 2).as_nullable),
+        ("either", Schema.union([Schema.STRING, Schema.INT])),
+    ],
+)
+RECORDS: list[dict[str, Any]] = [
+    {
+        "id": 1,
+        "big": 2**40,
+        "ratio": 0.5,
+        "price": 1.25,
+        "name": "ann",
+        "flag": True,
+        "raw": b"\x00\x01",
+        "day": datetime.date(2026, 1, 2),
+        "at": datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC),
+        "amount": decimal.Decimal("12.50"),
+        "either": "x",
+    },
+    {"id": 2, "price": 2.5, "flag": False, "either": 7},
+]
+TEXT = Schema.record("text", [("body", Schema.STRING)])
+TWO = json.dumps(
+    Schema.record("two", [("a", Schema.STRING), ("b", Schema.INT.as_nullable)]).to_json()
+)
+ON_WIDE = {"in": (WIDE, RECORDS)}
+
+
+class Sample(msgspec.Struct):
+    """A configuration of a plugin, with what it reads."""
+
+    properties: dict[str, str]
+    inputs: Mapping[str, tuple[Schema, list[dict[str, Any]]]] = {}
+    files: dict[str, str] = {}
+    """Text by name of a file in the instance's folder."""
+
+
+def text(*bodies: str) -> Mapping[str, tuple[Schema, list[dict[str, Any]]]]:
+    return {"in": (TEXT, [{"body": body} for body in bodies])}
+
+
+SAMPLES: dict[tuple[str, str], Sample] = {
+    ("batchsource", "File"): Sample(
+        {"referenceName": "r", "path": "in.csv", "format": "csv", "schema": TWO},
+        files={"in.csv": "x,1\ny,\n"},
+    ),
+    ("batchsource", "Table"): Sample({"name": "t", "schema": TWO}),
+    ("batchsink", "File"): Sample(
+        {"referenceName": "r", "path": "out", "format": "parquet"}, ON_WIDE
+    ),
+    ("batchsink", "Table"): Sample(
+        {"name": "t", "schema.row.field": "a"},
+        {"in": (Schema.parse_record(TWO), [{"a": "x", "b": 1}, {"a": "y"}])},
+    ),
+    ("batchsink", "Trash"): Sample({"referenceName": "r"}, ON_WIDE),
+    ("transform", "Projection"): Sample(
+        {"drop": "raw", "convert": "id:long,price:string", "rename": "name:label"}, ON_WIDE
+    ),
+    ("transform", "JavaScript"): Sample(
+        {"script": "function transform(input, emitter, context) { emitter.emit(input); }"}, ON_WIDE
+    ),
+    ("transform", "PythonEvaluator"): Sample(
+        {"script": "def transform(record, emitter, context):\n    emitter.emit(record)"}, ON_WIDE
+    ),
+    ("transform", "CSVParser"): Sample(
+        {"field": "body", "format": "DEFAULT", "schema": TWO}, text("x,1", 'y,"2"')
+    ),
+    ("transform", "JSONParser"): Sample(
+        {"field": "body", "mapping": "a:$.p.a,b:$.b", "schema": TWO},
+        text('{"p": {"a": "x"}, "b": 1}'),
+    ),
+    ("transform", "Normalize"): Sample(
+        {
+            "fieldMapping": "id:id",
+            "fieldNormalizing": "name:type:value,price:type:value",
+            "outputSchema": json.dumps(
+                Schema.record("n", [(f, Schema.STRING) for f in ("id", "type", "value")]).to_json()
+            ),
+        },
+        ON_WIDE,
+    ),
+    ("batchaggregator", "GroupByAggregate"): Sample(
+        {
+            "groupByFields": "flag",
+            "aggregates": "n:count(*),ids:sum(id),mean:avg(price),all:collectList(name),"
+            "most:max(amount),different:countDistinct(name)",
+        },
+        ON_WIDE,
+    ),
+    ("batchaggregator", "Distinct"): Sample({"fields": "flag,name"}, ON_WIDE),
+    ("batchaggregator", "Deduplicate"): Sample(
+        {"uniqueFields": "flag", "filterOperation": "id:max"}, ON_WIDE
+    ),
+    ("batchaggregator", "RowDenormalizer"): Sample(
+        {"keyField": "a", "nameField": "n", "valueField": "v", "outputFields": "x,y"},
+        {
+            "in": (
+                Schema.record("kv", [(f, Schema.STRING) for f in ("a", "n", "v")]),
+                [{"a": "1", "n": "x", "v": "2"}],
+            )
+        },
+    ),
+    ("batchjoiner", "Joiner"): Sample(
+        {
+            "joinKeys": "left.id=right.id",
+            "requiredInputs": "left",
+            "selectedFields": "left.id as id,left.either as either,right.price as price,right.name as name",
+        },
+        {"left": (WIDE, RECORDS), "right": (WIDE, RECORDS)},
+    ),
+    ("splittertransform", "UnionSplitter"): Sample({"unionField": "either"}, ON_WIDE),
+    ("splittertransform", "NullFieldSplitter"): Sample({"field": "name"}, ON_WIDE),
+    ("errortransform", "ErrorCollector"): Sample(
+        {"messageField": "m", "codeField": "c", "stageField": "s"},
+        {"in": (TEXT, [{"record": {"body": "x"}, "code": 1, "message": "bad"}])},
+    ),
+}
+
+
+class OneTable:
+    """A table of two rows."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / "rows.parquet"
+
+    def export(self, namespace: str, name: str) -> TableFiles:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        schema = Schema.parse_record(TWO)
+        rows = pa.table({"a": ["x", "y"], "b": pa.array([1, None], pa.int32())})
+        pq.write_table(rows, self._file)
+        return TableFiles(schema, [str(self._file)])
+
+
+def shipped() -> dict[tuple[str, str], Path]:
+    """The artifact of every shipped plugin, by type and name."""
+    found = {}
+    for place in find_system(PLUGINS):
+        for cls in load_artifact(str(place.path), digest(place.path)):
+            type, name, _ = cls.__localcdap_plugin__  # type: ignore[attr-defined]
+            found[type, name] = place.path
+    return found
+
+
+SHIPPED = shipped()
+
+
+def test_every_shipped_plugin_has_a_sample():
+    assert set(SAMPLES) == set(SHIPPED)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("plugin", SHIPPED, ids=lambda p: f"{p[0]} {p[1]}")
+def test_the_schema_shown_is_the_schema_run(
+    spark: SparkSession, tmp_path: Path, plugin: tuple[str, str]
+):
+    sample = SAMPLES[plugin]
+    for name, content in sample.files.items():
+        (tmp_path / name).write_text(content)
+
+    run = run_stage(
+        spark,
+        SHIPPED[plugin],
+        *plugin,
+        sample.properties,
+        sample.inputs,
+        directory=tmp_path,
+        tables=OneTable(tmp_path),
+    )
+
+    is_sink = plugin[0] == "batchsink"
+    assert run.counts.in_ == sum(len(records) for _, records in sample.inputs.values())
+    assert is_sink or run.counts.out > 0
