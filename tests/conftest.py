@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from localcdap.engine.leases import lease
+from localcdap.engine.leases import are_held, lease
 from localcdap.engine.server import Endpoint, EngineServer
 
 if TYPE_CHECKING:
@@ -35,11 +35,15 @@ def engine_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]
     if shared:
         yield Path(shared)
         return
-    directory = tmp_path_factory.getbasetemp() / "engine"
+    base = tmp_path_factory.getbasetemp()
+    # The workers of pytest-xdist have folders of their own in a common one.
+    directory = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "engine"
     os.environ["LOCALCDAP_ENGINE_DIRECTORY"] = str(directory)
     yield directory
     del os.environ["LOCALCDAP_ENGINE_DIRECTORY"]
-    EngineServer(directory).stop()
+    server = EngineServer(directory)
+    if not are_held(server.leases):
+        server.stop()
 
 
 @pytest.fixture(scope="session")

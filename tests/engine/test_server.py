@@ -1,10 +1,12 @@
 """The local Spark server: found again, replaced when it dies, stopped when nobody needs it.
 
-Starts are slow, so the tests that need servers of their own share one directory, in the order of the file.
+Starts are slow, so the tests that need servers of their own share one directory and, where they can, the
+server that the test before left there.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import stat
@@ -68,6 +70,11 @@ def recorded(directory: Path) -> ServerRecord:
     return record
 
 
+def started(directory: Path) -> ServerRecord:
+    own_server(directory).ensure()
+    return recorded(directory)
+
+
 def kill(pid: int) -> None:
     process = psutil.Process(pid)
     process.kill()
@@ -124,6 +131,7 @@ def test_directory_that_cannot_be_made_is_told(tmp_path: Path):
 @pytest.mark.slow
 class TestLife:
     def test_two_who_need_it_at_once_start_one_on_the_java_of_pip(self, directory: Path):
+        own_server(directory).stop()
         environment = {k: v for k, v in os.environ.items() if k not in ("JAVA_HOME", "LANG")}
         environment |= {"PATH": "", "LC_ALL": "C"}
         command = [sys.executable, "-c", ENSURE, str(directory)]
@@ -141,7 +149,7 @@ class TestLife:
         assert psutil.Process(record.supervisor).cwd() == str(directory)
 
     def test_it_works_and_shows_its_token_to_nobody_else(self, directory: Path):
-        record = recorded(directory)
+        record = started(directory)
 
         assert count(Endpoint(record.url, record.token)) == 10
 
@@ -161,13 +169,13 @@ class TestLife:
         """Java takes the encoding of file names from the locale, which may be C."""
         file = tmp_path / "größe 数.csv"
         file.write_text("1\n2\n")
-        record = recorded(directory)
+        record = started(directory)
 
         with session(Endpoint(record.url, record.token)) as spark:
             assert spark.read.csv(str(file)).count() == 2
 
     def test_other_settings_wait_until_nobody_uses_it(self, directory: Path):
-        record = recorded(directory)
+        record = started(directory)
         other = EngineServer(directory, cores="1", memory="700m")
         holder = subprocess.Popen(
             [sys.executable, "-c", HOLD, str(other.leases)],
@@ -184,20 +192,21 @@ class TestLife:
             holder.communicate()
 
     def test_killed_server_is_replaced(self, directory: Path):
-        before = recorded(directory)
+        before = started(directory)
         kill(before.server)
 
-        endpoint = own_server(directory, idle_minutes=0.05).ensure()
-
-        assert endpoint.url == recorded(directory).url
-        assert recorded(directory).server != before.server
-        assert count(endpoint) == 10
+        server = own_server(directory, idle_minutes=0.05)
+        with lease(server.leases):
+            endpoint = server.ensure()
+            assert endpoint.url == recorded(directory).url
+            assert recorded(directory).server != before.server
+            assert count(endpoint) == 10
 
     def test_lease_keeps_it_and_without_one_it_stops(self, directory: Path):
         server = own_server(directory, idle_minutes=0.05)
         with lease(server.leases):
-            record = recorded(directory)
             server.ensure()
+            record = recorded(directory)
             time.sleep(5)
             assert server.status().running
             assert server.status().in_use
@@ -207,8 +216,7 @@ class TestLife:
         assert not (directory / RECORD).exists()
 
     def test_server_falls_with_its_killed_supervisor(self, directory: Path):
-        own_server(directory).ensure()
-        before = recorded(directory)
+        before = started(directory)
         os.kill(before.supervisor, signal.SIGKILL)
         eventually(lambda: not psutil.pid_exists(before.server), "the server ends")
         assert recorded(directory) == before, "the record is stale now"
@@ -219,7 +227,7 @@ class TestLife:
         assert recorded(directory).server != before.server
 
     def test_removed_record_ends_the_server_behind_it(self, directory: Path):
-        server = recorded(directory).server
+        server = started(directory).server
         (directory / RECORD).unlink()
 
         eventually(lambda: not psutil.pid_exists(server), "the server ends")
@@ -270,8 +278,12 @@ class TestShared:
         self, engine: Endpoint, engine_directory: Path, tmp_path: Path
     ):
         def daemons() -> set[int]:
-            processes = psutil.Process(recorded(engine_directory).server).children()
-            return {p.pid for p in processes if "pyspark.worker" in p.cmdline()}
+            found = set()
+            for process in psutil.Process(recorded(engine_directory).server).children():
+                with contextlib.suppress(psutil.Error):  # it ends right now
+                    if "pyspark.worker" in process.cmdline():
+                        found.add(process.pid)
+            return found
 
         before = daemons()
         assert count(engine) == 10
