@@ -29,6 +29,8 @@ def main() -> int:
     print(f"{'what':34}{'localcdap':>10}  {'reference':28}{'':>9}{'ratio':>7}  target")
     try:
         for name in options.rows or ALL:
+            # A warm server of the row before would hold ports and memory.
+            stop_servers(options.folder)
             for row in ALL[name](options.folder, options.rounds):
                 results.append(row)
                 print(line(row), flush=True)

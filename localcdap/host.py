@@ -31,6 +31,7 @@ from localcdap.rpc.election import HostSeat, elect
 from localcdap.rpc.frames import Call
 from localcdap.rpc.methods import remote_method
 from localcdap.rpc.proxy import proxy
+from localcdap.runs.processes import RunProcess
 from localcdap.runs.service import RunService
 from localcdap.sandbox.supervisor import PluginWorker
 from localcdap.settings import Settings, load_settings
@@ -45,8 +46,8 @@ _LINGER_S: Final = 2.0
 class Cdap:
     """The services of an instance, wherever they run. Threads may share it."""
 
-    def __init__(self, home: Home) -> None:
-        self._link = _Link(home)
+    def __init__(self, home: Home, *, expects_run: bool = False) -> None:
+        self._link = _Link(home, expects_run=expects_run)
 
     @property
     def artifacts(self) -> ArtifactService:
@@ -75,14 +76,15 @@ class Cdap:
 
 
 @contextlib.contextmanager
-def connect(home: Home) -> Iterator[Cdap]:
+def connect(home: Home, *, expects_run: bool = False) -> Iterator[Cdap]:
     """Connect to an instance for the time of a block.
 
+    :param expects_run: a run will be started soon; its process may load its libraries already.
     :raises SettingsError: when this process becomes the host and the settings are wrong.
     :raises StoreError: when the database cannot be used.
     :raises HostError: when the host does not answer.
     """
-    cdap = Cdap(home)
+    cdap = Cdap(home, expects_run=expects_run)
     try:
         yield cdap
     finally:
@@ -102,12 +104,15 @@ def engine_server(home: Home, settings: Settings) -> EngineServer:
 class _Host:
     """The services themselves, in the process that has the seat."""
 
-    def __init__(self, home: Home, seat: HostSeat) -> None:
+    def __init__(self, home: Home, seat: HostSeat, *, expects_run: bool = False) -> None:
         self._home = home
         self._seat = seat
-        settings = load_settings(home.settings_file)
         with contextlib.ExitStack() as undo:
             undo.callback(seat.close)
+            settings = load_settings(home.settings_file)
+            spare = RunProcess(home.runs) if expects_run else None
+            if spare is not None:
+                undo.callback(spare.cancel)
             self._worker = PluginWorker(settings.plugin_time_limit_s, settings.plugin_memory_mb)
             undo.callback(self._worker.close)
             self._worker.start()
@@ -130,6 +135,7 @@ class _Host:
                 directory=home.runs,
                 locations=settings.locations,
                 counts=settings.engine_counts,
+                spare=spare,
             )
             undo.callback(self._runs.close)
             tables = TableService(self._store)
@@ -171,10 +177,10 @@ class _Host:
 class _Link:
     """The way to the services of an instance: in this process, or in its present host."""
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: Home, *, expects_run: bool = False) -> None:
         self._home = home
         self._changing = threading.Lock()
-        self._end: _Host | Client = self._elected()
+        self._end: _Host | Client = self._elected(expects_run=expects_run)
         self._services: dict[str, type] = {}
 
     @property
@@ -214,11 +220,11 @@ class _Link:
                 lost.close()
                 self._end = self._elected()
 
-    def _elected(self) -> _Host | Client:
+    def _elected(self, *, expects_run: bool = False) -> _Host | Client:
         version = metadata.version("localcdap")
         end = elect(self._home.path, version)
         if isinstance(end, HostSeat):
-            return _Host(self._home, end)
+            return _Host(self._home, end, expects_run=expects_run)
         if end.host.version != version:
             found, pid = end.host.version, end.host.pid
             end.close()

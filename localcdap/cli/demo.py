@@ -25,7 +25,7 @@ def command(instance: Instance) -> int:
     file = folder / "pipeline.json"
     document = file.read_text(encoding="utf-8")
     arguments = {"demo.folder": str(folder)}
-    with instance.connect() as cdap:
+    with instance.connect(expects_run=True) as cdap:
         request = PipelineRequest(document, instance.namespace, arguments, file=str(file))
         answer = cdap.studio.validate_pipeline(request)
         if answer.errors:

@@ -24,11 +24,14 @@ class Instance:
         self.namespace = namespace
         self.json = json
 
-    def connect(self) -> AbstractContextManager[Cdap]:
-        """The instance's services; this process becomes the host unless another one is."""
+    def connect(self, *, expects_run: bool = False) -> AbstractContextManager[Cdap]:
+        """The instance's services; this process becomes the host unless another one is.
+
+        :param expects_run: a run will be started soon.
+        """
         from localcdap.host import connect
 
-        return connect(self.home)
+        return connect(self.home, expects_run=expects_run)
 
 
 def instance_options(function: _Function) -> _Function:

@@ -50,7 +50,7 @@ def command(
         profile=profile,
         use_suggested=fix,
     )
-    with instance.connect() as cdap:
+    with instance.connect(expects_run=True) as cdap:
         run = start(cdap, request, detach=detach)
     if instance.json:
         print_json(run)

@@ -7,7 +7,7 @@ import os
 import re
 import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from localcdap.api.errors import EngineError
 from localcdap.engine.server import Endpoint
@@ -56,6 +56,7 @@ def connect(endpoint: Endpoint) -> SparkSession:
 
     os.environ[_CONNECT_MODE] = "1"
     warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")  # the error itself says it
+    spark: Any = None
     try:
         spark = _created(endpoint)
         spark.client.set_retry_policies([_short_patience()])
@@ -66,8 +67,11 @@ def connect(endpoint: Endpoint) -> SparkSession:
         else:
             spark.conf.get("spark.sql.session.timeZone")
     except (PySparkException, RpcError) as error:
+        if spark is not None:  # it would be the session that pyspark takes by default
+            spark.release_session_on_close = False
+            spark.stop()
         raise _refusal(endpoint, error) from error
-    return spark
+    return cast("SparkSession", spark)
 
 
 def _created(endpoint: Endpoint) -> SparkSession:

@@ -24,10 +24,11 @@ from typing import Final
 import msgspec
 import psutil
 
+from localcdap.engine.archive import ClassArchive, Training
 from localcdap.engine.idle_workers import IdleWorkers
 from localcdap.engine.java import find_java
 from localcdap.engine.launch import server_command, server_environment, write_configuration
-from localcdap.engine.leases import are_held
+from localcdap.engine.leases import are_held, is_locked
 from localcdap.engine.record import (
     LEASES,
     LOCK,
@@ -58,10 +59,20 @@ def supervise(directory: Path, options: ServerOptions) -> None:
     Returns at once when another supervisor has the directory.
     """
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if not _take_lock(directory / LOCK):
+    lock = _take_lock(directory / LOCK)
+    if lock is None:
         return
     signal.signal(signal.SIGTERM, _stop)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with contextlib.suppress(_StopAsked):
+        was_idle = _serve(directory, options)
+        os.close(lock)
+        if was_idle:
+            _train(directory, options)
+
+
+def _serve(directory: Path, options: ServerOptions) -> bool:
+    """Run the server to its end; says whether it was stopped because nobody used it."""
     server: subprocess.Popen[bytes] | None = None
     record = directory / RECORD
     try:
@@ -69,20 +80,32 @@ def supervise(directory: Path, options: ServerOptions) -> None:
         record.unlink(missing_ok=True)
         _clear(directory / "tmp")
         port, token = _free_port(), secrets.token_urlsafe(32)
-        server = _start(directory, options, port, token)
+        archive = ClassArchive(directory, find_java())
+        server = _start(directory, options, port, token, archive.options)
         if _wait_until_open(server, port):
             _write(record, _record(server, options, port, token))
-            _watch(server, directory, options)
-    except _StopAsked:
-        pass
+            return _watch(server, directory, options)
+        return False
     finally:
         record.unlink(missing_ok=True)
         if server is not None:
             _end(server)
 
 
-def _take_lock(path: Path) -> bool:
-    """Hold the lock until this process ends; no when another has it."""
+def _train(directory: Path, options: ServerOptions) -> None:
+    """Let the next server start faster."""
+    folder = directory / "training"
+
+    def start(jvm_options: list[str]) -> Training:
+        port = _free_port()
+        server = _start(folder, options, port, secrets.token_urlsafe(32), jvm_options, patient=True)
+        return Training(server, folder, lambda: is_open(port) and _listens(server, port))
+
+    ClassArchive(directory, find_java()).make(start, lambda: is_locked(directory / LOCK))
+
+
+def _take_lock(path: Path) -> int | None:
+    """The lock, which is held until it is closed; None when another process has it."""
     lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     deadline = time.monotonic() + _LOCK_S
     while True:
@@ -90,12 +113,13 @@ def _take_lock(path: Path) -> bool:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() > deadline:
-                return False
+                os.close(lock)
+                return None
             time.sleep(0.02)
         else:
             os.ftruncate(lock, 0)
             os.pwrite(lock, str(os.getpid()).encode(), 0)
-            return True
+            return lock
 
 
 def _end_orphan(directory: Path) -> None:
@@ -111,19 +135,31 @@ def _end_orphan(directory: Path) -> None:
 
 
 def _start(
-    directory: Path, options: ServerOptions, port: int, token: str
+    directory: Path,
+    options: ServerOptions,
+    port: int,
+    token: str,
+    jvm_options: list[str],
+    *,
+    patient: bool = False,
 ) -> subprocess.Popen[bytes]:
     write_configuration(directory, port, options.cores, options.memory)
+    java, *arguments = server_command(find_java(), options.cores, options.memory, directory)
     with (directory / OUTPUT).open("wb") as output:
         return subprocess.Popen(
-            server_command(find_java(), options.cores, options.memory, directory),
+            [java, *jvm_options, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
             env=server_environment(token),
             cwd=directory,
-            preexec_fn=_die_with_parent,  # noqa: PLW1509 - this process has one thread
+            preexec_fn=_be_patient if patient else _die_with_parent,  # noqa: PLW1509 - one thread
         )
+
+
+def _be_patient() -> None:
+    _die_with_parent()
+    os.nice(19)
 
 
 def _die_with_parent() -> None:
@@ -149,7 +185,8 @@ def _listens(server: subprocess.Popen[bytes], port: int) -> bool:
     return False
 
 
-def _watch(server: subprocess.Popen[bytes], directory: Path, options: ServerOptions) -> None:
+def _watch(server: subprocess.Popen[bytes], directory: Path, options: ServerOptions) -> bool:
+    """Stay until the server is not needed or there any more; says whether it was idle."""
     workers = IdleWorkers(server.pid, directory / LEASES)
     used = looked = time.monotonic()
     limit = options.idle_minutes * 60
@@ -157,15 +194,17 @@ def _watch(server: subprocess.Popen[bytes], directory: Path, options: ServerOpti
     while True:
         with contextlib.suppress(subprocess.TimeoutExpired):
             server.wait(pause)
-            return
+            return False
         now = time.monotonic()
         if are_held(directory / LEASES):
             used = now
         if now - looked > _WORKERS_S:
             workers.end()
             looked = now
-        if (limit and now - used > limit) or not (directory / RECORD).exists():
-            return
+        if limit and now - used > limit:
+            return True
+        if not (directory / RECORD).exists():
+            return False
 
 
 def _end(server: subprocess.Popen[bytes]) -> None:

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 from typing import Final
 
@@ -20,14 +21,19 @@ OUTPUT_FILE: Final = "process.log"
 
 
 class RunProcess:
-    """A run process that was started ahead of its order: it loads its libraries meanwhile."""
+    """A run process that was started ahead of its order: it loads its libraries meanwhile.
 
-    def __init__(self, directory: Path) -> None:
-        directory.mkdir(parents=True)
-        self.directory: Final = directory
-        with (directory / OUTPUT_FILE).open("ab") as output:
+    :param runs: holds one directory for each run.
+    """
+
+    def __init__(self, runs: Path) -> None:
+        self.run: Final = str(uuid.uuid1())
+        """The id of the run that this process will carry out."""
+        self.directory: Final = runs / self.run
+        self.directory.mkdir(parents=True)
+        with (self.directory / OUTPUT_FILE).open("ab") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "localcdap.engine.run", str(directory)],
+                [sys.executable, "-m", "localcdap.engine.run", str(self.directory)],
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,

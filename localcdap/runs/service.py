@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import getpass
 import threading
-import uuid
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -36,6 +35,7 @@ class RunService:
     :param directory: holds one sub-directory for each run.
     :param locations: where foreign paths live on this machine.
     :param counts: whether records are counted per stage.
+    :param spare: a run process without an order, started ahead for the next run.
     """
 
     def __init__(
@@ -48,6 +48,7 @@ class RunService:
         directory: Path,
         locations: Mapping[str, str],
         counts: bool,
+        spare: RunProcess | None = None,
     ) -> None:
         self._store = store
         self._records = RunRecords(store)
@@ -57,6 +58,7 @@ class RunService:
         self._directory = directory
         self._locations = dict(locations)
         self._counts = counts
+        self._spare = spare
         self._watch = Watch()
         self._changed = threading.Condition()
         self._starting: set[threading.Thread] = set()
@@ -72,11 +74,10 @@ class RunService:
         """
         if request.profile not in (None, NATIVE):
             raise NotFoundError(f"There is no profile '{request.profile}'; there is: {NATIVE}.")
-        run_id = str(uuid.uuid1())
-        process = RunProcess(self._directory / run_id)
+        process, self._spare = self._spare or RunProcess(self._directory), None
         try:
             document, resolved = self._resolve(request)
-            run = _new_run(run_id, request, document.name, resolved)
+            run = _new_run(process.run, request, document.name, resolved)
             self._records.add(run, process.identity)
         except BaseException:
             process.cancel()
@@ -139,12 +140,14 @@ class RunService:
 
     def are_active(self) -> bool:
         """Whether a run has not ended."""
-        return not self._watch.is_idle
+        return bool(self._records.active())
 
     def close(self) -> None:
         """Let go of the runs, which go on; one that is being started is waited for."""
         for thread in list(self._starting):
             thread.join()
+        if self._spare is not None:
+            self._spare.cancel()
         self._watch.close()
 
     def _resolve(self, request: RunRequest) -> tuple[PipelineDocument, ResolvedPipeline]:

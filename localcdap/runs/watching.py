@@ -121,13 +121,8 @@ class Watch:
         with self._changed:
             return self._runs.get(run)
 
-    @property
-    def is_idle(self) -> bool:
-        with self._changed:
-            return not self._runs
-
     def close(self) -> None:
-        """Stop watching; the runs go on."""
+        """Look once more and stop watching; the runs go on."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -138,14 +133,15 @@ class Watch:
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._runs or self._leaving or self._closed)
-                if self._closed:
-                    return
+                is_last = self._closed
                 runs = list(self._runs.values())
             ended = [run for run in runs if self._has_ended(run)]
             self._leaving = [run for run in (*self._leaving, *ended) if is_alive(run.process)]
             with self._changed:
                 for run in ended:
                     del self._runs[run.run]
+                if is_last:
+                    return
                 self._changed.wait_for(lambda: self._closed, _PAUSE_S)
 
     def _has_ended(self, run: WatchedRun) -> bool:
