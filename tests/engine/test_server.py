@@ -215,6 +215,13 @@ class TestLife:
         eventually(lambda: not psutil.pid_exists(record.server), "its process ends")
         assert not (directory / RECORD).exists()
 
+        eventually(lambda: bool(list(directory.glob("classes-*.jsa"))), "classes are archived", 120)
+        archive = next(directory.glob("classes-*.jsa"))
+        eventually(lambda: not (directory / "training").exists(), "what made it is gone")
+        assert not list(directory.glob("*.draft"))
+        mapped = psutil.Process(started(directory).server).memory_maps()
+        assert str(archive) in {region.path for region in mapped}, "the next server uses it"
+
     def test_server_falls_with_its_killed_supervisor(self, directory: Path):
         before = started(directory)
         os.kill(before.supervisor, signal.SIGKILL)
