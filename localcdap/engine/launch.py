@@ -49,9 +49,6 @@ _PROPERTIES: Final = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.connect.grpc.binding.address": "127.0.0.1",
-    # What a killed client left running is ended within seconds, or it would hold the cores for minutes.
-    "spark.connect.execute.manager.detachedTimeout": "5s",
-    "spark.connect.execute.manager.maintenanceInterval": "2s",
     "spark.sql.artifact.isolation.enabled": "true",
     "spark.sql.artifact.isolation.alwaysApplyClassloader": "true",
     "spark.sql.session.timeZone": "UTC",

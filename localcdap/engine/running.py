@@ -102,7 +102,7 @@ class Run:
             order.arguments,
         )
         endpoint = Endpoint(order.engine_url, order.engine_token)
-        opening = _begin(partial(connect, endpoint))
+        opening = _begin(partial(connect, endpoint, order.run_id))
         resolved = resolve(order)
         spark = opening.result()
         self._cancellation.spark = spark
@@ -145,16 +145,13 @@ class Run:
             status(RunStatus.COMPLETED),
         ]
 
-    def _undone(self, spool: SpoolWriter, end: RunStatus, why: list[Message]) -> RunStatus:
+    def _undone(self, spool: SpoolWriter, end: RunStatus, why: list[Failed]) -> RunStatus:
         self._cancellation.disarm()
         self._staging.roll_back()
-        word = "killed" if end is RunStatus.KILLED else "failed"
-        _LOG.log(
-            logging.WARNING if end is RunStatus.KILLED else logging.ERROR,
-            "Pipeline '%s' %s",
-            self._order.pipeline,
-            word,
-        )
+        if end is RunStatus.KILLED:
+            _LOG.warning("Pipeline '%s' killed", self._order.pipeline)
+        for failed in why:
+            _LOG.error("Pipeline '%s' failed: %s", self._order.pipeline, failed.message)
         spool.append(*why, status(end), durable=True)
         return end
 

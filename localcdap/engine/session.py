@@ -42,12 +42,13 @@ def session(endpoint: Endpoint) -> Iterator[SparkSession]:
             spark.stop()
 
 
-def connect(endpoint: Endpoint) -> SparkSession:
-    """A new session on a server; stop it when it is not needed any more.
+def connect(endpoint: Endpoint, session_id: str | None = None) -> SparkSession:
+    """A session on a server; stop it when it is not needed any more.
 
     A server that does not answer is given up after some seconds. Later calls are tried again for minutes on
     a cluster, for seconds on this machine, where a server that does not answer is gone.
 
+    :param session_id: a UUID; by this one can find a session that somebody else left behind.
     :raises EngineError: when the server cannot be reached or refuses.
     """
     from grpc import RpcError
@@ -58,7 +59,7 @@ def connect(endpoint: Endpoint) -> SparkSession:
     warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")  # the error itself says it
     spark: Any = None
     try:
-        spark = _created(endpoint)
+        spark = _created(endpoint, session_id)
         spark.client.set_retry_policies([_short_patience()])
         if endpoint.token is None:
             for key, value in _NEEDED.items():
@@ -74,7 +75,7 @@ def connect(endpoint: Endpoint) -> SparkSession:
     return cast("SparkSession", spark)
 
 
-def _created(endpoint: Endpoint) -> SparkSession:
+def _created(endpoint: Endpoint, session_id: str | None) -> SparkSession:
     from pyspark.sql.connect.client import DefaultChannelBuilder
     from pyspark.sql.connect.session import SparkSession
 
@@ -82,6 +83,8 @@ def _created(endpoint: Endpoint) -> SparkSession:
     if endpoint.token is not None:
         # Not through the environment, where it would be sent to other servers too.
         channel.set("token", endpoint.token)
+    if session_id is not None:
+        channel.set("session_id", session_id)
     return SparkSession.builder.channelBuilder(channel).create()
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from localcdap.api.errors import LocalcdapError
+from localcdap.engine.abandoned import end_work
 from localcdap.engine.messages import Message
 from localcdap.engine.order import SPOOL
 from localcdap.engine.recovery import recover_run
@@ -72,6 +73,7 @@ class WatchedRun:
             if alive:
                 self._kill_when_late()
                 return False
+            end_work(self.directory)
             recover_run(self.directory)
             self._consumer.consume()
         self._tidy()
