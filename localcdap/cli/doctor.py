@@ -98,6 +98,8 @@ def _java() -> Iterator[Finding]:
 
     java = find_java()
     yield Finding("java", True, f"{java.version} at {java.executable}, from {java.source}")
+    for problem in java.passed_over:
+        yield Finding("another java", True, f"passed over: {problem}")
 
 
 def _spark() -> Iterator[Finding]:

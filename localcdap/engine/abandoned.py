@@ -1,7 +1,7 @@
 """Ends what Spark still does for a run whose process is gone.
 
-Without this, Spark would go on for minutes, hold the cores, and write into directories that are cleared away. A
-run's session has the id of the run, so that it can be found and released.
+Without this, Spark would go on for minutes, hold the cores, and write into directories that are cleared
+away. A run's session has the id of the run, so that it can be found and released.
 """
 
 from __future__ import annotations
