@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Sequence
 from typing import Any, Final
 
 from localcdap.api import (
@@ -93,12 +94,12 @@ class JavaScript(Transform):
     def transform(self, record: Record, emit: Emitter) -> None:
         self.transform_records([record], emit)
 
-    def transform_records(self, records: list[Record], emit: Emitter) -> None:
+    def transform_records(self, records: Sequence[Record], emit: Emitter) -> None:
         """Transform many records with one crossing into V8, which is many times faster.
 
         :raises ScriptError: when the script fails, or gives a value that does not fit the schema.
         """
-        for events in turns(self._engine, records, self._encoder.encode):
+        for events in turns(self._engine, list(records), self._encoder.encode):
             for event in events:
                 try:
                     self._apply(event, emit)
