@@ -1,7 +1,7 @@
 """Ends what Spark still does for a run whose process is gone.
 
 Without this, Spark would go on for minutes, hold the cores, and write into directories that are cleared
-away. A run's session has the id of the run, so that it can be found and released.
+away. The id of a run's session follows from that of the run, so that it can be found and released.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def release(run_directory: Path) -> None:
     :raises EngineError: when the engine cannot be reached.
     """
     order = read_order(run_directory)
-    spark = connect(Endpoint(order.engine_url, order.engine_token), order.run_id)
+    spark = connect(Endpoint(order.engine_url, order.engine_token), order.session_id)
     deadline = time.monotonic() + _ENDING_S
     # An operation is listed until it has ended; only then does it write no more.
     while spark.interruptAll() and time.monotonic() < deadline:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import time
+import uuid
 from pathlib import Path
 from typing import Final
 
@@ -49,6 +50,11 @@ class WorkOrder(msgspec.Struct):
     user: str = ""
     host_directory: str | None = None
     """The instance's folder, where the host can be found; None when there is no host to ask."""
+
+    @property
+    def session_id(self) -> str:
+        """The id of the run's session on the engine, by which others can find it."""
+        return str(uuid.uuid5(uuid.NAMESPACE_OID, self.run_id))
 
 
 def write_order(run_directory: Path, order: WorkOrder) -> None:

@@ -102,7 +102,7 @@ class Run:
             order.arguments,
         )
         endpoint = Endpoint(order.engine_url, order.engine_token)
-        opening = _begin(partial(connect, endpoint, order.run_id))
+        opening = _begin(partial(connect, endpoint, order.session_id))
         resolved = resolve(order)
         spark = opening.result()
         self._cancellation.spark = spark
