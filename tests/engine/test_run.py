@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from pathlib import Path
 
 import pytest
@@ -58,7 +59,7 @@ def document(*chain, config=None):
 
 def order(endpoint, folder, *chain, arguments=None, config=None):
     return WorkOrder(
-        run_id="run-1",
+        run_id=str(uuid.uuid4()),
         namespace="default",
         pipeline="p",
         document=json.dumps(document(*chain, config=config)),
@@ -212,7 +213,8 @@ def test_recovery_finishes_a_decided_run_once(run_directory, tmp_path):
     staging.commit([load])
     from localcdap.engine.server import Endpoint
 
-    write_order(run_directory, order(Endpoint("sc://x", None), tmp_path))
+    given = order(Endpoint("sc://x", None), tmp_path)
+    write_order(run_directory, given)
     with SpoolWriter(run_directory / SPOOL) as spool:
         spool.append(status(RunStatus.RUNNING))
 
@@ -221,7 +223,7 @@ def test_recovery_finishes_a_decided_run_once(run_directory, tmp_path):
 
     messages = said(run_directory)
     assert statuses(messages) == ["RUNNING", "COMPLETED"]
-    assert of(messages, TableLoads) == [TableLoads("run-1", [load])]
+    assert of(messages, TableLoads) == [TableLoads(given.run_id, [load])]
 
 
 def test_recovery_of_an_undecided_run_removes_what_was_staged(run_directory, tmp_path):
