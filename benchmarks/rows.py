@@ -42,7 +42,7 @@ def _script(name: str, source: Path, target: Path, *, warm: bool) -> Command:
     return Command(
         f"python {name}",
         [sys.executable, str(_REFERENCES / name), str(source), str(target)],
-        _REUSE if warm else {},
+        {"PYSPARK_PYTHON": sys.executable} | (_REUSE if warm else {}),
         remove(target),
     )
 
