@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from localcdap.api import Schema, SourceContext, Type
 
+from .columns import column
 from .guards import allows_null, failing, required
 from .lines import FILE, file_uri, spark_paths
-from .spark_ddl import column, type_ddl, type_name
+from .spark_ddl import type_ddl, type_name
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from localcdap.api import Schema
 
-from .spark_ddl import column
+from .columns import column
 from .text_values import to_text
 
 if TYPE_CHECKING:

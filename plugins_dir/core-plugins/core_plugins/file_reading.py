@@ -9,6 +9,7 @@ from localcdap.api import Field, Schema, SourceContext, StageError
 
 from .avro_reading import avro_records
 from .columnar_reading import columnar_records
+from .columns import column
 from .delimited_reading import typed_records, with_values
 from .encodings import python_encoding
 from .file_source_checks import record_delimiter
@@ -17,7 +18,6 @@ from .json_reading import json_records
 from .line_reading import LineFormat
 from .lines import FILE, PathField, lines_of
 from .multiline_reading import multiline_values
-from .spark_ddl import column
 from .text_reading import blob_records, text_records
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from localcdap.api import BatchSink, Schema, SinkContext, StageConfigurer, plugin
 
 from .avro_writing import write_avro
+from .columns import column
 from .delimited_writing import write_delimited
 from .file_sink_checks import check_sink, written_schema
 from .file_sink_config import FileSinkConfig
 from .guards import required
 from .reference_names import check_reference_name
-from .spark_ddl import column
 from .time_pattern import formatted
 
 if TYPE_CHECKING:

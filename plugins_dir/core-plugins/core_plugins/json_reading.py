@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from localcdap.api import Schema, SourceContext
 
+from .columns import column, quoted
 from .guards import required
 from .lines import FILE, file_uri, spark_paths
-from .spark_ddl import column, columns_ddl, quoted
+from .spark_ddl import columns_ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -1,15 +1,14 @@
-"""Spark's names of schema types, and columns by name."""
+"""Spark's names of schema types."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from localcdap.api import LogicalType, Schema, Type
 from localcdap.api.arrow import union_tags
 
-if TYPE_CHECKING:
-    from pyspark.sql import Column
+from .columns import quoted
 
 _SIMPLE: Final[dict[Type | LogicalType, str]] = {
     Type.NULL: "void",
@@ -43,18 +42,6 @@ def type_ddl(schema: Schema) -> str:
 def columns_ddl(schema: Schema) -> str:
     """The fields of a record schema as the columns of a reader."""
     return ", ".join(f"{quoted(f.name)} {type_ddl(f.schema)}" for f in schema)
-
-
-def quoted(name: str) -> str:
-    """A column name in which dots and backticks mean themselves."""
-    return "`" + name.replace("`", "``") + "`"
-
-
-def column(name: str) -> Column:
-    """The column called ``name``, whatever characters the name has."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    return F.col(quoted(name))
 
 
 def _type(schema: Schema, name: Callable[[str], str]) -> str:

@@ -14,9 +14,9 @@ from localcdap.api import (
     plugin,
 )
 
+from .columns import column
 from .guards import required
 from .schema_checks import check_simple_fields, check_subset, check_table_name
-from .spark_ddl import column
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
