@@ -7,14 +7,25 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from localcdap.api.codec import pack, unpack
 from localcdap.api.errors import BadRequestError, LocalcdapError, NotFoundError
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+_ONCE: Final = "__called_once__"
+
+
+def once(method: _Method) -> _Method:
+    """Mark a method of a service that must not be called again when its host was lost during the call,
+    because the lost one may have done already what it asks for; its caller gets the HostLostError.
+    """
+    setattr(method, _ONCE, True)
+    return method
 
 
 class RemoteMethod:
@@ -23,6 +34,7 @@ class RemoteMethod:
     def __init__(self, service: type, name: str) -> None:
         function = inspect.getattr_static(service, name)
         self.name = f"{service.__name__}.{name}"
+        self.is_once: bool = getattr(function, _ONCE, False)
         self._signature = inspect.signature(function)
         self._hints = typing.get_type_hints(function, include_extras=True)
         self._parameters = list(self._signature.parameters)[1:]

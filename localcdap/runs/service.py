@@ -14,6 +14,7 @@ from localcdap.engine.leases import lease
 from localcdap.engine.messages import RunStatus
 from localcdap.engine.order import WorkOrder
 from localcdap.engine.server import EngineServer
+from localcdap.rpc.methods import once
 from localcdap.runs.model import LogLine, Run, RunRequest, StageCounts, now
 from localcdap.runs.processes import RunProcess, is_alive
 from localcdap.runs.records import ProcessIdentity, RunRecords
@@ -63,6 +64,7 @@ class RunService:
         self._changed = threading.Condition()
         self._starting: set[threading.Thread] = set()
 
+    @once
     def start(self, request: RunRequest) -> Run:
         """Validate a pipeline and start its run.
 

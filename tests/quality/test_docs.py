@@ -80,7 +80,7 @@ def test_the_rooms_of_the_contributors_guide_are_the_rooms_there_are():
     (plan,) = blocks("text", "CONTRIBUTING.md")
     folders = {p.parent.name for p in (REPOSITORY / "localcdap").glob("*/__init__.py")}
 
-    assert set(re.findall(r"(?:^| {2,})(\w+) {2,}\S", plan, re.MULTILINE)) == folders | {"host"}
+    assert set(re.findall(r"(?:^| {2,})(\w+) {2,}\S", plan, re.MULTILINE)) == folders
 
 
 def test_the_script_of_the_checks_can_be_run():

@@ -1,0 +1,134 @@
+"""The way of a front end to the services of an instance, wherever they run."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from importlib import metadata
+from typing import Any, TypeVar
+
+from localcdap.api.errors import ConflictError, HostLostError
+from localcdap.artifacts.service import ArtifactService
+from localcdap.datasets.service import TableService
+from localcdap.home import Home
+from localcdap.host.host import Host
+from localcdap.rpc.client import Client
+from localcdap.rpc.election import HostSeat, elect
+from localcdap.rpc.frames import Call
+from localcdap.rpc.methods import remote_method
+from localcdap.rpc.proxy import proxy
+from localcdap.runs.service import RunService
+from localcdap.studio.service import StudioService
+
+_Service = TypeVar("_Service")
+
+
+class Cdap:
+    """The services of an instance, wherever they run. Threads may share it."""
+
+    def __init__(self, home: Home, *, expects_run: bool = False) -> None:
+        self._link = _Link(home, expects_run=expects_run)
+
+    @property
+    def artifacts(self) -> ArtifactService:
+        return self._link.service("artifacts", ArtifactService)
+
+    @property
+    def studio(self) -> StudioService:
+        return self._link.service("studio", StudioService)
+
+    @property
+    def runs(self) -> RunService:
+        return self._link.service("runs", RunService)
+
+    @property
+    def tables(self) -> TableService:
+        return self._link.service("tables", TableService)
+
+    @property
+    def is_host(self) -> bool:
+        """Whether the services run in this process."""
+        return self._link.is_host
+
+    def close(self) -> None:
+        """Leave the instance. Runs go on."""
+        self._link.close()
+
+
+@contextlib.contextmanager
+def connect(home: Home, *, expects_run: bool = False) -> Iterator[Cdap]:
+    """Connect to an instance for the time of a block.
+
+    :param expects_run: a run will be started soon; its process may load its libraries already.
+    :raises SettingsError: when this process becomes the host and the settings are wrong.
+    :raises StoreError: when the database cannot be used.
+    :raises HostError: when the host does not answer.
+    """
+    cdap = Cdap(home, expects_run=expects_run)
+    try:
+        yield cdap
+    finally:
+        cdap.close()
+
+
+class _Link:
+    """The way to the services of an instance: in this process, or in its present host."""
+
+    def __init__(self, home: Home, *, expects_run: bool = False) -> None:
+        self._home = home
+        self._changing = threading.Lock()
+        self._end: Host | Client = self._elected(expects_run=expects_run)
+        self._services: dict[str, type] = {}
+
+    @property
+    def is_host(self) -> bool:
+        return isinstance(self._end, Host)
+
+    def service(self, name: str, service: type[_Service]) -> _Service:
+        """The service itself in the host, else what calls it."""
+        end = self._end
+        if isinstance(end, Host):
+            found = end.by_name[name]
+            assert isinstance(found, service)
+            return found
+        self._services[name] = service
+        return proxy(self, name, service)
+
+    def call(self, call: Call, result: Any = Any, timeout_s: float | None = None) -> Any:
+        """Make a call; one that a lost host left open is made again, unless it is to be made once."""
+        end = self._end
+        if isinstance(end, Host):
+            return end.answer(call, self._services[call.service])
+        try:
+            return end.call(call, result, timeout_s)
+        except HostLostError:
+            self._replace(end)
+            if remote_method(self._services[call.service], call.method).is_once:
+                raise
+            return self.call(call, result, timeout_s)
+
+    def close(self) -> None:
+        with self._changing:
+            self._end.close()
+
+    def _replace(self, lost: Client) -> None:
+        with self._changing:
+            if self._end is lost:
+                lost.close()
+                self._end = self._elected()
+
+    def _elected(self, *, expects_run: bool = False) -> Host | Client:
+        version = metadata.version("localcdap")
+        end = elect(self._home.path, version)
+        if isinstance(end, HostSeat):
+            return Host(self._home, end, expects_run=expects_run)
+        if end.host.version != version:
+            found, pid = end.host.version, end.host.pid
+            end.close()
+            raise ConflictError(
+                f"Process {pid} has the instance at {self._home.path} open with localcdap {found}; "
+                f"this is {version}.",
+                "Close that one first.",
+            )
+        return end

@@ -1,0 +1,93 @@
+"""The services of an instance, built from its settings; nothing else builds them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+
+from localcdap.artifacts.service import ArtifactService
+from localcdap.datasets.service import TableService
+from localcdap.engine.host_tables import SERVICE as TABLE_EXPORTS
+from localcdap.engine.server import EngineServer
+from localcdap.home import Home, shipped_plugins
+from localcdap.runs.processes import RunProcess
+from localcdap.runs.service import RunService
+from localcdap.sandbox.supervisor import PluginWorker
+from localcdap.settings import Settings, load_settings
+from localcdap.store.store import Store
+from localcdap.studio.service import StudioService
+
+
+class Services:
+    """What an instance can do, in the process that owns its database.
+
+    :param expects_run: a run will be started soon; its process may load its libraries already.
+    :raises SettingsError: when the settings are wrong.
+    :raises StoreError: when the database cannot be used.
+    """
+
+    def __init__(self, home: Home, *, expects_run: bool = False) -> None:
+        with contextlib.ExitStack() as undo, contextlib.ExitStack() as unowned:
+            settings = load_settings(home.settings_file)
+            spare = RunProcess(home.runs) if expects_run else None
+            if spare is not None:
+                unowned.callback(spare.cancel)
+            worker = PluginWorker(settings.plugin_time_limit_s, settings.plugin_memory_mb)
+            undo.callback(worker.close)
+            worker.start()
+            store = Store(home.database)
+            undo.callback(store.close)
+            self._artifacts = ArtifactService(
+                store,
+                worker,
+                system_directory=shipped_plugins(),
+                plugin_directories=[home.resolve(each) for each in settings.plugin_directories],
+                cache=home.artifact_cache,
+                required_capabilities=settings.plugin_required_capabilities,
+            )
+            self._studio = StudioService(self._artifacts, worker.configure)
+            self._runs = RunService(
+                store,
+                self._studio,
+                engine_server(home, settings),
+                home=home.path,
+                directory=home.runs,
+                locations=settings.locations,
+                counts=settings.engine_counts,
+                spare=spare,
+            )
+            undo.callback(self._runs.close)
+            unowned.pop_all()
+            self._tables = TableService(store)
+            self._artifacts.sync()
+            self._runs.resume()
+            self._undo = undo.pop_all()
+
+    @property
+    def by_name(self) -> Mapping[str, object]:
+        """Under which name each service is called."""
+        return {
+            "artifacts": self._artifacts,
+            "studio": self._studio,
+            "runs": self._runs,
+            "tables": self._tables,
+            TABLE_EXPORTS: self._tables,
+        }
+
+    def are_busy(self) -> bool:
+        """Whether runs are active."""
+        return self._runs.are_active()
+
+    def close(self) -> None:
+        """Stop the services, newest first. Runs go on."""
+        self._undo.close()
+
+
+def engine_server(home: Home, settings: Settings) -> EngineServer:
+    """The local Spark server of an instance; needs no host."""
+    return EngineServer(
+        home.resolve(settings.engine_directory),
+        cores=settings.engine_cores,
+        memory=settings.engine_memory,
+        idle_minutes=settings.engine_idle_minutes,
+    )
