@@ -23,7 +23,7 @@ def main() -> int:
     default = Path(tempfile.gettempdir()) / "localcdap-benchmarks"
     parser.add_argument("--folder", type=Path, default=default, help="inputs, outputs, results")
     options = parser.parse_args()
-    options.folder.mkdir(parents=True, exist_ok=True)
+    own_servers(options.folder)
     results: list[Row] = []
     print(f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()}")
     print(f"{'what':34}{'localcdap':>10}  {'reference':28}{'':>9}{'ratio':>7}  target")
@@ -49,6 +49,15 @@ def line(row: Row) -> str:
         f"{row.name:34}{row.ours_s:>8.2f} s  {row.reference:28}{row.reference_s:>7.2f} s"
         f"{row.ratio:>7.2f}  {row.target} {verdict}"
     )
+
+
+def own_servers(folder: Path) -> None:
+    """Have both sides start Spark servers in this folder: those of others are neither used nor stopped."""
+    temporary = folder.resolve() / "tmp"
+    temporary.mkdir(parents=True, exist_ok=True)
+    os.environ["LOCALCDAP_ENGINE_DIRECTORY"] = str(folder.resolve() / "engine")
+    # PySpark keeps what it knows of its local server in the folder for temporary files.
+    os.environ["TMPDIR"] = str(temporary)
 
 
 def stop_servers(folder: Path) -> None:
