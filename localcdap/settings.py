@@ -16,17 +16,32 @@ from typing import Any, Final
 
 import msgspec
 
-from localcdap.api.capability import canonical
+from localcdap.api.capability import Capabilities, canonical
 from localcdap.api.errors import SettingsError
+from localcdap.engine.address import problem_of, public
+
+NATIVE: Final = "native"
+"""The compute profile of the local Spark server, which is always there."""
 
 
-class Profile(msgspec.Struct, forbid_unknown_fields=True):
+class Profile(msgspec.Struct):
     """A compute profile: an existing Spark cluster, reached through Spark Connect."""
 
     remote: str
-    """``sc://host:port[;key=value…]``"""
-    required_capabilities: list[str] = []
-    """A plugin must have all of these to run there."""
+    """``sc://host:port[/;key=value…]``; what stands behind the semicolon is never shown."""
+    required_capabilities: list[str] = msgspec.field(
+        default_factory=lambda: [Capabilities.Mode.CLOUD]
+    )
+    """A plugin must have all of these to run there; empty: every plugin may."""
+    locations: dict[str, str] = {}
+    """Where foreign paths live on that cluster, as ``[locations]`` says it for this machine."""
+
+
+class NamespaceSettings(msgspec.Struct):
+    """What holds for the runs of one namespace."""
+
+    profile: str | None = None
+    """The compute profile; None: that of the instance."""
 
 
 class Settings(msgspec.Struct, kw_only=True):
@@ -51,11 +66,15 @@ class Settings(msgspec.Struct, kw_only=True):
     engine_directory: str = "engine"
     """Where the local Spark server keeps its files, relative to the instance's folder. Instances that
     name the same directory share one server."""
+    engine_profile: str = NATIVE
+    """The compute profile of runs that are not told another."""
     preview_records: int = 100
     """Records read from each source in a preview."""
     locations: dict[str, str] = {}
     """Where foreign paths live on this machine: prefix of a path in a pipeline, local folder."""
     profiles: dict[str, Profile] = {}
+    """By name; ``native`` is not among them."""
+    namespaces: dict[str, NamespaceSettings] = {}
     origins: dict[str, str] = {}
     """Where each setting that is not a default came from, by key: ``localcdap.toml:3``, ``$LOCALCDAP_…``."""
 
@@ -70,10 +89,12 @@ OPTIONS: Final[dict[str, str]] = {
     "engine.idle_minutes": "engine_idle_minutes",
     "engine.counts": "engine_counts",
     "engine.directory": "engine_directory",
+    "engine.profile": "engine_profile",
     "preview.records": "preview_records",
 }
 """Attribute of :class:`Settings` by key."""
-_TABLES: Final = ("locations", "profiles")
+_STRUCTS: Final[dict[str, Any]] = {"profiles": Profile, "namespaces": NamespaceSettings}
+_TABLES: Final = ("locations", *_STRUCTS)
 _TYPES: Final = {f.encode_name: f.type for f in msgspec.structs.fields(Settings)}
 
 
@@ -92,8 +113,7 @@ def load_settings(file: Path, environment: Mapping[str, str] = os.environ) -> Se
     for key, value in _flatten(document):
         place = f"{file.name}:{_line_of(text, key)}"
         if key in _TABLES and isinstance(value, dict):
-            entries = {name: f"{file.name}:{_line_of(text, f'{key}.{name}')}" for name in value}
-            _assign_table(settings, key, value, entries, problems)
+            setattr(settings, key, _table(key, value, _Places(file.name, text), problems))
             settings.origins[key] = place
         else:
             _assign(settings, key, value, place, problems)
@@ -101,6 +121,7 @@ def load_settings(file: Path, environment: Mapping[str, str] = os.environ) -> Se
         variable = "LOCALCDAP_" + re.sub(r"\W", "_", key).upper()
         if variable in environment:
             _assign(settings, key, environment[variable], f"${variable}", problems)
+    problems += _unknown_profiles(settings, document, _Places(file.name, text))
     if problems:
         raise SettingsError(
             "\n".join(problems), f"Correct {file}; 'localcdap doctor' shows it all."
@@ -120,10 +141,14 @@ def _text_of(file: Path) -> str:
 
 
 def effective(settings: Settings) -> dict[str, Any]:
-    """The settings by key, as they would stand in the file."""
+    """The settings by key, as they would stand in the file, but without what is secret."""
     values: dict[str, Any] = {key: getattr(settings, name) for key, name in OPTIONS.items()}
     values["locations"] = settings.locations
-    values["profiles"] = msgspec.to_builtins(settings.profiles)
+    values["profiles"] = {
+        name: msgspec.to_builtins(profile) | {"remote": public(profile.remote)}
+        for name, profile in settings.profiles.items()
+    }
+    values["namespaces"] = msgspec.to_builtins(settings.namespaces)
     return values
 
 
@@ -154,30 +179,110 @@ def _assign(settings: Settings, key: str, value: object, place: str, problems: l
     settings.origins[key] = place
 
 
-def _assign_table(
-    settings: Settings,
-    table: str,
-    entries: Mapping[str, Any],
-    places: Mapping[str, str],
-    problems: list[str],
-) -> None:
-    """Take the good entries of a table whose keys are the user's own."""
-    kind: Any = Profile if table == "profiles" else str
+class _Places:
+    """Where the keys of a file stand."""
+
+    def __init__(self, file: str, text: str) -> None:
+        self._file = file
+        self._text = text
+
+    def __call__(self, key: str) -> str:
+        return f"{self._file}:{_line_of(self._text, key)}"
+
+
+def _table(
+    table: str, entries: Mapping[str, Any], place: _Places, problems: list[str]
+) -> dict[str, Any]:
+    """The good entries of a table whose keys are the user's own."""
     values: dict[str, Any] = {}
     for name, entry in entries.items():
+        found: list[tuple[str, str]] = []
+        if table in _STRUCTS:
+            values[name] = _entry(table, name, entry, found)
+        else:
+            try:
+                values[name] = msgspec.convert(entry, str)
+            except msgspec.ValidationError as error:
+                found.append(("", str(error)))
+        for key, problem in found:
+            full = f"{table}.{name}{key}"
+            problems.append(f"{place(full)}: {full}: {problem}")
+        if found:
+            values.pop(name, None)
+    return values
+
+
+def _entry(table: str, name: str, entry: object, problems: list[tuple[str, str]]) -> Any:
+    """An entry that is a table itself; each problem with the key that it is at."""
+    kind = _STRUCTS[table]
+    if not isinstance(entry, dict):
+        problems.append(("", f"Expected a table: [{table}.{name}]"))
+        return None
+    if table == "profiles" and (problem := _unusable_name(name)):
+        problems.append(("", problem))
+    fields = {field.name: field for field in msgspec.structs.fields(kind)}
+    for key, field in fields.items():
+        if field.required and key not in entry:
+            problems.append(("", f"It has no '{key}'"))
+    values = {}
+    for key, value in entry.items():
         try:
-            values[name] = _checked(msgspec.convert(entry, kind))
+            if key not in fields:
+                raise ValueError(f"Unknown key; known are: {', '.join(fields)}")
+            values[key] = msgspec.convert(_checked(key, value), fields[key].type)
         except (msgspec.ValidationError, ValueError) as error:
-            problems.append(f"{places[name]}: {table}.{name}: {error}")
-    setattr(settings, table, values)
+            problems.append((f".{key}", str(error)))
+    return None if problems else kind(**values)
 
 
-def _checked(entry: str | Profile) -> str | Profile:
-    if isinstance(entry, Profile):
-        if not entry.remote.startswith("sc://"):
-            raise ValueError(f"Expected a remote such as 'sc://host:15002', got '{entry.remote}'")
-        entry.required_capabilities = [canonical(c) for c in entry.required_capabilities]
-    return entry
+def _unusable_name(name: str) -> str | None:
+    if name.lower() == NATIVE:
+        return f"The profile '{NATIVE}' is built in; give this one another name"
+    if not re.fullmatch(r"[\w.-]+", name):
+        return "The name of a profile has only letters, digits, '_', '.' and '-'"
+    return None
+
+
+def _checked(key: str, value: Any) -> Any:
+    """A value of a profile in its one spelling.
+
+    :raises ValueError: when it means nothing; says so without the value of an address.
+    """
+    if key == "remote" and isinstance(value, str) and (problem := problem_of(value)):
+        raise ValueError(problem)
+    if key == "required_capabilities":
+        return _capabilities(value)
+    return value
+
+
+def _capabilities(value: object) -> list[str]:
+    """Capabilities as a list or a comma text, each once.
+
+    :raises ValueError: when it is neither.
+    """
+    parts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
+        raise ValueError(f"Expected a list of capabilities such as ['mode_cloud'], got {value!r}")
+    if isinstance(value, list) and not all(part.strip() for part in parts):
+        raise ValueError("A capability is not empty")
+    return list(dict.fromkeys(canonical(part) for part in parts if part.strip()))
+
+
+def _unknown_profiles(
+    settings: Settings, document: Mapping[str, Any], place: _Places
+) -> Iterator[str]:
+    """What is said of profiles that are not there, also not as broken ones."""
+    written = document.get("profiles")
+    known = [NATIVE, *(written if isinstance(written, dict) else ())]
+    uses = [
+        (f"namespaces.{name}.profile", each.profile) for name, each in settings.namespaces.items()
+    ]
+    named = [(place(key), key, profile) for key, profile in uses]
+    key = "engine.profile"
+    named.append((settings.origins.get(key, ""), key, settings.engine_profile))
+    for where, key, profile in named:
+        if profile is not None and profile not in known:
+            yield f"{where}: {key}: There is no profile '{profile}'; there are: {', '.join(known)}"
 
 
 def _spelled(attribute: str, value: object) -> object:
@@ -233,7 +338,9 @@ def _line_of(text: str, key: str) -> int:
             name = section + _unquoted(match[1])
             if name == key or name.startswith(f"{key}."):
                 return number
-    return 1
+    # An inline table stands on the line of its own key.
+    parent = key.rpartition(".")[0]
+    return _line_of(text, parent) if parent else 1
 
 
 def _unquoted(key: str) -> str:

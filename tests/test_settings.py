@@ -3,11 +3,21 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from localcdap.api.errors import SettingsError
-from localcdap.settings import OPTIONS, Profile, Settings, effective, load_settings
+from localcdap.engine.address import problem_of, public
+from localcdap.settings import (
+    OPTIONS,
+    NamespaceSettings,
+    Profile,
+    Settings,
+    effective,
+    load_settings,
+)
 
-REMOTE_WANTED = "Expected a remote such as 'sc://host:15002'"
+REMOTE_WANTED = "Expected an address such as 'sc://host:15002/;token=…'"
 MINUTES_WANTED = "Expected 0 (never) or more minutes"
 
 
@@ -59,6 +69,9 @@ def test_every_setting_can_be_set_in_the_file(file):
         [profiles.cluster]
         remote = "sc://spark.example:15002"
         required_capabilities = ["cloud"]
+        locations = {"gs://sales" = "/mnt/sales"}
+        [namespaces.eu]
+        profile = "cluster"
         """,
     )
 
@@ -72,19 +85,22 @@ def test_every_setting_can_be_set_in_the_file(file):
         "engine.idle_minutes": 0,
         "engine.counts": False,
         "engine.directory": "/tmp/engine",
+        "engine.profile": "native",
         "preview.records": 7,
         "locations": {"gs://sales": "data/sales"},
         "profiles": {
             "cluster": {
                 "remote": "sc://spark.example:15002",
                 "required_capabilities": ["mode_cloud"],
+                "locations": {"gs://sales": "/mnt/sales"},
             }
         },
+        "namespaces": {"eu": {"profile": "cluster"}},
     }
 
 
 def test_every_setting_is_declared_and_has_a_default_of_its_type(file):
-    fields = set(Settings.__struct_fields__) - {"locations", "profiles", "origins"}
+    fields = set(Settings.__struct_fields__) - {"locations", "profiles", "namespaces", "origins"}
 
     assert set(OPTIONS.values()) == fields
     assert load(file, "engine.cores = '*'").engine_cores == "*"
@@ -164,8 +180,12 @@ def test_all_problems_are_found_at_once_each_with_its_line_and_key(file):
         "localcdap.toml:4: plugin.memory_mb: Expected `int`, got `str`",
         "localcdap.toml:6: preview.records: Expected a number above 0, got -1",
         "localcdap.toml:8: locations.gs://a=b: Expected `str`, got `int`",
-        "localcdap.toml:10: profiles.cluster: Object contains unknown field `remot`",
-        f"localcdap.toml:12: profiles.other: {REMOTE_WANTED}, got 'spark://x'",
+        "localcdap.toml:10: profiles.cluster: It has no 'remote'",
+        (
+            "localcdap.toml:11: profiles.cluster.remot: Unknown key; known are: remote, "
+            "required_capabilities, locations"
+        ),
+        f"localcdap.toml:13: profiles.other.remote: {REMOTE_WANTED}, got one whose scheme is 'spark'",
         f"$LOCALCDAP_ENGINE_IDLE_MINUTES: engine.idle_minutes: {MINUTES_WANTED}, got -1.0",
     ]
 
@@ -185,7 +205,7 @@ def test_all_problems_are_found_at_once_each_with_its_line_and_key(file):
         ("locations = 'gs://a'", "Expected `object`, got `str`"),
         ("profiles.x.remote = 5", "Expected `str`, got `int`"),
         ("plugin = 5", "unknown setting 'plugin'."),
-        ("profiles.x = {remote = 'sc://a', cores = 1}", "Object contains unknown field `cores`"),
+        ("profiles.x = {remote = 'sc://a', cores = 1}", "Unknown key; known are: remote,"),
     ],
 )
 def test_a_wrong_value_is_named(file, line, problem):
@@ -236,4 +256,76 @@ def test_profiles(file):
     settings = load(file, "[profiles]\na.remote = 'sc://a'\n[profiles.b]\nremote = 'sc://b:1'\n")
 
     assert settings.profiles == {"a": Profile("sc://a"), "b": Profile("sc://b:1")}
+    assert settings.profiles["a"].required_capabilities == ["mode_cloud"]
     assert settings.origins == {"profiles": "localcdap.toml:1"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("[]", []), ("'aws, PII'", ["aws", "pii"]), ("['Remote']", ["mode_cloud"])],
+)
+def test_what_a_profile_requires(file, text, expected):
+    settings = load(file, f"[profiles.a]\nremote = 'sc://a'\nrequired_capabilities = {text}")
+
+    assert settings.profiles["a"].required_capabilities == expected
+
+
+@pytest.mark.parametrize(
+    ("address", "problem"),
+    [
+        ("http://a", REMOTE_WANTED),
+        ("sc://", "without a host"),
+        ("sc://a:x/;token=hidden", "Port could not be cast"),
+        ("sc://a:99999/;token=hidden", "Port out of range"),
+        ("sc://me:hidden@a", "no user in it"),
+        ("sc://a/folder;token=hidden", "Nothing stands between"),
+        ("sc://a;token=hidden", "behind '/;'"),
+        ("sc://a/;hidden", "'key=value'"),
+        ("sc://a/;token=hidden==", "write it as %3D"),
+        ("sc://a/;session_id=1", "localcdap's own"),
+        ("sc://a b", "no blanks"),
+    ],
+)
+def test_a_wrong_address_is_told_without_its_secrets(file, address, problem):
+    (found,) = problems(file, f"[profiles.p]\nremote = '{address}'")
+
+    assert found.startswith("localcdap.toml:2: profiles.p.remote: ")
+    assert problem in found
+    assert "hidden" not in found
+
+
+@given(st.text())
+def test_any_text_is_an_address_or_not(text):
+    problem_of(f"sc://{text}")
+    shown = public(f"sc://host:1/;token={text}")
+
+    assert shown == "sc://host:1"
+
+
+def test_secrets_of_profiles_are_not_effective_settings(file):
+    settings = load(file, "[profiles.p]\nremote = 'sc://a:1/;token=hidden'")
+
+    assert effective(settings)["profiles"]["p"]["remote"] == "sc://a:1"
+    assert "hidden" not in str(effective(settings))
+
+
+@pytest.mark.parametrize("name", ["native", "Native", "'a:b'", "''"])
+def test_names_that_a_profile_cannot_have(file, name):
+    (found,) = problems(file, f"[profiles.{name}]\nremote = 'sc://a'")
+
+    assert found.startswith("localcdap.toml:1: profiles.")
+
+
+def test_profiles_that_are_named_must_be_there(file):
+    assert load(
+        file, "engine.profile = 'p'\n[profiles.p]\nremote = 'sc://a'\n[namespaces.n]\n"
+    ).namespaces == {"n": NamespaceSettings()}
+    found = problems(
+        file,
+        "engine.profile = 'q'\n[profiles.p]\nremote = 'sc://a'\n[namespaces.n]\nprofile = 'r'\n",
+    )
+
+    assert found == [
+        "localcdap.toml:5: namespaces.n.profile: There is no profile 'r'; there are: native, p",
+        "localcdap.toml:1: engine.profile: There is no profile 'q'; there are: native, p",
+    ]
