@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeVar
 
+from localcdap.api.declaring import refuse
+
 _Class = TypeVar("_Class", bound=type)
 
 
@@ -38,30 +40,51 @@ _ALIASES: Final = {
 }
 
 
+_MARK: Final = "__localcdap_capabilities__"
+
+
 def canonical(value: str) -> str:
     """The one spelling of a capability: lower case, aliases of the design document resolved."""
-    lowered = value.strip().lower()
-    return _ALIASES.get(lowered, lowered)
+    folded = value.strip().casefold()
+    return _ALIASES.get(folded, folded)
 
 
 def capability(*values: str) -> Callable[[_Class], _Class]:
-    """Declare capabilities of a plugin class; several uses add up.
+    """Declare capabilities of a plugin class; several uses on one class add up.
 
-    :raises TypeError: when a value is not a string, or is empty.
+    :raises TypeError: (where the class is made) when there is no value, or one that is no text, is empty,
+        or holds a comma, which separates capabilities in the settings.
     """
-    for value in values:
-        if not isinstance(value, str) or not value.strip():
-            raise TypeError(f"A capability is a non-empty string, not {value!r}.")
 
     def mark(cls: _Class) -> _Class:
-        inherited = frozenset(getattr(cls, "__localcdap_capabilities__", ()))
+        if not values:
+            refuse(
+                cls, "@capability names no capability; leave it away to have those of the system."
+            )
+        for value in values:
+            if problem := _problem(value):
+                refuse(cls, problem)
+        declared = {canonical(value) for value in values if not _problem(value)}
         # setattr: the mark is not part of the class's own interface.
-        setattr(cls, "__localcdap_capabilities__", inherited | {canonical(v) for v in values})  # noqa: B010
+        setattr(cls, _MARK, vars(cls).get(_MARK, frozenset()) | declared)
         return cls
 
+    if len(values) == 1 and isinstance(values[0], type):
+        # Without parentheses the class itself is the value.
+        refuse(values[0], '@capability needs its values, for instance @capability("mode_native").')
+        return values[0]
     return mark
 
 
 def capabilities_of(cls: type) -> frozenset[str]:
-    """What ``cls`` is capable of: exactly what it declares, else everything of the system."""
-    return getattr(cls, "__localcdap_capabilities__", None) or frozenset(SYSTEM_CAPABILITIES)
+    """What ``cls`` is capable of: exactly what it declares itself, else what the nearest of its bases
+    declares that does, else everything of the system."""
+    return getattr(cls, _MARK, None) or frozenset(SYSTEM_CAPABILITIES)
+
+
+def _problem(value: object) -> str | None:
+    if not isinstance(value, str) or not value.strip():
+        return f"A capability is a non-empty string, not {value!r:.100}."
+    if "," in value or not value.isprintable():
+        return f"A capability holds no comma and no control character, as {value!r:.100} does."
+    return None

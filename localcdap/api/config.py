@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
+from localcdap.api.declaring import refuse
 from localcdap.api.errors import SchemaError
 from localcdap.api.failures import FailureCollector
 from localcdap.api.schema import Schema
@@ -150,7 +151,7 @@ class PluginConfig:
         declared: dict[str, ConfigField] = {}
         for base in reversed(cls.__mro__[1:]):
             declared |= vars(base).get("_declared", {})
-        hints = typing.get_type_hints(cls)
+        hints = _hints(cls)
         for attribute, value in list(vars(cls).items()):
             if isinstance(value, ConfigField):
                 value.type = _value_type(cls, attribute, hints.get(attribute, str))
@@ -213,17 +214,31 @@ class PluginConfig:
         return self._macros
 
 
+def _hints(cls: type) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(cls)
+    except Exception as error:  # an annotation is any code at all
+        refuse(cls, f"its annotations cannot be read: {type(error).__name__}: {error}")
+        return {}
+
+
 def _value_type(owner: type, attribute: str, hint: Any) -> Any:
-    """The type to parse, with ``| None`` taken away."""
+    """The type to parse, with ``| None`` taken away; text where it is none that can be parsed."""
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         members = [m for m in typing.get_args(hint) if m is not type(None)]
         hint = members[0] if len(members) == 1 else hint
     if hint not in _PARSERS:
-        raise TypeError(
-            f"{owner.__qualname__}.{attribute}: unsupported type {hint}; use str, int, float, bool, "
-            "list[str] or Schema, or one of these | None."
+        refuse(
+            owner,
+            f"field '{attribute}' has the unsupported type {_shown(hint)}; use str, int, float, bool, "
+            "list[str] or Schema, or one of these | None.",
         )
+        return str
     return hint
+
+
+def _shown(hint: Any) -> str:
+    return hint.__qualname__ if type(hint) is type else str(hint)
 
 
 def _parse_int(text: str) -> int:

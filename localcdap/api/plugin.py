@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from localcdap.api.config import PluginConfig
+from localcdap.api.declaring import refuse
 from localcdap.api.stage import (
     Emitter,
     ErrorRecord,
@@ -232,18 +233,31 @@ def plugin(*, type: str, name: str, description: str) -> Callable[[_Plugin], _Pl
     """
 
     def mark(cls: _Plugin) -> _Plugin:
-        if type not in cls.types:
-            allowed = ", ".join(cls.types) or "none; extend one of the plugin base classes"
-            raise TypeError(
-                f"{cls.__qualname__}: unknown plugin type '{type}'; allowed: {allowed}."
-            )
-        if not name.strip() or not description.strip():
-            raise TypeError(f"{cls.__qualname__}: a plugin needs a name and a description.")
-        # setattr: the mark is not part of the class's own interface.
-        setattr(cls, PLUGIN_MARK, (type, name.strip(), description.strip()))
+        problem = _declaration_problem(cls, type, name, description)
+        if problem:
+            refuse(cls, problem)
+        else:
+            # setattr: the mark is not part of the class's own interface.
+            setattr(cls, PLUGIN_MARK, (type, name.strip(), description.strip()))
         return cls
 
     return mark
+
+
+def _declaration_problem(
+    cls: object, type_: object, name: object, description: object
+) -> str | None:
+    if not isinstance(cls, type) or not issubclass(cls, Plugin):
+        return "a plugin extends one of the plugin base classes, for instance Transform."
+    if type_ not in cls.types:
+        allowed = ", ".join(cls.types) or "none; extend one of the plugin base classes"
+        return f"unknown plugin type '{type_}'; allowed: {allowed}."
+    texts = [text for text in (name, description) if isinstance(text, str) and text.strip()]
+    if len(texts) < 2:
+        return "a plugin needs a name and a description."
+    if not texts[0].isprintable():
+        return f"the name {texts[0]!r} holds characters that cannot be shown."
+    return None
 
 
 PLUGIN_MARK: Final = "__localcdap_plugin__"

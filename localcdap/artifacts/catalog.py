@@ -8,7 +8,16 @@ from typing import Any, Final
 from localcdap.api.failures import ArtifactId
 from localcdap.artifacts.copies import Copies
 from localcdap.artifacts.index import Entry
-from localcdap.artifacts.model import SYSTEM_NAMESPACE, ArtifactDetail
+from localcdap.artifacts.model import (
+    ADDED,
+    FAILED,
+    REMOVED,
+    SYSTEM_NAMESPACE,
+    UPDATED,
+    ArtifactChange,
+    ArtifactDetail,
+)
+from localcdap.artifacts.parents import apps_of
 from localcdap.artifacts.selection import Candidate, artifact_order
 from localcdap.artifacts.sync import ArtifactState
 from localcdap.artifacts.version import ArtifactVersion
@@ -21,18 +30,18 @@ class Catalog:
     """
 
     def __init__(self, state: ArtifactState, copies: Copies, required: frozenset[str]) -> None:
-        self.details: Final = list(_details(state))
+        self.details: Final = list(_details(state, required))
         self._plugins: dict[str, dict[str, dict[str, list[Candidate]]]] = {}
         for detail in self.details:
             copy = copies.find(detail.digest)
             if copy is None:
                 continue
             version = ArtifactVersion(detail.version)
+            apps = apps_of(detail.parents)
             for plugin in detail.plugins:
-                if required <= set(plugin.capabilities):
-                    candidate = Candidate(detail.id, version, str(copy), detail.digest, plugin)
-                    types = self._plugins.setdefault(detail.namespace, {})
-                    types.setdefault(plugin.type, {}).setdefault(plugin.name, []).append(candidate)
+                candidate = Candidate(detail.id, version, str(copy), detail.digest, plugin, apps)
+                types = self._plugins.setdefault(detail.namespace, {})
+                types.setdefault(plugin.type, {}).setdefault(plugin.name, []).append(candidate)
 
     def visible_details(self, namespace: str) -> list[ArtifactDetail]:
         """The artifacts that a namespace sees: its own and those of the system, in order."""
@@ -56,33 +65,58 @@ class Catalog:
         """Names of the plugins of a type that a namespace sees, in alphabetical order."""
         return sorted({name for names in self._visible(namespace, type) for name in names})
 
-    def in_use(self) -> dict[tuple[str, ArtifactId], str]:
-        """Digest of each artifact in use, by namespace and id."""
-        return {(d.namespace, d.id): d.digest for d in self.details if d.digest}
-
-    def problems(self) -> set[tuple[str, str]]:
-        """Path and error of everything that has one."""
-        return {(d.path, d.error) for d in self.details if d.error}
-
     def _visible(self, namespace: str, type: str) -> Iterator[dict[str, list[Candidate]]]:
         for space in dict.fromkeys((SYSTEM_NAMESPACE, namespace)):
             yield self._plugins.get(space, {}).get(type, {})
 
 
-def _details(state: ArtifactState) -> Iterator[ArtifactDetail]:
+def changes(before: Catalog, after: Catalog) -> list[ArtifactChange]:
+    """What became of the artifacts between two states."""
+    old, new = _in_use(before), _in_use(after)
+    told = {(d.path, d.error) for d in before.details}
+    return [
+        *(_change(ADDED, detail) for key, detail in new.items() if key not in old),
+        *(
+            _change(UPDATED, detail)
+            for key, detail in new.items()
+            if key in old and old[key].digest != detail.digest
+        ),
+        *(_change(REMOVED, detail) for key, detail in old.items() if key not in new),
+        *(
+            _change(FAILED, detail)
+            for detail in after.details
+            if detail.error and (detail.path, detail.error) not in told
+        ),
+    ]
+
+
+def _in_use(catalog: Catalog) -> dict[tuple[str, ArtifactId], ArtifactDetail]:
+    return {(d.namespace, d.id): d for d in catalog.details if d.digest}
+
+
+def _change(kind: str, detail: ArtifactDetail) -> ArtifactChange:
+    error = detail.error if kind == FAILED else None
+    return ArtifactChange(
+        kind, detail.name, detail.version, detail.scope, detail.namespace, detail.path, error
+    )
+
+
+def _details(state: ArtifactState, required: frozenset[str]) -> Iterator[ArtifactDetail]:
     taken: dict[tuple[str, str, str], str] = {}
     for entry in state.entries.values():
         errors = list(_errors(entry, state))
         digest = entry.good_digest
-        first = taken.setdefault((entry.namespace, entry.name, entry.version), entry.path)
-        if digest and first != entry.path:
-            errors.append(
-                f"{entry.name} {entry.version} is already provided by {first}, which is used. "
-                "Remove one of the two or change its version."
-            )
-            digest = ""
-        elif digest and errors:
-            errors.append(f"The last good content, version {entry.version}, stays in use.")
+        if digest:
+            first = taken.setdefault((entry.namespace, entry.name, entry.version), entry.path)
+            if first != entry.path:
+                errors.append(
+                    f"{entry.name} {entry.version} is already provided by {first}, which is used. "
+                    "Remove one of the two or change its version."
+                )
+                digest = ""
+            elif errors:
+                errors.append(f"The last good content, version {entry.version}, stays in use.")
+        plugins = state.contents[digest].plugins if digest else []
         yield ArtifactDetail(
             name=entry.name,
             version=entry.version,
@@ -91,7 +125,8 @@ def _details(state: ArtifactState) -> Iterator[ArtifactDetail]:
             path=entry.path,
             digest=digest,
             error="\n".join(errors) or None,
-            plugins=state.contents[digest].plugins if digest else [],
+            plugins=[plugin for plugin in plugins if required.issubset(plugin.capabilities)],
+            parents=entry.parents.split(),
         )
 
 

@@ -6,17 +6,19 @@ import shutil
 import tempfile
 import time
 import zipfile
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final
 
 from localcdap.api.errors import BadRequestError
-from localcdap.artifacts.places import content, digest
+from localcdap.artifacts.contents import MOST_BYTES, MOST_FILES, content, digest, shown
 
 _KEPT_S: Final = 7 * 24 * 3600
 """Seconds that a copy nobody refers to is kept, for runs that were started with it."""
-_WHEEL_LIMIT: Final = 1024 * 1024 * 1024
-"""Bytes of the largest wheel content."""
+_MOST_RATIO: Final = 100
+"""How many times its own size a wheel may unpack to; code and its data take about ten."""
+_UNSUSPICIOUS: Final = 64 * 1024 * 1024
+"""Bytes that a wheel may unpack to whatever its size."""
 
 
 class Copies:
@@ -69,14 +71,12 @@ class Copies:
 
 
 def _copy(original: Path, copy: Path) -> None:
-    if original.is_file():
-        shutil.copy2(original, copy)
-        return
-    copy.mkdir()
-    for inner, file in content(original):
-        target = copy / inner
+    if original.is_dir():
+        copy.mkdir()
+    for file in content(original):
+        target = copy / file.inner if original.is_dir() else copy
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(file, target)
+        shutil.copyfile(file.path, target)
 
 
 def _unpack(file: Path) -> None:
@@ -84,13 +84,38 @@ def _unpack(file: Path) -> None:
     folder = file.with_suffix("")
     try:
         with zipfile.ZipFile(file) as wheel:
-            if sum(member.file_size for member in wheel.infolist()) > _WHEEL_LIMIT:
-                raise BadRequestError(f"{file.name}: more than 1 GiB unpacked.")
-            for member in wheel.namelist():
-                parts = PurePosixPath(member).parts
-                if member.startswith("/") or ".." in parts:
-                    raise BadRequestError(f"{file.name}: unsafe path '{member}' inside.")
+            _check_members(file, wheel.infolist())
             wheel.extractall(folder)
-    except (zipfile.BadZipFile, OSError) as error:
-        raise BadRequestError(f"{file.name}: cannot be unpacked: {error}.") from None
+        _spread_data(folder)
+    except BadRequestError:
+        raise
+    except Exception as error:  # the many ways in which zipfile says that a file is broken
+        raise BadRequestError(
+            f"{file.name}: cannot be unpacked: {shown(str(error)) or type(error).__name__}."
+        ) from None
     file.unlink()
+
+
+def _check_members(file: Path, members: Sequence[zipfile.ZipInfo]) -> None:
+    """:raises BadRequestError: when unpacking would write elsewhere, or far more than a wheel holds."""
+    if len(members) > MOST_FILES:
+        raise BadRequestError(f"{file.name}: more than {MOST_FILES} files inside.")
+    unpacked = sum(member.file_size for member in members)
+    if unpacked > MOST_BYTES:
+        raise BadRequestError(f"{file.name}: more than {MOST_BYTES >> 20} MiB unpacked.")
+    if unpacked > max(_UNSUSPICIOUS, _MOST_RATIO * file.stat().st_size):
+        raise BadRequestError(
+            f"{file.name}: {unpacked >> 20} MiB unpacked, more than {_MOST_RATIO} times its size."
+        )
+    for member in members:
+        parts = PurePosixPath(member.filename.replace("\\", "/")).parts
+        if parts[:1] == ("/",) or ".." in parts:
+            raise BadRequestError(f"{file.name}: unsafe path '{shown(member.filename)}' inside.")
+
+
+def _spread_data(folder: Path) -> None:
+    """Bring the modules that a wheel keeps in its ``.data`` folder where an installer puts them."""
+    for data in folder.glob("*.data"):
+        for name in ("purelib", "platlib"):
+            if (data / name).is_dir():
+                shutil.copytree(data / name, folder, dirs_exist_ok=True)

@@ -20,7 +20,9 @@ _COLUMNS: Final = (
     "digest",
     "good_digest",
     "problem",
+    "parents",
 )
+_CONTENT_COLUMNS: Final = ("digest", "plugins", "errors", "inspected_by")
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -32,13 +34,15 @@ class Entry(msgspec.Struct, frozen=True):
     name: str
     version: str
     signature: str
-    """See :func:`localcdap.artifacts.places.signature`."""
+    """See :func:`localcdap.artifacts.contents.signature`."""
     digest: str
     """Of the content found; empty when it could not be read."""
     good_digest: str
     """Of the last content that worked; empty when none did."""
     problem: str | None
     """What is wrong besides the errors of the content."""
+    parents: str = ""
+    """Of the good content, separated by blanks; empty: any application."""
 
 
 class Content(msgspec.Struct, frozen=True):
@@ -67,7 +71,7 @@ class ArtifactIndex:
             f"SELECT {', '.join(_COLUMNS)} FROM artifact ORDER BY scope, path"  # noqa: S608
         )
         contents = self._store.read(
-            "SELECT digest, plugins, errors, inspected_by FROM artifact_content"
+            f"SELECT {', '.join(_CONTENT_COLUMNS)} FROM artifact_content"  # noqa: S608
         )
         return (
             {row[0]: Entry(*row) for row in entries},
@@ -91,16 +95,23 @@ class ArtifactIndex:
             tx.execute(
                 "DELETE FROM artifact_content WHERE list_contains(?, digest)", (list(forgotten),)
             )
-            _replace(tx, "artifact", [msgspec.structs.astuple(entry) for entry in changed])
-            _replace(tx, "artifact_content", [_row(content) for content in contents])
+            _replace(
+                tx, "artifact", _COLUMNS, [msgspec.structs.astuple(entry) for entry in changed]
+            )
+            _replace(tx, "artifact_content", _CONTENT_COLUMNS, [_row(each) for each in contents])
 
 
-def _replace(tx: Transaction, table: str, rows: Sequence[tuple[str | None, ...]]) -> None:
+def _replace(
+    tx: Transaction,
+    table: str,
+    names: Sequence[str],
+    rows: Sequence[tuple[str | None, ...]],
+) -> None:
     """Insert or replace rows of texts in one statement; DuckDB is slow row by row."""
     if rows:
         columns = [list(column) for column in zip(*rows, strict=True)]
         values = ", ".join(["unnest(?::VARCHAR[])"] * len(columns))
-        tx.execute(f"INSERT OR REPLACE INTO {table} SELECT {values}", columns)
+        tx.execute(f"INSERT OR REPLACE INTO {table} ({', '.join(names)}) SELECT {values}", columns)
 
 
 def _row(content: Content) -> tuple[str, str, str, str]:

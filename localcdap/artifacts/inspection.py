@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from localcdap.api.capability import capabilities_of
-from localcdap.api.config import PluginConfig
+from localcdap.api.config import PluginConfig, PluginProperty
+from localcdap.api.declaring import noted, noting
 from localcdap.api.plugin import PLUGIN_MARK, Plugin
 from localcdap.artifacts.loading import import_module, module_names, mount, plugin_classes
 from localcdap.artifacts.model import Inspection, PluginClass
@@ -30,6 +33,8 @@ _DISTRIBUTIONS: Final = {
     "yaml": "PyYAML",
 }
 """Distributions that are named differently from the module they install."""
+_LONGEST_ERROR: Final = 4000
+_MOST_ERRORS: Final = 200
 
 
 def inspect_artifact(path: str, digest: str) -> Inspection:
@@ -45,22 +50,30 @@ def inspect_artifact(path: str, digest: str) -> Inspection:
     errors: list[str] = []
     for name in module_names(path):
         try:
-            module = import_module(path, digest, name)
+            with noting():
+                module = import_module(path, digest, name)
         except MemoryError:
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             errors.append(_import_problem(error, place, mount(path, digest)))
             continue
+        errors.extend(
+            _told(problem.owner, problem.message, place) for problem in noted(module.__name__)
+        )
         for attribute, cls in plugin_classes(module):
             try:
                 found.append((_described(cls, f"{name}.{attribute}"), cls))
-            except Exception as error:
-                told = f"class {attribute}: {type(error).__name__}: {error}"
-                errors.append(f"{_where(cls, place)}: {told}")
+            except MemoryError:
+                raise
+            except BaseException as error:
+                errors.append(_told(cls, f"{type(error).__name__}: {error}", place))
     errors.extend(_clashes(found, place))
     if not found and not errors:
         errors.append(_nothing(place))
-    return Inspection([plugin for plugin, _ in found], list(dict.fromkeys(errors)))
+    return Inspection(
+        [plugin for plugin, _ in found],
+        [_encodable(error)[:_LONGEST_ERROR] for error in dict.fromkeys(errors)][:_MOST_ERRORS],
+    )
 
 
 def _described(cls: type[Plugin], class_name: str) -> PluginClass:
@@ -70,12 +83,24 @@ def _described(cls: type[Plugin], class_name: str) -> PluginClass:
     return PluginClass(
         type=type_,
         name=name,
-        description=description,
+        description=_encodable(description),
         class_name=class_name,
         capabilities=sorted(capabilities_of(cls)),
-        properties=[declared.describe() for declared in cls.Config.declared().values()],
+        properties=[_plain(declared.describe()) for declared in cls.Config.declared().values()],
         grain=cls.grain().value,
     )
+
+
+def _plain(declared: PluginProperty) -> PluginProperty:
+    """The property as it reads at the other end of a connection.
+
+    :raises Exception: when something in it is not what it should be, or cannot be encoded.
+    """
+    return msgspec.convert(msgspec.json.decode(msgspec.json.encode(declared)), PluginProperty)
+
+
+def _encodable(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _clashes(found: list[tuple[PluginClass, type[Plugin]]], place: Path) -> Iterator[str]:
@@ -109,12 +134,19 @@ def _install_command(module: str) -> str:
     return f"pip install google-cloud-{service}"
 
 
-def _where(cls: type[Plugin], place: Path) -> str:
+def _told(cls: type, problem: str, place: Path) -> str:
+    return f"{_where(cls, place)}: class {cls.__qualname__}: {problem}"
+
+
+def _where(cls: type, place: Path) -> str:
     """``module.py:12`` of a class."""
     import inspect
 
-    file = Path(inspect.getfile(cls))
-    shown = file.relative_to(place).as_posix() if place.is_dir() else file.name
+    try:
+        file = Path(inspect.getfile(cls))
+        shown = file.relative_to(place).as_posix() if place.is_dir() else file.name
+    except (TypeError, ValueError):  # made elsewhere, or nowhere
+        return place.name
     try:
         return f"{shown}:{inspect.getsourcelines(cls)[1]}"
     except (OSError, TypeError):

@@ -61,7 +61,11 @@ class ArtifactDetail(msgspec.Struct):
     error: str | None
     """What is wrong with the content found now, one problem a line; None when it is good."""
     plugins: list[PluginClass]
-    """The plugins in use: those of the last good content when there is an error."""
+    """The plugins in use: those of the last good content when there is an error. One that lacks a
+    capability the instance requires is not among them."""
+    parents: list[str] = []
+    """The applications that its plugins are made for, such as ``cdap-data-pipeline[6.0.0,7.0.0)``; empty:
+    all."""
 
     @property
     def id(self) -> ArtifactId:
@@ -120,12 +124,47 @@ class PluginLookup(msgspec.Struct):
     """When there is no such plugin at all: similar names of that type, the most similar first."""
 
 
-class SyncReport(msgspec.Struct):
-    """What bringing the index up to date changed for pipelines."""
+class CapabilityCount(msgspec.Struct):
+    """A capability, and how many plugins have it."""
 
-    added: list[ArtifactId]
-    updated: list[ArtifactId]
-    """The same name and version with another content."""
-    removed: list[ArtifactId]
-    failed: list[str]
-    """Paths that have an error now and had another one, or none, before."""
+    capability: str
+    plugins: int
+    system: bool
+    """Whether the system defines it; a plugin that declares none has all of these."""
+
+
+ADDED: Final = "added"
+UPDATED: Final = "updated"
+"""The same name and version with another content."""
+REMOVED: Final = "removed"
+FAILED: Final = "failed"
+"""It has an error now and had another one, or none, before; its last good content stays in use."""
+
+
+class ArtifactChange(msgspec.Struct):
+    """What became of an artifact."""
+
+    kind: str
+    """``added``, ``updated``, ``removed`` or ``failed``."""
+    name: str
+    version: str
+    """Empty where a failed one does not say any."""
+    scope: str
+    namespace: str
+    path: str
+    error: str | None = None
+    """Of a failed one."""
+
+    @property
+    def id(self) -> ArtifactId:
+        return ArtifactId(self.name, self.version, self.scope)
+
+
+class SyncReport(msgspec.Struct):
+    """What bringing the index up to date changed."""
+
+    changes: list[ArtifactChange]
+
+    def of(self, kind: str) -> list[ArtifactId]:
+        """The artifacts that something became of."""
+        return [change.id for change in self.changes if change.kind == kind]

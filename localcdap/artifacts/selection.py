@@ -6,7 +6,7 @@ and the last one that the selector accepts is chosen.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -21,6 +21,7 @@ from localcdap.artifacts.model import (
     PluginLookup,
     PluginRef,
 )
+from localcdap.artifacts.parents import APPS
 from localcdap.artifacts.version import ArtifactVersion, VersionRange
 
 _NEAREST: Final = 5
@@ -36,6 +37,8 @@ class Candidate(msgspec.Struct, frozen=True, eq=False):
     path: str
     digest: str
     plugin: PluginClass
+    apps: frozenset[str] = frozenset(APPS)
+    """Names of the applications here that it can be used in; mostly all."""
 
     @property
     def ref(self) -> PluginRef:
@@ -60,8 +63,20 @@ def choose(candidates: Iterable[Candidate], selector: ArtifactSelector) -> Candi
 
     :raises BadRequestError: when scope or version of the selector cannot be read.
     """
-    accepted = filter(_Acceptance(selector), candidates)
-    return max(accepted, key=lambda candidate: candidate.order, default=None)
+    return max(narrow(candidates, selector), key=lambda candidate: candidate.order, default=None)
+
+
+def narrow(candidates: Iterable[Candidate], selector: ArtifactSelector) -> Iterator[Candidate]:
+    """Those that the selector accepts.
+
+    :raises BadRequestError: when scope or version of the selector cannot be read.
+    """
+    return filter(_Acceptance(selector), candidates)
+
+
+def usable_in(app: str, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
+    """Those that an application may use."""
+    return (candidate for candidate in candidates if app in candidate.apps)
 
 
 def look_up(

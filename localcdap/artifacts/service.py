@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from localcdap.api.capability import canonical
+from localcdap.api.capability import SYSTEM_CAPABILITIES, canonical
 from localcdap.api.errors import NotFoundError
-from localcdap.artifacts.catalog import Catalog
+from localcdap.artifacts.catalog import Catalog, changes
 from localcdap.artifacts.copies import Copies
 from localcdap.artifacts.index import ArtifactIndex
 from localcdap.artifacts.model import (
     ArtifactDetail,
     ArtifactSelector,
+    CapabilityCount,
     PluginInfo,
     PluginLookup,
     PluginSummary,
     SyncReport,
 )
+from localcdap.artifacts.parents import APP_VERSION, APPS
 from localcdap.artifacts.places import Place, find_system, find_user
-from localcdap.artifacts.selection import Candidate, choose, look_up
+from localcdap.artifacts.selection import Candidate, choose, look_up, narrow, usable_in
 from localcdap.artifacts.sync import ArtifactState, Inspector, Synchronizer
+from localcdap.artifacts.version import VersionRange
 from localcdap.store.store import Store
 
 
@@ -36,6 +39,7 @@ class ArtifactService:
         is used.
     :param cache: folder for copies of artifact contents; nothing is ever loaded from anywhere else.
     :param required_capabilities: a plugin without one of these does not exist for anybody.
+    :param on_change: called after each synchronization that changed something, by the thread that made it.
     """
 
     def __init__(
@@ -47,6 +51,7 @@ class ArtifactService:
         plugin_directories: Sequence[Path],
         cache: Path,
         required_capabilities: Iterable[str] = (),
+        on_change: Callable[[SyncReport], None] | None = None,
     ) -> None:
         self._index = ArtifactIndex(store)
         self._copies = Copies(cache.absolute())
@@ -54,24 +59,42 @@ class ArtifactService:
         self._system_directory = system_directory.absolute()
         self._plugin_directories = [folder.absolute() for folder in plugin_directories]
         self._required = frozenset(canonical(value) for value in required_capabilities)
+        self._on_change = on_change
         self._changing = threading.Lock()
         self._state: ArtifactState | None = None
         self._current: Catalog | None = None
 
-    def sync(self, retry_errors: bool = False) -> SyncReport:
+    def sync(
+        self,
+        retry_errors: bool = False,
+        touched: Sequence[str] | None = None,
+        unfinished: Sequence[str] = (),
+    ) -> SyncReport:
         """Bring the index up to date with the directories.
 
         :param retry_errors: inspect broken artifacts again though they did not change.
+        :param touched: paths of artifacts that may have changed; others are looked at only when they are
+            new or gone. None: all are.
+        :param unfinished: paths of artifacts that are being written; they are left as they are.
         """
         before = self._catalog()
         with self._changing:
             assert self._state is not None
-            state = self._synchronizer.sync(list(self._places()), self._state, retry_errors)
+            state = self._synchronizer.sync(
+                list(self._places()),
+                self._state,
+                retry_errors=retry_errors,
+                touched=None if touched is None else frozenset(touched),
+                unfinished=frozenset(unfinished),
+            )
             if state is not self._state:
                 self._state = state
                 self._current = Catalog(state, self._copies, self._required)
             assert self._current is not None
-            return _compare(before, self._current)
+            report = SyncReport(changes(before, self._current))
+        if report.changes and self._on_change is not None:
+            self._on_change(report)
+        return report
 
     def list_artifacts(
         self, namespace: str, scope: str | None = None, errors: bool = False
@@ -92,21 +115,38 @@ class ArtifactService:
         type: str | None = None,
         capabilities: Sequence[str] = (),
         all_versions: bool = False,
+        artifact: ArtifactSelector | None = None,
     ) -> list[PluginSummary]:
         """The plugins that a namespace sees, by type and name.
 
         :param capabilities: only plugins that have all of these. One that is not among the required
             capabilities of the instance, when it has any, leaves nothing.
         :param all_versions: the plugins of all artifacts, lowest first, instead of the one of each name
-            that a stage without a selector gets.
+            that a stage with the same selector gets.
+        :param artifact: only plugins of these artifacts; or, when it names an application such as
+            ``cdap-data-pipeline``, those that the application can use.
+        :raises BadRequestError: when scope or version of the selector cannot be read.
         """
         asked = {canonical(value) for value in capabilities}
         if self._required and not asked <= self._required:
             return []
         return [
             _summary(candidate)
-            for candidate in self._candidates(namespace, type, all_versions)
+            for candidates in self._groups(namespace, type, artifact or ArtifactSelector())
+            for candidate in (candidates if all_versions else candidates[-1:])
             if asked <= set(candidate.plugin.capabilities)
+        ]
+
+    def list_capabilities(self, namespace: str) -> list[CapabilityCount]:
+        """The capabilities that are known, in alphabetical order: those of the system, and what the plugins
+        that the namespace sees declare besides. Each plugin counts once, with its newest version."""
+        counts = dict.fromkeys(SYSTEM_CAPABILITIES, 0)
+        for plugin in self.list_plugins(namespace):
+            for capability in plugin.capabilities:
+                counts[capability] = counts.get(capability, 0) + 1
+        return [
+            CapabilityCount(capability, counts[capability], capability in SYSTEM_CAPABILITIES)
+            for capability in sorted(counts)
         ]
 
     def get_plugin(
@@ -158,15 +198,15 @@ class ArtifactService:
         for directory in dict.fromkeys(self._plugin_directories):
             yield from find_user(directory)
 
-    def _candidates(
-        self, namespace: str, type: str | None, all_versions: bool
-    ) -> Iterator[Candidate]:
+    def _groups(
+        self, namespace: str, type: str | None, artifact: ArtifactSelector
+    ) -> Iterator[list[Candidate]]:
+        """The plugins of one type and name after the other, those of each in order."""
         catalog = self._catalog()
         for each in [type] if type is not None else catalog.types(namespace):
             for name in catalog.names(namespace, each):
-                candidates = catalog.candidates(namespace, each, name)
-                ordered = sorted(candidates, key=lambda candidate: candidate.order)
-                yield from ordered if all_versions else ordered[-1:]
+                candidates = _narrowed(catalog.candidates(namespace, each, name), artifact)
+                yield sorted(candidates, key=lambda candidate: candidate.order)
 
     def _not_found(
         self, namespace: str, type: str, name: str, selector: ArtifactSelector | None
@@ -198,11 +238,9 @@ def _summary(candidate: Candidate) -> PluginSummary:
     )
 
 
-def _compare(before: Catalog, after: Catalog) -> SyncReport:
-    old, new = before.in_use(), after.in_use()
-    return SyncReport(
-        added=[key[1] for key in new if key not in old],
-        updated=[key[1] for key in new if key in old and new[key] != old[key]],
-        removed=[key[1] for key in old if key not in new],
-        failed=sorted({path for path, _ in after.problems() - before.problems()}),
-    )
+def _narrowed(candidates: Iterable[Candidate], artifact: ArtifactSelector) -> Iterable[Candidate]:
+    if artifact.name not in APPS:
+        return narrow(candidates, artifact)
+    if artifact.version and APP_VERSION not in VersionRange.parse(artifact.version):
+        return ()
+    return narrow(usable_in(artifact.name, candidates), ArtifactSelector(artifact.scope))

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
 import msgspec
 
-from localcdap.api.errors import BadRequestError, PluginError
+from localcdap.api.errors import BadRequestError, LocalcdapError
+from localcdap.artifacts.contents import digest, shown, signature
 from localcdap.artifacts.copies import Copies
+from localcdap.artifacts.identity import Identity, identify, sidecar
 from localcdap.artifacts.index import ArtifactIndex, Content, Entry
 from localcdap.artifacts.model import Inspection
-from localcdap.artifacts.places import Identity, Place, digest, identify, signature
+from localcdap.artifacts.parents import APP_VERSION
+from localcdap.artifacts.places import Place
 
-_FORMAT: Final = f"1-{sys.implementation.cache_tag}"
+_FORMAT: Final = f"2-{APP_VERSION}-{sys.implementation.cache_tag}"
 """Changes when inspection tells something new, so that everything is inspected again."""
 
 
@@ -45,11 +48,32 @@ class Synchronizer:
         self._copies = copies
 
     def sync(
-        self, places: Sequence[Place], old: ArtifactState, retry_errors: bool
+        self,
+        places: Sequence[Place],
+        old: ArtifactState,
+        *,
+        retry_errors: bool = False,
+        touched: Collection[str] | None = None,
+        unfinished: Collection[str] = (),
     ) -> ArtifactState:
-        """The state after the index was brought up to date; ``old`` itself when nothing changed."""
+        """The state after the index was brought up to date; ``old`` itself when nothing changed.
+
+        :param touched: paths that may have changed; others are looked at only when they are new. None: all.
+        :param unfinished: paths that are being written; they stay as they were.
+        """
         work = _Work(self._inspector, self._copies, old, retry_errors)
-        entries = {str(place.path): work.entry(place) for place in places}
+        entries: dict[str, Entry] = {}
+        for place in places:
+            key = shown(place.path)
+            known = old.entries.get(key)
+            as_before = touched is not None and str(place.path) not in touched
+            if str(place.path) in unfinished:
+                if known is not None:
+                    entries[key] = known
+            elif known is not None and as_before and _is_same_place(known, place):
+                entries[key] = known
+            else:
+                entries[key] = work.entry(key, place)
         used = {d for entry in entries.values() for d in (entry.digest, entry.good_digest) if d}
         contents = {d: content for d, content in work.contents.items() if d in used}
         if entries != old.entries or contents != old.contents:
@@ -81,22 +105,32 @@ class _Work:
         self._fresh: set[str] = set()
         self._retry_errors = retry_errors
 
-    def entry(self, place: Place) -> Entry:
-        old = self._old.entries.get(str(place.path))
+    def entry(self, key: str, place: Place) -> Entry:
+        """What lies at a place now.
+
+        :param key: its path as the index writes it.
+        """
+        old = self._old.entries.get(key)
+        name = shown(place.path.stem)
+        if place.problem is not None:
+            return self._broken(key, place, old, Identity(name, "", place.problem))
         try:
-            now = signature(place.path)
+            now = signature(place.path, sidecar(place.path))
             if old is not None and now and self._is_current(old, place, now):
                 return old
             identity = identify(place.path)
             if identity.problem:
-                return self._broken(place, old, identity, now)
+                return self._broken(key, place, old, identity, now)
             found = self._content(place.path)
-        except (OSError, BadRequestError) as error:
-            return self._broken(place, old, Identity(place.path.stem, "", str(error)))
+        except BadRequestError as error:
+            return self._broken(key, place, old, Identity(name, "", error.full_message))
+        except OSError as error:
+            told = f"{shown(place.path.name)} cannot be read: {error.strerror or error}."
+            return self._broken(key, place, old, Identity(name, "", told))
         if found.errors:
-            return self._broken(place, old, identity, now, found.digest)
+            return self._broken(key, place, old, identity, now, found.digest)
         return Entry(
-            path=str(place.path),
+            path=key,
             scope=place.scope,
             namespace=place.namespace,
             name=identity.name,
@@ -105,12 +139,13 @@ class _Work:
             digest=found.digest,
             good_digest=found.digest,
             problem=None,
+            parents=" ".join(identity.parents),
         )
 
     def _is_current(self, old: Entry, place: Place, now: str) -> bool:
         return (
             old.signature == now
-            and (old.scope, old.namespace) == (place.scope, place.namespace)
+            and _is_same_place(old, place)
             and self._is_known(old.digest)
             and (not old.good_digest or self._copies.find(old.good_digest) is not None)
         )
@@ -138,11 +173,12 @@ class _Work:
     def _inspect(self, digest: str) -> Inspection:
         try:
             return self._inspector.inspect(str(self._copies.find(digest)), digest)
-        except PluginError as error:
+        except LocalcdapError as error:
             return Inspection([], [error.full_message])
 
     def _broken(
         self,
+        key: str,
         place: Place,
         old: Entry | None,
         identity: Identity,
@@ -150,12 +186,12 @@ class _Work:
         digest: str = "",
     ) -> Entry:
         """An entry for what cannot be used; what worked there before stays in use."""
-        good = ""
+        good, parents = "", " ".join(identity.parents)
         name, version = identity.name, identity.version
         if old is not None and self._copies.find(old.good_digest) is not None:
-            good, name, version = old.good_digest, old.name, old.version
+            good, name, version, parents = old.good_digest, old.name, old.version, old.parents
         return Entry(
-            path=str(place.path),
+            path=key,
             scope=place.scope,
             namespace=place.namespace,
             name=name,
@@ -163,8 +199,13 @@ class _Work:
             signature=signature,
             digest=digest,
             good_digest=good,
-            problem=identity.problem,
+            problem=shown(identity.problem) if identity.problem else None,
+            parents=parents,
         )
+
+
+def _is_same_place(entry: Entry, place: Place) -> bool:
+    return (entry.scope, entry.namespace) == (place.scope, place.namespace)
 
 
 def _installed_packages() -> str:

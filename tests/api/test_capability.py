@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from localcdap.api.capability import (
     SYSTEM_CAPABILITIES,
@@ -27,7 +29,7 @@ def test_a_class_has_exactly_what_it_declares():
     assert capabilities_of(Marked) == {"mode_native", "pii"}
 
 
-def test_several_declarations_add_up_and_are_inherited_one_way():
+def test_several_declarations_add_up_and_replace_those_of_a_base():
     @capability("a")
     @capability("B")
     class Parent:
@@ -37,8 +39,12 @@ def test_several_declarations_add_up_and_are_inherited_one_way():
     class Child(Parent):
         pass
 
+    class Silent(Parent):
+        pass
+
     assert capabilities_of(Parent) == {"a", "b"}
-    assert capabilities_of(Child) == {"a", "b", "c"}
+    assert capabilities_of(Child) == {"c"}
+    assert capabilities_of(Silent) == {"a", "b"}
 
 
 @pytest.mark.parametrize(
@@ -57,7 +63,39 @@ def test_a_capability_has_one_spelling(given, meant):
     assert canonical(given) == meant
 
 
-@pytest.mark.parametrize("value", ["", "  ", None, 5])
+@given(st.text())
+def test_case_and_space_around_make_no_difference(text):
+    assert canonical(canonical(text)) == canonical(text)
+    assert canonical(f" {text.casefold()} ") == canonical(text)
+
+
+@pytest.mark.parametrize("value", ["", "  ", None, 5, ["a"]])
 def test_a_capability_is_a_text(value):
-    with pytest.raises(TypeError, match="A capability is a non-empty string"):
-        capability("fine", value)
+    with pytest.raises(TypeError, match="Marked: A capability is a non-empty string"):
+
+        @capability("fine", value)
+        class Marked:
+            pass
+
+
+@pytest.mark.parametrize("value", ["a,b", "a\nb"])
+def test_a_capability_can_be_written_in_the_settings(value):
+    with pytest.raises(TypeError, match="Marked: A capability holds no comma"):
+
+        @capability(value)
+        class Marked:
+            pass
+
+
+def test_a_declaration_without_values_is_refused():
+    with pytest.raises(TypeError, match="Marked: @capability names no capability"):
+
+        @capability()
+        class Marked:
+            pass
+
+    with pytest.raises(TypeError, match="Bare: @capability needs its values"):
+
+        @capability
+        class Bare:
+            pass

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from localcdap.api.capability import SYSTEM_CAPABILITIES
 from localcdap.artifacts.inspection import inspect_artifact
-from localcdap.artifacts.places import digest
+from localcdap.artifacts.contents import digest
 from tests.artifacts.authoring import project, source, write
 
 
@@ -108,8 +108,9 @@ def test_clashing_names_name_both_classes(tmp_path):
 def test_unsupported_type_of_a_property_says_where(tmp_path):
     (error,) = errors_of(tmp_path, source().replace("fields: list[str]", "fields: dict[str, int]"))
 
-    assert "thing-1.0.0.py:" in error
-    assert "Config.fields: unsupported type dict[str, int]" in error
+    assert error.startswith(
+        "thing-1.0.0.py:6: class Hasher.Config: field 'fields' has the unsupported type dict[str, int]; use"
+    )
 
 
 def test_config_that_is_no_config(tmp_path):

@@ -30,13 +30,13 @@ def test_dropping_in_and_removing(instance):
     service = instance.synced()
     file = write(instance.plugins / "hasher-1.0.0.py", source())
 
-    assert service.sync().added == [HASHER]
+    assert service.sync().of("added") == [HASHER]
     assert names(service) == [("Hasher", "1.0.0")]
     assert service.list_artifacts("default")[0].path == str(file)
 
     file.unlink()
 
-    assert service.sync().removed == [HASHER]
+    assert service.sync().of("removed") == [HASHER]
     assert names(service) == []
     assert service.list_artifacts("default") == []
 
@@ -130,7 +130,7 @@ def test_replaced_content_is_used_at_once_even_with_the_same_size_and_time(insta
     file.write_text(file.read_text().replace("One.", "Two."))
     os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
 
-    assert service.sync().updated == [HASHER]
+    assert service.sync().of("updated") == [HASHER]
     assert service.get_plugin("default", "transform", "Hasher").description == "Two."
 
 
@@ -142,7 +142,7 @@ def test_broken_replacement_leaves_the_last_good_content_in_use(instance):
 
     report = service.sync()
 
-    assert (report.updated, report.removed, report.failed) == ([], [], [str(file)])
+    assert [(change.kind, change.path) for change in report.changes] == [("failed", str(file))]
     assert service.find_plugin("default", "transform", "Hasher").plugin == good
     assert load_plugin(good).__name__ == "Hasher"
     (detail,) = service.list_artifacts("default", errors=True)
@@ -155,7 +155,7 @@ def test_broken_replacement_leaves_the_last_good_content_in_use(instance):
     assert load_plugin(again.find_plugin("default", "transform", "Hasher").plugin)
 
     file.write_text(source(description="Mended."))
-    assert again.sync().updated == [HASHER]
+    assert again.sync().of("updated") == [HASHER]
     assert again.list_artifacts("default", errors=True) == []
 
 
@@ -170,7 +170,8 @@ def test_broken_new_version_in_a_folder_keeps_the_old_version(instance):
     project(folder, "hasher", "1.1.0", {"h.py": source()})
     report = service.sync()
 
-    assert (report.added, report.removed) == ([ArtifactId("hasher", "1.1.0", "USER")], [HASHER])
+    assert report.of("added") == [ArtifactId("hasher", "1.1.0", "USER")]
+    assert report.of("removed") == [HASHER]
 
 
 def test_unreadable_project_file_keeps_the_last_good_content(instance):

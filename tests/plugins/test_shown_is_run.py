@@ -18,7 +18,8 @@ import pytest
 
 from localcdap.api.schema import Schema
 from localcdap.artifacts.loading import load_artifact
-from localcdap.artifacts.places import digest, find_system
+from localcdap.artifacts.contents import digest
+from localcdap.artifacts.places import find_system
 from localcdap.engine.tables import TableFiles
 from tests.kit import run_stage
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from localcdap.artifacts.inspection import inspect_artifact
-from localcdap.artifacts.places import digest
+from localcdap.artifacts.contents import digest
 from localcdap.cli.main import cli
 
 REPOSITORY = Path(__file__).resolve().parents[2]

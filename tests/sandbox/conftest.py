@@ -7,7 +7,7 @@ import pytest
 
 from localcdap.api.failures import ArtifactId
 from localcdap.artifacts.model import PluginRef
-from localcdap.artifacts.places import digest
+from localcdap.artifacts.contents import digest
 from localcdap.sandbox.configuring import ConfigureRequest
 from localcdap.sandbox.supervisor import PluginWorker
 from tests.artifacts.authoring import write

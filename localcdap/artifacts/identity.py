@@ -1,0 +1,169 @@
+"""What an artifact calls itself, read without running any of its code."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+import zipfile
+from collections.abc import Mapping
+from email.parser import HeaderParser
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from localcdap.api.errors import BadRequestError
+from localcdap.artifacts.contents import shown
+from localcdap.artifacts.parents import check
+from localcdap.artifacts.version import ArtifactVersion, split_file_name
+
+PROJECT_FILE: Final = "pyproject.toml"
+_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,255}")
+"""CDAP 6 ``ArtifactId``."""
+_READ: Final = 1024 * 1024
+"""Bytes of the longest document that is read to identify an artifact."""
+_SCRIPT_BLOCK: Final = re.compile(r"^# /// script$\s((?:^#(?:| .*)$\s)+)^# ///$", re.MULTILINE)
+"""Metadata in a script, PEP 723."""
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """Name and version of an artifact. ``version`` is empty and ``problem`` set when they are wrong."""
+
+    name: str
+    version: str
+    problem: str | None = None
+    parents: tuple[str, ...] = ()
+    """The applications that its plugins are made for, as they are written; empty: all."""
+
+
+def identify(path: Path) -> Identity:
+    """Name, version and parents of the artifact at ``path``. Never raises."""
+    name = path.name.removesuffix(".py").removesuffix(".whl")
+    try:
+        name, version, parents = _declared(path)
+        _check_name(name)
+        ArtifactVersion(version)
+        parents = ["".join(parent.split()) for parent in parents]
+        check(parents)
+    except BadRequestError as error:
+        return Identity(shown(name), "", error.full_message)
+    except Exception as error:  # any bytes at all may stand in a document
+        return Identity(shown(name), "", f"{shown(path.name)}: {type(error).__name__}: {error}")
+    return Identity(name, version, parents=tuple(parents))
+
+
+def sidecar(path: Path) -> Path | None:
+    """The JSON file beside an artifact that may name its parents, as beside a JAR of CDAP."""
+    return path.with_suffix(".json") if path.suffix in (".py", ".whl") else None
+
+
+def _check_name(name: str) -> None:
+    if _NAME.fullmatch(name) is None:
+        raise BadRequestError(
+            f"'{shown(name):.300}' is no name for an artifact.",
+            "Use up to 255 letters, digits, dots, hyphens and underscores.",
+        )
+
+
+def _declared(path: Path) -> tuple[str, str, list[str]]:
+    """:raises BadRequestError: saying what is missing."""
+    if path.is_dir():
+        return _declared_by_project(path)
+    if not path.is_file():
+        raise BadRequestError(f"{path.name} is neither a file nor a folder.", "Remove it.")
+    name, version = _wheel_name(path) if path.suffix == ".whl" else _file_name(path)
+    beside = sidecar(path)
+    if beside is not None and beside.is_file():
+        return name, version, _parents(_json(beside), beside.name)
+    return name, version, _script_parents(path) if path.suffix == ".py" else []
+
+
+def _file_name(path: Path) -> tuple[str, str]:
+    name, version = split_file_name(path.stem)
+    if version is None or not name:
+        raise BadRequestError(
+            f"{path.name}: the file name holds no version; name it like {path.stem}-1.0.0.py."
+        )
+    return name, version
+
+
+def _declared_by_project(folder: Path) -> tuple[str, str, list[str]]:
+    file = folder / PROJECT_FILE
+    if not file.is_file():
+        raise BadRequestError(
+            f"Folder '{shown(folder.name)}' is neither an artifact nor a namespace: an artifact has a "
+            f"{PROJECT_FILE}, the name of a namespace has only letters, digits and underscores."
+        )
+    document = _toml(_text(file), PROJECT_FILE)
+    project = document.get("project")
+    for key in ("name", "version"):
+        if not isinstance(project, dict) or not isinstance(project.get(key), str):
+            raise BadRequestError(f"{PROJECT_FILE}: [project] has no text '{key}'.")
+    assert isinstance(project, dict)
+    return project["name"], project["version"], _parents(_own_table(document), PROJECT_FILE)
+
+
+def _script_parents(file: Path) -> list[str]:
+    with file.open("rb") as stream:
+        text = stream.read(_READ).decode("utf-8", "replace")
+    block = _SCRIPT_BLOCK.search(text)
+    if block is None:
+        return []
+    toml = "".join(
+        line[2:] if line.startswith("# ") else line[1:] for line in block[1].splitlines(True)
+    )
+    return _parents(_own_table(_toml(toml, file.name)), file.name)
+
+
+def _own_table(document: Mapping[str, Any]) -> Any:
+    """``[tool.localcdap]``."""
+    tools = document.get("tool")
+    return tools.get("localcdap", {}) if isinstance(tools, dict) else {}
+
+
+def _parents(table: Any, where: str) -> list[str]:
+    parents = table.get("parents", []) if isinstance(table, dict) else None
+    if not isinstance(parents, list) or not all(isinstance(each, str) for each in parents):
+        raise BadRequestError(
+            f"{where}: 'parents' is no list of texts.",
+            'Write parents = ["cdap-data-pipeline[6.0.0,7.0.0)"].',
+        )
+    return parents
+
+
+def _wheel_name(file: Path) -> tuple[str, str]:
+    with zipfile.ZipFile(file) as wheel:
+        for member in wheel.infolist():
+            if re.fullmatch(r"[^/]+\.dist-info/METADATA", member.filename):
+                if member.file_size > _READ:
+                    raise BadRequestError(f"{file.name}: its METADATA is larger than 1 MiB.")
+                headers = HeaderParser().parsestr(wheel.read(member).decode("utf-8"))
+                for key in ("Name", "Version"):
+                    if not headers[key]:
+                        raise BadRequestError(f"{file.name}: its METADATA has no {key}.")
+                return str(headers["Name"]), str(headers["Version"])
+    raise BadRequestError(f"{file.name}: no METADATA inside; it is not a wheel.")
+
+
+def _json(file: Path) -> Any:
+    try:
+        return json.loads(_text(file))
+    except ValueError as error:
+        raise BadRequestError(f"{file.name}: {error}.") from None
+
+
+def _toml(text: str, where: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except ValueError as error:
+        raise BadRequestError(f"{where}: {error}.") from None
+
+
+def _text(file: Path) -> str:
+    if file.stat().st_size > _READ:
+        raise BadRequestError(f"{file.name} is larger than 1 MiB.")
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise BadRequestError(f"{file.name}: {error}.") from None

@@ -1,0 +1,66 @@
+"""Which applications an artifact's plugins are made for (CDAP 6 ``ArtifactRange``, ``Artifact-Extends``)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from localcdap.api.errors import BadRequestError
+from localcdap.artifacts.model import SYSTEM_NAMESPACE
+from localcdap.artifacts.version import ArtifactVersion, VersionRange
+
+APP_VERSION: Final = ArtifactVersion("6.10.0")
+"""The version of CDAP's applications that localcdap stands for."""
+APPS: Final = ("cdap-data-pipeline", "cdap-data-streams")
+"""The applications themselves; both are artifacts of the system."""
+_RANGE: Final = re.compile(r"(?:([^:\[(]*):)?([a-zA-Z0-9._-]+)([\[(].*)", re.DOTALL)
+
+
+class ParentRange(msgspec.Struct, frozen=True):
+    """Versions of an artifact that plugins are made for: ``system:cdap-data-pipeline[6.0.0,7.0.0)``."""
+
+    name: str
+    versions: VersionRange
+    namespace: str = SYSTEM_NAMESPACE
+
+    @staticmethod
+    def parse(text: str) -> ParentRange:
+        """:raises BadRequestError: when the text is no name with a range of versions."""
+        match = _RANGE.fullmatch(text.strip())
+        if match is None:
+            raise BadRequestError(
+                f"Invalid parent '{text:.200}'.",
+                "Write one such as cdap-data-pipeline[6.0.0,7.0.0).",
+            )
+        namespace = SYSTEM_NAMESPACE if match[1] is None else match[1].strip().lower()
+        return ParentRange(match[2], VersionRange.parse(match[3]), namespace)
+
+
+def apps_of(parents: Iterable[str]) -> frozenset[str]:
+    """The applications here that an artifact's plugins can be used in; all when it names no parents.
+
+    :raises BadRequestError: when a parent cannot be read.
+    """
+    ranges = [ParentRange.parse(parent) for parent in parents]
+    if not ranges:
+        return frozenset(APPS)
+    return frozenset(
+        parent.name
+        for parent in ranges
+        if parent.namespace == SYSTEM_NAMESPACE
+        and parent.name in APPS
+        and APP_VERSION in parent.versions
+    )
+
+
+def check(parents: Iterable[str]) -> None:
+    """:raises BadRequestError: when a parent cannot be read, or none of them is here."""
+    given = list(parents)
+    if not apps_of(given):
+        raise BadRequestError(
+            f"None of its parents is here: {', '.join(given)}.",
+            f"Here are {' and '.join(APPS)}, both {APP_VERSION}.",
+        )
