@@ -13,6 +13,7 @@
     ├── InvalidStageError         a plugin refuses its configuration, with all reasons
     │   └── InvalidFieldError     … because of one configuration property
     ├── InvalidPipelineError      a pipeline has failures; carries all of them
+    ├── IncapableError            a pipeline holds plugins that cannot run where they are asked to
     ├── PluginError               user code raised, crashed, hung or ate its memory
     ├── StageError                a stage failed during a run; knows the stage
     ├── EngineError               Spark cannot be started or reached
@@ -164,6 +165,10 @@ class InvalidPipelineError(LocalcdapError):
 
     def attributes(self) -> dict[str, Any]:
         return super().attributes() | {"failures": self.failures}
+
+
+class IncapableError(LocalcdapError):
+    """A pipeline holds plugins that lack capabilities which its run requires; nothing was started."""
 
 
 class PluginError(LocalcdapError):

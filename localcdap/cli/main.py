@@ -20,6 +20,7 @@ _COMMANDS: Final = {
     "runs": "List the runs, newest first.",
     "logs": "Show the log of a run.",
     "stop": "Stop a run.",
+    "profiles": "List the compute profiles: where runs can take place.",
     "tables": "List the tables that Table sinks filled, or show one.",
     "engine": "Show, start or stop the local Spark server.",
     "doctor": "Check this machine and show the settings in force.",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.option(
     "-a", "arguments", multiple=True, metavar="K=V", help="A runtime argument; repeatable."
 )
-@click.option("--profile", metavar="P", help="Compute profile; default: the local Spark server.")
+@click.option("--profile", metavar="P", help="Compute profile; see 'localcdap profiles'.")
 @click.option("--detach", is_flag=True, help="Start it and return; see 'localcdap runs'.")
 @click.option(
     "--fix", is_flag=True, help="Use the suggested artifact where the one asked for is missing."

@@ -23,7 +23,14 @@ def command(instance: Instance, name: str | None, limit: int) -> None:
         click.echo("No runs yet. Start one with 'localcdap run FILE'.", err=True)
         return
     rows = [
-        (r.run, r.pipeline, r.status, local_time(r.starting), duration(r.starting, r.end))
+        (
+            r.run,
+            r.pipeline,
+            r.profile,
+            r.status,
+            local_time(r.starting),
+            duration(r.starting, r.end),
+        )
         for r in runs
     ]
-    print_table(("run", "pipeline", "status", "started", "took"), rows)
+    print_table(("run", "pipeline", "profile", "status", "started", "took"), rows)

@@ -11,6 +11,8 @@ from localcdap.engine.host_tables import SERVICE as TABLE_EXPORTS
 from localcdap.engine.server import EngineServer
 from localcdap.home import Home, shipped_plugins
 from localcdap.runs.processes import RunProcess
+from localcdap.runs.profiles import Profiles, RemoteProfile
+from localcdap.runs.provisioning import Provisioners
 from localcdap.runs.service import RunService
 from localcdap.sandbox.supervisor import PluginWorker
 from localcdap.settings import Settings, load_settings
@@ -48,11 +50,13 @@ class Services:
             self._studio = StudioService(self._artifacts, worker.configure)
             self._runs = RunService(
                 store,
+                self._artifacts,
                 self._studio,
-                engine_server(home, settings),
+                Provisioners(
+                    profiles_of(settings), engine_server(home, settings), settings.locations
+                ),
                 home=home.path,
                 directory=home.runs,
-                locations=settings.locations,
                 counts=settings.engine_counts,
                 spare=spare,
             )
@@ -91,3 +95,17 @@ def engine_server(home: Home, settings: Settings) -> EngineServer:
         memory=settings.engine_memory,
         idle_minutes=settings.engine_idle_minutes,
     )
+
+
+def profiles_of(settings: Settings) -> Profiles:
+    """The compute profiles that the settings name."""
+    remotes = {
+        name: RemoteProfile(profile.remote, profile.required_capabilities, profile.locations)
+        for name, profile in settings.profiles.items()
+    }
+
+    def of_namespace(namespace: str) -> str | None:
+        found = settings.namespaces.get(namespace)
+        return found.profile if found is not None else None
+
+    return Profiles(remotes, settings.engine_profile, of_namespace)

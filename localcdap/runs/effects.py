@@ -67,7 +67,9 @@ class RunEffects:
             run = self._records.get_in(transaction, self._id)
             run.status, run.end = RunStatus.FAILED, model.now()
             run.error = RunError(error.message, error.corrective_action)
-            self._note(transaction, error.full_message, level="ERROR")
+            for line in (*error.message.splitlines(), error.corrective_action):
+                if line:
+                    self._note(transaction, line, level="ERROR")
             self._records.change(transaction, run)
 
     def _change(self, transaction: Transaction, message: StatusChanged | Counted | Failed) -> None:

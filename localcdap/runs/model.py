@@ -39,6 +39,7 @@ class RunRequest(msgspec.Struct, rename="camel"):
     """What to call the pipeline when the document has no name, for instance the file's name."""
     arguments: dict[str, str] = {}
     profile: str | None = None
+    """The compute profile; None for that of the namespace. The argument ``system.profile.name`` wins."""
     use_suggested: bool = False
     """Take the suggested artifact where the one named in the document is not there."""
 
@@ -53,6 +54,7 @@ class Run(msgspec.Struct, rename="camel"):
     status: RunStatus
     arguments: dict[str, str]
     profile: str
+    """Name of the compute profile."""
     starting: int
     """Milliseconds since 1970 at which the run was asked for."""
     start: int | None

@@ -4,37 +4,37 @@ from __future__ import annotations
 
 import getpass
 import threading
-from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
-from localcdap.api.errors import InvalidPipelineError, LocalcdapError, NotFoundError
-from localcdap.engine.leases import lease
+from localcdap.api.errors import InvalidPipelineError, LocalcdapError
 from localcdap.engine.messages import RunStatus
 from localcdap.engine.order import WorkOrder
-from localcdap.engine.server import EngineServer
 from localcdap.rpc.methods import once
+from localcdap.runs.capabilities import indexed_capabilities, require_capabilities
+from localcdap.runs.effects import RunEffects
 from localcdap.runs.model import LogLine, Run, RunRequest, StageCounts, now
 from localcdap.runs.processes import RunProcess, is_alive
+from localcdap.runs.profiles import ProfileSummary
+from localcdap.runs.provisioning import Provisioner, Provisioners
 from localcdap.runs.records import ProcessIdentity, RunRecords
 from localcdap.runs.watching import Watch, WatchedRun
 from localcdap.store.store import Store
 from localcdap.studio.document import read_document
 from localcdap.studio.model import PipelineDocument
+from localcdap.studio.plugins import Artifacts
 from localcdap.studio.resolution import ResolvedPipeline
 from localcdap.studio.service import PipelineRequest, StudioService
-
-NATIVE = "native"
-"""The profile of the local Spark server."""
 
 
 class RunService:
     """The runs of an instance. Threads may share it.
 
+    :param provisioners: where runs take place.
+    :param artifacts: know what a plugin is capable of.
     :param home: what relative paths in pipelines are relative to.
     :param directory: holds one sub-directory for each run.
-    :param locations: where foreign paths live on this machine.
     :param counts: whether records are counted per stage.
     :param spare: a run process without an order, started ahead for the next run.
     """
@@ -42,22 +42,22 @@ class RunService:
     def __init__(
         self,
         store: Store,
+        artifacts: Artifacts,
         studio: StudioService,
-        engine: EngineServer,
+        provisioners: Provisioners,
         *,
         home: Path,
         directory: Path,
-        locations: Mapping[str, str],
         counts: bool,
         spare: RunProcess | None = None,
     ) -> None:
         self._store = store
         self._records = RunRecords(store)
         self._studio = studio
-        self._engine = engine
+        self._provisioners = provisioners
+        self._artifacts = artifacts
         self._home = home
         self._directory = directory
-        self._locations = dict(locations)
         self._counts = counts
         self._spare = spare
         self._watch = Watch()
@@ -68,28 +68,45 @@ class RunService:
     def start(self, request: RunRequest) -> Run:
         """Validate a pipeline and start its run.
 
-        Returns at once; see :meth:`wait` for how it goes on.
+        Returns at once; see :meth:`wait` for how it goes on. A pipeline with a plugin that is not capable
+        of what the run's profile requires has FAILED already, and nothing was started for it.
 
         :raises DocumentError: when the document is no pipeline.
         :raises InvalidPipelineError: when it has failures; nothing is started then.
         :raises NotFoundError: when there is no such profile.
         """
-        if request.profile not in (None, NATIVE):
-            raise NotFoundError(f"There is no profile '{request.profile}'; there is: {NATIVE}.")
+        profile = self._provisioners.profiles.chosen(
+            request.namespace, request.arguments, request.profile
+        )
+        provisioner = self._provisioners.of(profile)
         process, self._spare = self._spare or RunProcess(self._directory), None
         try:
             document, resolved = self._resolve(request)
-            run = _new_run(process.run, request, document.name, resolved)
+            run = _new_run(process.run, request, document.name, profile, resolved)
             self._records.add(run, process.identity)
         except BaseException:
             process.cancel()
             raise
+        try:
+            require_capabilities(
+                resolved.plugins,
+                indexed_capabilities(self._artifacts, run.namespace),
+                provisioner.required_capabilities,
+                f"profile '{profile}'",
+            )
+        except LocalcdapError as error:
+            process.cancel()
+            return self._refused(run, error)
         watched = self._watched(run, process.identity)
         order = self._order(run, request, resolved)
-        thread = threading.Thread(target=self._launch, args=(process, order, watched))
+        thread = threading.Thread(target=self._launch, args=(process, order, provisioner, watched))
         self._starting.add(thread)
         thread.start()
         return run
+
+    def profiles(self, namespace: str) -> list[ProfileSummary]:
+        """The compute profiles that runs of a namespace can have, its default marked."""
+        return self._provisioners.profiles.summaries(namespace)
 
     def get(self, namespace: str, run: str) -> Run:
         """A run by its id, the beginning of its id, or ``last``.
@@ -171,6 +188,12 @@ class RunService:
             )
         return document, resolved
 
+    def _refused(self, run: Run, error: LocalcdapError) -> Run:
+        """The record of a run that ended before anything was started for it."""
+        RunEffects(self._store, self._records, run.run).refused(error)
+        self._announce()
+        return self._records.get(run.run)
+
     def _watched(self, run: Run, process: ProcessIdentity) -> WatchedRun:
         watched = WatchedRun(
             self._store,
@@ -183,12 +206,17 @@ class RunService:
         self._watch.add(watched)
         return watched
 
-    def _launch(self, process: RunProcess, order: WorkOrder, watched: WatchedRun) -> None:
+    def _launch(
+        self,
+        process: RunProcess,
+        order: WorkOrder,
+        provisioner: Provisioner,
+        watched: WatchedRun,
+    ) -> None:
         """Wait for the engine and give the order."""
         try:
-            with lease(self._engine.leases):
-                endpoint = self._engine.ensure()
-                order.engine_url, order.engine_token = endpoint.url, endpoint.token
+            with provisioner.provision() as engine:
+                engine.write_into(order)
                 process.order(order)
                 self._wait_for_its_lease(order.run_id, process)
         except LocalcdapError as error:
@@ -216,9 +244,7 @@ class RunService:
             arguments=run.arguments,
             logical_start_ms=run.starting,
             engine_url="",
-            engine_leases=str(self._engine.leases),
             base_directory=str(self._home),
-            locations=self._locations,
             counts=self._counts,
             user=getpass.getuser(),
             host_directory=str(self._home),
@@ -229,7 +255,9 @@ class RunService:
             self._changed.notify_all()
 
 
-def _new_run(run_id: str, request: RunRequest, name: str | None, resolved: ResolvedPipeline) -> Run:
+def _new_run(
+    run_id: str, request: RunRequest, name: str | None, profile: str, resolved: ResolvedPipeline
+) -> Run:
     assert resolved.spec is not None
     return Run(
         run=run_id,
@@ -237,7 +265,7 @@ def _new_run(run_id: str, request: RunRequest, name: str | None, resolved: Resol
         pipeline=name or request.name or "pipeline",
         status=RunStatus.PENDING,
         arguments=request.arguments,
-        profile=NATIVE,
+        profile=profile,
         starting=now(),
         start=None,
         end=None,

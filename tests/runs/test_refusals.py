@@ -1,0 +1,218 @@
+"""Runs of plugins that are not capable of what the run's profile requires."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psutil
+import pytest
+
+from localcdap.api.errors import IncapableError, InvalidPipelineError, NotFoundError
+from localcdap.api.failures import ArtifactId
+from localcdap.artifacts.model import PluginRef
+from localcdap.engine.messages import RunStatus
+from localcdap.home import Home
+from localcdap.host import connect
+from localcdap.runs.capabilities import PREVIEW_REQUIRES, incapable, require_capabilities
+from localcdap.runs.model import RunRequest
+from tests.e2e.pipelines import json_sink, pipeline, stage
+from tests.e2e.program import Program
+
+PLUGINS = """
+from localcdap.api import (
+    BatchSource, Capabilities, ErrorTransform, Transform, capability, plugin, Schema,
+)
+
+ROW = Schema.record("row", [("n", Schema.INT)])
+
+
+@plugin(type="batchsource", name="Numbers", description="Can run anywhere.")
+class Numbers(BatchSource):
+    def configure(self, stage):
+        stage.output_schema = ROW
+
+    def read(self, context):
+        return context.spark.createDataFrame([(1,)], "n int")
+
+
+@plugin(type="transform", name="Here", description="Runs on this machine only.")
+@capability(Capabilities.Mode.NATIVE, "PII")
+class Here(Transform):
+    def configure(self, stage):
+        stage.output_schema = stage.input_schema
+
+    def transform(self, record, emit):
+        emit(record)
+
+
+@plugin(type="errortransform", name="Away", description="Runs on clusters only.")
+@capability("remote")
+class Away(ErrorTransform):
+    def configure(self, stage):
+        stage.output_schema = stage.input_schema
+
+    def transform(self, error, emit):
+        emit(error.record)
+"""
+SETTINGS = """
+engine.directory = "spark"
+[profiles.cluster]
+remote = "sc://nowhere.invalid:1/;token=hidden"
+[profiles.strict]
+remote = "sc://nowhere.invalid:1"
+required_capabilities = ["aws", "mode_native"]
+[namespaces.default]
+profile = "cluster"
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    monkeypatch.delenv("LOCALCDAP_ENGINE_DIRECTORY", raising=False)
+    folder = tmp_path / "home"
+    (folder / "plugins").mkdir(parents=True)
+    (folder / "plugins" / "capable-1.0.0.py").write_text(PLUGINS)
+    (folder / "localcdap.toml").write_text(SETTINGS)
+    return Home(folder)
+
+
+def document(tmp_path: Path, middle: str = "Here"):
+    stages = [
+        stage("In", "batchsource", "Numbers", "capable"),
+        stage("Middle", "transform", middle, "capable"),
+        stage("Late", "errortransform", "Away", "capable"),
+        json_sink("Out", tmp_path / "out"),
+        json_sink("Bad", tmp_path / "bad"),
+    ]
+    for each in stages[:3]:
+        each["plugin"]["artifact"]["scope"] = "USER"
+    return pipeline(
+        stages, ("In", "Middle"), ("Middle", "Out"), ("Middle", "Late"), ("Late", "Bad")
+    )
+
+
+def test_every_incapable_plugin_is_named_and_nothing_is_started(home: Home, tmp_path: Path):
+    with connect(home) as cdap:
+        cluster = cdap.runs.start(RunRequest(document(tmp_path)))
+        strict = cdap.runs.start(RunRequest(document(tmp_path), profile="strict"))
+        native = cdap.runs.start(
+            RunRequest(document(tmp_path), arguments={"system.profile.name": "SYSTEM:native"})
+        )
+        left = [
+            p for p in psutil.Process().children(recursive=True) if "engine" in str(p.cmdline())
+        ]
+        log = [line.text for line in cdap.runs.logs(strict.run)]
+        kept = cdap.runs.get("default", cluster.run)
+
+    assert [run.status for run in (cluster, strict, native)] == [RunStatus.FAILED] * 3
+    assert [run.profile for run in (cluster, strict, native)] == ["cluster", "strict", "native"]
+    assert kept == cluster
+    assert cluster.error
+    assert cluster.error.message.splitlines() == [
+        "The pipeline has 1 plugin that cannot run with profile 'cluster'; nothing was started:",
+        (
+            "stage 'Middle': plugin 'Here' of type 'transform' (capable 1.0.0) lacks mode_cloud, which "
+            "profile 'cluster' requires."
+        ),
+    ]
+    assert strict.error
+    lines = strict.error.message.splitlines()
+    lacking = {line.split(":")[0]: line.partition(" lacks ")[2] for line in lines[1:]}
+    required = "which profile 'strict' requires."
+    assert lacking == {
+        "stage 'In'": f"aws, {required}",
+        "stage 'Middle'": f"aws, {required}",
+        "stage 'Late'": f"aws, mode_native, {required}",
+        "stage 'Out'": f"aws, {required}",
+        "stage 'Bad'": f"aws, {required}",
+    }
+    assert log == [*lines, strict.error.corrective_action]
+    assert native.error
+    assert "stage 'Late'" in native.error.message
+    assert "stage 'Middle'" not in native.error.message
+    assert not left
+    assert not (home.path / "spark").exists()
+    assert not list(home.runs.iterdir())
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_pipeline_from_before_a_requirement_fails_once_there_is_one(home: Home, tmp_path: Path):
+    home.settings_file.write_text(SETTINGS + '[profiles.late]\nremote="sc://a"\n')
+    with connect(home) as cdap:
+        before = cdap.runs.start(RunRequest(document(tmp_path), profile="late"))
+    home.settings_file.write_text(
+        SETTINGS + '[profiles.late]\nremote="sc://a"\nrequired_capabilities="gcp"'
+    )
+    with connect(home) as cdap:
+        after = cdap.runs.start(RunRequest(document(tmp_path), profile="late"))
+
+    assert before.error
+    assert "gcp" not in before.error.message
+    assert after.error
+    assert "stage 'In'" in after.error.message
+    assert "lacks gcp" in after.error.message
+
+
+def test_a_hidden_plugin_is_not_found_and_never_incapable(home: Home, tmp_path: Path):
+    home.settings_file.write_text("plugin.required.capabilities = 'mode_cloud'\n" + SETTINGS)
+    with connect(home) as cdap, pytest.raises(InvalidPipelineError) as caught:
+        cdap.runs.start(RunRequest(document(tmp_path), profile="strict"))
+
+    texts = [str(failure) for failure in caught.value.failures]
+    assert any("Plugin named 'Here' of type 'transform' not found." in text for text in texts)
+    assert not any("lacks" in text or "mode_cloud" in text for text in texts)
+
+
+def test_a_profile_that_is_not_there(home: Home, tmp_path: Path):
+    with connect(home) as cdap:
+        with pytest.raises(NotFoundError, match="native, cluster, strict"):
+            cdap.runs.start(RunRequest(document(tmp_path), profile="x"))
+        assert not cdap.runs.list_runs("default")
+
+
+def test_the_command_line_prints_the_refusal_and_lists_profiles(home: Home, tmp_path: Path):
+    import json
+
+    program = Program(home.path, {"LOCALCDAP_ENGINE_DIRECTORY": str(home.path / "spark")})
+    file = tmp_path / "p.json"
+    file.write_text(json.dumps(document(tmp_path)))
+
+    shown = program("run", str(file))
+    as_json = program("run", str(file), "--profile", "strict", "--json")
+    runs = program("runs")
+    profiles = program("profiles", "--json")
+    everything = [shown, as_json, runs, profiles, program("profiles"), program("doctor")]
+    log = program("logs", "last")
+
+    assert shown.code == as_json.code == 1
+    assert "stage 'Middle': plugin 'Here'" in shown.out
+    assert (as_json.json["status"], as_json.json["profile"]) == ("FAILED", "strict")
+    assert "lacks aws" in as_json.json["error"]["message"]
+    assert "lacks aws" in log.out
+    assert [line.split()[2] for line in runs.out.splitlines()[1:]] == ["strict", "cluster"]
+    assert [(p["name"], p["default"]) for p in profiles.json] == [
+        ("native", False),
+        ("cluster", True),
+        ("strict", False),
+    ]
+    assert not any("hidden" in answer.out + answer.err for answer in everything)
+    assert not (home.path / "spark").exists()
+
+
+def test_what_a_preview_requires():
+    def ref(name: str) -> PluginRef:
+        return PluginRef(ArtifactId("a", "1.0.0", "USER"), "", "", "transform", name, "m.C")
+
+    capable = {"here": ["mode_native"], "away": ["mode_cloud"], "none": []}
+    plugins = {f"stage {name}": ref(name) for name in capable}
+
+    found = incapable(plugins, lambda plugin: capable[plugin.name], PREVIEW_REQUIRES)
+    assert [(each.stage, each.lacking) for each in found] == [
+        ("stage away", ["mode_native"]),
+        ("stage none", ["mode_native"]),
+    ]
+    with pytest.raises(IncapableError, match="which a preview requires"):
+        require_capabilities(
+            plugins, lambda plugin: capable[plugin.name], PREVIEW_REQUIRES, "a preview"
+        )
+    assert not incapable(plugins, lambda _: [], [])
