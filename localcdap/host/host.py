@@ -44,6 +44,7 @@ class Host:
 
     def close(self) -> None:
         """Leave the seat; a host without a front end takes it while runs are active."""
+        self._services.end_waiting()
         self._seat.stop_listening()
         busy = self._services.are_busy()
         self._services.close()

@@ -13,6 +13,7 @@ from localcdap.artifacts.service import ArtifactService
 from localcdap.datasets.service import TableService
 from localcdap.home import Home
 from localcdap.host.host import Host
+from localcdap.messaging.service import MessagingService
 from localcdap.rpc.client import Client
 from localcdap.rpc.election import HostSeat, elect
 from localcdap.rpc.frames import Call
@@ -45,6 +46,10 @@ class Cdap:
     @property
     def tables(self) -> TableService:
         return self._link.service("tables", TableService)
+
+    @property
+    def messaging(self) -> MessagingService:
+        return self._link.service("messaging", MessagingService)
 
     @property
     def is_host(self) -> bool:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping
 
+from localcdap.api.locations import Locations
 from localcdap.artifacts.service import ArtifactService
 from localcdap.datasets.service import TableService
 from localcdap.engine.host_tables import SERVICE as TABLE_EXPORTS
 from localcdap.engine.server import EngineServer
 from localcdap.home import Home, shipped_plugins
+from localcdap.messaging.listeners import Delivery
+from localcdap.messaging.service import MessagingService
+from localcdap.messaging.topics import Topics
 from localcdap.runs.processes import RunProcess
 from localcdap.runs.profiles import Profiles, RemoteProfile
 from localcdap.runs.provisioning import Provisioners
@@ -39,6 +43,10 @@ class Services:
             worker.start()
             store = Store(home.database)
             undo.callback(store.close)
+            self._topics = Topics(store)
+            self._delivery = Delivery(store, self._topics)
+            undo.callback(self._delivery.close)
+            self._messaging = MessagingService(store, self._topics, self._delivery)
             self._artifacts = ArtifactService(
                 store,
                 worker,
@@ -47,7 +55,11 @@ class Services:
                 cache=home.artifact_cache,
                 required_capabilities=settings.plugin_required_capabilities,
             )
-            self._studio = StudioService(self._artifacts, worker.configure)
+            self._studio = StudioService(
+                self._artifacts,
+                worker.configure,
+                locations=Locations(settings.locations, str(home.path)),
+            )
             self._runs = RunService(
                 store,
                 self._artifacts,
@@ -75,6 +87,7 @@ class Services:
             "studio": self._studio,
             "runs": self._runs,
             "tables": self._tables,
+            "messaging": self._messaging,
             TABLE_EXPORTS: self._tables,
         }
 
@@ -82,8 +95,13 @@ class Services:
         """Whether runs are active."""
         return self._runs.are_active()
 
+    def end_waiting(self) -> None:
+        """Answer those who wait for messages; nobody waits any more."""
+        self._topics.close()
+
     def close(self) -> None:
         """Stop the services, newest first. Runs go on."""
+        self.end_waiting()
         self._undo.close()
 
 

@@ -1,1 +1,1 @@
-"""Messages from runs to the host, each taking effect exactly once, and events inside the host."""
+"""Topics and system events, and messages from runs to the host, each taking effect exactly once."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
@@ -34,6 +34,14 @@ class Transaction:
         self._cursor = cursor
         self.failure: LocalcdapError | None = None
         """Why the first statement that failed did so."""
+        self._afterwards: list[Callable[[], None]] = []
+
+    def on_commit(self, action: Callable[[], None]) -> None:
+        """Have something done once the transaction is committed; never, when it is rolled back.
+
+        It is called in this thread with no transaction open, for what must not be told too early.
+        """
+        self._afterwards.append(action)
 
     def execute(self, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run a statement, ``?`` standing for the parameters; the rows of its result.
@@ -105,6 +113,7 @@ class Store:
                     yield transaction
             finally:
                 self._writer = None
+        _follow_up(transaction)
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[Transaction]:
@@ -195,6 +204,15 @@ def _require_success(transaction: Transaction) -> None:
             f"{transaction.failure}",
             "Check before the statement what would make it fail.",
         ) from transaction.failure
+
+
+def _follow_up(transaction: Transaction) -> None:
+    """Do what waited for the commit. It cannot undo that, so that its errors are no errors of the writer."""
+    for action in transaction._afterwards:
+        try:
+            action()
+        except Exception:
+            _LOG.exception("what was to follow a commit failed")
 
 
 def _roll_back(cursor: duckdb.DuckDBPyConnection) -> None:

@@ -1,0 +1,276 @@
+"""Delivery of system events to listeners: a thread for each, so that none holds up another."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from localcdap.api.app.events import SYSTEM_NAMESPACE, SystemEvent, SystemEventListener
+from localcdap.api.errors import ConflictError, LocalcdapError, NotFoundError
+from localcdap.messaging.retention import sweep
+from localcdap.messaging.topics import Message, Topics
+from localcdap.store.store import Store, Transaction
+
+_LOG: Final = logging.getLogger(__name__)
+_BATCH: Final = 100
+"""Events in one transaction, so that other writers need not wait long."""
+_FIRST_PAUSE_S: Final = 0.1
+_LONGEST_PAUSE_S: Final = 60.0
+_SWEEP_AFTER_S: Final = 2.0
+"""Commands that are quicker than this need not pay for a sweep."""
+_SWEEP_EVERY_S: Final = 600.0
+
+
+class ListenerStatus(msgspec.Struct, rename="camel"):
+    """How far a listener has come."""
+
+    name: str
+    waiting: int
+    """Events that it has yet to handle."""
+    tries: int = 0
+    """How often it has failed on the event that comes next; 0 when all is well."""
+    event: int | None = None
+    """Id of the event that it fails on."""
+    since: int | None = None
+    """Milliseconds since 1970 at which it failed on that event first."""
+    error: str | None = None
+
+
+class Delivery:
+    """The listeners of this process, and the thread that sweeps what nobody needs any more."""
+
+    def __init__(self, store: Store, topics: Topics) -> None:
+        self._store = store
+        self._topics = topics
+        self._lock = threading.Lock()
+        self._listening: dict[str, Listening] = {}
+        self._closed = threading.Event()
+        self._sweeper = threading.Thread(target=self._sweep, name="message-sweep", daemon=True)
+        self._sweeper.start()
+
+    def add(self, listener: SystemEventListener[Transaction]) -> None:
+        """Deliver to a listener from now on: where it was left, or the oldest event there is.
+
+        :raises ConflictError: when there is one of that name.
+        """
+        with self._lock:
+            if listener.name in self._listening:
+                raise ConflictError(f"There is a listener '{listener.name}' already.")
+            self._listening[listener.name] = Listening(self._store, self._topics, listener)
+
+    def remove(self, name: str) -> None:
+        """Deliver no more to a listener; added again, it goes on where it was. None of that name is fine."""
+        with self._lock:
+            listening = self._listening.pop(name, None)
+        if listening is not None:
+            listening.close()
+
+    def statuses(self) -> list[ListenerStatus]:
+        """How far the listeners of this process have come, by name."""
+        return [self._listening[name].status() for name in sorted(self._listening)]
+
+    def skip(self, name: str) -> None:
+        """Pass over the event that a listener fails on.
+
+        :raises NotFoundError: when there is no such listener.
+        :raises ConflictError: when it fails on none.
+        """
+        listening = self._listening.get(name)
+        if listening is None:
+            known = ", ".join(sorted(self._listening)) or "none"
+            raise NotFoundError(f"There is no listener '{name}'; there are: {known}.")
+        listening.skip()
+
+    def sweep(self) -> int:
+        """Delete the messages that nobody needs; returns how many there were."""
+        with self._store.transaction() as tx:
+            return sweep(tx, self._needed(tx))
+
+    def close(self) -> None:
+        """Wait for the events that are being handled, and stop."""
+        self._closed.set()
+        self._sweeper.join()
+        for name in list(self._listening):
+            self.remove(name)
+
+    def _needed(self, tx: Transaction) -> Mapping[tuple[str, str], int]:
+        needed: dict[tuple[str, str], int] = {}
+        for listening in list(self._listening.values()):
+            position = listening.position(tx)
+            for topic in listening.topics:
+                key = (SYSTEM_NAMESPACE, topic)
+                needed[key] = min(needed.get(key, position), position)
+        return needed
+
+    def _sweep(self) -> None:
+        pause = _SWEEP_AFTER_S
+        while not self._closed.wait(pause):
+            try:
+                self.sweep()
+            except LocalcdapError as error:  # a full disk may have room the next time
+                _LOG.warning("old messages could not be deleted: %s", error)
+            pause = _SWEEP_EVERY_S
+
+
+class Listening:
+    """One listener and its thread."""
+
+    def __init__(
+        self, store: Store, topics: Topics, listener: SystemEventListener[Transaction]
+    ) -> None:
+        self.topics: Final[Sequence[str]] = sorted({kind.topic for kind in listener.events})
+        self._store = store
+        self._source = topics
+        self._listener = listener
+        self._stopping = False
+        self._hurry = threading.Event()
+        self._failed: _Failed | None = None
+        self._thread = threading.Thread(
+            target=self._work, name=f"listener-{listener.name}", daemon=True
+        )
+        self._thread.start()
+
+    def position(self, tx: Transaction) -> int:
+        """Id of the last message that took effect; 0 when there was none."""
+        rows = tx.execute(_POSITION, (self._listener.name,))
+        return int(rows[0][0]) if rows else 0
+
+    def status(self) -> ListenerStatus:
+        with self._store.snapshot() as tx:
+            waiting = tx.execute(
+                _WAITING, (SYSTEM_NAMESPACE, list(self.topics), self.position(tx))
+            )[0][0]
+        failed = self._failed
+        if failed is None:
+            return ListenerStatus(self._listener.name, waiting)
+        return ListenerStatus(
+            self._listener.name, waiting, failed.tries, failed.event, failed.since, failed.error
+        )
+
+    def skip(self) -> None:
+        failed = self._failed
+        if failed is None:
+            raise ConflictError(f"Listener '{self._listener.name}' does not fail on any event.")
+        with self._store.transaction() as tx:
+            if self.position(tx) < failed.event:
+                self._move(tx, failed.event)
+        self._failed = None
+        self._hurry.set()
+
+    def close(self) -> None:
+        self._stopping = True
+        self._hurry.set()
+        self._source.wake()
+        self._thread.join()
+
+    def _work(self) -> None:
+        while not self._stopping:
+            seen = self._source.changes(SYSTEM_NAMESPACE, self.topics)
+            try:
+                count = self._deliver(1 if self._failed else _BATCH)
+                self._failed = None if count else self._failed
+            except _EventError as failure:
+                self._pause_after(failure.event, failure.error)
+                continue
+            except LocalcdapError as error:  # the database refuses; that may pass
+                self._pause_after(0, error)
+                continue
+            if not count:
+                self._failed = None
+                self._source.wait(SYSTEM_NAMESPACE, self.topics, seen, None, lambda: self._stopping)
+
+    def _deliver(self, most: int) -> int:
+        """Hand over up to ``most`` events in one transaction; returns how many messages were passed.
+
+        :raises _EventError: for the first event whose effect failed; none of them then has any.
+        """
+        if not self._has_more():
+            return 0
+        with self._store.transaction() as tx:
+            messages = self._more(tx, most)
+            for message in messages:
+                try:
+                    self._hand_over(tx, message)
+                except Exception as error:
+                    raise _EventError(message.id, error) from error
+                if (
+                    tx.failure is not None
+                ):  # hidden by the listener, but nothing can be kept any more
+                    raise _EventError(message.id, tx.failure)
+            if messages:
+                self._move(tx, messages[-1].id)
+        return len(messages)
+
+    def _has_more(self) -> bool:
+        """Looks without keeping writers waiting."""
+        with self._store.snapshot() as tx:
+            return bool(self._more(tx, 1))
+
+    def _more(self, tx: Transaction, most: int) -> Sequence[Message]:
+        return self._source.read(tx, SYSTEM_NAMESPACE, self.topics, self.position(tx), most)
+
+    def _hand_over(self, tx: Transaction, message: Message) -> None:
+        try:
+            event: Any = msgspec.convert(message.payload, SystemEvent)
+        except msgspec.ValidationError as error:  # of a newer localcdap: nobody here can know it
+            _LOG.warning("event %d is not understood and passed over: %s", message.id, error)
+            return
+        if isinstance(event, self._listener.events):
+            self._listener.on_event(event, tx)
+
+    def _move(self, tx: Transaction, position: int) -> None:
+        tx.execute(_MOVE, (self._listener.name, position))
+
+    def _pause_after(self, event: int, error: Exception) -> None:
+        before = self._failed
+        again = before is not None and before.event == event
+        failed = _Failed(
+            event,
+            before.tries + 1 if before and again else 1,
+            before.since if before and again else time.time_ns() // 1_000_000,
+            str(error) if isinstance(error, LocalcdapError) else f"{type(error).__name__}: {error}",
+        )
+        if not again:
+            _LOG.warning(
+                "listener %s fails on event %d and will try again: %s",
+                self._listener.name,
+                event,
+                failed.error,
+                exc_info=None if isinstance(error, LocalcdapError) else error,
+            )
+        self._failed = failed
+        pause = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** min(failed.tries - 1, 16))
+        if self._hurry.wait(pause):
+            self._hurry.clear()
+
+
+class _Failed(msgspec.Struct, frozen=True):
+    """What keeps a listener from going on."""
+
+    event: int
+    tries: int
+    since: int
+    error: str
+
+
+class _EventError(Exception):
+    def __init__(self, event: int, error: Exception) -> None:
+        super().__init__(event, error)
+        self.event = event
+        self.error = error
+
+
+_POSITION: Final = "SELECT position FROM listener_positions WHERE listener = ?"
+_MOVE: Final = (
+    "INSERT INTO listener_positions VALUES (?, ?) "
+    "ON CONFLICT (listener) DO UPDATE SET position = excluded.position"
+)
+_WAITING: Final = (
+    "SELECT count(*) FROM messages WHERE namespace = ? AND list_contains(?::VARCHAR[], topic) "
+    "AND id > ?"
+)

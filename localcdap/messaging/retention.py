@@ -1,0 +1,47 @@
+"""Sweeping away messages that are over the limits of their topics."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Final
+
+from localcdap.store.store import Transaction
+
+
+def sweep(tx: Transaction, needed: Mapping[tuple[str, str], int]) -> int:
+    """Delete messages that are too old or too many, and those of topics that were deleted.
+
+    :param needed: by (namespace, topic) the id behind which a listener has yet to read: what it still
+        needs stays, however old.
+    :returns: the number of messages deleted.
+    """
+    count: int = tx.execute(_DELETE_ORPHANS)[0][0]
+    for namespace, name, generation, age_limit_s, count_limit in tx.execute(_LIMITED):
+        bound = needed.get((namespace, name), _LAST)
+        topic = (namespace, name, generation)
+        if age_limit_s is not None:
+            oldest = time.time_ns() // 1_000_000 - age_limit_s * 1000
+            count += tx.execute(f"{_DELETE} AND id <= ? AND time < ?", (*topic, bound, oldest))[0][
+                0
+            ]
+        if count_limit is not None:
+            kept = tx.execute(_FIRST_TOO_MANY, (*topic, count_limit))
+            if kept:
+                bound = min(bound, kept[0][0])
+                count += tx.execute(f"{_DELETE} AND id <= ?", (*topic, bound))[0][0]
+    return count
+
+
+_LAST: Final = 2**62
+_DELETE_ORPHANS: Final = (
+    "DELETE FROM messages m WHERE NOT EXISTS (SELECT 1 FROM topics t WHERE "
+    "t.namespace = m.namespace AND t.name = m.topic AND t.generation = m.generation)"
+)
+_LIMITED: Final = (
+    "SELECT namespace, name, generation, age_limit_s, count_limit FROM topics WHERE generation > 0 "
+    "AND (age_limit_s IS NOT NULL OR count_limit IS NOT NULL)"
+)
+_OF_TOPIC: Final = "FROM messages WHERE namespace = ? AND topic = ? AND generation = ?"
+_DELETE: Final = f"DELETE {_OF_TOPIC}"
+_FIRST_TOO_MANY: Final = f"SELECT id {_OF_TOPIC} ORDER BY id DESC LIMIT 1 OFFSET ?"

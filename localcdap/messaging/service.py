@@ -1,0 +1,136 @@
+"""Messaging, as front ends and applications see it: the one way to hear of changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from localcdap.api.app.events import SYSTEM_NAMESPACE, TOPICS
+from localcdap.api.errors import BadRequestError, ConflictError
+from localcdap.messaging.listeners import Delivery, ListenerStatus
+from localcdap.messaging.topics import Message, Retention, Topic, Topics
+from localcdap.rpc.methods import once
+from localcdap.store.store import Store
+
+LONGEST_WAIT_S: Final = 30.0
+"""Seconds that one fetch waits at most; who wants to wait longer fetches again."""
+MOST_MESSAGES: Final = 1000
+"""Messages that one fetch returns at most."""
+
+
+class MessagingService:
+    """Topics of a namespace, and the system events on those of the namespace ``system``. Threads may share
+    it.
+
+    :param check_namespace: raises NotFoundError for a namespace that does not exist.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        topics: Topics,
+        delivery: Delivery,
+        check_namespace: Callable[[str], object] = lambda _: None,
+    ) -> None:
+        self._store = store
+        self._topics = topics
+        self._delivery = delivery
+        self._check_namespace = check_namespace
+
+    def list_topics(self, namespace: str) -> list[Topic]:
+        """The topics of a namespace, by name."""
+        self._check_namespace(namespace)
+        with self._store.snapshot() as tx:
+            return list(self._topics.list(tx, namespace))
+
+    def describe_topic(self, namespace: str, name: str) -> Topic:
+        """:raises NotFoundError: when there is no such topic."""
+        self._check_namespace(namespace)
+        with self._store.snapshot() as tx:
+            return self._topics.describe(tx, namespace, name)
+
+    @once
+    def create_topic(self, namespace: str, name: str, retention: Retention | None = None) -> Topic:
+        """Create a topic; without a retention it keeps messages for a week.
+
+        :raises ConflictError: when there is one of that name.
+        :raises BadRequestError: when the name cannot be.
+        """
+        self._check_namespace(namespace)
+        with self._store.transaction() as tx:
+            return self._topics.create(tx, namespace, name, retention)
+
+    @once
+    def delete_topic(self, namespace: str, name: str) -> None:
+        """Delete a topic with its messages.
+
+        :raises NotFoundError: when there is no such topic.
+        :raises ConflictError: when it is one of system events.
+        """
+        self._check_namespace(namespace)
+        _refuse_system_topic(namespace, name, "deleted")
+        with self._store.transaction() as tx:
+            self._topics.delete(tx, namespace, name)
+
+    @once
+    def publish(self, namespace: str, topic: str, payloads: list[Any]) -> list[int]:
+        """Publish messages, all or none; their ids, in the order of the payloads.
+
+        :raises NotFoundError: when there is no such topic.
+        :raises ConflictError: when it is one of system events.
+        """
+        self._check_namespace(namespace)
+        _refuse_system_topic(namespace, topic, "published on")
+        with self._store.transaction() as tx:
+            return list(self._topics.publish(tx, namespace, topic, payloads))
+
+    def fetch(
+        self,
+        namespace: str,
+        topics: str | list[str],
+        after: int,
+        limit: int = 100,
+        wait_s: float = 0.0,
+    ) -> list[Message]:
+        """The oldest messages behind ``after`` of one or more topics, in the order of their commits.
+
+        :param after: the id of the last message that was seen; 0 for the oldest; :meth:`newest` for those
+            from now on.
+        :param limit: the most to return, up to ``MOST_MESSAGES``.
+        :param wait_s: seconds to wait while there is none, up to ``LONGEST_WAIT_S``. It may return empty
+            sooner, when the host is about to leave.
+        :raises NotFoundError: when one of the topics does not exist.
+        """
+        self._check_namespace(namespace)
+        names = [topics] if isinstance(topics, str) else topics
+        if limit < 1 or not names:
+            raise BadRequestError("Fetch at least one message of at least one topic.")
+        most, wait = min(limit, MOST_MESSAGES), min(wait_s, LONGEST_WAIT_S)
+        return list(self._topics.fetch(namespace, names, after, most, wait))
+
+    def newest(self) -> int:
+        """The id of the newest message of all; what is published from now on has a larger one."""
+        with self._store.snapshot() as tx:
+            return self._topics.newest(tx)
+
+    def listeners(self) -> list[ListenerStatus]:
+        """How far the listeners to system events have come, by name."""
+        return self._delivery.statuses()
+
+    @once
+    def skip_event(self, listener: str) -> None:
+        """Have a listener pass over the event that it fails on.
+
+        :raises NotFoundError: when there is no such listener.
+        :raises ConflictError: when it fails on none.
+        """
+        self._delivery.skip(listener)
+
+
+def _refuse_system_topic(namespace: str, name: str, what: str) -> None:
+    if namespace == SYSTEM_NAMESPACE and name in TOPICS:
+        raise ConflictError(
+            f"Topic '{name}' of namespace '{namespace}' holds the events of the system; it cannot be "
+            f"{what}.",
+            "Use a topic of your own.",
+        )

@@ -1,0 +1,272 @@
+"""Topics: messages that stay for a while and that any number of readers fetch, each at its own pace.
+
+A message's id is larger than those of all messages that were committed before it, in whatever topic, so
+one number says how far a reader of several topics has come, also of one that was deleted and made anew.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from localcdap.api.app.events import SYSTEM_NAMESPACE, SystemEvent
+from localcdap.api.codec import plain
+from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
+from localcdap.store.store import Store, Transaction
+
+PAYLOAD_LIMIT: Final = 4 * 1024 * 1024
+"""Bytes of the largest payload, as JSON."""
+DAY_S: Final = 86_400
+_NAME: Final = re.compile(r"[a-zA-Z0-9_-]+")
+
+
+class Retention(msgspec.Struct, frozen=True, rename="camel"):
+    """How long messages are kept: as the stricter of the two says. None is no limit."""
+
+    age_limit_s: int | None = 7 * DAY_S
+    count_limit: int | None = 100_000
+
+
+class Topic(msgspec.Struct, rename="camel"):
+    """A topic (CDAP 6 ``TopicMetadata``)."""
+
+    namespace: str
+    name: str
+    generation: int
+    """1 for the first topic of this name; larger for each one that was made after it was deleted."""
+    created: int
+    """Milliseconds since 1970."""
+    retention: Retention
+
+
+class Message(msgspec.Struct):
+    """A message as it is fetched."""
+
+    topic: str
+    id: int
+    time: int
+    """Milliseconds since 1970 at which it was published."""
+    payload: Any
+    """Decoded JSON."""
+
+
+class Topics:
+    """The topics of all namespaces, and who waits for messages of them. Threads may share it."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._changed = threading.Condition()
+        self._counts: dict[tuple[str, str], int] = {}
+        """How often each topic has changed since this process opened the database."""
+        self._closed = False
+
+    def create(
+        self, tx: Transaction, namespace: str, name: str, retention: Retention | None = None
+    ) -> Topic:
+        """:raises BadRequestError: when the name or the retention cannot be.
+        :raises ConflictError: when there is such a topic.
+        """
+        kept = retention or Retention()
+        _check(name, kept)
+        rows = tx.execute(_GENERATION, (namespace, name))
+        before = rows[0][0] if rows else 0
+        if before > 0:
+            raise ConflictError(f"Topic '{name}' exists in namespace '{namespace}' already.")
+        values = (1 - before, _now(), kept.age_limit_s, kept.count_limit, namespace, name)
+        tx.execute(_REVIVE if rows else _INSERT, values)
+        return Topic(namespace, name, 1 - before, values[1], kept)
+
+    def delete(self, tx: Transaction, namespace: str, name: str) -> None:
+        """Its messages are gone at once; their rows are swept away later.
+
+        :raises NotFoundError: when there is no such topic.
+        """
+        self._generation(tx, namespace, name)
+        tx.execute(f"{_BURY} AND name = ?", (namespace, name))
+        tx.on_commit(lambda: self._note(namespace, name))
+
+    def delete_all(self, tx: Transaction, namespace: str) -> None:
+        """:meth:`delete` every topic of a namespace."""
+        for topic in self.list(tx, namespace):
+            self.delete(tx, namespace, topic.name)
+
+    def list(self, tx: Transaction, namespace: str) -> Sequence[Topic]:
+        """The topics of a namespace, by name."""
+        return [_topic(row) for row in tx.execute(f"{_SELECT} ORDER BY name", (namespace,))]
+
+    def describe(self, tx: Transaction, namespace: str, name: str) -> Topic:
+        """:raises NotFoundError: when there is no such topic; the message lists those that are."""
+        rows = tx.execute(f"{_SELECT} AND name = ?", (namespace, name))
+        if not rows:
+            known = ", ".join(topic.name for topic in self.list(tx, namespace)) or "none"
+            raise NotFoundError(
+                f"There is no topic '{name}' in namespace '{namespace}'; there are: {known}."
+            )
+        return _topic(rows[0])
+
+    def publish(
+        self, tx: Transaction, namespace: str, name: str, payloads: Iterable[Any]
+    ) -> Sequence[int]:
+        """Publish messages with the changes of a transaction; their ids, in the order of the payloads.
+
+        :param payloads: what JSON can hold, Structs included.
+        :raises NotFoundError: when there is no such topic.
+        :raises BadRequestError: when a payload is no JSON, or longer than ``PAYLOAD_LIMIT``.
+        """
+        texts = [_encoded(payload) for payload in payloads]
+        generation = self._generation(tx, namespace, name)
+        if not texts:
+            return []
+        rows = tx.execute("SELECT nextval('message_ids') FROM range(?)", (len(texts),))
+        ids = sorted(row[0] for row in rows)
+        tx.execute(_PUBLISH, (namespace, name, generation, ids, _now(), texts))
+        tx.on_commit(lambda: self._note(namespace, name))
+        return ids
+
+    def tell(self, tx: Transaction, event: SystemEvent) -> None:
+        """Publish a system event."""
+        self.publish(tx, SYSTEM_NAMESPACE, event.topic, [event])
+
+    def read(
+        self, tx: Transaction, namespace: str, names: Sequence[str], after: int, limit: int
+    ) -> Sequence[Message]:
+        """The oldest ``limit`` messages of topics that have an id above ``after``, by id.
+
+        Messages over the age of their topic are among them until they are swept away.
+        """
+        rows = tx.execute(_READ, (namespace, list(names), after, limit))
+        return [Message(topic, id, at, msgspec.json.decode(text)) for topic, id, at, text in rows]
+
+    def fetch(
+        self, namespace: str, names: Sequence[str], after: int, limit: int, wait_s: float
+    ) -> Sequence[Message]:
+        """:meth:`read` what is committed; while there is nothing, wait for it.
+
+        :param wait_s: seconds to wait at most.
+        :raises NotFoundError: when one of the topics does not exist, or ceases to while it waits.
+        """
+        deadline = time.monotonic() + wait_s
+        while True:
+            seen = self.changes(namespace, names)
+            with self._store.snapshot() as tx:
+                for name in names:
+                    self._generation(tx, namespace, name)
+                found = self.read(tx, namespace, names, after, limit)
+            rest = deadline - time.monotonic()
+            if found or rest <= 0 or self._closed:
+                return found
+            self.wait(namespace, names, seen, rest)
+
+    def newest(self, tx: Transaction) -> int:
+        """The id of the newest message there is in any topic; 0 when there is none."""
+        newest: int = tx.execute("SELECT coalesce(max(id), 0) FROM messages")[0][0]
+        return newest
+
+    def changes(self, namespace: str, names: Sequence[str]) -> int:
+        """A number that grows with each change of one of the topics."""
+        return sum(self._counts.get((namespace, name), 0) for name in names)
+
+    def wait(
+        self,
+        namespace: str,
+        names: Sequence[str],
+        seen: int,
+        timeout_s: float | None,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Wait until :meth:`changes` is not ``seen`` any more, until the time is over, until ``stopped``
+        (asked after :meth:`wake`), or until this is closed.
+        """
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._closed or stopped() or self.changes(namespace, names) != seen,
+                timeout_s,
+            )
+
+    def wake(self) -> None:
+        """Have everybody who waits look again."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """End all waiting, now and later."""
+        self._closed = True
+        self.wake()
+
+    def _generation(self, tx: Transaction, namespace: str, name: str) -> int:
+        rows = tx.execute(_GENERATION, (namespace, name))
+        if not rows or rows[0][0] < 0:
+            self.describe(tx, namespace, name)
+        generation: int = rows[0][0]
+        return generation
+
+    def _note(self, namespace: str, name: str) -> None:
+        with self._changed:
+            key = (namespace, name)
+            self._counts[key] = self._counts.get(key, 0) + 1
+            self._changed.notify_all()
+
+
+_GENERATION: Final = "SELECT generation FROM topics WHERE namespace = ? AND name = ?"
+_SELECT: Final = (
+    "SELECT namespace, name, generation, created, age_limit_s, count_limit FROM topics "
+    "WHERE generation > 0 AND namespace = ?"
+)
+_INSERT: Final = (
+    "INSERT INTO topics (generation, created, age_limit_s, count_limit, namespace, name) "
+    "VALUES (?, ?, ?, ?, ?, ?)"
+)
+_REVIVE: Final = (
+    "UPDATE topics SET generation = ?, created = ?, age_limit_s = ?, count_limit = ? "
+    "WHERE namespace = ? AND name = ?"
+)
+_BURY: Final = "UPDATE topics SET generation = -generation WHERE namespace = ?"
+_PUBLISH: Final = (
+    "INSERT INTO messages (namespace, topic, generation, id, time, payload) "
+    "SELECT ?, ?, ?, unnest(?::BIGINT[]), ?, unnest(?::VARCHAR[])"
+)
+_READ: Final = (
+    "SELECT topic, id, time, payload FROM messages m JOIN topics t ON t.namespace = m.namespace "
+    "AND t.name = m.topic AND t.generation = m.generation "
+    "WHERE m.namespace = ? AND list_contains(?::VARCHAR[], m.topic) AND id > ? ORDER BY id LIMIT ?"
+)
+
+
+def _check(name: str, retention: Retention) -> None:
+    if not _NAME.fullmatch(name):
+        raise BadRequestError(
+            f"'{name}' cannot be the name of a topic.",
+            "Use letters, digits, '_' and '-'.",
+        )
+    for limit in (retention.age_limit_s, retention.count_limit):
+        if limit is not None and not 0 < limit < 2**53:
+            raise BadRequestError(
+                f"{limit} is no limit of a topic.", "Use a number from 1 on, or none."
+            )
+
+
+def _topic(row: tuple[Any, ...]) -> Topic:
+    namespace, name, generation, created, age_limit_s, count_limit = row
+    return Topic(namespace, name, generation, created, Retention(age_limit_s, count_limit))
+
+
+def _encoded(payload: Any) -> str:
+    try:
+        data = msgspec.json.encode(payload, enc_hook=plain)
+    except (TypeError, NotImplementedError, ValueError, RecursionError) as error:
+        raise BadRequestError(f"A message's payload cannot be written as JSON: {error}") from None
+    if len(data) > PAYLOAD_LIMIT:
+        raise BadRequestError(
+            f"A message's payload has {len(data)} bytes; the most is {PAYLOAD_LIMIT}.",
+            "Publish where the data is instead of the data.",
+        )
+    return data.decode()
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

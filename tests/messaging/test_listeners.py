@@ -1,0 +1,244 @@
+"""Listeners: each event takes effect once, in order; one that fails holds up nobody."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from localcdap.api.app.events import (
+    Entity,
+    EntityCreated,
+    EntityDeleted,
+    RunStatusChanged,
+    SystemEventListener,
+)
+from localcdap.api.errors import ConflictError, NotFoundError
+from localcdap.messaging import listeners as module
+from localcdap.messaging.listeners import Delivery
+from localcdap.messaging.topics import Topics
+from localcdap.store.store import Store, Transaction
+
+
+class Writer(SystemEventListener[Transaction]):
+    """Writes down which namespaces were made; told to, it fails."""
+
+    name = "writer"
+    events = (EntityCreated,)
+    fails_on: str | None = None
+
+    def on_event(self, event: EntityCreated, tx: Transaction) -> None:
+        tx.execute("INSERT INTO seen VALUES (?, ?)", (self.name, event.entity.namespace))
+        if event.entity.namespace == self.fails_on:
+            raise ZeroDivisionError("a bug")
+
+
+class Other(Writer):
+    name = "other"
+    events = (EntityCreated, EntityDeleted, RunStatusChanged)
+
+    def on_event(self, event: Any, tx: Transaction) -> None:
+        tx.execute("INSERT INTO seen VALUES (?, ?)", (self.name, type(event).__name__))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store(tmp_path / "x.duckdb") as store:
+        with store.transaction() as tx:
+            tx.execute("CREATE TABLE seen (who VARCHAR, what VARCHAR)")
+        yield store
+
+
+@pytest.fixture
+def topics(store: Store) -> Topics:
+    return Topics(store)
+
+
+@pytest.fixture
+def delivery(store: Store, topics: Topics) -> Iterator[Delivery]:
+    delivery = Delivery(store, topics)
+    yield delivery
+    topics.close()
+    delivery.close()
+
+
+def created(name: str) -> EntityCreated:
+    return EntityCreated(Entity("namespace", {"namespace": name}), 1, 2)
+
+
+def tell(store: Store, topics: Topics, *events: Any) -> None:
+    with store.transaction() as tx:
+        for event in events:
+            topics.tell(tx, event)
+
+
+def seen(store: Store, who: str = "writer") -> list[str]:
+    return [row[0] for row in store.read("SELECT what FROM seen WHERE who = ?", (who,))]
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.005)
+
+
+def test_a_listener_gets_the_events_of_its_classes_in_order(store, topics, delivery):
+    tell(store, topics, created("before"))
+    delivery.add(Writer())
+    delivery.add(Other())
+    deleted = EntityDeleted(created("a").entity, 3)
+    for event in (created("a"), deleted, RunStatusChanged("n", "p", "r", "RUNNING", 4)):
+        tell(store, topics, event)
+
+    eventually(lambda: len(seen(store, "other")) == 4)
+    eventually(lambda: seen(store) == ["before", "a"])
+    assert seen(store, "other")[2:] == ["EntityDeleted", "RunStatusChanged"]
+    eventually(lambda: [s.waiting for s in delivery.statuses()] == [0, 0])
+    assert [(s.name, s.tries, s.error) for s in delivery.statuses()] == [
+        ("other", 0, None),
+        ("writer", 0, None),
+    ]
+
+
+def test_a_listener_goes_on_where_it_was(store, topics, delivery):
+    delivery.add(Writer())
+    tell(store, topics, *[created(str(i)) for i in range(250)])
+    eventually(lambda: len(seen(store)) == 250)
+    delivery.remove("writer")
+    tell(store, topics, created("later"))
+    delivery.add(Writer())
+    eventually(lambda: len(seen(store)) == 251)
+
+    assert seen(store) == [*map(str, range(250)), "later"]
+
+
+def test_a_listener_that_raises_is_shown_and_tried_again_and_holds_up_nobody(
+    store, topics, delivery, monkeypatch
+):
+    monkeypatch.setattr(module, "_FIRST_PAUSE_S", 0.005)
+    failing = Writer()
+    failing.fails_on = "b"
+    delivery.add(failing)
+    delivery.add(Other())
+    tell(store, topics, *[created(name) for name in "abc"])
+
+    eventually(lambda: delivery.statuses()[1].tries > 2)
+    status = delivery.statuses()[1]
+    assert (status.name, status.waiting) == ("writer", 2)
+    assert status.error == "ZeroDivisionError: a bug"
+    assert abs(status.since - time.time() * 1000) < 10_000
+    assert seen(store) == ["a"]
+    eventually(lambda: len(seen(store, "other")) == 3)
+
+    failing.fails_on = None
+    eventually(lambda: seen(store) == ["a", "b", "c"])
+    eventually(lambda: delivery.statuses()[1].tries == 0)
+
+
+def test_the_event_that_a_listener_fails_on_can_be_skipped(store, topics, delivery):
+    failing = Writer()
+    failing.fails_on = "b"
+    delivery.add(failing)
+    with pytest.raises(ConflictError, match="does not fail"):
+        delivery.skip("writer")
+    tell(store, topics, *[created(name) for name in "abc"])
+    eventually(lambda: delivery.statuses()[0].tries > 0 and seen(store) == ["a"])
+    delivery.skip("writer")
+    eventually(lambda: seen(store) == ["a", "c"])
+
+    with pytest.raises(NotFoundError, match="there are: writer"):
+        delivery.skip("nobody")
+    with pytest.raises(ConflictError, match="already"):
+        delivery.add(Writer())
+
+
+def test_an_error_that_a_listener_hides_does_not_lose_the_event(store, topics, delivery):
+    class Hiding(Writer):
+        broken = True
+
+        def on_event(self, event: EntityCreated, tx: Transaction) -> None:
+            try:
+                super().on_event(event, tx)
+                if self.broken:
+                    tx.execute("SELECT * FROM nowhere")
+            except Exception:
+                return
+
+    hiding = Hiding()
+    delivery.add(hiding)
+    tell(store, topics, created("a"))
+    eventually(lambda: delivery.statuses()[0].tries > 0)
+    hiding.broken = False
+    eventually(lambda: seen(store) == ["a"])
+
+
+def test_an_event_of_a_newer_version_is_passed_over(store, topics, delivery):
+    with store.transaction() as tx:
+        topics.publish(tx, "system", "entities", [{"kind": "entityPainted"}, "garbage"])
+    tell(store, topics, created("a"))
+    delivery.add(Writer())
+
+    eventually(lambda: seen(store) == ["a"])
+
+
+def test_the_sweep_spares_what_a_listener_has_yet_to_see(store, topics, delivery):
+    failing = Writer()
+    failing.fails_on = "b"
+    delivery.add(failing)
+    tell(store, topics, *[created(name) for name in "abc"])
+    eventually(lambda: delivery.statuses()[0].tries > 0 and seen(store) == ["a"])
+    with store.transaction() as tx:
+        tx.execute("UPDATE messages SET time = 0")
+
+    assert delivery.sweep() == 1
+    failing.fails_on = None
+    eventually(lambda: seen(store) == ["a", "b", "c"])
+    assert delivery.sweep() == 2
+
+
+HOST = """
+import sys, time
+from pathlib import Path
+from localcdap.messaging.listeners import Delivery
+from localcdap.messaging.topics import Topics
+from localcdap.store.store import Store
+from tests.messaging.test_listeners import Writer, created, tell
+store = Store(Path(sys.argv[1]) / "x.duckdb")
+topics = Topics(store)
+Delivery(store, topics).add(Writer())
+number = store.read("SELECT count(*) FROM messages")[0][0]
+print("started", flush=True)
+while True:
+    tell(store, topics, created(str(number)))
+    number += 1
+"""
+
+
+def test_nothing_is_lost_or_doubled_when_the_host_is_killed(store: Store, tmp_path: Path):
+    store.close()
+    for _ in range(3):
+        process = subprocess.Popen(
+            [sys.executable, "-c", HOST, str(tmp_path)], stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout.readline() == "started\n"
+        time.sleep(0.15)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+
+    with Store(tmp_path / "x.duckdb") as again:
+        topics = Topics(again)
+        before, told = len(seen(again)), again.read("SELECT count(*) FROM messages")[0][0]
+        delivery = Delivery(again, topics)
+        delivery.add(Writer())
+        eventually(lambda: len(seen(again)) == told)
+        topics.close()
+        delivery.close()
+        assert seen(again) == [str(i) for i in range(told)]
+    assert 0 < before <= told
