@@ -15,6 +15,7 @@ import msgspec
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import InvalidPipelineError
 from localcdap.api.failures import ArtifactId
+from localcdap.api.locations import Locations
 from localcdap.api.pipeline import Connection
 from localcdap.api.plugin import PLUGIN_MARK, Plugin
 from localcdap.api.schema import Schema
@@ -26,7 +27,6 @@ from localcdap.engine.contexts import Surroundings
 from localcdap.engine.counting import StageCounts
 from localcdap.engine.execution import execute
 from localcdap.engine.flow import ERROR_TRANSFORM, Flow, Stage
-from localcdap.engine.paths import Locations
 from localcdap.engine.planner import Plan, plan
 from localcdap.engine.tables import TableFiles, TableLoad, TableSource
 from localcdap.engine.tasks.plan import error_record_schema
@@ -89,7 +89,7 @@ class Pipeline:
         self.flow = Flow([], [])
         self.table_loads: list[TableLoad] = []
         self._folder = folder
-        self._locations = Locations(locations or {}, folder)
+        self._locations = Locations(dict(locations or {}), str(folder))
         self._tables = tables or NoTables()
         self._arguments = dict(arguments or {})
         self._run = folder / f".kit-{next(_numbers)}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from localcdap.api.errors import ConflictError
 from localcdap.api.failures import FailureCollector
+from localcdap.api.locations import Locations
 from localcdap.api.schema import Schema
 
 if TYPE_CHECKING:
@@ -49,11 +50,28 @@ class StageConfigurer:
         self.port_schemas: dict[str, Schema] = {}
         """A splitter sets these instead of :attr:`output_schema`."""
         self.pipeline_properties: dict[str, str] = {}
+        self.locations: Locations | None = None
+        """Where paths lie; None until ``configure_connected`` is called."""
 
     @property
     def input_schema(self) -> Schema | None:
         """The schema common to all inputs; None for a source or when it is not known."""
         return next((schema for schema in self.input_schemas.values() if schema is not None), None)
+
+    def resolve_path(self, path: str) -> str:
+        """Where a path of the document lies, as :meth:`SparkContext.resolve_path` will say in the run.
+
+        Only for ``configure_connected``: what ``configure`` says must not depend on the machine.
+
+        :raises StageError: for a foreign path that no location is given for.
+        :raises ConflictError: outside of ``configure_connected``.
+        """
+        if self.locations is None:
+            raise ConflictError(
+                f"Stage '{self.name}' asks where a path lies before it may.",
+                "Call resolve_path in configure_connected only.",
+            )
+        return self.locations.resolve(path)
 
     def set_pipeline_property(self, key: str, value: str) -> None:
         """Ask for an engine property; two stages must not ask for different values.

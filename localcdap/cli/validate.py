@@ -23,9 +23,19 @@ from localcdap.studio.service import PipelineRequest
 @click.option(
     "--fix", is_flag=True, help="Use the suggested artifact where the one asked for is missing."
 )
+@click.option(
+    "--connected",
+    is_flag=True,
+    help="Also look at the files that the pipeline names, as a run does.",
+)
 @instance_options
 def command(
-    instance: Instance, file: str, stage: str | None, arguments: tuple[str, ...], fix: bool
+    instance: Instance,
+    file: str,
+    stage: str | None,
+    arguments: tuple[str, ...],
+    fix: bool,
+    connected: bool,
 ) -> int:
     """Show every failure of the pipeline in FILE ('-': standard input), and its resolved
     specification with --json.
@@ -41,6 +51,7 @@ def command(
         read_arguments(arguments),
         file=file,
         use_suggested=fix,
+        connected=connected,
     )
     with instance.connect() as cdap:
         answer = cdap.studio.validate_pipeline(request)

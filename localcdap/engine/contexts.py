@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.errors import LocalcdapError, StageError
+from localcdap.api.locations import Locations
 from localcdap.api.schema import Schema
 from localcdap.engine.blame import marked
 from localcdap.engine.commit import Staging
 from localcdap.engine.flow import Stage
-from localcdap.engine.paths import Locations
 from localcdap.engine.spark_types import spark_schema
 from localcdap.engine.tables import TableLoad, TableSource
 from localcdap.engine.tasks.context import FactsContext, StageFacts

@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from localcdap.api.errors import EngineError
+from localcdap.api.locations import Locations
 from localcdap.artifacts.model import PluginRef
 
 ORDER: Final = "order.json"
@@ -50,6 +51,11 @@ class WorkOrder(msgspec.Struct):
     user: str = ""
     host_directory: str | None = None
     """The instance's folder, where the host can be found; None when there is no host to ask."""
+
+    @property
+    def places(self) -> Locations:
+        """Where the paths of the document lie."""
+        return Locations(self.locations, self.base_directory, self.remote)
 
     @property
     def session_id(self) -> str:

@@ -40,7 +40,7 @@ def resolve(order: WorkOrder) -> Resolved:
         PinnedPlugins(order.plugins, load_plugin),
         configure_stage,
         MacroContext(order.arguments, macro_functions(order.logical_start_ms), runtime=True),
-        connected=True,
+        locations=order.places,
     )
     if resolved.spec is None:
         texts = [failure.full_message for failure in resolved.errors]

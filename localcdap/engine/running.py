@@ -30,7 +30,7 @@ from localcdap.engine.messages import (
     TableLoads,
 )
 from localcdap.engine.order import SPOOL, WorkOrder
-from localcdap.engine.paths import Locations
+from localcdap.engine.outage import Outage
 from localcdap.engine.planner import plan
 from localcdap.engine.reporting import ProgressReport, log_to, status
 from localcdap.engine.resolving import resolve
@@ -63,6 +63,8 @@ class Run:
         self._tables: Final = tables or table_source(order, run_directory)
         self._staging: Final = Staging(run_directory, order.run_id)
         self._cancellation: Final = Cancellation(order.run_id)
+        leases = order.engine_leases
+        self._outage: Final = Outage(Path(leases).parent if leases else None, order.engine_url)
 
     def carry_out(self) -> RunStatus:
         """Run to the end; nothing is raised for a run that fails.
@@ -80,7 +82,9 @@ class Run:
             except Killed:
                 end = self._undone(spool, RunStatus.KILLED, [])
             except Exception as error:
-                end = self._undone(spool, RunStatus.FAILED, [_failed(error)])
+                end = self._undone(
+                    spool, RunStatus.FAILED, [_failed(self._outage.error() or error)]
+                )
             finally:
                 self._cancellation.finish()
                 if self._cancellation.spark is not None:
@@ -106,6 +110,7 @@ class Run:
         resolved = resolve(order)
         spark = opening.result()
         self._cancellation.spark = spark
+        self._outage.watch(spark)
         spark.registerProgressHandler(ProgressReport(spool))
         for key, value in resolved.spark_properties.items():
             _set(spark, key, value)
@@ -131,7 +136,7 @@ class Run:
             run_id=order.run_id,
             arguments=order.arguments,
             logical_start_time=start,
-            locations=Locations(order.locations, Path(order.base_directory), remote=order.remote),
+            locations=order.places,
             tables=self._tables,
             staging=self._staging,
             table_directory=self._directory / TABLES,

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _CONNECT_MODE: Final = "SPARK_CONNECT_MODE_ENABLED"
 """By this pyspark's functions know that they are meant for Spark Connect."""
+_CASE: Final = ("spark.sql.caseSensitive", "true")
+"""A schema may have the fields ``a`` and ``A``."""
 _NEEDED: Final = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.timeType.enabled": "true",
@@ -61,12 +63,11 @@ def connect(endpoint: Endpoint, session_id: str | None = None) -> SparkSession:
     try:
         spark = _created(endpoint, session_id)
         spark.client.set_retry_policies([_short_patience()])
+        spark.conf.set(*_CASE)
         if endpoint.token is None:
             for key, value in _NEEDED.items():
                 spark.conf.set(key, value)
             spark.client.set_retry_policies([DefaultPolicy()])
-        else:
-            spark.conf.get("spark.sql.session.timeZone")
     except (PySparkException, RpcError) as error:
         if spark is not None:  # it would be the session that pyspark takes by default
             spark.release_session_on_close = False

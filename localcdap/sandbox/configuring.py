@@ -14,6 +14,7 @@ from localcdap.api.errors import (
     PluginError,
 )
 from localcdap.api.failures import FailureCollector, ValidationFailure
+from localcdap.api.locations import Locations
 from localcdap.api.plugin import BatchSink, Plugin, SplitterTransform
 from localcdap.api.schema import Schema
 from localcdap.api.stage import StageConfigurer
@@ -35,8 +36,8 @@ class ConfigureRequest(msgspec.Struct):
     """By input stage, in connection order; None where the schema is not known."""
     output_ports: list[str] = []
     """Ports of a splitter that something is connected to."""
-    connected: bool = False
-    """Whether checks that need files, databases or a network are made too."""
+    locations: Locations | None = None
+    """Where paths lie; None when no checks are made that need files, databases or a network."""
 
 
 class ConfigureResult(msgspec.Struct):
@@ -72,7 +73,8 @@ def configure_stage(request: ConfigureRequest) -> ConfigureResult:
         if not failures:
             plugin = cls(config)
             plugin.configure(stage)
-            if request.connected and not failures:
+            if request.locations is not None and not failures:
+                stage.locations = request.locations
                 plugin.configure_connected(stage)
     except MemoryError:
         raise

@@ -38,7 +38,7 @@ class ConfigureMemo:
 
     def keep(self, request: ConfigureRequest, result: ConfigureResult, crashed: bool) -> None:
         """:param crashed: whether the plugin did not come to an end, which another time it may."""
-        if request.connected:
+        if request.locations is not None:
             return
         expiry = time.monotonic() + _CRASH_KEPT_S if crashed else float("inf")
         with self._lock:
@@ -65,5 +65,5 @@ def _key(request: ConfigureRequest) -> Hashable:
         tuple(request.macros),
         tuple(request.input_schemas.items()),
         tuple(request.output_ports),
-        request.connected,
+        request.locations is not None,
     )

@@ -9,6 +9,7 @@ import msgspec
 
 from localcdap.api.errors import BadRequestError, LocalcdapError
 from localcdap.api.failures import FailureCollector, ValidationFailure
+from localcdap.api.locations import Locations
 from localcdap.api.schema import Schema
 from localcdap.artifacts.model import PluginRef
 from localcdap.sandbox.configuring import ConfigureRequest, ConfigureResult
@@ -31,7 +32,8 @@ class StageConfiguration:
 
     :param use_suggested: take the suggested artifact where the one asked for is missing, and note the
         repair instead of a failure.
-    :param connected: make the checks that need files, databases or a network, too.
+    :param locations: where paths lie; given, the checks that need files, databases or a network are
+        made too.
     """
 
     def __init__(
@@ -41,13 +43,13 @@ class StageConfiguration:
         macros: MacroContext,
         *,
         use_suggested: bool = False,
-        connected: bool = False,
+        locations: Locations | None = None,
     ) -> None:
         self._finder = finder
         self._configurer = configurer
         self._macros = macros
         self._use_suggested = use_suggested
-        self._connected = connected
+        self._locations = locations
         self.repairs: list[Repair] = []
 
     def __call__(
@@ -68,7 +70,7 @@ class StageConfiguration:
                 macros=evaluated.macros,
                 input_schemas=outcome.inputs,
                 output_ports=ports or [],
-                connected=self._connected,
+                locations=self._locations,
             )
             outcome.result = self._configurer(outcome.request)
         except LocalcdapError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from localcdap.api.failures import ValidationFailure
+from localcdap.api.locations import Locations
 from localcdap.api.pipeline import PipelineSpec
 from localcdap.artifacts.model import PluginRef
 from localcdap.sandbox.configuring import ConfigureRequest
@@ -42,13 +43,14 @@ def resolve_pipeline(
     macros: MacroContext | None = None,
     *,
     use_suggested: bool = False,
-    connected: bool = False,
+    locations: Locations | None = None,
 ) -> ResolvedPipeline:
     """Check the structure, configure every post action and stage, and build the specification.
 
     :param macros: what macros mean; by default none has a value and all may stay.
     :param use_suggested: take the suggested artifact where the one asked for is missing.
-    :param connected: also make the checks that need files, databases or a network.
+    :param locations: where paths lie; given, the checks that need files, databases or a network are
+        made too.
     """
     structure = Structure(document)
     errors = check_structure(structure)
@@ -59,7 +61,7 @@ def resolve_pipeline(
         configurer,
         macros or MacroContext(),
         use_suggested=use_suggested,
-        connected=connected,
+        locations=locations,
     )
     ending = [configure(each, {}) for each in document.post_actions if each.plugin.name]
     propagation = Propagation(structure, configure)

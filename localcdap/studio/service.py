@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from localcdap.api.errors import BadRequestError, SchemaError
+from localcdap.api.locations import Locations
 from localcdap.api.pipeline import PipelineValidation, StageValidation
 from localcdap.api.schema import Schema
 from localcdap.studio.document import read_document
@@ -83,13 +84,19 @@ class StudioService:
     :param configurer: such as ``PluginWorker.configure``, which remembers results: after an edit only
         the edited stage and what its new schema changes is configured again.
     :param functions: the macro functions of a namespace; by default those without any secret.
+    :param locations: where paths of documents lie; without, there are no connected checks.
     """
 
     def __init__(
-        self, artifacts: Artifacts, configurer: Configurer, functions: Functions | None = None
+        self,
+        artifacts: Artifacts,
+        configurer: Configurer,
+        functions: Functions | None = None,
+        locations: Locations | None = None,
     ) -> None:
         self._artifacts = artifacts
         self._configurer = configurer
+        self._locations = locations
         self._functions: Functions = functions or (lambda _: macro_functions())
 
     def validate_pipeline(self, request: PipelineRequest) -> PipelineValidation:
@@ -130,7 +137,7 @@ class StudioService:
             IndexedPlugins(self._artifacts, request.namespace),
             self._configurer,
             MacroContext(arguments, self._functions(request.namespace)),
-            connected=request.connected,
+            locations=self._locations if request.connected else None,
         )
         known = [schema for schema in inputs.values() if schema is not None]
         common, different = merge(stage.name, stage.plugin.type, known)
@@ -154,7 +161,7 @@ class StudioService:
             self._configurer,
             MacroContext(request.arguments, functions, runtime=request.runtime),
             use_suggested=request.use_suggested,
-            connected=request.connected,
+            locations=self._locations if request.connected else None,
         )
 
 

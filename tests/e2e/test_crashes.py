@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from pathlib import Path
 
 import psutil
@@ -151,12 +152,16 @@ def test_killed_spark_server_fails_the_run_and_is_replaced(
         when_running(program)
 
         os.kill(server.status().pid or 0, signal.SIGKILL)
+        killed = time.monotonic()
         command.communicate(timeout=120)
+        told_after = time.monotonic() - killed
         failed = last(program)
         slow.open()
         again = program("run", slow.file, "--json")
 
         assert failed["status"] == "FAILED"
-        assert again.json["status"] == "COMPLETED", again.err
+        assert "local Spark server" in failed["error"]["message"]
+        assert told_after < 5
+        assert again.json["status"] == "COMPLETED", again.json["error"]
     finally:
         server.stop()

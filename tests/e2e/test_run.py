@@ -243,3 +243,36 @@ def test_a_plugin_that_raises_is_told_with_its_record(
     assert "ZeroDivisionError" in answer.out
     assert "bob" in answer.out
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("path", ["in/people.csv", "gs://bucket/people.csv"])
+def test_a_schema_taken_from_a_file_is_that_of_the_run(program: Program, tmp_path: Path, path: str):
+    (program.home / "in").mkdir(parents=True)
+    (program.home / "in" / "people.csv").write_text("id,name\n1,ann\n")
+    program.settings('[locations]\n"gs://bucket" = "in"\n')
+    source = csv_source("In", Path("x"), "", skipHeader="true")
+    source["plugin"]["properties"]["path"] = path
+    document = pipeline([source, json_sink("Out", tmp_path / "out")], ("In", "Out"))
+    file = write(document, tmp_path / "p.json")
+
+    shown = program("validate", file, "--connected", "--json").json
+    offline = program("validate", file, "--json").json
+    run = program("run", file, "--json").json
+
+    fields = shown["spec"]["stages"][0]["outputSchema"]["fields"]
+    assert [(f["name"], f["type"]) for f in fields] == [("id", "int"), ("name", "string")]
+    assert offline["spec"]["stages"][0]["outputSchema"] is None
+    assert run["status"] == "COMPLETED", run["error"]
+    assert json_records(tmp_path / "out") == [{"id": 1, "name": "ann"}]
+
+
+def test_a_foreign_path_is_told_when_the_files_are_looked_at(program: Program, tmp_path: Path):
+    source = csv_source("In", Path("x"), "")
+    source["plugin"]["properties"]["path"] = "gs://nowhere/people.csv"
+    document = pipeline([source, json_sink("Out", tmp_path / "out")], ("In", "Out"))
+
+    answer = program("validate", write(document, tmp_path / "p.json"), "--connected", "--json")
+
+    failure = answer.json["errors"][0]
+    assert failure["field"] == "path"
+    assert '"gs://nowhere" = ' in failure["correctiveAction"]

@@ -7,9 +7,11 @@ import json
 import pytest
 
 from localcdap.api.failures import INVALID_FIELD, INVALID_STAGE
+from localcdap.api.locations import Locations
 from localcdap.api.schema import Schema
 from localcdap.sandbox.configuring import configure_stage
 
+HERE = Locations({}, "/")
 SCHEMA = Schema.parse_record(
     '{"type": "record", "name": "r", "fields": [{"name": "a", "type": "string"}]}'
 )
@@ -137,8 +139,8 @@ def test_macros_reach_the_configuration(request_of):
 
 def test_connected_checks_only_when_asked_and_when_the_rest_is_valid(request_of):
     assert configure_stage(request_of()).failures == []
-    assert only(configure_stage(request_of(connected=True))).message == "connected"
-    failed = configure_stage(request_of("stage.failures.add('x')", connected=True))
+    assert only(configure_stage(request_of(locations=HERE))).message == "connected"
+    failed = configure_stage(request_of("stage.failures.add('x')", locations=HERE))
     assert only(failed).message == "x"
 
 

@@ -15,14 +15,16 @@ from pathlib import Path
 import pytest
 
 from localcdap.api.errors import PluginError
+from localcdap.api.locations import Locations
 from localcdap.api.schema import Schema
-from localcdap.artifacts.places import digest
+from localcdap.artifacts.contents import digest
 from localcdap.sandbox.supervisor import PluginWorker
 from tests.artifacts.authoring import source, write
 from tests.sandbox.test_hostile import TRAPS, assert_ends
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 COUNTED = "with open({file!r}, 'a') as file: file.write('x')"
+HERE = Locations({}, "/")
 SCHEMA = Schema.parse_record(
     '{"type": "record", "name": "r", "fields": [{"name": "a", "type": "string"}]}'
 )
@@ -61,7 +63,7 @@ def test_same_request_is_answered_from_memory(worker, request_of, tmp_path):
 def test_connected_checks_are_made_every_time(worker, request_of, tmp_path):
     calls = tmp_path / "calls"
     for _ in range(2):
-        worker.configure(request_of(COUNTED.format(file=str(calls)), connected=True))
+        worker.configure(request_of(COUNTED.format(file=str(calls)), locations=HERE))
 
     assert calls.read_text() == "xx"
 
@@ -129,11 +131,11 @@ def test_process_that_can_be_put_right_is_kept(worker, request_of, trap):
 
 def test_surroundings_are_put_back(worker, request_of):
     told = "stage.failures.add(str([sys.path, sorted(os.environ.items()), os.getcwd()]))"
-    before = worker.configure(request_of(told, connected=True)).failures[0].message
+    before = worker.configure(request_of(told, locations=HERE)).failures[0].message
     change = "sys.path.clear()\nos.environ['LOCALCDAP_TRAP'] = '1'\nos.chdir('/')"
     assert worker.configure(request_of(change, name="trap")).failures == []
 
-    assert worker.configure(request_of(told, connected=True)).failures[0].message == before
+    assert worker.configure(request_of(told, locations=HERE)).failures[0].message == before
 
 
 def test_closing_ends_a_call_and_the_process(worker, request_of):
@@ -196,7 +198,7 @@ def test_big_libraries_fit_into_the_memory_limit(worker, request_of, module):
 
 
 def pid_of(worker, request_of) -> int:
-    request = request_of("stage.failures.add(str(os.getpid()))\nraise ValueError", connected=True)
+    request = request_of("stage.failures.add(str(os.getpid()))\nraise ValueError", locations=HERE)
     return int(worker.configure(request).failures[0].message)
 
 

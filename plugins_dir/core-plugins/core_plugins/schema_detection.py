@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from localcdap.api import FailureCollector, Schema, StageConfigurer, Type
+from localcdap.api import FailureCollector, Schema, StageConfigurer, StageError, Type
 from localcdap.api.errors import LocalcdapError
 
 from .encodings import python_encoding
@@ -31,7 +31,7 @@ _FROM_FILE: Final[dict[str, Callable[[str], Schema]]] = {
 def detect_schema(stage: StageConfigurer, config: FileSourceConfig) -> Schema | None:
     """The schema that the first file suggests; None with a failure when it suggests none."""
     try:
-        file = _first_file(config)
+        file = _first_file(stage, config)
         if config.format_name in DELIMITED:
             return _delimited(stage.failures, config, file)
         if config.format_name == "json":
@@ -41,6 +41,8 @@ def detect_schema(stage: StageConfigurer, config: FileSourceConfig) -> Schema | 
         stage.failures.add(
             f"The schema cannot be taken from the file: {error}", "Set the 'schema' property."
         ).with_config_property("path")
+    except StageError as error:
+        stage.failures.add(error.message, error.corrective_action).with_config_property("path")
     except Exception as error:
         reason = error.message if isinstance(error, LocalcdapError) else str(error)
         stage.failures.add(
@@ -49,11 +51,14 @@ def detect_schema(stage: StageConfigurer, config: FileSourceConfig) -> Schema | 
     return None
 
 
-def _first_file(config: FileSourceConfig) -> str:
-    path = config.path.removeprefix("file://").removeprefix("file:")
+def _first_file(stage: StageConfigurer, config: FileSourceConfig) -> str:
+    path = stage.resolve_path(config.path)
     if is_remote(path):
         raise FilesNotFoundError(f"'{path}' does not lie on this machine.", "")
-    return input_files(path, recursive=config.recursive, file_regex=config.file_regex)[0]
+    found = input_files(
+        path, recursive=config.recursive, file_regex=config.file_regex, written=config.path
+    )
+    return found[0]
 
 
 def _lines(config: FileSourceConfig, file: str) -> Iterator[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from localcdap.api.locations import Locations
 from localcdap.api.schema import Schema
 from localcdap.artifacts.loading import import_module
 from localcdap.artifacts.model import PluginRef
@@ -60,7 +61,7 @@ def configure(
         dict(properties),
         macros=list(macros),
         input_schemas={} if type == "batchsource" else {"in": given},
-        connected=connected,
+        locations=Locations({}, "/") if connected else None,
     )
     return configure_stage(request)
 

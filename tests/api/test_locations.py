@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from localcdap.api.errors import StageError
-from localcdap.engine.paths import Locations
+from localcdap.api.locations import Locations
 
 LOCATIONS = Locations(
     {"gs://sales": "data/sales", "gs://sales/eu/": "/eu", "/tmp/fixtures": "data/fixtures"},
-    Path("/home/me"),
+    "/home/me",
 )
 
 
@@ -49,6 +47,6 @@ def test_a_foreign_path_says_what_to_write_into_the_settings(path, prefix):
 
 
 def test_on_a_cluster_foreign_paths_mean_themselves():
-    remote = Locations({}, Path("/home/me"), remote=True)
+    remote = Locations({}, "/home/me", remote=True)
 
     assert remote.resolve("gs://sales/x") == "gs://sales/x"
