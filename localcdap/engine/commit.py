@@ -1,5 +1,8 @@
 """Sinks become visible together: they write beside their final place, and are renamed at the end.
 
+A place that only Spark can reach (``gs://…``, on a cluster) cannot be renamed: its sink writes in place, by
+Spark's own commit of one action, and what it has written stays when a later sink fails.
+
 A run's directory records every staging directory before it is made (``staging.jsonl``). When all sinks
 have finished, the journal ``commit.json`` is written and synced: that is the decision. Only then are
 directories renamed. Whoever finds a run that broke off calls :func:`recover`, which finishes a decided
@@ -9,10 +12,13 @@ commit and clears away an undecided one; doing so twice changes nothing.
 from __future__ import annotations
 
 import enum
+import logging
 import os
+import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
@@ -20,6 +26,8 @@ from localcdap.api.codec import plain, revived
 from localcdap.api.errors import ConflictError
 from localcdap.engine.tables import TableLoad
 
+_LOG: Final = logging.getLogger("localcdap.engine")
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _STAGING: Final = "staging.jsonl"
 _JOURNAL: Final = "commit.json"
 
@@ -47,51 +55,113 @@ class Recovery(enum.Enum):
     """Nothing had been decided; no staging directory is left."""
 
 
+class Folders(Protocol):
+    """The file system that sinks write to. All of it may be repeated."""
+
+    def require_free(self, targets: Sequence[str]) -> None:
+        """:raises ConflictError: for the first that is a file, or a directory with files."""
+
+    def make(self, place: str) -> None:
+        """Make an empty directory, and those that it is in."""
+
+    def move(self, moves: Sequence[Move]) -> None:
+        """Rename what is there still to be renamed."""
+
+    def remove(self, places: Sequence[str]) -> None:
+        """Remove directories with all that is in them; those that are not there are passed over."""
+
+
+class LocalFolders:
+    """The file system of this machine."""
+
+    def require_free(self, targets: Sequence[str]) -> None:
+        for target in map(Path, targets):
+            if target.exists() and not (target.is_dir() and not any(target.iterdir())):
+                raise occupied(str(target), "directory" if target.is_dir() else "file")
+
+    def make(self, place: str) -> None:
+        Path(place).mkdir(parents=True)
+
+    def move(self, moves: Sequence[Move]) -> None:
+        for move in moves:
+            staging = Path(move.staging)
+            # A staging directory that is gone was renamed before a crash.
+            if staging.exists():
+                staging.rename(move.final)
+                _sync_directory(staging.parent)
+
+    def remove(self, places: Sequence[str]) -> None:
+        for place in places:
+            shutil.rmtree(place, ignore_errors=True)
+
+
+LOCAL: Final = LocalFolders()
+
+
+def occupied(target: str, kind: str) -> ConflictError:
+    """The error of a final place that is taken."""
+    return ConflictError(
+        f"the {kind} '{target}' already exists and is not empty.",
+        "Remove it, or write to another path; a path with ${logicalStartTime(...)} is new in each run.",
+    )
+
+
 class Staging:
     """The staging directories of a run.
 
     :param run_directory: the directory of the run, which exists.
     :param run_id: a text that can be part of a file name.
+    :param folders: where the sinks write.
     """
 
-    def __init__(self, run_directory: Path, run_id: str) -> None:
+    def __init__(self, run_directory: Path, run_id: str, folders: Folders = LOCAL) -> None:
         self._directory: Final = run_directory
         self._run_id: Final = run_id
+        self._folders: Final = folders
         self._moves: Final[list[Move]] = []
+        self._in_place: Final[list[str]] = []
 
     def directory(self, final: str) -> str:
         """A new, empty directory whose files appear in ``final`` after the commit.
 
         :raises ConflictError: when ``final`` has files, is a file, or is written by two sinks.
         """
-        target = Path(os.path.abspath(final))  # noqa: PTH100 - resolve() would follow links
-        if any(move.final == str(target) for move in self._moves):
+        target = final if _SCHEME.match(final) else os.path.abspath(final)  # noqa: PTH100 - keeps links
+        if target in (*self._in_place, *(move.final for move in self._moves)):
             raise ConflictError(
                 f"two sinks write to '{target}'.", "Give each sink a path of its own."
             )
-        _require_free(target)
-        place = target.parent / f".{target.name}.localcdap-{self._run_id}"
-        move = Move(str(place), str(target))
+        self._folders.require_free([target])
+        if _SCHEME.match(final):
+            self._in_place.append(target)
+            return target
+        parent, name = os.path.split(target)
+        place = os.path.join(parent, f".{name}.localcdap-{self._run_id}")  # noqa: PTH118
+        move = Move(place, target)
         self._record(move)
         self._moves.append(move)
-        place.mkdir(parents=True)
-        return str(place)
+        self._folders.make(place)
+        return place
 
     def commit(self, table_loads: list[TableLoad]) -> Journal:
         """Make everything visible; afterwards the table loads of the journal are to be applied.
 
         :raises ConflictError: when a final directory got files meanwhile; nothing is visible then.
         """
-        for move in self._moves:
-            _require_free(Path(move.final))
+        if self._moves:
+            self._folders.require_free([move.final for move in self._moves])
         journal = Journal(self._moves, table_loads)
         _write_synced(self._directory / _JOURNAL, msgspec.json.encode(journal, enc_hook=plain))
-        _roll_forward(journal)
+        if self._moves:
+            self._folders.move(self._moves)
         return journal
 
     def roll_back(self) -> None:
         """Remove what was staged. Call it only when :meth:`commit` was not reached or refused."""
-        _clear(self._moves)
+        if self._moves:
+            self._folders.remove([move.staging for move in self._moves])
+        for place in self._in_place:
+            _LOG.warning("What was written to '%s' before the run ended stays there.", place)
 
     def _record(self, move: Move) -> None:
         path = self._directory / _STAGING
@@ -101,51 +171,34 @@ class Staging:
             os.fsync(file.fileno())
 
 
-def recover(run_directory: Path) -> tuple[Recovery, Journal | None]:
+def recover(run_directory: Path, folders: Folders = LOCAL) -> tuple[Recovery, Journal | None]:
     """Bring the files of a run that broke off to one of their two ends. May be repeated.
 
     :returns: which end, and the journal of a decided commit, whose table loads are still to be applied.
     """
-    journal = run_directory / _JOURNAL
-    if journal.exists():
-        decided = msgspec.json.decode(journal.read_bytes(), type=Journal, dec_hook=revived)
-        _roll_forward(decided)
-        return Recovery.COMMITTED, decided
-    _clear(_recorded(run_directory / _STAGING))
+    journal = decision(run_directory)
+    if journal is not None:
+        folders.move(journal.moves)
+        return Recovery.COMMITTED, journal
+    folders.remove(staged(run_directory))
     return Recovery.ROLLED_BACK, None
 
 
-def _recorded(path: Path) -> list[Move]:
+def decision(run_directory: Path) -> Journal | None:
+    """The journal of a run; None when nothing was decided."""
+    journal = run_directory / _JOURNAL
+    if not journal.exists():
+        return None
+    return msgspec.json.decode(journal.read_bytes(), type=Journal, dec_hook=revived)
+
+
+def staged(run_directory: Path) -> list[str]:
     """The staging directories that may exist; a line cut off by a crash had not made its own yet."""
+    path = run_directory / _STAGING
     if not path.exists():
         return []
     lines = path.read_bytes().split(b"\n")
-    return [msgspec.json.decode(line, type=Move) for line in lines[:-1] if line]
-
-
-def _clear(moves: list[Move]) -> None:
-    for move in moves:
-        shutil.rmtree(move.staging, ignore_errors=True)
-
-
-def _roll_forward(journal: Journal) -> None:
-    for move in journal.moves:
-        staging = Path(move.staging)
-        # A staging directory that is gone was renamed before a crash.
-        if staging.exists():
-            staging.rename(move.final)
-            _sync_directory(staging.parent)
-
-
-def _require_free(target: Path) -> None:
-    if target.is_dir() and not any(target.iterdir()):
-        return
-    if target.exists():
-        kind = "directory" if target.is_dir() else "file"
-        raise ConflictError(
-            f"the {kind} '{target}' already exists and is not empty.",
-            "Remove it, or write to another path; a path with ${logicalStartTime(...)} is new in each run.",
-        )
+    return [msgspec.json.decode(line, type=Move).staging for line in lines[:-1] if line]
 
 
 def _write_synced(path: Path, data: bytes) -> None:
