@@ -7,8 +7,10 @@ from typing import Final
 
 import msgspec
 
+from localcdap.api.app.events import RunStatusChanged
 from localcdap.api.errors import NotFoundError
-from localcdap.runs.model import LogLine, Run
+from localcdap.messaging.topics import Topics
+from localcdap.runs.model import LogLine, Run, now
 from localcdap.store.store import Store, Transaction
 
 LAST: Final = "last"
@@ -27,10 +29,11 @@ class ProcessIdentity(msgspec.Struct, frozen=True):
 
 
 class RunRecords:
-    """Reads and writes runs and their logs."""
+    """Reads and writes runs and their logs, and publishes each change of a status together with it."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, topics: Topics) -> None:
         self._store = store
+        self._topics = topics
 
     def add(self, run: Run, process: ProcessIdentity) -> None:
         with self._store.transaction() as transaction:
@@ -47,6 +50,7 @@ class RunRecords:
                     run.status.is_end,
                 ),
             )
+            self._tell(transaction, run)
 
     def get(self, run: str) -> Run:
         """:raises NotFoundError: when there is no run of this id."""
@@ -102,6 +106,8 @@ class RunRecords:
 
     def change(self, transaction: Transaction, run: Run) -> None:
         """Store a run that changed; its version grows."""
+        if self.get_in(transaction, run.run).status is not run.status:
+            self._tell(transaction, run)
         run.version += 1
         transaction.execute(
             "UPDATE runs SET record = ?, ended = ? WHERE run = ?",
@@ -143,6 +149,10 @@ class RunRecords:
             (run, after, limit or _ALL),
         )
         return [LogLine(*row) for row in rows]
+
+    def _tell(self, transaction: Transaction, run: Run) -> None:
+        event = RunStatusChanged(run.namespace, run.pipeline, run.run, run.status.value, now())
+        self._topics.tell(transaction, event)
 
 
 def _encoded(run: Run) -> str:

@@ -11,6 +11,7 @@ import msgspec
 from localcdap.api.errors import InvalidPipelineError, LocalcdapError
 from localcdap.engine.messages import RunStatus
 from localcdap.engine.order import WorkOrder
+from localcdap.messaging.topics import Topics
 from localcdap.rpc.methods import once
 from localcdap.runs.capabilities import indexed_capabilities, require_capabilities
 from localcdap.runs.effects import RunEffects
@@ -42,6 +43,7 @@ class RunService:
     def __init__(
         self,
         store: Store,
+        topics: Topics,
         artifacts: Artifacts,
         studio: StudioService,
         provisioners: Provisioners,
@@ -52,7 +54,7 @@ class RunService:
         spare: RunProcess | None = None,
     ) -> None:
         self._store = store
-        self._records = RunRecords(store)
+        self._records = RunRecords(store, topics)
         self._studio = studio
         self._provisioners = provisioners
         self._artifacts = artifacts

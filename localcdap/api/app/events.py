@@ -68,6 +68,25 @@ class RunStatusChanged(
     status: str
     """As in CDAP 6 ``ProgramRunStatus``: ``PENDING``, ``STARTING``, ``RUNNING``, …"""
     time: int
+    """Milliseconds since 1970."""
+
+
+class ArtifactChange(msgspec.Struct, frozen=True):
+    """What became of an artifact."""
+
+    change: str
+    """``added``, ``updated`` (the same name and version with another content), ``removed``, or ``failed``:
+    it has an error now and had another one, or none, before, and its last good content stays in use."""
+    name: str
+    version: str
+    """Empty where a failed one does not say any."""
+    scope: str
+    """``SYSTEM`` or ``USER``."""
+    namespace: str
+    path: str
+    """Where its user put it."""
+    error: str | None = None
+    """Of a failed one."""
 
 
 class ArtifactsChanged(
@@ -76,12 +95,7 @@ class ArtifactsChanged(
     """The index of plugins is another one than before."""
 
     topic: ClassVar[str] = "artifacts"
-    added: list[str]
-    """Of artifacts: ``name-version``."""
-    updated: list[str]
-    removed: list[str]
-    failed: list[str]
-    """Paths of artifacts that something is wrong with now and was not before."""
+    changes: list[ArtifactChange]
     time: int
 
 
