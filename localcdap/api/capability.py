@@ -78,7 +78,8 @@ def capability(*values: str) -> Callable[[_Class], _Class]:
 
 def capabilities_of(cls: type) -> frozenset[str]:
     """What ``cls`` is capable of: exactly what it declares itself, else what the nearest of its bases
-    declares that does, else everything of the system."""
+    declares that does, else everything of the system.
+    """
     return getattr(cls, _MARK, None) or frozenset(SYSTEM_CAPABILITIES)
 
 

@@ -1,5 +1,6 @@
 """What is wrong with a declaration: an exception where the class is made, or one of many problems while an
-artifact is inspected, which tells its author all of them at once."""
+artifact is inspected, which tells its author all of them at once.
+"""
 
 from __future__ import annotations
 

@@ -5,18 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+from localcdap.api.app.events import ArtifactChange
 from localcdap.api.failures import ArtifactId
 from localcdap.artifacts.copies import Copies
 from localcdap.artifacts.index import Entry
-from localcdap.artifacts.model import (
-    ADDED,
-    FAILED,
-    REMOVED,
-    SYSTEM_NAMESPACE,
-    UPDATED,
-    ArtifactChange,
-    ArtifactDetail,
-)
+from localcdap.artifacts.model import SYSTEM_NAMESPACE, ArtifactDetail
 from localcdap.artifacts.parents import apps_of
 from localcdap.artifacts.selection import Candidate, artifact_order
 from localcdap.artifacts.sync import ArtifactState
@@ -75,15 +68,15 @@ def changes(before: Catalog, after: Catalog) -> list[ArtifactChange]:
     old, new = _in_use(before), _in_use(after)
     told = {(d.path, d.error) for d in before.details}
     return [
-        *(_change(ADDED, detail) for key, detail in new.items() if key not in old),
+        *(_change("added", detail) for key, detail in new.items() if key not in old),
         *(
-            _change(UPDATED, detail)
+            _change("updated", detail)
             for key, detail in new.items()
             if key in old and old[key].digest != detail.digest
         ),
-        *(_change(REMOVED, detail) for key, detail in old.items() if key not in new),
+        *(_change("removed", detail) for key, detail in old.items() if key not in new),
         *(
-            _change(FAILED, detail)
+            _change("failed", detail, detail.error)
             for detail in after.details
             if detail.error and (detail.path, detail.error) not in told
         ),
@@ -94,10 +87,9 @@ def _in_use(catalog: Catalog) -> dict[tuple[str, ArtifactId], ArtifactDetail]:
     return {(d.namespace, d.id): d for d in catalog.details if d.digest}
 
 
-def _change(kind: str, detail: ArtifactDetail) -> ArtifactChange:
-    error = detail.error if kind == FAILED else None
+def _change(change: str, detail: ArtifactDetail, error: str | None = None) -> ArtifactChange:
     return ArtifactChange(
-        kind, detail.name, detail.version, detail.scope, detail.namespace, detail.path, error
+        change, detail.name, detail.version, detail.scope, detail.namespace, detail.path, error
     )
 
 

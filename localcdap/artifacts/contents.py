@@ -43,7 +43,8 @@ class ContentFile(NamedTuple):
 
 def is_content(name: str) -> bool:
     """Whether a file or folder of that name counts: hidden ones, and what editors, downloads and builds
-    leave behind, do not."""
+    leave behind, do not.
+    """
     return not (name.startswith((".", "#")) or name in _LEFT_BEHIND or name.endswith(_TEMPORARY))
 
 
@@ -79,7 +80,8 @@ def fingerprint(path: Path, beside: Path | None = None) -> str:
 
 def signature(path: Path, beside: Path | None = None) -> str:
     """The fingerprint; empty, and so equal to no stored one, while a file is so young that it may change
-    unnoticed."""
+    unnoticed.
+    """
     files = _with(content(path), beside)
     newest = max((file.changed_ns for file in files), default=0)
     return "" if newest > time.time_ns() - _SETTLED_AFTER_NS else _fingerprint(files)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -84,11 +84,13 @@ class ArtifactIndex:
         removed: Iterable[str],
         contents: Iterable[Content],
         forgotten: Iterable[str],
+        also: Callable[[Transaction], None],
     ) -> None:
         """Bring the tables up to date in one transaction.
 
         :param removed: paths of entries.
         :param forgotten: digests of contents.
+        :param also: what else belongs into the transaction.
         """
         with self._store.transaction() as tx:
             tx.execute("DELETE FROM artifact WHERE list_contains(?, path)", (list(removed),))
@@ -99,6 +101,7 @@ class ArtifactIndex:
                 tx, "artifact", _COLUMNS, [msgspec.structs.astuple(entry) for entry in changed]
             )
             _replace(tx, "artifact_content", _CONTENT_COLUMNS, [_row(each) for each in contents])
+            also(tx)
 
 
 def _replace(

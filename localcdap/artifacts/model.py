@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from localcdap.api.app.events import ArtifactChange
 from localcdap.api.config import PluginProperty
 from localcdap.api.failures import ArtifactId
 
@@ -133,38 +134,11 @@ class CapabilityCount(msgspec.Struct):
     """Whether the system defines it; a plugin that declares none has all of these."""
 
 
-ADDED: Final = "added"
-UPDATED: Final = "updated"
-"""The same name and version with another content."""
-REMOVED: Final = "removed"
-FAILED: Final = "failed"
-"""It has an error now and had another one, or none, before; its last good content stays in use."""
-
-
-class ArtifactChange(msgspec.Struct):
-    """What became of an artifact."""
-
-    kind: str
-    """``added``, ``updated``, ``removed`` or ``failed``."""
-    name: str
-    version: str
-    """Empty where a failed one does not say any."""
-    scope: str
-    namespace: str
-    path: str
-    error: str | None = None
-    """Of a failed one."""
-
-    @property
-    def id(self) -> ArtifactId:
-        return ArtifactId(self.name, self.version, self.scope)
-
-
 class SyncReport(msgspec.Struct):
     """What bringing the index up to date changed."""
 
     changes: list[ArtifactChange]
 
-    def of(self, kind: str) -> list[ArtifactId]:
-        """The artifacts that something became of."""
-        return [change.id for change in self.changes if change.kind == kind]
+    def of(self, change: str) -> list[ArtifactId]:
+        """The artifacts that this became of."""
+        return [ArtifactId(c.name, c.version, c.scope) for c in self.changes if c.change == change]

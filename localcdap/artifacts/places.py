@@ -50,10 +50,11 @@ def find_user(directory: Path) -> Iterator[Place]:
     for entry in entries:
         if _is_artifact(entry) or _is_foreign(entry):
             yield _place(entry, DEFAULT_NAMESPACE)
-        elif _NAMESPACE.fullmatch(entry.name) and entry.is_dir():
-            yield from _find_in_namespace(entry)
-        elif entry.is_dir():
-            yield Place(entry, USER, DEFAULT_NAMESPACE)
+        elif _is_folder(entry):
+            if _NAMESPACE.fullmatch(entry.name):
+                yield from _find_in_namespace(entry)
+            else:
+                yield Place(entry, USER, DEFAULT_NAMESPACE)
 
 
 def _find_in_namespace(folder: Path) -> Iterator[Place]:
@@ -80,19 +81,23 @@ def _place(entry: Path, namespace: str) -> Place:
 def _entries(directory: Path) -> list[Path]:
     """:raises OSError: when it exists and is no folder that can be read."""
     try:
-        names = os.listdir(directory)
+        entries = list(directory.iterdir())
     except FileNotFoundError:
         return []
-    return [directory / name for name in sorted(names) if is_content(name)]
+    return sorted(entry for entry in entries if is_content(entry.name))
 
 
 def _is_artifact(entry: Path) -> bool:
-    # os.path answers no where pathlib raises, for instance behind a link that leads to itself.
-    if entry.suffix in ARTIFACT_SUFFIXES and not os.path.isdir(entry):  # noqa: PTH112
+    if entry.suffix in ARTIFACT_SUFFIXES and not _is_folder(entry):
         return True
     # A package or a set-up script without a project file is a mistake to be told, no namespace.
     names = (PROJECT_FILE, "__init__.py", "setup.py")
     return any(os.path.isfile(entry / name) for name in names)  # noqa: PTH113
+
+
+def _is_folder(entry: Path) -> bool:
+    # os.path answers no where pathlib raises: behind folders that must not be entered.
+    return os.path.isdir(entry)  # noqa: PTH112
 
 
 def _is_foreign(entry: Path) -> bool:

@@ -25,7 +25,7 @@ from localcdap.artifacts.places import Place, find_system, find_user
 from localcdap.artifacts.selection import Candidate, choose, look_up, narrow, usable_in
 from localcdap.artifacts.sync import ArtifactState, Inspector, Synchronizer
 from localcdap.artifacts.version import VersionRange
-from localcdap.store.store import Store
+from localcdap.store.store import Store, Transaction
 
 
 class ArtifactService:
@@ -39,7 +39,7 @@ class ArtifactService:
         is used.
     :param cache: folder for copies of artifact contents; nothing is ever loaded from anywhere else.
     :param required_capabilities: a plugin without one of these does not exist for anybody.
-    :param on_change: called after each synchronization that changed something, by the thread that made it.
+    :param on_change: called in the transaction that changes the index for pipelines or their authors.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class ArtifactService:
         plugin_directories: Sequence[Path],
         cache: Path,
         required_capabilities: Iterable[str] = (),
-        on_change: Callable[[SyncReport], None] | None = None,
+        on_change: Callable[[Transaction, SyncReport], None] | None = None,
     ) -> None:
         self._index = ArtifactIndex(store)
         self._copies = Copies(cache.absolute())
@@ -79,22 +79,29 @@ class ArtifactService:
         """
         before = self._catalog()
         with self._changing:
-            assert self._state is not None
-            state = self._synchronizer.sync(
+            old = self._state
+            assert old is not None
+            before = self._current or before
+            state = self._synchronizer.look(
                 list(self._places()),
-                self._state,
+                old,
                 retry_errors=retry_errors,
                 touched=None if touched is None else frozenset(touched),
                 unfinished=frozenset(unfinished),
             )
-            if state is not self._state:
-                self._state = state
-                self._current = Catalog(state, self._copies, self._required)
-            assert self._current is not None
-            report = SyncReport(changes(before, self._current))
-        if report.changes and self._on_change is not None:
-            self._on_change(report)
-        return report
+            if state is old:
+                return SyncReport([])
+            after = Catalog(state, self._copies, self._required)
+            report = SyncReport(changes(before, after))
+
+            def announce(tx: Transaction) -> None:
+                # Who hears of the change finds it here.
+                tx.on_commit(lambda: self._install(state, after))
+                if report.changes and self._on_change is not None:
+                    self._on_change(tx, report)
+
+            self._synchronizer.keep(state, old, announce)
+            return report
 
     def list_artifacts(
         self, namespace: str, scope: str | None = None, errors: bool = False
@@ -139,7 +146,8 @@ class ArtifactService:
 
     def list_capabilities(self, namespace: str) -> list[CapabilityCount]:
         """The capabilities that are known, in alphabetical order: those of the system, and what the plugins
-        that the namespace sees declare besides. Each plugin counts once, with its newest version."""
+        that the namespace sees declare besides. Each plugin counts once, with its newest version.
+        """
         counts = dict.fromkeys(SYSTEM_CAPABILITIES, 0)
         for plugin in self.list_plugins(namespace):
             for capability in plugin.capabilities:
@@ -192,6 +200,10 @@ class ArtifactService:
                     self._state = ArtifactState(*self._index.load())
                     self._current = Catalog(self._state, self._copies, self._required)
         return self._current
+
+    def _install(self, state: ArtifactState, catalog: Catalog) -> None:
+        self._state = state
+        self._current = catalog
 
     def _places(self) -> Iterator[Place]:
         yield from find_system(self._system_directory)

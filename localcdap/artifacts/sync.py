@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -18,6 +18,7 @@ from localcdap.artifacts.index import ArtifactIndex, Content, Entry
 from localcdap.artifacts.model import Inspection
 from localcdap.artifacts.parents import APP_VERSION
 from localcdap.artifacts.places import Place
+from localcdap.store.store import Transaction
 
 _FORMAT: Final = f"2-{APP_VERSION}-{sys.implementation.cache_tag}"
 """Changes when inspection tells something new, so that everything is inspected again."""
@@ -47,7 +48,7 @@ class Synchronizer:
         self._inspector = inspector
         self._copies = copies
 
-    def sync(
+    def look(
         self,
         places: Sequence[Place],
         old: ArtifactState,
@@ -56,7 +57,7 @@ class Synchronizer:
         touched: Collection[str] | None = None,
         unfinished: Collection[str] = (),
     ) -> ArtifactState:
-        """The state after the index was brought up to date; ``old`` itself when nothing changed.
+        """What is in the places now; ``old`` itself when that is no different.
 
         :param touched: paths that may have changed; others are looked at only when they are new. None: all.
         :param unfinished: paths that are being written; they stay as they were.
@@ -74,19 +75,32 @@ class Synchronizer:
                 entries[key] = known
             else:
                 entries[key] = work.entry(key, place)
-        used = {d for entry in entries.values() for d in (entry.digest, entry.good_digest) if d}
+        used = _digests(entries)
         contents = {d: content for d, content in work.contents.items() if d in used}
-        if entries != old.entries or contents != old.contents:
-            self._index.save(
-                changed=[e for path, e in entries.items() if old.entries.get(path) != e],
-                removed=old.entries.keys() - entries.keys(),
-                contents=[c for d, c in contents.items() if old.contents.get(d) != c],
-                forgotten=old.contents.keys() - contents.keys(),
-            )
-            self._copies.prune(used)
-        elif list(entries) == list(old.entries) and not work.copied:
+        state = ArtifactState(entries, contents)
+        if state == old and list(entries) == list(old.entries) and not work.copied:
             return old
-        return ArtifactState(entries, contents)
+        return state
+
+    def keep(
+        self, state: ArtifactState, old: ArtifactState, also: Callable[[Transaction], None]
+    ) -> None:
+        """Write the state into the index.
+
+        :param also: what belongs into the same transaction.
+        """
+        self._index.save(
+            changed=[e for path, e in state.entries.items() if old.entries.get(path) != e],
+            removed=old.entries.keys() - state.entries.keys(),
+            contents=[c for d, c in state.contents.items() if old.contents.get(d) != c],
+            forgotten=old.contents.keys() - state.contents.keys(),
+            also=also,
+        )
+        self._copies.prune(_digests(state.entries))
+
+
+def _digests(entries: Mapping[str, Entry]) -> set[str]:
+    return {d for entry in entries.values() for d in (entry.digest, entry.good_digest) if d}
 
 
 class _Work:

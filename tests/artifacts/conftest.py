@@ -1,14 +1,14 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from localcdap.artifacts.model import Inspection
+from localcdap.artifacts.model import Inspection, SyncReport
 from localcdap.artifacts.service import ArtifactService
 from localcdap.sandbox.supervisor import PluginWorker
-from localcdap.store.store import Store
+from localcdap.store.store import Store, Transaction
 
 
 class CountingInspector:
@@ -34,7 +34,9 @@ class Instance:
         self.store = Store(folder / "instance.duckdb")
         self.inspector = CountingInspector(worker)
 
-    def open(self, *required: str) -> ArtifactService:
+    def open(
+        self, *required: str, on_change: Callable[[Transaction, SyncReport], None] | None = None
+    ) -> ArtifactService:
         return ArtifactService(
             self.store,
             self.inspector,
@@ -42,6 +44,7 @@ class Instance:
             plugin_directories=[self.plugins],
             cache=self.cache,
             required_capabilities=required,
+            on_change=on_change,
         )
 
     def synced(self, *required: str) -> ArtifactService:

@@ -3,8 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from localcdap.api.capability import SYSTEM_CAPABILITIES
-from localcdap.artifacts.inspection import inspect_artifact
 from localcdap.artifacts.contents import digest
+from localcdap.artifacts.inspection import inspect_artifact
 from tests.artifacts.authoring import project, source, write
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from localcdap.api.errors import PluginError
 from localcdap.api.failures import ArtifactId
+from localcdap.artifacts.contents import digest
 from localcdap.artifacts.loading import load_artifact, load_plugin, module_names, mount
 from localcdap.artifacts.model import PluginRef
-from localcdap.artifacts.contents import digest
 from tests.artifacts.authoring import project, source, write
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -142,7 +142,7 @@ def test_broken_replacement_leaves_the_last_good_content_in_use(instance):
 
     report = service.sync()
 
-    assert [(change.kind, change.path) for change in report.changes] == [("failed", str(file))]
+    assert [(change.change, change.path) for change in report.changes] == [("failed", str(file))]
     assert service.find_plugin("default", "transform", "Hasher").plugin == good
     assert load_plugin(good).__name__ == "Hasher"
     (detail,) = service.list_artifacts("default", errors=True)

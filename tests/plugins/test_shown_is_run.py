@@ -17,11 +17,11 @@ import msgspec
 import pytest
 
 from localcdap.api.schema import Schema
-from localcdap.artifacts.loading import load_artifact
 from localcdap.artifacts.contents import digest
+from localcdap.artifacts.loading import load_artifact
 from localcdap.artifacts.places import find_system
 from localcdap.engine.tables import TableFiles
-from tests.kit import run_stage
+from localcdap.testing import artifact_ref, run_stage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -201,8 +201,7 @@ def test_the_schema_shown_is_the_schema_run(
 
     run = run_stage(
         spark,
-        SHIPPED[plugin],
-        *plugin,
+        artifact_ref(SHIPPED[plugin], *plugin),
         sample.properties,
         sample.inputs,
         directory=tmp_path,

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from localcdap.artifacts.inspection import inspect_artifact
 from localcdap.artifacts.contents import digest
+from localcdap.artifacts.inspection import inspect_artifact
 from localcdap.cli.main import cli
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from localcdap.api.failures import ArtifactId
-from localcdap.artifacts.model import PluginRef
 from localcdap.artifacts.contents import digest
+from localcdap.artifacts.model import PluginRef
 from localcdap.sandbox.configuring import ConfigureRequest
 from localcdap.sandbox.supervisor import PluginWorker
 from tests.artifacts.authoring import write

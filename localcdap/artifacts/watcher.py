@@ -1,0 +1,170 @@
+"""Watches the plugin directories and brings the index up to date soon after something in them changed.
+
+Changes come from watchdog; the listing of each directory is looked at ten times a second besides, since
+watchdog tells half a second late that a file was moved away, and nothing at all of a directory that is
+not there yet. Where the system grants no watches, or no more, the fingerprints of all artifacts are compared
+once a second instead. A sweep now and then finds what came without any notice, as on network drives.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from localcdap.api.errors import BadRequestError, LocalcdapError
+from localcdap.artifacts.contents import fingerprint
+from localcdap.artifacts.identity import sidecar
+from localcdap.artifacts.notices import Notices
+from localcdap.artifacts.places import Place, find_user
+from localcdap.artifacts.service import ArtifactService
+from localcdap.artifacts.watches import Watches, WatchesRefusedError
+
+_LOG: Final = logging.getLogger(__name__)
+_TICK_S: Final = 0.1
+_POLL_S: Final = 1.0
+_SWEEP_S: Final = 15.0
+
+_Listing = dict[Path, tuple[int, int, int] | None]
+"""Device, inode and time of each folder of artifacts; None for one that is not there."""
+
+
+class FolderWatcher:
+    """A thread that synchronizes after changes.
+
+    :param directories: plugin directories; they need not exist yet.
+    :param delay_s: seconds before it begins. A command that is done by then pays nothing for it, not even
+        the import of watchdog; what changed until then is found when it begins.
+    """
+
+    def __init__(
+        self, directories: Sequence[Path], artifacts: ArtifactService, *, delay_s: float = 1.0
+    ) -> None:
+        self._directories = list(dict.fromkeys(directories))
+        self._artifacts = artifacts
+        self._delay_s = delay_s
+        self._notices = Notices()
+        self._closed = threading.Event()
+        self._begun = threading.Event()
+        self._watches: Watches | None = None
+        self._thread = threading.Thread(target=self._run, name="localcdap-plugins", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def wait_until_watching(self, timeout_s: float) -> bool:
+        """Whether it has begun, at the latest after some seconds."""
+        return self._begun.wait(timeout_s)
+
+    @property
+    def is_polling(self) -> bool:
+        """Whether it works without notices of the system."""
+        return self._watches is None
+
+    def close(self, wait_s: float = 0.5) -> None:
+        """Stop. A synchronization under way is waited for, but not long: its plugin may hang."""
+        self._closed.set()
+        self._notices.wake()
+        if self._thread.is_alive():
+            self._thread.join(wait_s)
+
+    def _run(self) -> None:
+        if self._closed.wait(self._delay_s):
+            return
+        self._watches = Watches(self._notices)
+        try:
+            while not self._closed.is_set():
+                if self._watches is not None:
+                    self._watch(self._watches)
+                else:
+                    self._poll()
+        finally:
+            if self._watches is not None:
+                self._watches.close()
+
+    def _watch(self, watches: Watches) -> None:
+        """Follow notices until closed, or until the system refuses watches."""
+        listing: _Listing = {}
+        swept = float("-inf")
+        try:
+            while not self._closed.is_set():
+                changed = {folder: _identity(folder) for folder in listing} != listing
+                if changed or time.monotonic() - swept > _SWEEP_S:
+                    listing = self._listing()
+                    watches.renew(self._directories)
+                    self._notices.note_all()
+                    swept = time.monotonic()
+                due = self._notices.take()
+                if due is not None:
+                    self._synchronized(due.touched, due.unfinished)
+                    self._begun.set()
+                self._notices.wait(_TICK_S)
+        except WatchesRefusedError as refusal:
+            _LOG.warning("plugin folders are looked at once a second: %s", refusal)
+            watches.close()
+            self._watches = None
+
+    def _poll(self) -> None:
+        """Compare fingerprints until closed; a change counts when the next look finds it the same."""
+        settled = before = self._fingerprints()
+        self._synchronized(None, [])
+        self._begun.set()
+        while not self._closed.wait(_POLL_S):
+            now = self._fingerprints()
+            changed = [
+                path for path in now.keys() | settled.keys() if now.get(path) != settled.get(path)
+            ]
+            moving = [path for path in changed if now.get(path) != before.get(path)]
+            if len(changed) > len(moving):
+                self._synchronized([path for path in changed if path not in moving], moving)
+                settled = {path: print for path, print in now.items() if path not in moving} | {
+                    path: settled[path] for path in moving if path in settled
+                }
+            before = now
+
+    def _synchronized(self, touched: Sequence[str] | None, unfinished: Sequence[str]) -> None:
+        try:
+            self._artifacts.sync(touched=touched, unfinished=unfinished)
+        except LocalcdapError as error:
+            if not self._closed.is_set():
+                _LOG.warning("the plugin folders could not be read: %s", error)
+        except Exception:
+            _LOG.exception("the plugin folders could not be read")
+
+    def _listing(self) -> _Listing:
+        return {
+            folder: _identity(folder)
+            for directory in self._directories
+            for folder in (directory, *_namespaces(directory))
+        }
+
+    def _fingerprints(self) -> dict[str, str]:
+        return {
+            str(place.path): _fingerprint(place)
+            for directory in self._directories
+            for place in find_user(directory)
+        }
+
+
+def _namespaces(directory: Path) -> Iterator[Path]:
+    """The namespace folders that hold artifacts."""
+    folders = {place.path.parent for place in find_user(directory)}
+    yield from sorted(folders - {directory, directory.parent})
+
+
+def _identity(folder: Path) -> tuple[int, int, int] | None:
+    try:
+        status = folder.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino, status.st_mtime_ns
+
+
+def _fingerprint(place: Place) -> str:
+    try:
+        return fingerprint(place.path, sidecar(place.path))
+    except (OSError, BadRequestError) as error:
+        return str(error)

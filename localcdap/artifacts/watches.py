@@ -1,0 +1,205 @@
+"""Watches of the system on plugin directories, also on what links in them lead to."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from localcdap.artifacts.contents import is_content
+from localcdap.artifacts.notices import Notices
+from localcdap.artifacts.places import ARTIFACT_SUFFIXES, find_user
+
+if TYPE_CHECKING:
+    from watchdog.observers.api import BaseObserver, ObservedWatch
+
+_PATIENCE_S: Final = 5.0
+"""Seconds since the last write for which a file that nobody closes is waited for."""
+_BLANK_S: Final = 1.0
+"""The same for the first write."""
+_ABSENT: Final = (FileNotFoundError, NotADirectoryError, PermissionError)
+
+
+class WatchesRefusedError(Exception):
+    """The system grants no watches, or no more."""
+
+
+class _Wanted(NamedTuple):
+    """A folder to watch for changes of artifacts in a plugin directory."""
+
+    real: Path
+    shown: Path
+    """What it is called in the directory."""
+    directory: Path
+    only: str | None = None
+    """Name of the one file in it that counts."""
+
+
+class Watches:
+    """The watches that are set now. One thread renews them; others deliver their notices."""
+
+    def __init__(self, notices: Notices) -> None:
+        self._notices = notices
+        self._observer: BaseObserver | None = None
+        self._set: dict[_Wanted, tuple[tuple[int, int], ObservedWatch]] = {}
+
+    def renew(self, directories: Sequence[Path]) -> None:
+        """Watch what is in the directories now.
+
+        :raises WatchesRefusedError: when the system refuses.
+        """
+        wanted = {each: _inode(each.real) for each in _wanted(directories)}
+        for each, (old, stale) in list(self._set.items()):
+            if wanted.get(each) != old:
+                del self._set[each]
+                self._remove(stale)
+        for each, inode in wanted.items():
+            if inode is not None and each not in self._set:
+                watch = self._add(each)
+                if watch is not None:
+                    self._set[each] = (inode, watch)
+
+    def close(self) -> None:
+        if self._observer is not None:
+            self._observer.stop()
+            self._observer = None
+        self._set.clear()
+
+    def _add(self, wanted: _Wanted) -> ObservedWatch | None:
+        from watchdog import events
+
+        kinds = [
+            events.FileCreatedEvent,
+            events.FileModifiedEvent,
+            events.FileClosedEvent,
+            events.FileMovedEvent,
+            events.FileDeletedEvent,
+            events.FileAttribEvent,
+            events.DirCreatedEvent,
+            events.DirMovedEvent,
+            events.DirDeletedEvent,
+            events.DirAttribEvent,
+        ]
+        relay: Any = _Relay(self._notices, wanted)
+        try:
+            return self._running().schedule(
+                relay,
+                str(wanted.real),
+                recursive=wanted.only is None,
+                event_filter=kinds,
+            )
+        except _ABSENT:  # gone again, or not for us; the next listing tells
+            return None
+        except OSError as error:
+            raise WatchesRefusedError(error.strerror or str(error)) from error
+
+    def _running(self) -> BaseObserver:
+        if self._observer is None:
+            from watchdog.observers import Observer
+
+            # It warns of folders that appear while it walks through them, which does no harm.
+            warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"watchdog\.")
+            observer = Observer()
+            observer.start()
+            self._observer = observer
+        return self._observer
+
+    def _remove(self, watch: ObservedWatch) -> None:
+        if self._observer is not None:
+            with contextlib.suppress(KeyError, OSError):  # it may have ended with its folder
+                self._observer.unschedule(watch)
+
+
+class _Relay:
+    """Turns events of one watch into notices."""
+
+    def __init__(self, notices: Notices, wanted: _Wanted) -> None:
+        self._notices = notices
+        self._wanted = wanted
+
+    def dispatch(self, event: Any) -> None:
+        """Called by watchdog for each event."""
+        kind = event.event_type
+        for name in (event.src_path, event.dest_path):
+            if name:
+                path = Path(os.fsdecode(name))
+                self._note(path, kind, is_file=not event.is_directory)
+
+    def _note(self, path: Path, kind: str, *, is_file: bool) -> None:
+        if kind in ("closed", "deleted", "moved"):
+            self._notices.finish(path)
+        try:
+            inner = path.relative_to(self._wanted.real)
+        except ValueError:
+            return
+        if self._wanted.only is not None:
+            if inner.name == self._wanted.only:
+                self._touch(self._wanted.shown, path, kind, is_file=is_file)
+            return
+        self._touch(self._wanted.shown / inner, path, kind, is_file=is_file)
+
+    def _touch(self, shown: Path, path: Path, kind: str, *, is_file: bool) -> None:
+        parts = shown.relative_to(self._wanted.directory).parts
+        if not parts:
+            self._notices.note_all()
+        elif all(is_content(part) for part in parts):
+            artifacts = list(_artifacts(self._wanted.directory, parts))
+            self._notices.note(artifacts)
+            if is_file and kind == "modified":  # when it is closed, an event tells
+                self._notices.begin(path, artifacts, _PATIENCE_S)
+            elif is_file and kind == "created" and shown in artifacts and _is_blank(path):
+                self._notices.begin(path, artifacts, _BLANK_S)
+
+
+def _artifacts(directory: Path, parts: tuple[str, ...]) -> Iterator[Path]:
+    """The paths below a directory that may be the artifact which a changed path belongs to."""
+    for depth in (1, 2):
+        if len(parts) >= depth:
+            path = directory.joinpath(*parts[:depth])
+            yield path
+            if path.suffix == ".json":  # it may stand beside an artifact
+                yield from (path.with_suffix(suffix) for suffix in ARTIFACT_SUFFIXES)
+
+
+def _is_blank(path: Path) -> bool:
+    """Whether a file was opened to become an artifact, but nothing was written yet.
+
+    One that is moved or linked here is created, too, but has its content already.
+    """
+    try:
+        blank = path.stat().st_size == 0
+    except OSError:
+        return False
+    return blank and path.suffix in ARTIFACT_SUFFIXES and path.name != "__init__.py"
+
+
+def _wanted(directories: Sequence[Path]) -> Iterator[_Wanted]:
+    for directory in directories:
+        yield _Wanted(_real(directory), directory, directory)
+        places = list(find_user(directory))
+        for folder in {place.path.parent for place in places} - {directory, directory.parent}:
+            if folder.is_symlink():
+                yield _Wanted(_real(folder), folder, directory)
+        for place in places:
+            if place.path.is_symlink():
+                real = _real(place.path)
+                if real.is_dir():
+                    yield _Wanted(real, place.path, directory)
+                else:
+                    yield _Wanted(real.parent, place.path, directory, real.name)
+
+
+def _real(path: Path) -> Path:
+    # pathlib raises where a link leads to itself.
+    return Path(os.path.realpath(path))
+
+
+def _inode(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
