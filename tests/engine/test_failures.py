@@ -5,24 +5,24 @@ from __future__ import annotations
 import pytest
 
 from localcdap.api.errors import StageError
+from localcdap.testing import PipelineTester
 from tests.engine import plugins
 from tests.engine.plugins import NUMBERS
-from tests.kit_pipeline import Pipeline
 
 pytestmark = pytest.mark.spark
 TEN = [{"n": n, "word": "abc"[n % 3]} for n in range(10)]
 
 
 @pytest.fixture
-def pipeline(tmp_path):
-    pipeline = Pipeline(tmp_path)
+def pipeline(spark, tmp_path):
+    pipeline = PipelineTester(spark, tmp_path)
     pipeline.source("in", NUMBERS, TEN)
     return pipeline
 
 
 def failure(pipeline, spark):
     with pytest.raises(StageError) as caught:
-        pipeline.run(spark)
+        pipeline.run()
     return caught.value
 
 
@@ -94,7 +94,7 @@ def test_nullability_may_differ_in_both_directions(spark, pipeline):
     pipeline.stage("wider", plugins.Liar, {"how": "nullable"}, ["in"])
     pipeline.sink("out", "wider")
 
-    assert pipeline.run(spark)["out"].in_ == 10
+    assert pipeline.run()["out"].in_ == 10
 
 
 def test_an_expression_that_spark_cannot_resolve(spark, pipeline):
@@ -155,7 +155,7 @@ def test_an_expression_that_fails_on_a_value_is_found_in_its_stage(
 
 
 def test_a_source_whose_path_is_not_there(spark, tmp_path):
-    pipeline = Pipeline(tmp_path)
+    pipeline = PipelineTester(spark, tmp_path)
     pipeline.stage("in", plugins.ParquetSource, {"path": "nothing"})
     pipeline.sink("out", "in")
 
@@ -167,7 +167,7 @@ def test_a_source_whose_path_is_not_there(spark, tmp_path):
 
 
 def test_a_foreign_path_without_a_location(spark, tmp_path):
-    pipeline = Pipeline(tmp_path)
+    pipeline = PipelineTester(spark, tmp_path)
     pipeline.stage("in", plugins.ParquetSource, {"path": "gs://bucket/x"})
 
     error = failure(pipeline, spark)
@@ -178,9 +178,9 @@ def test_a_foreign_path_without_a_location(spark, tmp_path):
 
 def test_what_a_sink_wrote_can_be_read_again(spark, pipeline, tmp_path):
     pipeline.stage("out", plugins.ParquetSink, {"path": "made"}, ["in"])
-    pipeline.run(spark)
-    again = Pipeline(tmp_path)
+    pipeline.run()
+    again = PipelineTester(spark, tmp_path)
     again.stage("in", plugins.ParquetSource, {"path": "file:made"})
     again.sink("out", "in")
 
-    assert again.run(spark)["out"].in_ == 10
+    assert again.run()["out"].in_ == 10

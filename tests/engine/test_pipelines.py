@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 from localcdap.engine.counting import StageCounts
+from localcdap.testing import PipelineTester
 from tests.engine import plugins
 from tests.engine.plugins import NUMBERS
-from tests.kit_pipeline import Pipeline
 
 pytestmark = pytest.mark.spark
 TEN = [{"n": n, "word": "abc"[n % 3]} for n in range(10)]
 
 
 @pytest.fixture
-def pipeline(tmp_path):
-    pipeline = Pipeline(tmp_path)
+def pipeline(spark, tmp_path):
+    pipeline = PipelineTester(spark, tmp_path)
     pipeline.source("in", NUMBERS, TEN)
     return pipeline
 
@@ -29,7 +29,7 @@ def test_record_stages_in_a_row_see_each_others_records(spark, pipeline):
     pipeline.stage("two", plugins.AddOne, {}, ["one"])
     pipeline.sink("out", "two")
 
-    counts = pipeline.run(spark)
+    counts = pipeline.run()
 
     assert numbers(pipeline.read("out")) == list(range(2, 12))
     assert {name: (c.in_, c.out) for name, c in counts.items()} == {
@@ -47,7 +47,7 @@ def test_errors_reach_every_collector_and_nothing_else_does(spark, pipeline, cou
     pipeline.collect_errors("first", "even")
     pipeline.collect_errors("second", "even")
 
-    totals = pipeline.run(spark, counts=counts)
+    totals = pipeline.run(counts=counts)
 
     assert numbers(pipeline.read("out")) == [0, 0, 2, 2, 4, 4, 6, 6, 8, 8]
     for sink in ("first", "second"):
@@ -70,7 +70,7 @@ def test_errors_that_nobody_reads_are_counted_and_dropped(spark, pipeline):
     pipeline.stage("even", plugins.EvenTwice, {}, ["in"])
     pipeline.sink("out", "even")
 
-    assert pipeline.run(spark)["even"] == StageCounts(in_=10, out=10, error=5, alert=5)
+    assert pipeline.run()["even"] == StageCounts(in_=10, out=10, error=5, alert=5)
 
 
 def test_errors_of_two_stages_come_together(spark, pipeline):
@@ -84,7 +84,7 @@ def test_errors_of_two_stages_come_together(spark, pipeline):
         type(pipeline.flow.connections[0])("two", "errors collector", None)
     )
 
-    counts = pipeline.run(spark)
+    counts = pipeline.run()
 
     stages = [error["stage"] for error in pipeline.read("errors")]
     assert sorted(stages) == ["one"] * 5 + ["two"] * 5
@@ -98,7 +98,7 @@ def test_splitter_ports(spark, pipeline, splitter):
     pipeline.stage("more", plugins.AddOne, {}, ["split.odd"])
     pipeline.sink("odd", "more")
 
-    counts = pipeline.run(spark)
+    counts = pipeline.run()
 
     assert numbers(pipeline.read("even")) == [0, 2, 4, 6, 8]
     assert numbers(pipeline.read("odd")) == [2, 4, 6, 8, 10]
@@ -111,7 +111,7 @@ def test_a_port_that_nothing_reads_is_dropped(spark, pipeline, splitter):
     pipeline.stage("split", splitter, {}, ["in"], ports=["odd"])
     pipeline.sink("odd", "split.odd")
 
-    counts = pipeline.run(spark)
+    counts = pipeline.run()
 
     assert numbers(pipeline.read("odd")) == [1, 3, 5, 7, 9]
     assert counts["split"].ports == {"odd": 5}
@@ -122,7 +122,7 @@ def test_both_ports_of_a_splitter_into_one_stage(spark, pipeline):
     pipeline.stage("all", plugins.AddOne, {}, ["split.even", "split.odd"])
     pipeline.sink("out", "all")
 
-    counts = pipeline.run(spark)
+    counts = pipeline.run()
 
     assert numbers(pipeline.read("out")) == list(range(1, 11))
     assert counts["all"].in_ == 10
@@ -134,7 +134,7 @@ def test_several_inputs_are_united(spark, pipeline, reader):
     pipeline.stage("both", reader, {"limit": "-1"}, ["in", "more"])
     pipeline.sink("out", "both")
 
-    counts = pipeline.run(spark)
+    counts = pipeline.run()
 
     assert len(pipeline.read("out")) == 11
     assert (counts["in"].out, counts["more"].out, counts["both"].in_) == (10, 1, 11)
@@ -145,7 +145,7 @@ def test_joiner(spark, pipeline):
     pipeline.stage("join", plugins.JoinOnN, {}, ["in", "right"])
     pipeline.sink("out", "join")
 
-    counts = pipeline.run(spark)
+    counts = pipeline.run()
 
     found = {row["n"]: row["right"] for row in pipeline.read("out")}
     assert found == {n: "three" if n == 3 else None for n in range(10)}
@@ -156,7 +156,7 @@ def test_sparkcompute_that_sorts_is_counted_once(spark, pipeline):
     pipeline.stage("sorted", plugins.Sorted, {}, ["in"])
     pipeline.sink("out", "sorted")
 
-    counts = pipeline.run(spark)
+    counts = pipeline.run()
 
     assert [row["n"] for row in pipeline.read("out")] == list(range(10))
     assert (counts["in"].out, counts["sorted"].out) == (10, 10)
@@ -173,7 +173,7 @@ def test_a_stage_with_several_readers_is_computed_once(spark, pipeline, tmp_path
     pipeline.sink("sorted out", "sorted")
     pipeline.sink("two out", "two")
 
-    counts = pipeline.run(spark)
+    counts = pipeline.run()
 
     lines = journal.read_text(encoding="utf-8").splitlines()
     assert sorted(lines) == sorted(f"one {n}" for n in range(1, 11))
@@ -197,7 +197,7 @@ def test_a_reader_that_changes_its_records_does_not_change_those_of_others(spark
     pipeline.sink("out two", "two")
     pipeline.sink("out three", "three")
 
-    pipeline.run(spark)
+    pipeline.run()
 
     assert numbers(pipeline.read("out one")) == list(range(1, 11))
     assert numbers(pipeline.read("out two")) == list(range(1, 11))
@@ -210,7 +210,7 @@ def test_a_diamond_in_front_of_one_sink_is_counted_once(spark, pipeline):
     pipeline.sink("out", "low")
     pipeline.flow.connections.append(type(pipeline.flow.connections[0])("high", "out"))
 
-    counts = pipeline.run(spark)
+    counts = pipeline.run()
 
     assert len(pipeline.read("out")) == 14
     assert counts["in"].out == 10
@@ -225,7 +225,7 @@ def test_grains_alternate(spark, pipeline):
         previous = f"s{index}"
     pipeline.sink("out", previous)
 
-    counts = pipeline.run(spark)
+    counts = pipeline.run()
 
     assert numbers(pipeline.read("out")) == list(range(1, 11))
     assert {c.in_ for name, c in counts.items() if name != "in"} == {10}
@@ -235,7 +235,7 @@ def test_fields_that_nobody_reads_are_not_loaded(spark, pipeline):
     pipeline.stage("word", plugins.OnlyWord, {}, ["in"])
     pipeline.sink("out", "word")
 
-    counts = pipeline.run(spark)
+    counts = pipeline.run()
 
     assert pipeline.read("out")[0] == {"word": "a"}
     assert (counts["in"].out, counts["word"].out) == (10, 10)
@@ -248,7 +248,7 @@ def test_readers_that_need_different_fields_of_one_stage(spark, pipeline):
     pipeline.sink("out", "word")
     pipeline.sink("out all", "all")
 
-    pipeline.run(spark)
+    pipeline.run()
 
     assert len(pipeline.read("out")) == 11
     assert numbers(pipeline.read("out all")) == list(range(10))
@@ -258,7 +258,7 @@ def test_aggregator_of_record_grain(spark, pipeline):
     pipeline.stage("sum", plugins.SumByWord, {}, ["in"])
     pipeline.sink("out", "sum")
 
-    counts = pipeline.run(spark)
+    counts = pipeline.run()
 
     assert {r["word"]: r["total"] for r in pipeline.read("out")} == {"a": 18, "b": 12, "c": 15}
     assert counts["sum"] == StageCounts(in_=10, out=3, groups=3)
@@ -269,7 +269,7 @@ def test_aggregator_with_several_keys_that_leaves_records_over(spark, pipeline):
     pipeline.stage("more", plugins.AddOne, {}, ["first"])
     pipeline.sink("out", "more")
 
-    counts = pipeline.run(spark)
+    counts = pipeline.run()
 
     assert sorted(r["word"] for r in pipeline.read("out")) == ["a", "all", "b", "c"]
     assert (counts["first"].in_, counts["first"].out, counts["first"].groups) == (10, 4, 4)
@@ -279,12 +279,12 @@ def test_aggregator_with_several_keys_that_leaves_records_over(spark, pipeline):
     "stage", ["AddOne", "Same", "SameFrame", "SumByWord", "FirstOfEach", "Sorted"]
 )
 def test_no_records_at_all(spark, tmp_path, stage):
-    pipeline = Pipeline(tmp_path)
+    pipeline = PipelineTester(spark, tmp_path)
     pipeline.source("in", NUMBERS, [])
     pipeline.stage("stage", getattr(plugins, stage), {}, ["in"])
     pipeline.sink("out", "stage")
 
-    counts = pipeline.run(spark)
+    counts = pipeline.run()
 
     assert pipeline.read("out") == []
     assert counts["stage"] == StageCounts()
@@ -293,7 +293,7 @@ def test_no_records_at_all(spark, tmp_path, stage):
 def test_tables_are_staged_with_schema_and_key(spark, pipeline):
     pipeline.stage("table", plugins.TableSink, {"name": "totals"}, ["in"])
 
-    counts = pipeline.run(spark)
+    counts = pipeline.run()
 
     (load,) = pipeline.table_loads
     assert (load.namespace, load.name, load.key) == ("default", "totals", "n")

@@ -30,20 +30,20 @@ from localcdap.engine.order import SPOOL, WorkOrder, write_order
 from localcdap.engine.reporting import status
 from localcdap.engine.tables import TableLoad
 from localcdap.messaging.spool import SpoolReader, SpoolWriter
-from tests import kit_plugins
+from localcdap.testing import given
+from localcdap.testing.references import file_ref
 from tests.engine import plugins
 from tests.engine.plugins import NUMBERS
-from tests.kit_pipeline import plugin_ref
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-ARTIFACT = {"name": "kit", "version": "1.0.0", "scope": "USER"}
+ARTIFACT = {"name": "plugins", "version": "1.0.0", "scope": "USER"}
 
 
 def document(*chain, config=None):
     """A pipeline of stages one behind the other, each (name, plugin class, properties)."""
     stages = []
     for name, cls, properties in chain:
-        ref = plugin_ref(cls)
+        ref = file_ref(cls)
         plugin = {
             "name": ref.name,
             "type": ref.type,
@@ -63,7 +63,7 @@ def order(endpoint, folder, *chain, arguments=None, config=None):
         namespace="default",
         pipeline="p",
         document=json.dumps(document(*chain, config=config)),
-        plugins={name: plugin_ref(cls) for name, cls, _ in chain},
+        plugins={name: file_ref(cls) for name, cls, _ in chain},
         arguments=arguments or {},
         logical_start_ms=1_700_000_000_000,
         engine_url=endpoint.url,
@@ -112,7 +112,7 @@ def source(tmp_path):
     with pa.ipc.new_stream(str(file), batch.schema) as stream:
         stream.write_batch(batch)
     properties = {"schema": str(NUMBERS), "path": str(file)}
-    return ("in", kit_plugins.KitSource, properties)
+    return ("in", given.GivenRecords, properties)
 
 
 @pytest.mark.spark

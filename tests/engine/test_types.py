@@ -10,8 +10,8 @@ import pytest
 from localcdap.api.errors import SchemaError
 from localcdap.api.schema import LogicalType, Schema
 from localcdap.engine.spark_types import differences, schema_of, spark_schema
+from localcdap.testing import PipelineTester
 from tests.engine import plugins
-from tests.kit_pipeline import Pipeline
 
 UTC = datetime.UTC
 INNER = Schema.record("inner", [("a", Schema.INT), ("b", Schema.STRING.as_nullable)])
@@ -49,13 +49,13 @@ EMPTY = dict.fromkeys(FULL)
 @pytest.mark.parametrize("plugin", ["SameRecord", "Same", "SameFrame"])
 @pytest.mark.parametrize("readers", [1, 2])
 def test_values_come_through_unchanged(spark, tmp_path, plugin, readers):
-    pipeline = Pipeline(tmp_path)
+    pipeline = PipelineTester(spark, tmp_path)
     pipeline.source("in", OPTIONAL, [FULL, EMPTY])
     pipeline.stage("stage", getattr(plugins, plugin), {}, ["in"])
     for reader in range(readers):
         pipeline.sink(f"out {reader}", "stage")
 
-    counts = pipeline.run(spark)
+    counts = pipeline.run()
 
     for reader in range(readers):
         assert pipeline.read(f"out {reader}") == [FULL, EMPTY]
@@ -65,14 +65,14 @@ def test_values_come_through_unchanged(spark, tmp_path, plugin, readers):
 @pytest.mark.spark
 def test_a_column_that_is_always_null(spark, tmp_path):
     schema = Schema.record("nothing", [("n", Schema.LONG), ("nothing", Schema.NULL)])
-    pipeline = Pipeline(tmp_path)
+    pipeline = PipelineTester(spark, tmp_path)
     pipeline.source("in", schema, [{"n": 1, "nothing": None}])
     pipeline.stage("stage", plugins.SameRecord, {}, ["in"])
     pipeline.stage("same", plugins.SameFrame, {}, ["stage"])
     pipeline.sink("out", "same")
     pipeline.sink("again", "stage")
 
-    pipeline.run(spark)
+    pipeline.run()
 
     assert pipeline.read("out") == pipeline.read("again") == [{"n": 1, "nothing": None}]
 
@@ -119,12 +119,12 @@ def test_decimals_and_recursion_that_spark_cannot_hold():
 @pytest.mark.spark
 def test_an_aggregator_of_records_of_every_type(spark, tmp_path):
     schema = Schema.record("all", [("word", Schema.STRING.as_nullable), *OPTIONAL])
-    pipeline = Pipeline(tmp_path)
+    pipeline = PipelineTester(spark, tmp_path)
     pipeline.source("in", schema, [FULL | {"word": "x"}, EMPTY | {"word": None}])
     pipeline.stage("first", plugins.FirstOfEach, {}, ["in"])
     pipeline.sink("out", "first")
 
-    pipeline.run(spark)
+    pipeline.run()
 
     by_word = {row.pop("word"): row for row in pipeline.read("out")}
     assert by_word["x"] == FULL

@@ -14,7 +14,7 @@ from localcdap.api.schema import Schema
 from localcdap.artifacts.loading import import_module
 from localcdap.artifacts.model import PluginRef
 from localcdap.sandbox.configuring import ConfigureRequest, ConfigureResult, configure_stage
-from tests.kit import artifact_ref
+from localcdap.testing import artifact_ref
 
 ARTIFACT = Path(__file__).parents[3] / "plugins_dir" / "core-plugins"
 

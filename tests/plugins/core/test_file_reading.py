@@ -7,14 +7,15 @@ import datetime
 import decimal
 import gzip
 import json
+import re
 import zlib
 from pathlib import Path
 
 import pytest
 
 from localcdap.api.errors import StageError
-from tests.kit import run_stage
-from tests.plugins.core.support import ARTIFACT, schema_text
+from localcdap.testing import PipelineTester, artifact_ref, run_stage
+from tests.plugins.core.support import ARTIFACT, plugin_ref, schema_text
 
 pytestmark = pytest.mark.spark
 
@@ -28,7 +29,11 @@ def read(spark, tmp_path):
     def run(**properties: str):
         given = {"referenceName": "r", "path": "in"} | properties
         return run_stage(
-            spark, ARTIFACT, "batchsource", "File", given, directory=tmp_path, counts=False
+            spark,
+            artifact_ref(ARTIFACT, "batchsource", "File"),
+            given,
+            directory=tmp_path,
+            counts=False,
         ).records
 
     return run
@@ -295,8 +300,16 @@ def test_json_objects(read, folder):
     ("line", "expected"),
     [
         ('{"a": "x", "b": 1}', "Values do not fit their fields: 'a' (int)."),
-        ('{"a": 1, "b": {}', "A line is not a JSON object."),
-        ('"x"', "A line is not a JSON object."),
+        ('{"a": 1, "b": {}', "A line is not one JSON object."),
+        ('"x"', "A line is not one JSON object."),
+        ("null", "A line is not one JSON object."),
+        ("[]", "A line is not one JSON object."),
+        ("[]x", "A line is not one JSON object."),
+        ('[{"a": 1}, {"a": 2}]', "A line is not one JSON object."),
+        ('{"a": 1} x', "A line is not one JSON object."),
+        ('{"a": 1}{"a": 2}', "A line is not one JSON object."),
+        ('{"a": 1},"end":true}', "A line is not one JSON object."),
+        ('{"a": 1}}', "A line is not one JSON object."),
         ('{"b": "x"}', "Field 'a' is null, but its schema does not allow null."),
     ],
 )
@@ -308,6 +321,29 @@ def test_json_that_does_not_fit_fails_the_run(read, folder, line, expected):
 
     assert expected in str(failure.value)
     assert "bad.json" in str(failure.value)
+
+
+@pytest.mark.parametrize("line", ["[]x", '{"a": "x", "b": "y"}'])
+def test_json_is_checked_also_in_fields_that_nothing_reads(spark, tmp_path, folder, line):
+    (folder / "bad.json").write_text('{"a": 1, "b": "x"}\n' + line)
+    pipeline = PipelineTester(spark, tmp_path)
+    schema = schema_text(a="int", b=["string", "null"])
+    source = {"referenceName": "r", "path": "in", "format": "json", "schema": schema}
+    pipeline.stage("in", plugin_ref("batchsource", "File"), source)
+    pipeline.stage("b", plugin_ref("transform", "Projection"), {"keep": "b"}, ["in"])
+    pipeline.sink("out", "b")
+
+    with pytest.raises(StageError, match="line: " + re.escape(line)):
+        pipeline.run()
+
+
+def test_json_of_other_encodings_and_separators(read, folder):
+    (folder / "a.json").write_bytes('{"a": "é"}'.encode("utf-16"))
+    wide = read(format="json", schema=schema_text(a="string"), fileEncoding="UTF-16")
+    (folder / "a.json").write_bytes(b'\xef\xbb\xbf{"a": "x"}\r\n \t\n{"a": "y"}')
+    marked = read(format="json", schema=schema_text(a="string"))
+
+    assert (wide, marked) == ([{"a": "é"}], [{"a": "x"}, {"a": "y"}])
 
 
 def test_blobs(read, folder):

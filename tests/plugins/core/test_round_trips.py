@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from localcdap.api.errors import InvalidPipelineError, StageError
-from tests.kit import run_stage
+from localcdap.testing import artifact_ref, run_stage
 from tests.plugins.core.support import ARTIFACT, record
 
 pytestmark = pytest.mark.spark
@@ -88,9 +88,7 @@ def round_trip(spark, tmp_path):
         written = {"path": "out", "format": format} | (sink or {})
         run_stage(
             spark,
-            ARTIFACT,
-            "batchsink",
-            "File",
+            artifact_ref(ARTIFACT, "batchsink", "File"),
             written,
             {"in": (schema, records)},
             directory=tmp_path,
@@ -103,7 +101,10 @@ def round_trip(spark, tmp_path):
             "schema": str(schema),
         }
         found = run_stage(
-            spark, ARTIFACT, "batchsource", "File", read | (source or {}), directory=tmp_path
+            spark,
+            artifact_ref(ARTIFACT, "batchsource", "File"),
+            read | (source or {}),
+            directory=tmp_path,
         )
         files = [f for f in sorted((tmp_path / "out").rglob("*")) if f.is_file()]
         assert all(not f.name.startswith((".", "_")) for f in files)

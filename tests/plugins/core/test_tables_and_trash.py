@@ -13,8 +13,7 @@ from localcdap.api.errors import StageError
 from localcdap.engine.tables import TableFiles, TableLoad
 from localcdap.store.store import Store
 from localcdap.store.tables import DatasetTables
-from tests.kit import run_stage
-from tests.kit_pipeline import Pipeline
+from localcdap.testing import PipelineTester, artifact_ref, run_stage
 from tests.plugins.core.support import (
     ARTIFACT,
     configure,
@@ -126,9 +125,7 @@ def test_rows_go_into_a_table_and_come_back(spark, tmp_path, tables):
 
     sink = run_stage(
         spark,
-        ARTIFACT,
-        "batchsink",
-        "Table",
+        artifact_ref(ARTIFACT, "batchsink", "Table"),
         {"name": "t", "schema.row.field": "id"},
         {"in": (full, rows)},
         directory=tmp_path,
@@ -138,9 +135,7 @@ def test_rows_go_into_a_table_and_come_back(spark, tmp_path, tables):
 
     same = run_stage(
         spark,
-        ARTIFACT,
-        "batchsource",
-        "Table",
+        artifact_ref(ARTIFACT, "batchsource", "Table"),
         {"name": "t", "schema": str(full)},
         directory=tmp_path,
         tables=tables,
@@ -149,9 +144,7 @@ def test_rows_go_into_a_table_and_come_back(spark, tmp_path, tables):
     wanted = record(name=["string", "null"], id="long", new=["int", "null"])
     source = run_stage(
         spark,
-        ARTIFACT,
-        "batchsource",
-        "Table",
+        artifact_ref(ARTIFACT, "batchsource", "Table"),
         {"name": "t", "schema": str(wanted)},
         directory=tmp_path,
         tables=tables,
@@ -164,9 +157,7 @@ def test_rows_go_into_a_table_and_come_back(spark, tmp_path, tables):
     with pytest.raises(StageError, match="field 'name' is of type string in the data"):
         run_stage(
             spark,
-            ARTIFACT,
-            "batchsource",
-            "Table",
+            artifact_ref(ARTIFACT, "batchsource", "Table"),
             wrong,
             directory=tmp_path,
             tables=tables,
@@ -180,9 +171,7 @@ def test_a_row_without_key_fails_the_run(spark, tmp_path):
     with pytest.raises(StageError, match="Field 'id' is null"):
         run_stage(
             spark,
-            ARTIFACT,
-            "batchsink",
-            "Table",
+            artifact_ref(ARTIFACT, "batchsink", "Table"),
             {"name": "t", "schema.row.field": "id"},
             {"in": keyless},
             directory=tmp_path,
@@ -193,16 +182,16 @@ def test_a_row_without_key_fails_the_run(spark, tmp_path):
 def test_trash_computes_and_counts_everything(spark, tmp_path):
     (tmp_path / "a.csv").write_text("1\n2\n3\n")
     read = {"referenceName": "r", "path": "a.csv", "format": "csv", "schema": schema_text(a="int")}
-    pipeline = Pipeline(tmp_path)
+    pipeline = PipelineTester(spark, tmp_path)
     pipeline.stage("source", plugin_ref("batchsource", "File"), read)
     pipeline.stage("trash", plugin_ref("batchsink", "Trash"), {"referenceName": "t"}, ["source"])
 
-    counts = pipeline.run(spark)
+    counts = pipeline.run()
 
     assert counts["source"].out == 3
     (tmp_path / "a.csv").write_text("1\nx\n")
     with pytest.raises(StageError, match="Field 'a' must be of type int"):
-        pipeline.run(spark)
+        pipeline.run()
 
 
 @pytest.mark.spark
@@ -216,11 +205,11 @@ def test_dates_that_python_does_not_have_pass_from_file_to_file(spark, tmp_path)
     ):
         read = {"referenceName": "r", "path": path, "format": format, "schema": schema}
         target = ["parquet", "orc", "json", "csv"][number]
-        pipeline = Pipeline(tmp_path)
+        pipeline = PipelineTester(spark, tmp_path)
         pipeline.stage("source", plugin_ref("batchsource", "File"), read)
         write = {"path": f"out{number}", "format": target}
         pipeline.stage("sink", plugin_ref("batchsink", "File"), write, ["source"])
-        pipeline.run(spark)
+        pipeline.run()
 
     (result,) = (tmp_path / "out3").iterdir()
     assert result.read_text() == "+12024-01-02,-0001-03-04\n"

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from localcdap.api import Schema
+from localcdap.testing import PipelineTester, artifact_ref
 from tests.conftest import REPOSITORY
-from tests.kit_pipeline import Pipeline, artifact_ref
 from tests.plugins.transform.support import record
 
 pytestmark = pytest.mark.spark
@@ -37,7 +37,7 @@ def test_prices_are_split_by_type(spark, corpus, properties, tmp_path):
     splitter = artifact_ref(TRANSFORM, "splittertransform", "UnionSplitter")
     collector = artifact_ref(CORE, "errortransform", "ErrorCollector")
     rows = purchases(corpus)
-    made = Pipeline(tmp_path)
+    made = PipelineTester(spark, tmp_path)
 
     def script(name: str, source: str) -> None:
         made.stage(name, javascript, properties[name], [source])
@@ -59,7 +59,7 @@ def test_prices_are_split_by_type(spark, corpus, properties, tmp_path):
     ):
         made.sink(name, source)
 
-    counts = made.run(spark)
+    counts = made.run()
 
     strings, ints, errors = made.read("strings"), made.read("ints"), made.read("errors")
     assert len(strings) == len(errors) == len(rows)

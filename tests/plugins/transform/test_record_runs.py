@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from localcdap.api import Schema, StageError
+from localcdap.testing import artifact_ref, run_stage
 from tests.conftest import REPOSITORY
-from tests.kit import run_stage
 from tests.plugins.transform.support import record
 
 pytestmark = pytest.mark.spark
@@ -21,9 +21,7 @@ def test_csv_parser(spark):
 
     made = run_stage(
         spark,
-        TRANSFORM,
-        "transform",
-        "CSVParser",
+        artifact_ref(TRANSFORM, "transform", "CSVParser"),
         {"field": "body", "schema": str(FRUIT)},
         {"in": (BODY, [{"body": row} for row in rows])},
     )
@@ -43,9 +41,7 @@ def test_json_parser(spark):
 
     made = run_stage(
         spark,
-        TRANSFORM,
-        "transform",
-        "JSONParser",
+        artifact_ref(TRANSFORM, "transform", "JSONParser"),
         {"field": "body", "schema": str(schema), "mapping": "a:$.x.a,tags:$.t"},
         {"in": (BODY, [{"body": '{"x": {"a": 1}, "t": ["q"]}'}, {"body": "{"}])},
     )
@@ -68,9 +64,7 @@ def test_javascript(spark):
 
     made = run_stage(
         spark,
-        CORE,
-        "transform",
-        "JavaScript",
+        artifact_ref(CORE, "transform", "JavaScript"),
         {"script": script},
         {"in": (FRUIT, rows)},
         arguments={"mark": "!"},
@@ -94,7 +88,9 @@ def test_a_failing_script_fails_the_run_naming_the_stage(spark, name, script, me
     rows = [{"name": "a", "price": 1.5}]
 
     with pytest.raises(StageError, match=message) as error:
-        run_stage(spark, CORE, "transform", name, {"script": script}, {"in": (FRUIT, rows)})
+        run_stage(
+            spark, artifact_ref(CORE, "transform", name), {"script": script}, {"in": (FRUIT, rows)}
+        )
     assert error.value.stage == "stage"
 
 
@@ -105,9 +101,7 @@ def test_python_evaluator(spark):
 
     made = run_stage(
         spark,
-        CORE,
-        "transform",
-        "PythonEvaluator",
+        artifact_ref(CORE, "transform", "PythonEvaluator"),
         {"script": script},
         {"in": (FRUIT, [{"name": "a", "price": 1.5}])},
     )
@@ -118,9 +112,7 @@ def test_python_evaluator(spark):
 def test_error_collector(spark):
     made = run_stage(
         spark,
-        CORE,
-        "errortransform",
-        "ErrorCollector",
+        artifact_ref(CORE, "errortransform", "ErrorCollector"),
         {"messageField": "msg", "codeField": "code", "stageField": "node"},
         {"bad": (FRUIT, [{"record": {"name": "a", "price": 1.5}, "code": 5, "message": "no"}])},
     )
@@ -133,9 +125,7 @@ def test_null_field_splitter(spark):
 
     made = run_stage(
         spark,
-        TRANSFORM,
-        "splittertransform",
-        "NullFieldSplitter",
+        artifact_ref(TRANSFORM, "splittertransform", "NullFieldSplitter"),
         {"field": "a"},
         {"in": (schema, [{"a": 1}, {"a": None}, {"a": 3}])},
     )
@@ -153,9 +143,7 @@ def test_union_splitter(spark, modify):
 
     made = run_stage(
         spark,
-        TRANSFORM,
-        "splittertransform",
-        "UnionSplitter",
+        artifact_ref(TRANSFORM, "splittertransform", "UnionSplitter"),
         {"unionField": "v", "modifySchema": modify},
         {"in": (record(v=union, n=Schema.INT), [{"v": v, "n": i} for i, v in enumerate(values)])},
     )
@@ -170,9 +158,7 @@ def test_union_splitter(spark, modify):
 def test_union_splitter_of_a_nullable_field(spark):
     made = run_stage(
         spark,
-        TRANSFORM,
-        "splittertransform",
-        "UnionSplitter",
+        artifact_ref(TRANSFORM, "splittertransform", "UnionSplitter"),
         {"unionField": "v"},
         {"in": (record(v=Schema.STRING.as_nullable), [{"v": "a"}, {"v": None}])},
         ports=["string"],

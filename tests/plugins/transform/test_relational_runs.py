@@ -8,8 +8,8 @@ import decimal
 import pytest
 
 from localcdap.api import Schema, StageError
+from localcdap.testing import artifact_ref, run_stage
 from tests.conftest import REPOSITORY
-from tests.kit import run_stage
 from tests.plugins.transform.support import record
 
 pytestmark = pytest.mark.spark
@@ -35,7 +35,7 @@ FOOD_ROWS = [
 
 
 def run(spark, type, name, properties, **inputs):
-    return run_stage(spark, CORE, type, name, properties, inputs)
+    return run_stage(spark, artifact_ref(CORE, type, name), properties, inputs)
 
 
 def group(spark, keys, aggregates, schema, rows):

@@ -6,8 +6,8 @@ import pytest
 from core_plugins.row_denormalizer import RowDenormalizer
 
 from localcdap.api import Schema
+from localcdap.testing import artifact_ref, run_stage
 from tests.conftest import REPOSITORY
-from tests.kit import run_stage
 from tests.plugins.transform.support import configure, messages, only_failure, record
 
 INPUT = record(
@@ -94,9 +94,9 @@ def test_a_run(spark):
 
     made = run_stage(
         spark,
-        REPOSITORY / "plugins_dir" / "core-plugins",
-        "batchaggregator",
-        "RowDenormalizer",
+        artifact_ref(
+            REPOSITORY / "plugins_dir" / "core-plugins", "batchaggregator", "RowDenormalizer"
+        ),
         GOOD,
         {"in": (INPUT, records)},
     )

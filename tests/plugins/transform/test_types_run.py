@@ -7,8 +7,8 @@ import datetime
 import pytest
 
 from localcdap.api import LogicalType, Schema
+from localcdap.testing import artifact_ref, run_stage
 from tests.conftest import REPOSITORY
-from tests.kit import run_stage
 from tests.plugins.transform.support import record
 
 pytestmark = pytest.mark.spark
@@ -44,7 +44,7 @@ ROWS = [ROW, ROW | {"u": None}]
 
 def run(spark, type, name, properties, **inputs):
     records = run_stage(
-        spark, CORE, type, name, properties, inputs or {"i": (SCHEMA, ROWS)}
+        spark, artifact_ref(CORE, type, name), properties, inputs or {"i": (SCHEMA, ROWS)}
     ).records
     return sorted(records, key=str)
 

@@ -1,10 +1,10 @@
-"""Plugins around the stage that a test runs: records from a file in, records to a file out."""
+"""Plugins around what a test runs: records from a file in, records to a file out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api import (
     BatchSink,
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+FILE: Final = "records.arrows"
+
+
 def read_stream(path: str) -> Iterator[pa.RecordBatch]:
     """The batches of an Arrow stream file."""
     import pyarrow as pa
@@ -36,8 +39,8 @@ def read_stream(path: str) -> Iterator[pa.RecordBatch]:
         yield from stream
 
 
-@plugin(type="batchsource", name="KitSource", description="Reads an Arrow stream file.")
-class KitSource(BatchSource):
+@plugin(type="batchsource", name="GivenRecords", description="Reads an Arrow stream file.")
+class GivenRecords(BatchSource):
     class Config(PluginConfig):
         path: str = field("The file; empty for no records.", default="")
         schema: Schema = field("Schema of the records.")
@@ -50,8 +53,8 @@ class KitSource(BatchSource):
         return context.generate(self.config.schema, tasks, read_stream)
 
 
-@plugin(type="batchsink", name="KitSink", description="Writes an Arrow stream file.")
-class KitSink(BatchSink):
+@plugin(type="batchsink", name="KeptRecords", description="Writes an Arrow stream file.")
+class KeptRecords(BatchSink):
     class Config(PluginConfig):
         path: str = field("The directory that will hold the file.")
 
@@ -60,12 +63,12 @@ class KitSink(BatchSink):
 
         staging = Path(context.staging_directory(context.resolve_path(self.config.path)))
         table = df.toArrow()
-        with pa.ipc.new_stream(str(staging / "records.arrows"), table.schema) as stream:
+        with pa.ipc.new_stream(str(staging / FILE), table.schema) as stream:
             stream.write_table(table)
 
 
-@plugin(type="transform", name="KitFailer", description="Emits what it gets as error records.")
-class KitFailer(Transform):
+@plugin(type="transform", name="GivenErrors", description="Emits what it gets as error records.")
+class GivenErrors(Transform):
     def configure(self, stage: StageConfigurer) -> None:
         stage.output_schema = stage.input_schema
         record = stage.input_schema.field("record") if stage.input_schema else None
@@ -75,8 +78,8 @@ class KitFailer(Transform):
         emit.error(record["record"], record["code"], record["message"])
 
 
-@plugin(type="errortransform", name="KitErrors", description="Wraps error records as records.")
-class KitErrors(ErrorTransform):
+@plugin(type="errortransform", name="WrappedErrors", description="Wraps error records as records.")
+class WrappedErrors(ErrorTransform):
     class Config(PluginConfig):
         schema: Schema = field("Schema of the wrapped records.")
 

@@ -1,16 +1,11 @@
-"""Runs one stage with given records through the real planner, Spark and commit.
-
->>> run = run_stage(spark, "plugins_dir/transform-plugins", "transform", "Hasher",
-...                 {"hash": "MD5", "fields": "name"}, {"in": (schema, [{"name": "x"}])})
->>> run.records, run.errors, run.counts.out
-"""
+"""One stage with given records on Spark, with all that it gives collected."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -21,18 +16,19 @@ from localcdap.artifacts.model import PluginRef
 from localcdap.engine.counting import StageCounts
 from localcdap.engine.flow import ERROR_TRANSFORM, SINKS, Stage
 from localcdap.engine.tables import TableLoad, TableSource
-from tests.kit_pipeline import Pipeline, artifact_ref, plugin_ref
+from localcdap.testing.pipeline import PipelineTester
+from localcdap.testing.references import plugin_ref
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Inputs = Mapping[str, tuple[Schema, Sequence[Record]]]
-_STAGE = "stage"
-_WITH_ERRORS = ("transform", "batchaggregator", "errortransform")
+_STAGE: Final = "stage"
+_WITH_ERRORS: Final = ("transform", "batchaggregator", "errortransform")
 
 
 class StageRun(msgspec.Struct):
-    """What came of a stage."""
+    """What came of a stage. Records that go through a shuffle come in no certain order."""
 
     output_schema: Schema | None
     records: list[Record]
@@ -47,9 +43,7 @@ class StageRun(msgspec.Struct):
 
 def run_stage(
     spark: SparkSession,
-    plugin: type[Plugin] | str | Path,
-    type: str | None = None,
-    name: str | None = None,
+    plugin: type[Plugin] | PluginRef,
     properties: Mapping[str, str] | None = None,
     inputs: Inputs | None = None,
     *,
@@ -62,10 +56,13 @@ def run_stage(
 ) -> StageRun:
     """Configure a stage, plan it, check its schema against the propagated one, and run it.
 
-    The stage is called ``stage``. Records that go through a shuffle come in no certain order.
+    >>> run = run_stage(spark, Shout, {"field": "name"}, {"in": (PEOPLE, [{"name": "x"}])})  # doctest: +SKIP
+    >>> run.records, run.errors, run.counts.out  # doctest: +SKIP
 
-    :param plugin: a class at the top level of a file, or the folder or file of an artifact; then
-        ``type`` and ``name`` say which plugin.
+    The stage is called ``stage``.
+
+    :param plugin: a class at the top level of a module, or a reference such as
+        :func:`localcdap.testing.artifact_ref` gives.
     :param inputs: schema and records by input stage, in connection order. To an error transform each
         record is a dict with ``record``, ``code`` and ``message``, and the schema is that of ``record``.
     :param directory: what relative paths are relative to; a new temporary one by default.
@@ -74,16 +71,18 @@ def run_stage(
     :raises InvalidPipelineError: when configuring gives failures.
     :raises StageError: when the run fails.
     """
-    ref = _ref(plugin, type, name)
-    folder = directory or Path(tempfile.mkdtemp(prefix="localcdap-kit-"))
-    pipeline = Pipeline(folder, locations=locations, tables=tables, arguments=arguments)
+    ref = plugin if isinstance(plugin, PluginRef) else plugin_ref(plugin)
+    folder = directory or Path(tempfile.mkdtemp(prefix="localcdap-test-"))
+    pipeline = PipelineTester(
+        spark, folder, locations=locations, tables=tables, arguments=arguments
+    )
     for source, (schema, records) in (inputs or {}).items():
         add = pipeline.failing if ref.type == ERROR_TRANSFORM else pipeline.source
         add(source, schema, records)
-    stage = pipeline.stage(_STAGE, ref, properties or {}, list(inputs or {}), ports=ports or ())
+    stage = pipeline.stage(_STAGE, ref, properties, list(inputs or {}), ports=ports or ())
     connected = [] if ref.type in SINKS else list(stage.port_schemas if ports is None else ports)
     sinks = _connect(pipeline, stage, connected)
-    totals = pipeline.run(spark, counts=counts)
+    totals = pipeline.run(counts=counts)
     return StageRun(
         output_schema=stage.output_schema,
         records=pipeline.read("records") if "records" in sinks else [],
@@ -94,15 +93,7 @@ def run_stage(
     )
 
 
-def _ref(plugin: type[Plugin] | str | Path, type: str | None, name: str | None) -> PluginRef:
-    if isinstance(plugin, str | Path):
-        assert type is not None
-        assert name is not None
-        return artifact_ref(plugin, type, name)
-    return plugin_ref(plugin)
-
-
-def _connect(pipeline: Pipeline, stage: Stage, ports: list[str]) -> set[str]:
+def _connect(pipeline: PipelineTester, stage: Stage, ports: list[str]) -> set[str]:
     """Put sinks behind all that the stage gives; their names are returned."""
     sinks = set()
     for port in ports:

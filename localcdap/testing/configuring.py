@@ -1,0 +1,64 @@
+"""A stage configured as the studio does it, in this process."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from localcdap.api.errors import InvalidPipelineError
+from localcdap.api.failures import ValidationFailure
+from localcdap.api.locations import Locations
+from localcdap.api.schema import Schema
+from localcdap.artifacts.loading import load_plugin
+from localcdap.artifacts.model import PluginRef
+from localcdap.sandbox.configuring import configure_stage
+from localcdap.studio.evaluation import MacroContext
+from localcdap.studio.functions import macro_functions
+from localcdap.studio.model import PluginUse, StageUse
+from localcdap.studio.outcome import Outcome
+from localcdap.studio.plugins import PinnedPlugins
+from localcdap.studio.propagation import StageConfiguration
+
+START: Final = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
+"""When all that is tested was meant to start: its logical start time."""
+
+
+def configured(
+    name: str,
+    ref: PluginRef,
+    properties: Mapping[str, str],
+    inputs: Mapping[str, Schema | None],
+    *,
+    ports: Sequence[str] = (),
+    arguments: Mapping[str, str] | None = None,
+    runtime: bool = False,
+    locations: Locations | None = None,
+) -> Outcome:
+    """The outcome of one stage.
+
+    :param ports: ports of a splitter that something is connected to.
+    :param arguments: values of macros.
+    :param runtime: whether every macro must have a value, as in a run.
+    :param locations: given, checks that need files, databases or a network are made too.
+    """
+    start = int(START.timestamp() * 1000)
+    configure = StageConfiguration(
+        PinnedPlugins({name: ref}, load_plugin),
+        configure_stage,
+        MacroContext(arguments, macro_functions(start), runtime=runtime),
+        locations=locations,
+    )
+    use = StageUse(name, PluginUse(ref.type, ref.name, dict(properties)))
+    return configure(use, dict(inputs), list(ports))
+
+
+def refuse(failures: Sequence[ValidationFailure]) -> None:
+    """:raises InvalidPipelineError: when there are failures."""
+    if failures:
+        raise InvalidPipelineError(
+            " ".join(failure.full_message for failure in failures),
+            failures=[msgspec.to_builtins(failure) for failure in failures],
+        )

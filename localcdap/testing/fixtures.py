@@ -1,0 +1,100 @@
+"""The pytest plugin: fixtures for tests of plugins. Nothing is loaded before a test asks for one.
+
+``cdap_pipeline``
+    a :class:`~localcdap.testing.pipeline.PipelineTester` in a temporary folder, on local Spark.
+``cdap_spark``
+    a Spark session, for :func:`localcdap.testing.run_stage`.
+``cdap_instance``
+    a :class:`~localcdap.testing.instance.TemporaryInstance`, on the same Spark.
+``cdap_engine``, ``cdap_engine_directory``
+    the Spark server behind them and where it keeps its files.
+
+All tests of a session share one Spark server, which is started when the first test needs it and stopped
+with the session. When ``$LOCALCDAP_ENGINE_DIRECTORY`` names a directory, the server of that directory is
+used and goes on until it is idle, so that the next session finds it warm.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from localcdap.engine.server import Endpoint
+    from localcdap.testing.instance import TemporaryInstance
+    from localcdap.testing.pipeline import PipelineTester
+
+_DIRECTORY: Final = "LOCALCDAP_ENGINE_DIRECTORY"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "spark: needs local Spark, whose first start takes seconds")
+
+
+@pytest.fixture(scope="session")
+def cdap_engine_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The directory of the Spark server of all tests, also of those that start localcdap as a program:
+    they find it in the environment.
+    """
+    shared = os.environ.get(_DIRECTORY)
+    if shared:
+        yield Path(shared)
+        return
+    from localcdap.engine.leases import are_held
+    from localcdap.engine.server import EngineServer
+
+    base = tmp_path_factory.getbasetemp()
+    # The workers of pytest-xdist have folders of their own in a common one.
+    directory = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "engine"
+    os.environ[_DIRECTORY] = str(directory)
+    yield directory
+    del os.environ[_DIRECTORY]
+    server = EngineServer(directory)
+    if not are_held(server.leases):
+        server.stop()
+
+
+@pytest.fixture(scope="session")
+def cdap_engine(cdap_engine_directory: Path) -> Iterator[Endpoint]:
+    """The running Spark server, which stays while the tests run, also those of another session."""
+    from localcdap.engine.leases import lease
+    from localcdap.engine.server import EngineServer
+
+    server = EngineServer(cdap_engine_directory)
+    with lease(server.leases):
+        yield server.ensure()
+
+
+@pytest.fixture(scope="session")
+def cdap_spark(cdap_engine: Endpoint) -> Iterator[SparkSession]:
+    """A session on the Spark server."""
+    from localcdap.engine.session import session
+
+    with session(cdap_engine) as spark:
+        yield spark
+
+
+@pytest.fixture
+def cdap_pipeline(cdap_spark: SparkSession, tmp_path: Path) -> PipelineTester:
+    """A pipeline to be built and run; relative paths in it are relative to ``tmp_path``."""
+    from localcdap.testing.pipeline import PipelineTester
+
+    return PipelineTester(cdap_spark, tmp_path)
+
+
+@pytest.fixture
+def cdap_instance(
+    cdap_engine_directory: Path,  # noqa: ARG001 - the instance finds it in the environment
+    tmp_path: Path,
+) -> Iterator[TemporaryInstance]:
+    """An instance of localcdap in a folder of its own, empty but for the shipped plugins."""
+    from localcdap.testing.instance import TemporaryInstance
+
+    with TemporaryInstance(tmp_path / "home") as instance:
+        yield instance

@@ -1,0 +1,236 @@
+"""The pipeline tester: stages given by a test, run by the real planner, Spark and commit."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from localcdap.api.arrow import RecordCodec
+from localcdap.api.errors import BadRequestError, NotFoundError
+from localcdap.api.locations import Locations
+from localcdap.api.pipeline import Connection
+from localcdap.api.plugin import Plugin
+from localcdap.api.schema import Schema
+from localcdap.api.stage import Record
+from localcdap.artifacts.model import PluginRef
+from localcdap.engine.commit import Staging
+from localcdap.engine.contexts import Surroundings
+from localcdap.engine.counting import StageCounts
+from localcdap.engine.execution import execute
+from localcdap.engine.flow import ERROR_TRANSFORM, Flow, Stage
+from localcdap.engine.planner import Plan, plan
+from localcdap.engine.tables import TableFiles, TableLoad, TableSource
+from localcdap.engine.tasks.plan import error_record_schema
+from localcdap.testing import given
+from localcdap.testing.configuring import START, configured, refuse
+from localcdap.testing.references import file_ref, plugin_ref
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_numbers = itertools.count()
+
+
+class NoTables:
+    """A table source without tables."""
+
+    def export(self, namespace: str, name: str) -> TableFiles:
+        raise NotFoundError(
+            f"There is no table '{name}': this pipeline was given none.", "Give it as 'tables'."
+        )
+
+
+class PipelineTester:
+    """A pipeline that is built stage by stage, each after its inputs, and then run.
+
+    >>> pipeline.source("people", PEOPLE, [{"name": "ada"}])           # doctest: +SKIP
+    >>> pipeline.stage("shout", Shout, {"field": "name"}, ["people"])  # doctest: +SKIP
+    >>> pipeline.sink("out", "shout")                                  # doctest: +SKIP
+    >>> pipeline.run()["shout"].out, pipeline.read("out")              # doctest: +SKIP
+    (1, [{'name': 'ADA'}])
+
+    :param folder: what relative paths are relative to.
+    :param locations: where foreign paths lie, as ``[locations]`` in the settings.
+    :param tables: where sources of structured tables read.
+    :param arguments: values of macros.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        folder: Path,
+        *,
+        locations: Mapping[str, str] | None = None,
+        tables: TableSource | None = None,
+        arguments: Mapping[str, str] | None = None,
+    ) -> None:
+        self.flow = Flow([], [])
+        self.table_loads: list[TableLoad] = []
+        """After a run: rows that wait to be upserted into tables, as directories of Parquet files."""
+        self.arguments = dict(arguments or {})
+        self._spark = spark
+        self._folder = folder
+        self._locations = Locations(dict(locations or {}), str(folder.absolute()))
+        self._tables = tables or NoTables()
+        self._run = folder / f".pipeline-{next(_numbers)}"
+        self._run.mkdir(parents=True)
+
+    def stage(
+        self,
+        name: str,
+        plugin: type[Plugin] | PluginRef,
+        properties: Mapping[str, str] | None = None,
+        inputs: Sequence[str] = (),
+        *,
+        ports: Sequence[str] = (),
+    ) -> Stage:
+        """Configure a stage and connect it to its inputs, each a stage or ``splitter.port``.
+
+        :param plugin: a class at the top level of a module, or a reference such as
+            :func:`localcdap.testing.artifact_ref` gives.
+        :param ports: ports of a splitter that will be connected.
+        :returns: the stage with its schemas.
+        :raises InvalidPipelineError: when it has failures, or a macro has no value.
+        :raises BadRequestError: when the name is taken, or an input is not there.
+        """
+        if name in self._names:
+            raise BadRequestError(f"There is a stage '{name}' already.", "Choose another name.")
+        ref = plugin if isinstance(plugin, PluginRef) else plugin_ref(plugin)
+        connections = [self._connection(each, name) for each in inputs]
+        schemas = {c.source: self._given(c, ref) for c in connections}
+        outcome = configured(
+            name,
+            ref,
+            properties or {},
+            schemas,
+            ports=ports,
+            arguments=self.arguments,
+            runtime=True,
+            locations=self._locations,
+        )
+        refuse(outcome.failures)
+        assert outcome.request is not None
+        result, evaluated = outcome.result, outcome.request.properties
+        output, error, made = result.output_schema, result.error_schema, result.port_schemas
+        stage = Stage(name, ref, evaluated, schemas, output, error, made)
+        self.flow.stages.append(stage)
+        self.flow.connections += connections
+        return stage
+
+    def source(self, name: str, schema: Schema, records: Sequence[Record]) -> None:
+        """A source of given records.
+
+        :raises StageError: (without a stage) when a record does not fit the schema.
+        """
+        import pyarrow as pa
+
+        file = self._run / f"{name}.arrows"
+        batch = RecordCodec(schema).encode(records)
+        with pa.ipc.new_stream(str(file), batch.schema) as stream:
+            stream.write_batch(batch)
+        properties = {"schema": str(schema), "path": str(file) if records else ""}
+        self.stage(name, file_ref(given.GivenRecords), properties)
+
+    def failing(self, name: str, schema: Schema, records: Sequence[Record]) -> None:
+        """A stage whose error records are given, each with ``record``, ``code`` and ``message``."""
+        self.source(f"{name} source", error_record_schema(schema), records)
+        self.stage(name, file_ref(given.GivenErrors), {}, [f"{name} source"])
+
+    def sink(self, name: str, source: str) -> None:
+        """A sink whose records :meth:`read` gives after the run.
+
+        :param source: a stage, or ``splitter.port``.
+        """
+        path = str(self._run / name)
+        self.stage(name, file_ref(given.KeptRecords), {"path": path}, [source])
+
+    def collect_errors(self, name: str, source: str) -> None:
+        """A sink of the error records of a stage, each with ``record``, ``code``, ``message`` and
+        ``stage``.
+        """
+        schema = self._stage(source).error_schema or self._stage(source).input_schema
+        assert schema is not None
+        properties = {"schema": str(error_record_schema(schema))}
+        self.stage(f"{name} collector", file_ref(given.WrappedErrors), properties, [source])
+        self.sink(name, f"{name} collector")
+
+    def run(self, *, counts: bool = True) -> dict[str, StageCounts]:
+        """Plan the pipeline, check its schemas against Spark's, write its sinks, commit.
+
+        :returns: the records in and out of each stage, and its error records; empty without ``counts``.
+        :raises StageError: when the run fails.
+        """
+        around = self.surroundings()
+        try:
+            made = plan(self.flow, around, counts=counts)
+            totals = execute(made, self.flow, self._spark, tag=around.run_id, running=lambda: None)
+        except BaseException:
+            around.staging.roll_back()
+            raise
+        around.staging.commit(around.table_loads)
+        self.table_loads = around.table_loads
+        return totals
+
+    def read(self, sink: str) -> list[dict[str, Any]]:
+        """The records that came to a :meth:`sink`; those that were shuffled come in no certain order."""
+        schema = self._stage(sink).input_schema
+        assert schema is not None
+        codec = RecordCodec(schema)
+        file = self._run / sink / given.FILE
+        return [r for batch in given.read_stream(str(file)) for r in codec.decode(batch)]
+
+    def plan(self, *, counts: bool = True) -> Plan:
+        """The plan of the run, without running it."""
+        return plan(self.flow, self.surroundings(), counts=counts)
+
+    def surroundings(self) -> Surroundings:
+        """What the stages of a run have in common."""
+        run_id = f"test-{self._folder.name}-{self._run.name}"
+        return Surroundings(
+            spark=self._spark,
+            namespace="default",
+            run_id=run_id,
+            arguments=self.arguments,
+            logical_start_time=START,
+            locations=self._locations,
+            tables=self._tables,
+            staging=Staging(self._run, run_id),
+            table_directory=self._run / "tables",
+        )
+
+    @property
+    def _names(self) -> list[str]:
+        return [stage.name for stage in self.flow.stages]
+
+    def _stage(self, name: str) -> Stage:
+        if name not in self._names:
+            raise BadRequestError(
+                f"There is no stage '{name}'.",
+                f"Stages so far: {', '.join(self._names) or 'none'}.",
+            )
+        return self.flow.stage(name)
+
+    def _connection(self, source: str, target: str) -> Connection:
+        named = source in self._names
+        stage, _, port = (source, "", "") if named else source.rpartition(".")
+        return Connection(stage or source, target, port or None)
+
+    def _given(self, connection: Connection, ref: PluginRef) -> Schema:
+        """The schema of the records that a connection carries."""
+        stage = self._stage(connection.source)
+        if ref.type == ERROR_TRANSFORM:
+            schema = stage.error_schema or stage.input_schema
+        elif connection.port is not None:
+            schema = stage.port_schemas.get(connection.port)
+        else:
+            schema = stage.output_schema
+        if schema is None:
+            port = f" on port '{connection.port}'" if connection.port is not None else ""
+            ports = ", ".join(stage.port_schemas)
+            raise BadRequestError(
+                f"Stage '{stage.name}' gives no records with a known schema{port}.",
+                f"Connect one of its ports: {ports}." if ports else "Connect another stage.",
+            )
+        return schema

@@ -1,0 +1,124 @@
+"""References to plugins that are under test, by which the engine loads them as it loads any other."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+from localcdap.api.errors import BadRequestError, NotFoundError
+from localcdap.api.failures import ArtifactId
+from localcdap.api.plugin import PLUGIN_MARK, Plugin
+from localcdap.artifacts.contents import digest
+from localcdap.artifacts.identity import PROJECT_FILE
+from localcdap.artifacts.loading import (
+    code_root,
+    file_module_name,
+    load_artifact,
+    module_names,
+    mount,
+)
+from localcdap.artifacts.model import PluginRef
+
+_VERSION: Final = "1.0.0"
+_lent: Final[dict[type[Plugin], PluginRef]] = {}
+
+
+def plugin_ref(cls: type[Plugin]) -> PluginRef:
+    """A reference to a plugin class at the top level of a module.
+
+    The module is loaded again, as a part of the artifact folder that it belongs to; one that belongs to
+    none, for instance a test's, is an artifact by itself and must not import relatively.
+
+    :raises BadRequestError: when the class is no plugin, or not at the top level of a file.
+    """
+    if cls.__qualname__ != cls.__name__:
+        raise BadRequestError(
+            f"Spark cannot load {cls.__qualname__}, which is defined inside a function or class.",
+            "Move it to the top level of a module.",
+        )
+    file = _file(cls)
+    return _artifact_ref_of(cls, file) or file_ref(cls)
+
+
+def file_ref(cls: type[Plugin]) -> PluginRef:
+    """A reference to a plugin class whose file is taken for an artifact by itself."""
+    file = _file(cls)
+    return _ref(cls, file, digest(file), file_module_name(file))
+
+
+def artifact_ref(path: str | Path, type: str, name: str) -> PluginRef:
+    """A reference to a plugin of an artifact, a folder or a Python file.
+
+    :raises NotFoundError: when there is no such plugin in it.
+    """
+    place = Path(path).resolve()
+    content = digest(place)
+    classes = load_artifact(str(place), content)
+    for cls in classes:
+        if _mark(cls)[:2] == (type, name):
+            return _ref(cls, place, content, cls.__module__.split(".", 1)[1])
+    known = ", ".join(" ".join(_mark(cls)[:2]) for cls in classes)
+    raise NotFoundError(f"{place} has no {type} plugin '{name}'.", f"It has: {known or 'none'}.")
+
+
+def lent_ref(cls: type[Plugin]) -> PluginRef:
+    """A reference to a plugin class as it is, wherever it is defined; good in this process only."""
+    if cls not in _lent:
+        _lent[cls] = _lend(cls)
+    return _lent[cls]
+
+
+def _lend(cls: type[Plugin]) -> PluginRef:
+    file = _file(cls)
+    content = hashlib.sha256(f"{cls.__module__} {cls.__qualname__} {id(cls)}".encode()).hexdigest()
+    package = mount(str(file), content)
+    module = ModuleType(f"{package}.lent")
+    vars(module)[cls.__name__] = cls
+    sys.modules[module.__name__] = module
+    return _ref(cls, file, content, "lent")
+
+
+def _artifact_ref_of(cls: type[Plugin], file: Path) -> PluginRef | None:
+    """A reference into the folder with a project file whose plugin modules the file is one of."""
+    for folder in file.parents:
+        if (folder / PROJECT_FILE).is_file():
+            root = code_root(folder)
+            if not file.is_relative_to(root):
+                return None
+            inner = file.relative_to(root).with_suffix("").parts
+            module = ".".join(part for part in inner if part != "__init__")
+            if module not in module_names(str(folder)):
+                return None
+            return _ref(cls, folder, digest(folder), module)
+    return None
+
+
+def _file(cls: type[Plugin]) -> Path:
+    _mark(cls)
+    try:
+        return Path(inspect.getfile(cls)).resolve()
+    except (TypeError, OSError) as error:
+        raise BadRequestError(
+            f"{cls.__qualname__} is not defined in a file.", "Write it to a module."
+        ) from error
+
+
+def _mark(cls: type[Plugin]) -> tuple[str, str, str]:
+    """Type, name and description.
+
+    :raises BadRequestError: when the class is no plugin.
+    """
+    mark: tuple[str, str, str] | None = vars(cls).get(PLUGIN_MARK)
+    if mark is None:
+        raise BadRequestError(f"{cls.__qualname__} is no plugin.", "Decorate it with @plugin.")
+    return mark
+
+
+def _ref(cls: type[Plugin], place: Path, content: str, module: str) -> PluginRef:
+    type_, name, _ = _mark(cls)
+    artifact = ArtifactId(place.stem, _VERSION, "USER")
+    return PluginRef(artifact, str(place), content, type_, name, f"{module}.{cls.__qualname__}")

@@ -1,0 +1,136 @@
+"""The stage tester: one plugin, configured and run in the test's own process, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from localcdap.api.errors import BadRequestError
+from localcdap.api.failures import ValidationFailure
+from localcdap.api.locations import Locations
+from localcdap.api.plugin import (
+    BatchAggregator,
+    ErrorTransform,
+    Grain,
+    Plugin,
+    SplitterTransform,
+    Transform,
+)
+from localcdap.api.schema import Schema
+from localcdap.api.stage import Record
+from localcdap.engine.flow import Stage
+from localcdap.studio.outcome import Outcome
+from localcdap.testing.configuring import configured, refuse
+from localcdap.testing.output import StageOutput
+from localcdap.testing.references import lent_ref
+from localcdap.testing.running import run_records
+
+Inputs = Schema | Mapping[str, Schema | None] | None
+NAME: Final = "stage"
+"""What the stage is called."""
+_INPUT: Final = "input"
+
+
+class StageTester:
+    """A stage as it stands after configuring. Whatever is wrong with it is among its failures.
+
+    >>> stage = StageTester(Shout, {"field": "nmae"}, PEOPLE)     # doctest: +SKIP
+    >>> stage.problems                                            # doctest: +SKIP
+    ["field: Field 'nmae' does not exist."]
+
+    :param plugin: the class, wherever it is defined.
+    :param properties: as they stand in a pipeline document; macros are expanded.
+    :param inputs: the schema of the one input stage, ``input``; or the schemas of all by name, None where
+        one is not known. None for a source.
+    :param arguments: values of macros. One without a value stays, as in the studio.
+    :param ports: ports of a splitter that something is connected to.
+    :param directory: given, ``configure_connected`` is called too; relative paths are relative to it.
+    """
+
+    def __init__(
+        self,
+        plugin: type[Plugin],
+        properties: Mapping[str, str] | None = None,
+        inputs: Inputs = None,
+        *,
+        arguments: Mapping[str, str] | None = None,
+        ports: Sequence[str] = (),
+        directory: Path | None = None,
+    ) -> None:
+        self._plugin = plugin
+        self._properties = dict(properties or {})
+        self._inputs = {_INPUT: inputs} if isinstance(inputs, Schema) else dict(inputs or {})
+        self._arguments = dict(arguments or {})
+        self._ports = tuple(ports)
+        self._locations = Locations({}, str(directory.absolute())) if directory else None
+        outcome = self._configured(runtime=False)
+        self.failures: list[ValidationFailure] = outcome.failures
+        self.output_schema: Schema | None = outcome.result.output_schema
+        """None for a splitter and a sink, and where it is not known before the run."""
+        self.error_schema: Schema | None = outcome.result.error_schema
+        """None where error records have the schema of the input."""
+        self.port_schemas: dict[str, Schema] = outcome.result.port_schemas
+        """By port of a splitter."""
+        self.pipeline_properties: dict[str, str] = outcome.result.pipeline_properties
+
+    @property
+    def problems(self) -> list[str]:
+        """The failures in short: ``property: message``, or the message alone."""
+        return [f"{f.field}: {f.message}" if f.field else f.message for f in self.failures]
+
+    def run(self, records: Sequence[Record]) -> StageOutput:
+        """Put records through the stage, and check what comes out against the schemas.
+
+        The plugin is initialised before and destroyed after; it gets the fields that it says it reads. What
+        it raises is raised.
+
+        :param records: to an error transform each is a dict with ``record``, ``code`` and ``message``, and
+            ``stage`` if that matters.
+        :raises InvalidPipelineError: when the stage has failures, or a macro has no value.
+        :raises StageError: when a record does not fit its schema; the message names the field.
+        :raises BadRequestError: when the plugin works on DataFrames, or an input schema is not known.
+        """
+        refuse_without_records(self._plugin)
+        outcome = self._configured(runtime=True)
+        refuse(outcome.failures)
+        schemas = {name: schema for name, schema in self._inputs.items() if schema is not None}
+        if len(schemas) < len(self._inputs) or not schemas:
+            raise BadRequestError(
+                "The stage cannot be run without the schema of its input.", "Give it as 'inputs'."
+            )
+        assert outcome.request is not None
+        stage = Stage(
+            NAME,
+            outcome.request.plugin,
+            outcome.request.properties,
+            schemas,
+            outcome.result.output_schema,
+            outcome.result.error_schema,
+            outcome.result.port_schemas,
+        )
+        return run_records(self._plugin, stage, records, self._arguments)
+
+    def _configured(self, *, runtime: bool) -> Outcome:
+        return configured(
+            NAME,
+            lent_ref(self._plugin),
+            self._properties,
+            self._inputs,
+            ports=self._ports,
+            arguments=self._arguments,
+            runtime=runtime,
+            locations=self._locations,
+        )
+
+
+def refuse_without_records(plugin: type[Plugin]) -> None:
+    """:raises BadRequestError: when a plugin does not work on records or Arrow batches."""
+    kinds: Any = (Transform, SplitterTransform, ErrorTransform, BatchAggregator)
+    if issubclass(plugin, kinds) and plugin.grain() in (Grain.RECORD, Grain.BATCH):
+        return
+    raise BadRequestError(
+        f"{plugin.__name__}, a {' or '.join(plugin.types)}, does not work on single records, so it cannot "
+        "be run without Spark.",
+        "Run it in a pipeline: with the fixture cdap_pipeline, or with run_stage and cdap_spark.",
+    )
