@@ -7,9 +7,12 @@
     ├── MacroError                a macro that cannot be parsed or has no value
     ├── BadRequestError           input that cannot be used at all
     │   ├── DocumentError         a file that is not a pipeline; knows line and column
-    │   └── SettingsError         localcdap.toml is wrong; knows line and key
+    │   ├── SettingsError         localcdap.toml is wrong; knows line and key
+    │   └── TableUsageError       an argument that makes no sense for a structured table
+    │       └── InvalidTableFieldError  … a field unknown, of another type, or no key; knows the fields
     ├── NotFoundError             a namespace, artifact, plugin, run, table … that is not there
     ├── ConflictError             the thing exists already or is in use
+    │   └── IncompatibleTableError    a structured table cannot become what is asked for
     ├── InvalidStageError         a plugin refuses its configuration, with all reasons
     │   └── InvalidFieldError     … because of one configuration property
     ├── InvalidPipelineError      a pipeline has failures; carries all of them
@@ -18,6 +21,10 @@
     ├── StageError                a stage failed during a run; knows the stage
     ├── EngineError               Spark cannot be started or reached
     ├── StoreError                the instance's database file cannot be used
+    │   ├── DamagedStoreError     … because it is damaged, or no database at all
+    │   └── TransactionError      a transaction is used where it cannot be: nested, over, read-only
+    │       ├── TransactionConflictError  … others got in its way; nothing of it was kept
+    │       └── TransactionTimeoutError   … took too long; nothing of it was kept
     └── HostError                 the process at the other end cannot be reached, or failed
         └── HostLostError         … went away in the middle of a call
 
@@ -104,12 +111,46 @@ class SettingsError(BadRequestError):
     """``localcdap.toml`` or an override of it is wrong. The message names file, line and key."""
 
 
+class TableUsageError(BadRequestError, ValueError):
+    """A structured table is used or specified in a way that makes no sense.
+
+    What CDAP raises as IllegalArgumentException.
+    """
+
+
+class InvalidTableFieldError(TableUsageError):
+    """A field is unknown, of another type than its value, null in a key, or in the wrong place of one.
+
+    :param table: id of the structured table; empty where it is not known.
+    :param fields: their names.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        corrective_action: str | None = None,
+        *,
+        table: str = "",
+        fields: Sequence[str] = (),
+    ) -> None:
+        super().__init__(message, corrective_action)
+        self.table = table
+        self.fields = list(fields)
+
+    def attributes(self) -> dict[str, Any]:
+        return super().attributes() | {"table": self.table, "fields": self.fields}
+
+
 class NotFoundError(LocalcdapError):
     """Something asked for by name is not there. The message lists the nearest names."""
 
 
 class ConflictError(LocalcdapError):
     """The thing exists already, or is in use."""
+
+
+class IncompatibleTableError(ConflictError):
+    """A structured table exists, and cannot become what is asked for. The message says every reason."""
 
 
 class InvalidStageError(LocalcdapError):
@@ -213,6 +254,22 @@ class EngineError(LocalcdapError):
 
 class StoreError(LocalcdapError):
     """The instance's database file cannot be used."""
+
+
+class DamagedStoreError(StoreError):
+    """A database file is damaged, or no database at all."""
+
+
+class TransactionError(StoreError):
+    """A transaction is used where it cannot be: inside another, after its end, or to write though read-only."""
+
+
+class TransactionConflictError(TransactionError):
+    """Other transactions got in the way of this one; nothing of it was kept. Running it again may help."""
+
+
+class TransactionTimeoutError(TransactionError):
+    """A transaction took longer than it may; nothing of it was kept."""
 
 
 class HostError(LocalcdapError):

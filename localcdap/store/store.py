@@ -10,7 +10,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
-from localcdap.api.errors import ConflictError, LocalcdapError, StoreError
+from localcdap.api.errors import (
+    ConflictError,
+    LocalcdapError,
+    StoreError,
+    TransactionConflictError,
+)
+from localcdap.store.backup import Backup, back_up_before_migration, copy_database
 from localcdap.store.migration import SHIPPED, migrate, read_migrations
 from localcdap.store.opening import first_line, open_file
 
@@ -47,6 +53,7 @@ class Transaction:
         """Run a statement, ``?`` standing for the parameters; the rows of its result.
 
         :raises ConflictError: when a constraint (primary key, NOT NULL …) is violated.
+        :raises TransactionConflictError: when another transaction changes the same rows or table.
         :raises StoreError: when it fails for any other reason.
         """
         with self._watched():
@@ -58,6 +65,10 @@ class Transaction:
         if rows:
             with self._watched():
                 self._cursor.executemany(sql, rows)
+
+    def interrupt(self) -> None:
+        """Make the statement that runs now fail; may be called in any thread."""
+        self._cursor.interrupt()
 
     @contextlib.contextmanager
     def _watched(self) -> Iterator[None]:
@@ -73,11 +84,13 @@ class Store:
     """The database in the file ``path``; created with its folder where it is missing.
 
     :param migrations: folder of the SQL files that make and change the tables.
+    :param backups: folder for a copy made before migrations change a database that is in use already;
+        the newest copies of this kind are kept. None: no copy is made.
     :raises StoreError: when the file cannot be used; see :mod:`localcdap.store.opening` and
         :mod:`localcdap.store.migration`.
     """
 
-    def __init__(self, path: Path, migrations: Path = SHIPPED) -> None:
+    def __init__(self, path: Path, migrations: Path = SHIPPED, backups: Path | None = None) -> None:
         self.path: Final = path
         self._root = open_file(path)
         self._idle: list[duckdb.DuckDBPyConnection] = []
@@ -88,7 +101,12 @@ class Store:
         self._writer: int | None = None
         try:
             with _explained():
-                migrate(self._root, path, read_migrations(migrations))
+                migrate(
+                    self._root,
+                    path,
+                    read_migrations(migrations),
+                    lambda: backups and back_up_before_migration(self._root, backups),
+                )
         except BaseException:
             self._root.close()
             raise
@@ -116,6 +134,17 @@ class Store:
         _follow_up(transaction)
 
     @contextlib.contextmanager
+    def concurrently(self) -> Iterator[Transaction]:
+        """Write beside others: as :meth:`transaction`, but no writer waits for another.
+
+        :raises TransactionConflictError: when another got in its way; it may succeed when it is tried again.
+            DuckDB does not notice every such case, see :mod:`localcdap.store.structured.commits`.
+        """
+        with self._block("BEGIN TRANSACTION") as transaction:
+            yield transaction
+        _follow_up(transaction)
+
+    @contextlib.contextmanager
     def snapshot(self) -> Iterator[Transaction]:
         """Read: all statements of the block see the same state, and cannot change it.
 
@@ -128,6 +157,14 @@ class Store:
         """Run one query and return its rows. It sees what is committed, also while this thread writes."""
         with self._cursor() as cursor:
             return Transaction(cursor).execute(sql, params)
+
+    def back_up(self, target: Path) -> Backup:
+        """Copy the committed state into a new file; others may read and write meanwhile.
+
+        :raises StoreError: when the file exists already or cannot be written.
+        """
+        with self._cursor() as cursor:
+            return copy_database(cursor, target)
 
     def close(self) -> None:
         """Wait for what is under way, write everything into the one file, and release it.
@@ -231,5 +268,7 @@ def _explained() -> Iterator[None]:
         yield
     except duckdb.ConstraintException as error:
         raise ConflictError(f"The database refuses: {first_line(error)}") from error
+    except duckdb.TransactionException as error:
+        raise TransactionConflictError(f"The database refuses: {first_line(error)}") from error
     except duckdb.Error as error:
         raise StoreError(f"The database refuses: {first_line(error)}") from error

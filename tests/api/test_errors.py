@@ -38,6 +38,8 @@ def made(cls: type[LocalcdapError]) -> LocalcdapError:
         "failures": [{"message": "wrong"}],
         "traceback": ["frame one", "frame two"],
         "stage": "hash",
+        "table": "notes",
+        "fields": ["id"],
     }
     parameters = list(inspect.signature(cls).parameters)
     return cls(**{name: samples[name] for name in parameters})

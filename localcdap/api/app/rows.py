@@ -1,0 +1,101 @@
+"""Rows that were read from structured tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from localcdap.api.errors import InvalidTableFieldError, TransactionError
+
+
+class StructuredRow(Mapping[str, Any]):
+    """A row: a read-only mapping from the names of the fields that were read to their values.
+
+    It may be kept when its transaction is over. ``dict(row)`` is a record that can be changed and upserted.
+    """
+
+    __slots__ = ("_values",)
+    _places: ClassVar[Mapping[str, int]] = {}
+    _key: ClassVar[tuple[int, ...]] = ()
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self._values = values
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """The values of the primary key, in its order."""
+        return tuple(self._values[place] for place in self._key)
+
+    def __getitem__(self, field: str) -> Any:
+        """:raises InvalidTableFieldError: when that field was not read or does not exist."""
+        try:
+            return self._values[self._places[field]]
+        except KeyError:
+            raise InvalidTableFieldError(
+                f"Field {field} is not in this row. It has: {', '.join(self._places)}.",
+                fields=[field],
+            ) from None
+
+    def __contains__(self, field: object) -> bool:
+        return field in self._places
+
+    def get(self, field: str, default: Any = None) -> Any:
+        """The value, or ``default`` when there is no such field in the row; a null is None."""
+        place = self._places.get(field)
+        return default if place is None else self._values[place]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __repr__(self) -> str:
+        return f"StructuredRow({dict(self)})"
+
+
+@lru_cache(maxsize=256)
+def row_class(columns: tuple[str, ...], primary_key: tuple[str, ...]) -> type[StructuredRow]:
+    """The class of rows with these fields, for those who implement tables."""
+    places = {name: place for place, name in enumerate(columns)}
+    members = {"__slots__": (), "_places": places, "_key": tuple(places[k] for k in primary_key)}
+    return type("StructuredRow", (StructuredRow,), members)
+
+
+class StructuredRows(Iterator[StructuredRow]):
+    """The rows of a scan, one after the other: those that were there when it was called.
+
+    It can be closed, by itself or as a context manager, and is of no use outside its transaction.
+    """
+
+    def __init__(
+        self,
+        row: type[StructuredRow],
+        values: Iterator[Sequence[Any]],
+        check: Callable[[], None],
+    ) -> None:
+        """For those who implement tables.
+
+        :param check: raises a TransactionError when the transaction is over.
+        """
+        self._row = row
+        self._values: Iterator[Sequence[Any]] | None = values
+        self._check = check
+
+    def __next__(self) -> StructuredRow:
+        """:raises TransactionError: when it was closed, or its transaction is over."""
+        self._check()
+        if self._values is None:
+            raise TransactionError("These rows were closed.", "Scan anew.")
+        return self._row(next(self._values))
+
+    def close(self) -> None:
+        """Let go of the rows that were not taken."""
+        self._values = None
+
+    def __enter__(self) -> StructuredRows:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

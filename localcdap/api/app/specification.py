@@ -1,0 +1,98 @@
+"""What a structured table looks like."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from localcdap.api.app.fields import INDEX_TYPES, KEY_TYPES, FieldType
+from localcdap.api.errors import InvalidTableFieldError, TableUsageError
+
+_NAME: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*")
+_RULE: Final = "Only alphanumeric and _ characters allowed, and should begin with an alphabet"
+
+
+class StructuredTableSpecification(msgspec.Struct, frozen=True):
+    """Name, fields, primary key and indexes of a table.
+
+    The rules and their order are those of CDAP's ``StructuredTableSpecification.Builder``. Beyond them,
+    field names must differ in more than case.
+
+    :raises TableUsageError: when a name is none, or there is no field or no key.
+    :raises InvalidTableFieldError: when the key or an index names what is no field, or one of a type that
+        it cannot have.
+    """
+
+    table: str
+    """Its id. In DuckDB it is called ``app_<table>``."""
+    fields: Mapping[str, FieldType]
+    primary_key: Sequence[str]
+    """Fields of type INTEGER, LONG or STRING; their order is that of the rows."""
+    indexes: Collection[str] = ()
+    """Fields that rows can be looked up and ordered by: those of the key's types, and BOOLEAN."""
+
+    def __post_init__(self) -> None:
+        # Whatever collections the author gave, equal tables are equal.
+        msgspec.structs.force_setattr(self, "fields", dict(self.fields))
+        msgspec.structs.force_setattr(self, "primary_key", tuple(self.primary_key))
+        msgspec.structs.force_setattr(self, "indexes", tuple(sorted(set(self.indexes))))
+        self._check_names()
+        self._check_keys()
+        self._check_indexes()
+
+    def _check_names(self) -> None:
+        if not self.table:
+            raise TableUsageError("StructuredTableId cannot be empty")
+        if not _NAME.fullmatch(self.table):
+            raise TableUsageError(f"Invalid table name {self.table}. {_RULE}")
+        if not self.fields:
+            raise TableUsageError(f"No fieldTypes specified for the table {self.table}")
+        if not self.primary_key:
+            raise TableUsageError(f"No primary keys specified for the table {self.table}")
+        seen: dict[str, str] = {}
+        for name in self.fields:
+            if not _NAME.fullmatch(name):
+                raise TableUsageError(f"Invalid field name {name}. {_RULE}")
+            other = seen.setdefault(name.lower(), name)
+            if other != name:
+                raise TableUsageError(
+                    f"Fields {other} and {name} of table {self.table} differ in case only, which the "
+                    "database cannot tell apart"
+                )
+
+    def _check_keys(self) -> None:
+        for name in self.primary_key:
+            if name not in self.fields:
+                raise InvalidTableFieldError(
+                    f"Field {name} is not part of the schema of table {self.table}",
+                    table=self.table,
+                    fields=[name],
+                )
+            if self.fields[name] not in KEY_TYPES:
+                raise InvalidTableFieldError(
+                    f"Field {name} of table {self.table} has wrong type for a primary key. "
+                    f"Valid types are: {', '.join(KEY_TYPES)}",
+                    table=self.table,
+                    fields=[name],
+                )
+        if len(set(self.primary_key)) < len(self.primary_key):
+            raise TableUsageError(f"A primary key of table {self.table} is named twice")
+
+    def _check_indexes(self) -> None:
+        for name in self.indexes:
+            if name not in self.fields:
+                raise InvalidTableFieldError(
+                    f"Field {name} of table {self.table} is not defined as an index column",
+                    table=self.table,
+                    fields=[name],
+                )
+            if self.fields[name] not in INDEX_TYPES:
+                raise InvalidTableFieldError(
+                    f"Field {name} of table {self.table} has wrong type for an index column. "
+                    f"Valid types are: {', '.join(INDEX_TYPES)}",
+                    table=self.table,
+                    fields=[name],
+                )

@@ -1,0 +1,231 @@
+"""Transactions on structured tables from other processes.
+
+A client begins a transaction in the host, carries out its operations there by the transaction's token, and
+commits it. While it lives it renews the lease of its transactions, so that those of a client that died are
+rolled back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, Final, cast
+
+from localcdap.api.app.specification import StructuredTableSpecification
+from localcdap.api.app.transactions import TransactionKind
+from localcdap.api.errors import HostError, HostLostError, LocalcdapError, TransactionConflictError
+from localcdap.rpc.methods import once
+from localcdap.store.structured.operations import AnyOperation, Operation, Result, Rows
+from localcdap.store.structured.runner import Runner
+from localcdap.store.structured.session import LocalSession, Session
+from localcdap.store.structured.sql import TableSql
+from localcdap.store.structured.tables import StructuredTables
+from localcdap.store.structured.watch import Watch
+
+LEASE_S: Final = 5.0
+"""Seconds that the host keeps a transaction of which it hears nothing."""
+_PAGE_BYTES: Final = 8 * 1024 * 1024
+"""About the size of one answer with rows; see ``rpc.frames.FRAME_LIMIT``."""
+
+
+class TransactionService:
+    """The transactions of clients, in the host. Threads may share it."""
+
+    def __init__(self, tables: StructuredTables, lease_s: float = LEASE_S) -> None:
+        self._tables = tables
+        self._lease_s = lease_s
+        self._leased: dict[str, _Leased] = {}
+        self._watch = Watch()
+
+    def begin(self, kind: TransactionKind, timeout_s: float | None) -> str:
+        """Begin a transaction of at most so many seconds; returns its token."""
+        token = secrets.token_hex(16)
+        session = self._tables.open(kind, timeout_s)
+        leased = _Leased(session, self._lease_s, lambda: self._forget(token))
+        self._leased[token] = leased
+        self._watch.add(leased)
+        return token
+
+    def specification(self, token: str, table: str) -> StructuredTableSpecification:
+        """:raises NotFoundError: when there is no such table."""
+        return self._find(token).session.specification(table)
+
+    @once
+    def perform(self, token: str, table: str, operation: AnyOperation) -> Result:
+        """Carry out an operation. Rows that are too many for one answer wait for :meth:`more`."""
+        leased = self._find(token)
+        sql = TableSql(leased.session.specification(table))
+        return leased.first_page(leased.session.perform(sql, operation))
+
+    @once
+    def more(self, token: str, rest: int) -> Rows:
+        """Further rows of an answer that has a rest; each rest is given once."""
+        return self._find(token).page(rest)
+
+    @once
+    def commit(self, token: str) -> None:
+        """:raises TransactionConflictError: when another transaction got in its way."""
+        leased = self._find(token)
+        self._forget(token)
+        leased.session.commit()
+
+    def rollback(self, token: str) -> None:
+        """Nothing happens when the transaction is over."""
+        leased = self._leased.get(token)
+        self._forget(token)
+        if leased is not None:
+            leased.session.rollback()
+
+    def renew(self, token: str) -> None:
+        """Say that the client of this transaction lives."""
+        leased = self._leased.get(token)
+        if leased is not None:
+            leased.renew()
+
+    def close(self) -> None:
+        """Roll back what is open."""
+        for token in list(self._leased):
+            self.rollback(token)
+        self._watch.close()
+
+    def _find(self, token: str) -> _Leased:
+        leased = self._leased.get(token)
+        if leased is None:
+            raise TransactionConflictError(
+                "The host knows this transaction no more: it was started anew, or heard nothing of its "
+                "client for too long. Nothing of it was kept."
+            )
+        leased.renew()
+        return leased
+
+    def _forget(self, token: str) -> None:
+        leased = self._leased.pop(token, None)
+        if leased is not None:
+            self._watch.discard(leased)
+
+
+class _Leased:
+    """A transaction of a client, with rows that wait to be fetched."""
+
+    def __init__(self, session: LocalSession, lease_s: float, on_lapse: Callable[[], None]) -> None:
+        self.session: Final = session
+        self._lease_s = lease_s
+        self._on_lapse = on_lapse
+        self._until = time.monotonic() + lease_s
+        self._rests: dict[int, Rows] = {}
+
+    def renew(self) -> None:
+        """Let the lease begin anew."""
+        self._until = time.monotonic() + self._lease_s
+
+    def look(self, now: float) -> None:
+        """End the transaction when nobody renewed its lease."""
+        if now > self._until and self.session.expire(_lapsed):
+            self._on_lapse()
+
+    def first_page(self, result: Result) -> Result:
+        """A result as it is sent."""
+        return self._paged(result) if isinstance(result, Rows) else result
+
+    def page(self, rest: int) -> Rows:
+        """The rows that were kept under a number, or the first of them."""
+        return self._paged(self._rests.pop(rest))
+
+    def _paged(self, rows: Rows) -> Rows:
+        room = _PAGE_BYTES
+        for end, values in enumerate(rows.values):
+            if room <= 0:
+                rest = len(self._rests)
+                self._rests[rest] = Rows(rows.columns, rows.values[end:])
+                return Rows(rows.columns, rows.values[:end], rest)
+            room -= sum(len(v) if isinstance(v, str | bytes) else 9 for v in values)
+        return rows
+
+
+def _lapsed() -> TransactionConflictError:
+    return TransactionConflictError("The host heard nothing of the transaction's client too long.")
+
+
+class RemoteSession:
+    """A transaction in the host, as a client's runner sees it."""
+
+    def __init__(
+        self,
+        service: TransactionService,
+        kind: TransactionKind,
+        timeout_s: float | None,
+        watch: Watch,
+    ) -> None:
+        self._service = service
+        self._token = service.begin(kind, timeout_s)
+        self._watch = watch
+        self._heard = time.monotonic()
+        watch.add(self)
+
+    def specification(self, table: str) -> StructuredTableSpecification:
+        with self._host():
+            return self._service.specification(self._token, table)
+
+    def perform(self, table: TableSql, operation: Operation) -> Result:
+        operation.prepared(table)  # what is wrong with it is said before it is sent
+        with self._host():
+            result = self._service.perform(self._token, table.spec.table, cast(Any, operation))
+            if not isinstance(result, Rows):
+                return result
+            rest = result.rest
+            while rest is not None:
+                page = self._service.more(self._token, rest)
+                result.values += page.values
+                rest = page.rest
+            return result
+
+    def commit(self) -> None:
+        """:raises HostLostError: when the host went away; whether it was committed is unknown."""
+        self._watch.discard(self)
+        self._service.commit(self._token)
+
+    def rollback(self) -> None:
+        self._watch.discard(self)
+        with contextlib.suppress(HostError):
+            self._service.rollback(self._token)
+
+    def look(self, now: float) -> None:
+        """Renew the lease while the body is busy with something else."""
+        if now - self._heard > LEASE_S / 4:
+            self._heard = now
+            with contextlib.suppress(LocalcdapError):  # the next operation says it
+                self._service.renew(self._token)
+
+    @contextlib.contextmanager
+    def _host(self) -> Iterator[None]:
+        """A host that went away has rolled the transaction back: it can be tried again with the next one."""
+        try:
+            yield
+        except HostLostError as error:
+            raise TransactionConflictError(error.message, error.corrective_action) from error
+        self._heard = time.monotonic()
+
+
+class HostRunner(Runner):
+    """A TransactionRunner on the transactions of the host.
+
+    :param service: gives the host's service as it is at present: itself in the host, else a proxy.
+    """
+
+    def __init__(self, service: Callable[[], TransactionService]) -> None:
+        super().__init__(self._begin)
+        self._service = service
+        self._watch = Watch()
+
+    def _begin(self, kind: TransactionKind, timeout_s: float | None) -> Session:
+        service = self._service()
+        if isinstance(service, TransactionService):
+            return service._tables.open(kind, timeout_s)
+        return RemoteSession(service, kind, timeout_s, self._watch)
+
+    def close(self) -> None:
+        """Wait for what was submitted and has begun; the rest is cancelled."""
+        super().close()
+        self._watch.close()

@@ -1,0 +1,172 @@
+"""Runs bodies of code as transactions, wherever the database is."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Final, TypeVar
+
+from localcdap.api.app.specification import StructuredTableSpecification
+from localcdap.api.app.transactions import TransactionContext, TransactionKind
+from localcdap.api.errors import (
+    BadRequestError,
+    TransactionConflictError,
+    TransactionError,
+    TransactionTimeoutError,
+)
+from localcdap.store.structured.operations import Operation, Result
+from localcdap.store.structured.session import Session
+from localcdap.store.structured.sql import TableSql
+from localcdap.store.structured.table import Context
+
+T = TypeVar("T")
+Opener = Callable[[TransactionKind, float | None], Session]
+"""Begins a transaction that takes at most so many seconds."""
+TIMEOUT_S: Final = 30.0
+_LONG_TRIES: Final = 5
+_FIRST_WAIT_S: Final = 0.002
+_LONGEST_WAIT_S: Final = 0.1
+_WORKERS: Final = 4
+
+
+class Runner:
+    """A TransactionRunner. Threads may share it."""
+
+    def __init__(self, open: Opener) -> None:
+        self._open = open
+        self._local = threading.local()
+        self._changing = threading.Lock()
+        self._workers: ThreadPoolExecutor | None = None
+
+    def run(
+        self,
+        body: Callable[[TransactionContext], T],
+        *,
+        kind: TransactionKind = TransactionKind.DEFAULT,
+        timeout_s: float | None = None,
+    ) -> T:
+        """See :meth:`localcdap.api.app.TransactionRunner.run`."""
+        if timeout_s is not None and not timeout_s > 0:
+            raise BadRequestError(f"The time of a transaction must be over 0 s, not {timeout_s}.")
+        if getattr(self._local, "is_inside", False):
+            raise TransactionError(
+                "A transaction cannot be run inside the body of another one.",
+                "Use the context that the body was given, or run one after the other.",
+            )
+        self._local.is_inside = True
+        try:
+            tries = _Tries(self._open, kind, timeout_s)
+            if kind is TransactionKind.NONE:
+                return _once(_Steps(tries), body)
+            return tries.run(body)
+        finally:
+            self._local.is_inside = False
+
+    def submit(
+        self,
+        body: Callable[[TransactionContext], T],
+        *,
+        kind: TransactionKind = TransactionKind.DEFAULT,
+        timeout_s: float | None = None,
+    ) -> Future[T]:
+        """See :meth:`localcdap.api.app.TransactionRunner.submit`."""
+        with self._changing:
+            if self._workers is None:
+                self._workers = ThreadPoolExecutor(_WORKERS, "transaction")
+            return self._workers.submit(self.run, body, kind=kind, timeout_s=timeout_s)
+
+    def close(self) -> None:
+        """Wait for what was submitted and has begun; the rest is cancelled."""
+        with self._changing:
+            if self._workers is not None:
+                self._workers.shutdown(cancel_futures=True)
+
+
+class _Tries:
+    """The tries of one transaction."""
+
+    def __init__(self, open: Opener, kind: TransactionKind, timeout_s: float | None) -> None:
+        self._open = open
+        self._kind = kind
+        if timeout_s is None and kind is not TransactionKind.LONG:
+            timeout_s = TIMEOUT_S
+        self._timeout_s = timeout_s
+        self._deadline = None if timeout_s is None else time.monotonic() + timeout_s
+
+    def run(self, body: Callable[[TransactionContext], T]) -> T:
+        """Call the body in one transaction after the other until it succeeds or its time is over."""
+        number = 0
+        while True:
+            number += 1
+            try:
+                return _once(self._open(self._kind, self._left_s()), body)
+            except TransactionConflictError as conflict:
+                wait_s = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2**number) * random.random()  # noqa: S311
+                if not self._may_try_again(number, wait_s):
+                    raise TransactionConflictError(
+                        f"Other transactions got in the way each of {number} times: {conflict}",
+                        "Try it later, or let it touch fewer rows.",
+                    ) from conflict
+                time.sleep(wait_s)
+
+    def _left_s(self) -> float | None:
+        if self._deadline is None:
+            return None
+        left_s = self._deadline - time.monotonic()
+        if left_s <= 0:
+            raise TransactionTimeoutError(
+                f"The transaction took longer than {self._timeout_s:g} seconds."
+            )
+        return left_s
+
+    def _may_try_again(self, number: int, wait_s: float) -> bool:
+        if self._deadline is None:
+            return number < _LONG_TRIES
+        return time.monotonic() + wait_s < self._deadline
+
+
+class _Steps:
+    """A session each operation of which is a transaction of its own."""
+
+    def __init__(self, tries: _Tries) -> None:
+        self._tries = tries
+
+    def specification(self, table: str) -> StructuredTableSpecification:
+        return self._tries.run(lambda context: context.table(table).specification)
+
+    def perform(self, table: TableSql, operation: Operation) -> Result:
+        def body(context: TransactionContext) -> Result:
+            assert isinstance(context, Context)
+            return context.perform(table, operation)
+
+        return self._tries.run(body)
+
+    def commit(self) -> None:
+        """Nothing is left to do."""
+
+    def rollback(self) -> None:
+        """Nothing can be undone."""
+
+
+def _once(session: Session, body: Callable[[TransactionContext], T]) -> T:
+    """Call the body; commit if it returns, roll back if it raises.
+
+    :raises TransactionConflictError: also when the body turned one into something else.
+    """
+    context = Context(session)
+    try:
+        result = body(context)
+        if context.has_conflicted:
+            raise TransactionConflictError("Another transaction changed the same rows.")
+        session.commit()
+    except BaseException as error:
+        session.rollback()
+        if context.has_conflicted and isinstance(error, Exception):
+            raise TransactionConflictError(str(error)) from error
+        raise
+    finally:
+        context.close()
+    return result

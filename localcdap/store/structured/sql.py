@@ -1,0 +1,157 @@
+"""The parts of SQL statements on a structured table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property, lru_cache
+from typing import Any, Final, NamedTuple
+
+from localcdap.api.app.fields import FieldType
+from localcdap.api.app.ranges import Bound, Range
+from localcdap.api.app.specification import StructuredTableSpecification
+from localcdap.store.columns import quoted
+from localcdap.store.structured.validation import Point
+
+PREFIX: Final = "app_"
+"""What tables of applications are called in DuckDB begins with it."""
+TYPES: Final = {
+    FieldType.INTEGER: "INTEGER",
+    FieldType.LONG: "BIGINT",
+    FieldType.FLOAT: "FLOAT",
+    FieldType.DOUBLE: "DOUBLE",
+    FieldType.STRING: "VARCHAR",
+    FieldType.BYTES: "BLOB",
+    FieldType.BOOLEAN: "BOOLEAN",
+}
+
+
+class Condition(NamedTuple):
+    """What rows must fulfil."""
+
+    sql: str
+    params: tuple[Any, ...] = ()
+
+
+ALL: Final = Condition("true")
+NONE: Final = Condition("false")
+
+
+def any_of(conditions: Iterable[Condition]) -> Condition:
+    """At least one of them."""
+    found = [c for c in conditions if c != NONE]
+    if ALL in found:
+        return ALL
+    if not found:
+        return NONE
+    sql = " OR ".join(f"({c.sql})" for c in found)
+    return Condition(sql, tuple(p for c in found for p in c.params))
+
+
+def all_of(*conditions: Condition) -> Condition:
+    """Each of them."""
+    found = [c for c in conditions if c != ALL]
+    if NONE in found:
+        return NONE
+    if not found:
+        return ALL
+    sql = " AND ".join(f"({c.sql})" for c in found)
+    return Condition(sql, tuple(p for c in found for p in c.params))
+
+
+class TableSql:
+    """A table as SQL names it."""
+
+    def __init__(self, spec: StructuredTableSpecification) -> None:
+        self.spec: Final = spec
+        self.name: Final = quoted(PREFIX + spec.table)
+        self.columns: Final = tuple(spec.fields)
+        self.key: Final = tuple(spec.primary_key)
+
+    @cached_property
+    def all_columns(self) -> str:
+        return ", ".join(map(quoted, self.columns))
+
+    @cached_property
+    def key_columns(self) -> str:
+        return ", ".join(map(quoted, self.key))
+
+    @cached_property
+    def has_key(self) -> str:
+        """True of the row whose key is given as parameters."""
+        return " AND ".join(f"{quoted(name)} = ?" for name in self.key)
+
+    def order(self, descending: bool, first: str | None = None) -> str:
+        """An ORDER BY clause; ``first`` goes before the key, which then ascends."""
+        direction = " DESC" if descending else ""
+        if first is not None:
+            return f"ORDER BY {quoted(first)}{direction}, {self.key_columns}"
+        return "ORDER BY " + ", ".join(f"{quoted(name)}{direction}" for name in self.key)
+
+    def parameter(self, field: str) -> str:
+        """What stands for a value of the field: a float must be rounded before it is compared."""
+        return "?::FLOAT" if self.spec.fields[field] is FieldType.FLOAT else "?"
+
+    def assignments(self, fields: Iterable[str]) -> str:
+        """A SET clause without its first word."""
+        return ", ".join(f"{quoted(name)} = {self.parameter(name)}" for name in fields)
+
+    def lists(self, fields: Iterable[str]) -> str:
+        """What gives one row for each place in parameters that are lists, one for each field."""
+        spec = self.spec
+        return ", ".join(f"unnest(?::{TYPES[spec.fields[name]]}[])" for name in fields)
+
+    def equals(self, field: str, value: Any) -> Condition:
+        """The field is the value, also if that is null."""
+        if value is None:
+            return Condition(f"{quoted(field)} IS NULL")
+        return Condition(f"{quoted(field)} = {self.parameter(field)}", (value,))
+
+    def within(self, range: Range, points: tuple[Point, Point]) -> Condition:
+        """The row is in the range."""
+        begin, end = points
+        inclusive = range.begin_bound is range.end_bound is Bound.INCLUSIVE
+        if begin == end and begin[0] and inclusive:
+            return self._beyond(begin, "=", inclusive=True)
+        return all_of(
+            self._beyond(begin, ">", inclusive=range.begin_bound is Bound.INCLUSIVE),
+            self._beyond(end, "<", inclusive=range.end_bound is Bound.INCLUSIVE),
+        )
+
+    def _beyond(self, point: Point, operator: str, *, inclusive: bool) -> Condition:
+        fields, values = point
+        if not fields:
+            return ALL
+        if None in values:  # nothing compares with a null
+            return NONE
+        sql, places = _comparison(
+            tuple(quoted(name) for name in fields),
+            tuple(self.parameter(name) for name in fields),
+            operator,
+            inclusive,
+        )
+        return Condition(sql, tuple(values[place] for place in places))
+
+
+@lru_cache(maxsize=1024)
+def _comparison(
+    names: Sequence[str], parameters: Sequence[str], operator: str, inclusive: bool
+) -> tuple[str, tuple[int, ...]]:
+    """SQL that compares columns with parameters as tuples, and which value each parameter gets.
+
+    DuckDB's own comparison of tuples takes null for the largest value; here it must be neither.
+    """
+    if operator == "=":
+        pairs = zip(names, parameters, strict=True)
+        return " AND ".join(f"{n} = {p}" for n, p in pairs), tuple(range(len(names)))
+    last = len(names) - 1
+    sql = f"{names[last]} {operator}{'=' if inclusive else ''} {parameters[last]}"
+    places: tuple[int, ...] = (last,)
+    for place in reversed(range(last)):
+        name, parameter = names[place], parameters[place]
+        # The first comparison lets DuckDB pass over whole blocks of rows.
+        sql = (
+            f"{name} {operator}= {parameter} AND "
+            f"({name} {operator} {parameter} OR {name} = {parameter} AND ({sql}))"
+        )
+        places = (place, place, place, *places)
+    return sql, places

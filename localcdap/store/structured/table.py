@@ -1,0 +1,136 @@
+"""The tables that a body uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
+
+from localcdap.api.app.ranges import Key, Range
+from localcdap.api.app.rows import StructuredRow, StructuredRows, row_class
+from localcdap.api.app.specification import StructuredTableSpecification
+from localcdap.api.app.table import Filter, QueryOption, Record, SortOrder, StructuredTable
+from localcdap.api.errors import TransactionConflictError, TransactionError
+from localcdap.store.structured import operations as op
+from localcdap.store.structured.session import Session
+from localcdap.store.structured.sql import TableSql
+
+_CHUNK = 10_000
+"""Records that are written by one statement."""
+
+
+class Context:
+    """The TransactionContext of one try."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._is_over = False
+        self.has_conflicted = False
+        """Whether an operation failed because of another transaction, also if the body caught that."""
+
+    def table(self, table: str) -> StructuredTable:
+        """The table with this id."""
+        self.require_open()
+        return _Table(self, TableSql(self._session.specification(table)))
+
+    def perform(self, table: TableSql, operation: op.Operation) -> op.Result:
+        """Carry out an operation of a table."""
+        self.require_open()
+        try:
+            return self._session.perform(table, operation)
+        except TransactionConflictError:
+            self.has_conflicted = True
+            raise
+
+    def require_open(self) -> None:
+        """:raises TransactionError: after the body."""
+        if self._is_over:
+            raise TransactionError(
+                "The transaction of this table is over.",
+                "Use a table and its rows inside the body only.",
+            )
+
+    def close(self) -> None:
+        """Refuse further use."""
+        self._is_over = True
+
+
+class _Table(StructuredTable):
+    def __init__(self, context: Context, sql: TableSql) -> None:
+        self._context = context
+        self._sql = sql
+
+    @property
+    def specification(self) -> StructuredTableSpecification:
+        return self._sql.spec
+
+    def upsert(self, record: Record) -> None:
+        self._do(op.Upsert(dict(record)))
+
+    def upsert_all(self, records: Iterable[Record]) -> None:
+        every = [dict(record) for record in records]
+        for start in range(0, len(every), _CHUNK):
+            self._do(op.UpsertAll(every[start : start + _CHUNK]))
+
+    def update(self, record: Record) -> None:
+        self._do(op.Update(dict(record)))
+
+    def read(self, key: Key, columns: Collection[str] | None = None) -> StructuredRow | None:
+        found = self._rows(op.Read(key, None if columns is None else list(columns)))
+        return next(found, None)
+
+    def multi_read(self, keys: Iterable[Key]) -> list[StructuredRow]:
+        return list(self._rows(op.MultiRead(list(keys))))
+
+    def scan(
+        self,
+        range: Range = Range.all(),  # noqa: B008  it is immutable
+        *,
+        limit: int | None = None,
+        filters: Collection[Filter] = (),
+        order_by: str | None = None,
+        order: SortOrder = SortOrder.ASC,
+        options: Collection[QueryOption] = (),
+    ) -> StructuredRows:
+        return self._rows(op.Scan([range], limit, list(filters), order_by, order))
+
+    def multi_scan(self, ranges: Iterable[Range], *, limit: int | None = None) -> StructuredRows:
+        return self._rows(op.Scan(list(ranges), limit))
+
+    def compare_and_swap(self, key: Key, column: str, old: Any, new: Any) -> bool:
+        return bool(self._do(op.CompareAndSwap(key, column, old, new)))
+
+    def increment(self, key: Key, column: str, amount: int) -> None:
+        self._do(op.Increment(key, column, amount))
+
+    def delete(self, key: Key) -> None:
+        self._do(op.Delete(key))
+
+    def delete_all(self, range: Range, *, options: Collection[QueryOption] = ()) -> None:
+        self._do(op.DeleteRange(range))
+
+    def scan_delete_all(self, range: Range) -> None:
+        self._do(op.DeleteRange(range, any_fields=True))
+
+    def update_all(self, range: Range, values: Record) -> None:
+        self._do(op.UpdateRange(range, dict(values)))
+
+    def count(
+        self,
+        ranges: Sequence[Range] = (Range.all(),),
+        *,
+        filters: Collection[Filter] = (),
+        options: Collection[QueryOption] = (),
+    ) -> int:
+        number = self._do(op.Count(list(ranges), list(filters)))
+        assert isinstance(number, int)
+        return number
+
+    def _do(self, operation: op.Operation) -> op.Result:
+        return self._context.perform(self._sql, operation)
+
+    def _rows(self, operation: op.Operation) -> StructuredRows:
+        found = self._do(operation)
+        assert isinstance(found, op.Rows)
+        row = row_class(tuple(found.columns), self._sql.key)
+        check: Callable[[], None] = self._context.require_open
+        return StructuredRows(row, iter(found.values), check)

@@ -1,0 +1,68 @@
+"""The structured tables of an instance."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from localcdap.api.app.transactions import TransactionKind
+from localcdap.store.store import Store
+from localcdap.store.structured.admin import TableAdmin
+from localcdap.store.structured.commits import Commits
+from localcdap.store.structured.registry import Registry
+from localcdap.store.structured.runner import Runner
+from localcdap.store.structured.session import LocalSession
+from localcdap.store.structured.watch import Watch
+
+
+class StructuredTables:
+    """Their admin and their transactions; there must be one of these for a store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._registry = Registry(store)
+        self._commits = Commits()
+        self._watch = Watch()
+        self.admin: Final = TableAdmin(store, self._registry)
+        self.transactions: Final = Runner(self.open)
+
+    def open(self, kind: TransactionKind, timeout_s: float | None) -> _WatchedSession:
+        """Begin a transaction; it must be committed or rolled back."""
+        return _WatchedSession(
+            self._store, self._registry, self._commits, kind, timeout_s, self._watch
+        )
+
+    def close(self) -> None:
+        """Wait for what was submitted, and roll back what others left open."""
+        self.transactions.close()
+        self._watch.close()
+
+
+class _WatchedSession(LocalSession):
+    """A session that ends also when its owner does not notice that its time is over."""
+
+    def __init__(
+        self,
+        store: Store,
+        registry: Registry,
+        commits: Commits,
+        kind: TransactionKind,
+        timeout_s: float | None,
+        watch: Watch,
+    ) -> None:
+        super().__init__(store, registry, commits, kind, timeout_s)
+        self._watch = watch
+        if timeout_s is not None:
+            watch.add(self)
+
+    def look(self, now: float) -> None:
+        """See :class:`localcdap.store.structured.watch.Watched`."""
+        if self.deadline is not None and now > self.deadline and self.expire(self.too_late):
+            self._watch.discard(self)
+
+    def commit(self) -> None:
+        self._watch.discard(self)
+        super().commit()
+
+    def rollback(self) -> None:
+        self._watch.discard(self)
+        super().rollback()

@@ -1,0 +1,196 @@
+"""Which fields, values, keys and ranges fit a table; CDAP ``FieldValidator``.
+
+Whether fields exist and have the right type is always said before whether they stand in the right place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from localcdap.api.app.fields import FieldType
+from localcdap.api.app.ranges import Key, Range
+from localcdap.api.app.specification import StructuredTableSpecification
+from localcdap.api.errors import InvalidTableFieldError, TableUsageError
+
+Point = tuple[tuple[str, ...], tuple[Any, ...]]
+"""Fields and their values, in the order in which they count."""
+_EXACT: Final = {
+    FieldType.BOOLEAN: bool,
+    FieldType.DOUBLE: float,
+    FieldType.BYTES: bytes,
+    FieldType.INTEGER: int,
+    FieldType.LONG: int,
+    FieldType.STRING: str,
+}
+_BITS: Final = {FieldType.INTEGER: 31, FieldType.LONG: 63}
+
+
+def check_column(spec: StructuredTableSpecification, field: str) -> FieldType:
+    """The type of a field."""
+    try:
+        return spec.fields[field]
+    except (KeyError, TypeError):
+        raise InvalidTableFieldError(
+            f"Field {field} is not part of the schema of table {spec.table}",
+            f"Use one of: {', '.join(spec.fields)}.",
+            table=spec.table,
+            fields=[str(field)],
+        ) from None
+
+
+def check_value(spec: StructuredTableSpecification, field: str, value: Any) -> None:
+    """Refuse a value that the field cannot hold."""
+    expected = check_column(spec, field)
+    if value is None:
+        if field in spec.primary_key:
+            raise _invalid(spec, field, "is a primary key but the value is null")
+        return
+    actual = FieldType.of(value)
+    if not expected.accepts(actual):
+        raise InvalidTableFieldError(
+            f"Wrong type for field {field} in table {spec.table}. "
+            f"Expected {expected}, actual {actual or type(value).__name__}",
+            table=spec.table,
+            fields=[field],
+        )
+
+
+def check_values(spec: StructuredTableSpecification, field: str, values: Collection[Any]) -> None:
+    """:func:`check_value` for many values of one field, in a few passes at the speed of C."""
+    kinds = set(map(type, values))
+    if type(None) in kinds and field not in spec.primary_key:
+        kinds.discard(type(None))
+        values = [value for value in values if value is not None]
+    expected = check_column(spec, field)
+    if kinds == {_EXACT.get(expected)}:
+        if (bits := _BITS.get(expected)) is not None:
+            if -(2**bits) <= min(values) and max(values) < 2**bits:
+                return
+        elif expected is not FieldType.STRING or all(map(str.isascii, values)):
+            return
+    for value in values:
+        check_value(spec, field, value)
+
+
+def check_record(spec: StructuredTableSpecification, record: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Refuse a record that does not hold the whole primary key, or other fields than the table's.
+
+    :returns: the key.
+    """
+    for field, value in record.items():
+        check_value(spec, field, value)
+    missing = [name for name in spec.primary_key if name not in record]
+    if missing:
+        raise InvalidTableFieldError(
+            f"Fields {', '.join(missing)} of the primary key of table {spec.table} are missing",
+            table=spec.table,
+            fields=missing,
+        )
+    return tuple(record[name] for name in spec.primary_key)
+
+
+def full_key(spec: StructuredTableSpecification, key: Key) -> tuple[Any, ...]:
+    """The values of a whole primary key."""
+    return prefix(spec, key, whole=True)[1]
+
+
+def prefix(spec: StructuredTableSpecification, key: Key, *, whole: bool = False) -> Point:
+    """The first fields of the primary key, or all of them.
+
+    :param whole: refuse fewer than all.
+    """
+    fields, values = point(spec, key)
+    if fields != tuple(spec.primary_key[: len(fields)]) or (
+        whole and len(fields) < len(spec.primary_key)
+    ):
+        wanted = ", ".join(spec.primary_key)
+        part = "all of" if whole else "the first of"
+        raise InvalidTableFieldError(
+            f"Fields {', '.join(fields) or 'none'} are not {part} the primary key of table {spec.table}",
+            f"Give {part} these, in this order: {wanted}.",
+            table=spec.table,
+            fields=fields,
+        )
+    return fields, values
+
+
+def point(spec: StructuredTableSpecification, key: Key) -> Point:
+    """Fields and values, each of which must fit; a sequence is of the first fields of the key."""
+    if isinstance(key, Mapping):
+        fields, values = tuple(key), tuple(key.values())
+    elif isinstance(key, Sequence) and not isinstance(key, str | bytes):
+        values = tuple(key)
+        fields = tuple(spec.primary_key[: len(values)])
+        if len(values) > len(fields):
+            raise InvalidTableFieldError(
+                f"{len(values)} values are more than the primary key of table {spec.table} has fields",
+                f"Give at most: {', '.join(spec.primary_key)}.",
+                table=spec.table,
+                fields=fields,
+            )
+    else:
+        raise TableUsageError(
+            f"A key of table {spec.table} cannot be a {type(key).__name__}",
+            f"Give a tuple or a dict of: {', '.join(spec.primary_key)}.",
+        )
+    for field, value in zip(fields, values, strict=True):
+        check_value(spec, field, value)
+    return fields, values
+
+
+def points(spec: StructuredTableSpecification, range: Range) -> tuple[Point, Point]:
+    """Begin and end of a range of any fields."""
+    return point(spec, range.begin), point(spec, range.end)
+
+
+def scan_points(spec: StructuredTableSpecification, range: Range) -> tuple[Point, Point]:
+    """Begin and end of a range to scan: each must start with the first field of the primary key."""
+    both = points(spec, range)
+    for fields, _ in both:
+        if fields and fields[0] != spec.primary_key[0]:
+            raise InvalidTableFieldError(
+                f"Given Range fields {', '.join(fields)} do not start with the first primary key of table "
+                f"{spec.table}, {spec.primary_key[0]}",
+                table=spec.table,
+                fields=fields,
+            )
+    return both
+
+
+def prefix_points(spec: StructuredTableSpecification, range: Range) -> tuple[Point, Point]:
+    """Begin and end of a range to change: each must be of the first fields of the primary key."""
+    points(spec, range)
+    return prefix(spec, range.begin), prefix(spec, range.end)
+
+
+def check_not_key(spec: StructuredTableSpecification, fields: Iterable[str]) -> None:
+    """Refuse fields of the primary key, whose values never change."""
+    for field in fields:
+        check_column(spec, field)
+        if field in spec.primary_key:
+            raise _invalid(spec, field, "is a primary key, which cannot be changed")
+
+
+def check_index(spec: StructuredTableSpecification, field: str) -> None:
+    """Refuse a field that is no index."""
+    check_column(spec, field)
+    if field not in spec.indexes:
+        raise InvalidTableFieldError(
+            f"Field {field} of table {spec.table} is not an indexed column",
+            f"Use one of: {', '.join(spec.indexes) or 'none'}.",
+            table=spec.table,
+            fields=[field],
+        )
+
+
+def check_limit(limit: int | None) -> None:
+    """Refuse a number of rows that is none."""
+    if limit is not None and (not isinstance(limit, int) or limit < 0):
+        raise TableUsageError(f"The limit of a scan must be 0 or more, not {limit}")
+
+
+def _invalid(spec: StructuredTableSpecification, field: str, reason: str) -> InvalidTableFieldError:
+    return InvalidTableFieldError(
+        f"Field {field} of table {spec.table} {reason}", table=spec.table, fields=[field]
+    )

@@ -1,0 +1,71 @@
+"""Looks after transactions: ends those whose time is over, keeps others alive."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from typing import Final, Protocol
+
+_LOG: Final = logging.getLogger(__name__)
+_TICK_S: Final = 0.05
+"""Seconds between two looks."""
+
+
+class Watched(Protocol):
+    """What must be looked at from time to time."""
+
+    def look(self, now: float) -> None:
+        """Do what is due.
+
+        :param now: as :func:`time.monotonic` gives it.
+        """
+        ...
+
+
+class Watch:
+    """Looks after any number of transactions, with one thread that sleeps while there are none."""
+
+    def __init__(self) -> None:
+        self._watched: set[Watched] = set()
+        self._changed = threading.Condition()
+        self._closed = False
+        self._thread: threading.Thread | None = None
+
+    def add(self, watched: Watched) -> None:
+        """Look after it until it is taken off."""
+        with self._changed:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._look, name="watch", daemon=True)
+                self._thread.start()
+            if not self._watched:
+                self._changed.notify()
+            self._watched.add(watched)
+
+    def discard(self, watched: Watched) -> None:
+        """Look after it no more."""
+        with self._changed:
+            self._watched.discard(watched)
+
+    def close(self) -> None:
+        """End the thread."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _look(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._closed or self._watched)
+                if self._closed:
+                    return
+                watched = list(self._watched)
+            now = time.monotonic()
+            for each in watched:
+                try:
+                    each.look(now)
+                except Exception:
+                    _LOG.exception("a transaction could not be looked after")
+            time.sleep(_TICK_S)
