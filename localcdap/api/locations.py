@@ -1,4 +1,4 @@
-"""Where the paths of a pipeline document lie on this machine."""
+"""Where the paths of a pipeline document lie: on this machine, or on the cluster of a run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Locations(msgspec.Struct, frozen=True):
     """Turns paths of a document into paths of this machine."""
 
     mapping: dict[str, str]
-    """The ``[locations]`` of the settings: prefix of a foreign path, local folder. The longest wins."""
+    """Of the settings or the compute profile: prefix of a foreign path, folder. The longest wins."""
     base: str
     """What relative paths are relative to, an absolute directory."""
     remote: bool = False
@@ -46,6 +46,11 @@ class Locations(msgspec.Struct, frozen=True):
     def _local(self, path: str) -> str:
         if _SCHEME.match(path):
             return path
+        if self.remote and not path.startswith("/"):
+            raise StageError(
+                f"'{path}' is relative, and a cluster has no folder that it could be relative to.",
+                "Name a path of the cluster: one that begins with '/', or a URL.",
+            )
         # Not normalised by pathlib: a trailing slash or a pattern may mean something to a plugin.
         return path if path.startswith("/") else f"{self.base}/{path}"
 

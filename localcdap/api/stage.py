@@ -147,12 +147,15 @@ class SparkContext(StageContext, Protocol):
     """A stage of DataFrame grain at run time, on the driver side."""
 
     spark: SparkSession
+    is_remote: bool
+    """Whether Spark is a cluster, whose files this process does not see."""
 
     def resolve_path(self, path: str) -> str:
         """The place on this machine (or cluster) of a path in a pipeline document.
 
-        Applies the ``[locations]`` of the settings; a relative path is relative to the instance's
-        folder; ``file:`` prefixes are removed.
+        Applies the ``[locations]`` of the settings, or those of the compute profile on a cluster; a
+        relative path is relative to the instance's folder, and refused on a cluster; ``file:`` prefixes are
+        removed.
         """
 
     def fail(self, message: str, corrective_action: str | None = None) -> Exception:

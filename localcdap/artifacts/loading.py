@@ -113,10 +113,18 @@ def mount(path: str, digest: str) -> str:
     if package not in sys.modules:
         with _mounting:
             if package not in sys.modules:
-                finder = _ArtifactFinder(package, Path(path))
+                finder = _ArtifactFinder(package, located(path))
                 sys.meta_path.insert(0, finder)
                 sys.modules[package] = finder.root_module()
     return package
+
+
+def located(path: str) -> Path:
+    """Where a content lies; what was sent to a cluster has a path relative to a folder of ``sys.path``."""
+    if Path(path).is_absolute():
+        return Path(path)
+    places = (Path(folder, path) for folder in sys.path)
+    return next((place for place in places if place.exists()), Path(path))
 
 
 def code_root(folder: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Ends what Spark still does for a run whose process is gone.
+"""Ends what Spark still does for a run whose process is gone, and tidies the file system of a cluster.
 
 Without this, Spark would go on for minutes, hold the cores, and write into directories that are cleared
 away. The id of a run's session follows from that of the run, so that it can be found and released.
@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Final
 
 from localcdap.api.errors import EngineError
-from localcdap.engine.order import ORDER, read_order
+from localcdap.engine.cluster_folders import ClusterFolders
+from localcdap.engine.commit import recover
+from localcdap.engine.order import ORDER, SETTLED, read_order
 from localcdap.engine.server import Endpoint
-from localcdap.engine.session import connect
+from localcdap.engine.session import connect, session
 
 _LIMIT_S: Final = 30.0
 _ENDING_S: Final = 10.0
@@ -36,12 +38,24 @@ def end_work(run_directory: Path) -> None:
 
 
 def release(run_directory: Path) -> None:
-    """Release the session of a run.
+    """Release the session of a run; on a cluster, finish or clear away what its sinks wrote.
 
     :raises EngineError: when the engine cannot be reached.
     """
     order = read_order(run_directory)
-    spark = connect(Endpoint(order.engine_url, order.engine_token), order.session_id)
+    endpoint = Endpoint(order.engine_url, order.engine_token)
+    try:
+        _end_session(endpoint, order.session_id)
+    finally:
+        if order.remote:
+            # In another session: that of the run may be closed for good.
+            with session(endpoint) as spark:
+                recover(run_directory, ClusterFolders(spark))
+            (run_directory / SETTLED).touch()
+
+
+def _end_session(endpoint: Endpoint, session_id: str) -> None:
+    spark = connect(endpoint, session_id)
     deadline = time.monotonic() + _ENDING_S
     # An operation is listed until it has ended; only then does it write no more.
     while spark.interruptAll() and time.monotonic() < deadline:

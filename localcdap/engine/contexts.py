@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING, Any, Final
 from localcdap.api.errors import LocalcdapError, StageError
 from localcdap.api.locations import Locations
 from localcdap.api.schema import Schema
+from localcdap.artifacts.model import PluginRef
 from localcdap.engine.blame import marked
 from localcdap.engine.commit import Staging
 from localcdap.engine.flow import Stage
+from localcdap.engine.shipping import Shipment
 from localcdap.engine.spark_types import spark_schema
 from localcdap.engine.tables import TableLoad, TableSource
 from localcdap.engine.tasks.context import FactsContext, StageFacts
 from localcdap.engine.tasks.generating import generating_pass
+from localcdap.engine.transfer import download, uploaded
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -40,8 +43,17 @@ class Surroundings:
     staging: Staging
     table_directory: Path
     """Where rows for tables wait for the end of the run."""
+    shipment: Shipment | None = None
+    """What the workers of a cluster are sent; None on this machine, where they find everything."""
     table_loads: list[TableLoad] = dataclasses.field(default_factory=list)
     numbers: Iterator[int] = dataclasses.field(default_factory=itertools.count)
+
+    def for_workers(self, plugin: PluginRef) -> PluginRef:
+        """A plugin as Spark's Python workers find it.
+
+        :raises EngineError: when the workers of a cluster cannot run plugins.
+        """
+        return plugin if self.shipment is None else self.shipment.relocated(plugin)
 
     def facts(self, stage: Stage) -> StageFacts:
         return StageFacts(
@@ -63,6 +75,7 @@ class DriverContext(FactsContext):
     def __init__(self, stage: Stage, run: Surroundings) -> None:
         super().__init__(run.facts(stage))
         self.spark: SparkSession = run.spark
+        self.is_remote: bool = run.shipment is not None
         self._stage: Final = stage
         self._run: Final = run
 
@@ -90,7 +103,9 @@ class DriverContext(FactsContext):
         if not tasks:
             return self.empty(schema)
         code = cloudpickle.dumps((read, list(tasks)))
-        run = generating_pass(self.stage_name, self._stage.plugin, schema, code)
+        run = generating_pass(
+            self.stage_name, self._run.for_workers(self._stage.plugin), schema, code
+        )
         numbers = self.spark.range(0, len(tasks), 1, min(len(tasks), _MOST_PARTITIONS))
         return numbers.mapInArrow(run, spark_schema(schema, nullable=True))
 
@@ -98,7 +113,13 @@ class DriverContext(FactsContext):
         snapshot = self._run.tables.export(self.namespace, name)
         if not snapshot.files:
             return self.empty(snapshot.schema)
-        return self.spark.read.schema(spark_schema(snapshot.schema)).parquet(*snapshot.files)
+        if not self.is_remote:
+            return self.spark.read.schema(spark_schema(snapshot.schema)).parquet(*snapshot.files)
+        try:
+            return uploaded(self.spark, snapshot)
+        except StageError as error:
+            message = f"table '{name}' {error.message}"
+            raise self.fail(message, error.corrective_action) from None
 
     def staging_directory(self, final: str) -> str:
         try:
@@ -113,7 +134,11 @@ class DriverContext(FactsContext):
                 f"{', '.join(schema.field_names)}."
             )
         directory = self._run.table_directory / str(next(self._run.numbers))
-        df.select(*[quoted(f.name) for f in schema]).write.parquet(str(directory))
+        rows = df.select(*[quoted(f.name) for f in schema])
+        if self.is_remote:
+            download(rows, directory)
+        else:
+            rows.write.parquet(str(directory))
         load = TableLoad(self.namespace, name, schema, key, str(directory))
         self._run.table_loads.append(load)
 

@@ -17,6 +17,8 @@ from localcdap.artifacts.model import PluginRef
 
 ORDER: Final = "order.json"
 SPOOL: Final = "spool"
+SETTLED: Final = "settled"
+"""File of a run on a cluster whose process is gone: what it wrote there was finished or cleared away."""
 _POLL_S: Final = 0.01
 
 

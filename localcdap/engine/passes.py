@@ -49,7 +49,7 @@ def _plan(planner: Planner, group: Group) -> PassPlan:
         feed_schema=planner.united_schema(group.feeds),
         stages=[
             PassStage(
-                plugin=stage.plugin,
+                plugin=planner.run.for_workers(stage.plugin),
                 properties=stage.properties,
                 facts=planner.run.facts(stage),
                 inputs=inside(group, flow, stage),

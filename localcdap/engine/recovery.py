@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from localcdap.api.codec import unpack
-from localcdap.engine.commit import Recovery, recover
+from localcdap.engine.commit import (
+    LOCAL,
+    Folders,
+    Move,
+    Recovery,
+    decision,
+    recover,
+    staged,
+)
 from localcdap.engine.messages import (
     Committed,
     Failed,
@@ -15,7 +24,7 @@ from localcdap.engine.messages import (
     StatusChanged,
     TableLoads,
 )
-from localcdap.engine.order import SPOOL, read_order
+from localcdap.engine.order import ORDER, SETTLED, SPOOL, read_order
 from localcdap.engine.reporting import status
 from localcdap.messaging.spool import SpoolReader, SpoolWriter
 
@@ -42,7 +51,9 @@ def recover_run(run_directory: Path) -> RunStatus:
 
 
 def _missing(run_directory: Path, said: list[Message]) -> list[Message]:
-    end, journal = recover(run_directory)
+    if _is_out_of_reach(run_directory):
+        return [_unfinished(run_directory), status(RunStatus.FAILED)]
+    end, journal = recover(run_directory, _folders(run_directory))
     if end is Recovery.ROLLED_BACK or journal is None:
         failed = Failed(None, _GONE, "Run it again; nothing of it became visible.", [])
         return [failed, status(RunStatus.FAILED)]
@@ -54,6 +65,48 @@ def _missing(run_directory: Path, said: list[Message]) -> list[Message]:
     if Committed not in known:
         missing.append(Committed([move.final for move in journal.moves]))
     return [*missing, status(RunStatus.COMPLETED)]
+
+
+class _SettledFolders:
+    """Of a cluster, where all that was to be done is done (see :mod:`localcdap.engine.abandoned`)."""
+
+    def require_free(self, targets: Sequence[str]) -> None: ...
+
+    def make(self, place: str) -> None: ...
+
+    def move(self, moves: Sequence[Move]) -> None: ...
+
+    def remove(self, places: Sequence[str]) -> None: ...
+
+
+def _folders(run_directory: Path) -> Folders:
+    return _SettledFolders() if _is_remote(run_directory) else LOCAL
+
+
+def _is_remote(run_directory: Path) -> bool:
+    return (run_directory / ORDER).exists() and read_order(run_directory).remote
+
+
+def _is_out_of_reach(run_directory: Path) -> bool:
+    """Whether the sinks wrote to a cluster that could not be asked to finish or clear it away."""
+    wrote = bool(staged(run_directory)) or decision(run_directory) is not None
+    settled = (run_directory / SETTLED).exists()
+    return wrote and not settled and _is_remote(run_directory)
+
+
+def _unfinished(run_directory: Path) -> Failed:
+    journal = decision(run_directory)
+    if journal is None:
+        places = ", ".join(f"'{place}'" for place in staged(run_directory))
+        message = (
+            f"{_GONE} The cluster cannot be reached, where it left unfinished files in {places}."
+        )
+        return Failed(None, message, "Remove them there, and run it again.", [])
+    moves = ", ".join(f"'{move.staging}' to '{move.final}'" for move in journal.moves)
+    message = (
+        f"{_GONE} It had written everything, but the cluster cannot be reached to put it in place."
+    )
+    return Failed(None, message, f"Rename there what has not been renamed: {moves}.", [])
 
 
 def _messages(run_directory: Path) -> list[Message]:

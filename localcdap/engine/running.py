@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from localcdap.api.errors import LocalcdapError
 from localcdap.engine.blame import stage_error
 from localcdap.engine.cancelling import Cancellation, Killed
+from localcdap.engine.cluster_folders import ClusterFolders
 from localcdap.engine.commit import Journal, Staging
 from localcdap.engine.contexts import Surroundings
 from localcdap.engine.counting import StageCounts
@@ -36,6 +37,7 @@ from localcdap.engine.reporting import ProgressReport, log_to, status
 from localcdap.engine.resolving import resolve
 from localcdap.engine.server import Endpoint
 from localcdap.engine.session import connect
+from localcdap.engine.shipping import Shipment
 from localcdap.engine.tables import TableSource
 from localcdap.messaging.spool import SpoolWriter
 
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
 
 _Result = TypeVar("_Result")
 _LOG: Final = logging.getLogger("localcdap.engine")
+ARCHIVES: Final = "archives"
+"""Sub-directory of a run's directory: the code that a cluster was sent."""
 TABLES: Final = "tables"
 """Sub-directory of a run's directory: rows that wait to be upserted."""
 
@@ -61,7 +65,7 @@ class Run:
         self._directory: Final = run_directory
         self._order: Final = order
         self._tables: Final = tables or table_source(order, run_directory)
-        self._staging: Final = Staging(run_directory, order.run_id)
+        self._staging = Staging(run_directory, order.run_id)
         self._cancellation: Final = Cancellation(order.run_id)
         leases = order.engine_leases
         self._outage: Final = Outage(Path(leases).parent if leases else None, order.engine_url)
@@ -115,6 +119,8 @@ class Run:
         for key, value in resolved.spark_properties.items():
             _set(spark, key, value)
         around = self._surroundings(spark)
+        if order.remote:
+            self._settle_on(around)
         made = plan(resolved.flow, around, counts=order.counts)
 
         def running() -> None:
@@ -126,6 +132,16 @@ class Run:
         journal = self._staging.commit(around.table_loads)
         spool.append(*self._ending(journal, counts), durable=True)
         return RunStatus.COMPLETED
+
+    def _settle_on(self, around: Surroundings) -> None:
+        """Send a cluster the code that its workers need, and have sinks write to its file system."""
+        archives = self._directory / ARCHIVES
+        archives.mkdir()
+        around.shipment = Shipment(around.spark, archives)
+        around.shipment.send(self._order.plugins.values())
+        around.staging = self._staging = Staging(
+            self._directory, self._order.run_id, ClusterFolders(around.spark)
+        )
 
     def _surroundings(self, spark: SparkSession) -> Surroundings:
         order = self._order
@@ -152,13 +168,23 @@ class Run:
 
     def _undone(self, spool: SpoolWriter, end: RunStatus, why: list[Failed]) -> RunStatus:
         self._cancellation.disarm()
-        self._staging.roll_back()
+        self._roll_back()
         if end is RunStatus.KILLED:
             _LOG.warning("Pipeline '%s' killed", self._order.pipeline)
         for failed in why:
             _LOG.error("Pipeline '%s' failed: %s", self._order.pipeline, failed.message)
         spool.append(*why, status(end), durable=True)
         return end
+
+    def _roll_back(self) -> None:
+        try:
+            if self._cancellation.spark is not None:
+                # What still interrupts the run's actions must leave this one alone.
+                self._cancellation.spark.clearTags()
+            self._staging.roll_back()
+        except Exception as error:  # a cluster that went away keeps no run from telling its end
+            first = str(error).splitlines()[0]
+            _LOG.warning("What the sinks have written could not be removed: %s", first)
 
 
 def ending(run_id: str, journal: Journal) -> list[Message]:

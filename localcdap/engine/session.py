@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from localcdap.api.errors import EngineError
+from localcdap.engine.address import public
 from localcdap.engine.server import Endpoint
 
 if TYPE_CHECKING:
@@ -20,14 +21,22 @@ _CONNECT_MODE: Final = "SPARK_CONNECT_MODE_ENABLED"
 _CASE: Final = ("spark.sql.caseSensitive", "true")
 """A schema may have the fields ``a`` and ``A``."""
 _NEEDED: Final = {
+    "spark.sql.ansi.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.timeType.enabled": "true",
 }
 """What a cluster's sessions may have otherwise; the local server is started with it."""
+_PATIENCE: Final = {"grpc.min_reconnect_backoff_ms": 2000, "grpc.max_reconnect_backoff_ms": 2000}
+"""One attempt at a connection takes at most so long, where nothing answers at all."""
 _FIXES: Final = {
-    "UNAUTHENTICATED": "Put its token into the URL: 'sc://host:port/;token=…'.",
+    "UNAUTHENTICATED": "Put its token into the address: 'sc://host:port/;token=…'.",
     "UNAVAILABLE": "Check its address, and that it runs.",
 }
+_NO_TLS: Final = (
+    "With a token the connection is encrypted unless the host is 'localhost'; this server does not encrypt: "
+    "put a proxy with TLS before it, or tunnel to localhost."
+)
+_OTHERWISE: Final = "'localcdap doctor' checks the machine."
 
 
 @contextlib.contextmanager
@@ -63,24 +72,40 @@ def connect(endpoint: Endpoint, session_id: str | None = None) -> SparkSession:
     try:
         spark = _created(endpoint, session_id)
         spark.client.set_retry_policies([_short_patience()])
+        if endpoint.token is None:
+            _check_version(endpoint, spark.version)
         spark.conf.set(*_CASE)
         if endpoint.token is None:
             for key, value in _NEEDED.items():
                 spark.conf.set(key, value)
             spark.client.set_retry_policies([DefaultPolicy()])
-    except (PySparkException, RpcError) as error:
+    except (PySparkException, RpcError, EngineError) as error:
         if spark is not None:  # it would be the session that pyspark takes by default
             spark.release_session_on_close = False
             spark.stop()
+        if isinstance(error, EngineError):
+            raise
         raise _refusal(endpoint, error) from error
     return cast("SparkSession", spark)
+
+
+def _check_version(endpoint: Endpoint, found: str) -> None:
+    """:raises EngineError: when a server is of another major version than this Spark's client."""
+    from pyspark import __version__
+
+    major = __version__.partition(".")[0]
+    if found.partition(".")[0] != major:
+        raise EngineError(
+            f"The Spark server at {public(endpoint.url)} is Spark {found}; localcdap talks to Spark {major}.",
+            f"Use a cluster with Spark {major}.",
+        )
 
 
 def _created(endpoint: Endpoint, session_id: str | None) -> SparkSession:
     from pyspark.sql.connect.client import DefaultChannelBuilder
     from pyspark.sql.connect.session import SparkSession
 
-    channel = DefaultChannelBuilder(endpoint.url)
+    channel = DefaultChannelBuilder(endpoint.url, list(_PATIENCE.items()))
     if endpoint.token is not None:
         # Not through the environment, where it would be sent to other servers too.
         channel.set("token", endpoint.token)
@@ -101,8 +126,7 @@ def _refusal(endpoint: Endpoint, error: Exception) -> EngineError:
     details = re.search(r'details = "(.*)"', str(error))
     lines = (line.strip() for line in str(error).splitlines())
     reason = details[1] if details else next(filter(None, lines), repr(error))
-    # A URL may hold a token behind the semicolon.
+    fix = _NO_TLS if "WRONG_VERSION_NUMBER" in reason else _FIXES.get(status or "", _OTHERWISE)
     return EngineError(
-        f"The Spark server at {endpoint.url.partition(';')[0]} cannot be used: {reason.rstrip('.')}.",
-        _FIXES.get(status or "", "'localcdap doctor' checks the machine."),
+        f"The Spark server at {public(endpoint.url)} cannot be used: {reason.rstrip('.')}.", fix
     )

@@ -1,0 +1,167 @@
+"""What the Python workers of a cluster need of this machine: localcdap's code and that of artifacts.
+
+Everything goes as archives of the run's session, which Spark unpacks for its workers into a folder of
+``sys.path``. There ``localcdap`` is found as a package, and an artifact's content by a relative path, see
+:func:`localcdap.artifacts.loading.located`. Other sessions of the cluster see nothing of it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+import re
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from localcdap.api.errors import EngineError
+from localcdap.artifacts.model import PluginRef
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+_PACKAGE: Final = "localcdap"
+_NOT_SENT: Final = frozenset(("__pycache__", "plugins_dir", "data", "cli", "tui", "server", "host"))
+_LIBRARIES: Final = ("msgspec",)
+"""What the sent code imports and a cluster that runs PySpark may lack."""
+_LIBRARY_FOLDER: Final = "localcdap_libraries"
+_ROOT: Final = f'''
+import sys
+from pathlib import Path
+
+# Behind all else: what the cluster has itself fits it best.
+sys.path.append(str(Path(__file__).parent.parent / "{_LIBRARY_FOLDER}"))
+'''
+_SENT_LIBRARY: Final = (".py", ".so")
+_OTHER_PYTHON: Final = re.compile(r"PYTHON_VERSION_MISMATCH.*?version:? ?\(?([0-9.]+)", re.DOTALL)
+
+
+class Shipment:
+    """The code that is sent to the cluster for one run.
+
+    :param directory: for the archives; must exist.
+    """
+
+    def __init__(self, spark: SparkSession, directory: Path) -> None:
+        self._spark: Final = spark
+        self._directory: Final = directory
+        self._is_checked = False
+
+    def send(self, plugins: Iterable[PluginRef]) -> None:
+        """Send localcdap's own code, and the artifacts of plugins."""
+        archives = [self._own_code(), self._libraries()]
+        archives += [self._artifact(p) for p in {p.digest: p for p in plugins}.values()]
+        self._spark.addArtifacts(*archives, archive=True)
+
+    def relocated(self, plugin: PluginRef) -> PluginRef:
+        """The plugin as a worker finds it. The first time makes sure that workers can run it.
+
+        :raises EngineError: when they cannot.
+        """
+        if not self._is_checked:
+            self._check()
+            self._is_checked = True
+        path = f"{_artifact_folder(plugin)}/{Path(plugin.path).name}"
+        return msgspec.structs.replace(plugin, path=path)
+
+    def _check(self) -> None:
+        from pyspark.errors import PySparkException
+
+        try:
+            rows = self._spark.range(0, 1, 1, 1).mapInArrow(_probe(), "problem string").collect()
+        except PySparkException as error:
+            raise _refusal(str(error)) from error
+        if rows[0][0]:
+            raise EngineError(
+                f"The Python workers of the cluster cannot run localcdap's code: {rows[0][0]}.",
+                f"Their Python needs pyarrow and {', '.join(_LIBRARIES)}.",
+            )
+
+    def _own_code(self) -> str:
+        spec = importlib.util.find_spec(_PACKAGE)
+        assert spec is not None
+        assert spec.origin is not None
+        root = Path(spec.origin).parent
+        return self._archive(_PACKAGE, _own_files(root), {"__init__.py": _ROOT})
+
+    def _libraries(self) -> str:
+        files = []
+        for name in _LIBRARIES:
+            spec = importlib.util.find_spec(name)
+            assert spec is not None
+            assert spec.origin is not None
+            root = Path(spec.origin).parent
+            inside = (f for f in sorted(root.rglob("*")) if f.suffix in _SENT_LIBRARY)
+            files += [(file, f"{name}/{file.relative_to(root)}") for file in inside]
+        return self._archive(_LIBRARY_FOLDER, files)
+
+    def _artifact(self, plugin: PluginRef) -> str:
+        place = Path(plugin.path)
+        files = [place] if place.is_file() else [f for f in sorted(place.rglob("*")) if f.is_file()]
+        sent = [f for f in files if "__pycache__" not in f.parts]
+        named = [(file, str(file.relative_to(place.parent))) for file in sent]
+        return self._archive(_artifact_folder(plugin), named)
+
+    def _archive(
+        self, folder: str, files: Iterable[tuple[Path, str]], texts: dict[str, str] | None = None
+    ) -> str:
+        """An archive as ``addArtifacts`` takes it, to be unpacked into ``folder``."""
+        path = self._directory / f"{folder}.zip"
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
+            for file, name in files:
+                archive.write(file, name)
+            for name, text in (texts or {}).items():
+                archive.writestr(name, text)
+        return f"{path}#{folder}"
+
+
+def _own_files(root: Path) -> Iterator[tuple[Path, str]]:
+    for entry in sorted(root.iterdir()):
+        if entry.name in _NOT_SENT or entry.name == "__init__.py":
+            continue
+        for file in [entry] if entry.is_file() else sorted(entry.rglob("*.py")):
+            if file.suffix == ".py":
+                yield file, str(file.relative_to(root))
+
+
+def _artifact_folder(plugin: PluginRef) -> str:
+    return f"localcdap_content_{plugin.digest[:20]}"
+
+
+def _probe() -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    # By value, so that it says itself what is missing.
+    def probe(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        problem = None
+        try:
+            import localcdap.engine.tasks.fused
+            import localcdap.engine.tasks.generating
+
+            assert localcdap.engine.tasks.generating
+        except Exception as error:
+            problem = f"{type(error).__name__}: {error}"
+        for batch in batches:
+            yield pa.RecordBatch.from_pydict({"problem": [problem] * batch.num_rows})
+
+    return probe
+
+
+def _refusal(text: str) -> EngineError:
+    other = _OTHER_PYTHON.search(text)
+    here = ".".join(platform.python_version_tuple()[:2])
+    if other is not None:
+        return EngineError(
+            f"The cluster's workers run Python {other[1]}, localcdap runs on Python {here}: Spark can "
+            "run Python stages only where both are the same.",
+            f"Use a cluster whose workers have Python {here}, or install localcdap with theirs.",
+        )
+    first = next((line.strip() for line in text.splitlines() if line.strip()), "no reason given")
+    return EngineError(
+        f"The Python workers of the cluster cannot run stages of this pipeline: {first}",
+        f"They need Python {here} with pyarrow (see the cluster's log).",
+    )
