@@ -12,7 +12,7 @@ from localcdap.api.arrow_types import (
     is_proper_union,
     union_tags,
 )
-from localcdap.api.decoding import reader, rows
+from localcdap.api.decoding import reader, row_maker
 from localcdap.api.encoding import members, writer
 from localcdap.api.fitting import matches
 from localcdap.api.schema import Schema
@@ -43,12 +43,13 @@ class RecordCodec:
         self.schema: Final = schema
         self.arrow: Final = arrow_schema(schema)
         self._readers = {f.name: reader(f.schema) for f in schema}
+        self._rows = row_maker(list(self._readers))
         self._writers = {f.name: writer(f.schema, f.name) for f in schema}
 
     def decode(self, batch: pa.RecordBatch) -> list[dict[str, Any]]:
         """The records of a batch. Its columns are found by name; others are passed over."""
         columns = [read(batch.column(name)) for name, read in self._readers.items()]
-        return rows(list(self._readers), columns, batch.num_rows)
+        return self._rows(columns, batch.num_rows)
 
     def encode(self, records: Iterable[dict[str, Any]]) -> pa.RecordBatch:
         """A batch of the records. Fields that the schema lacks are left out; absent ones are null.

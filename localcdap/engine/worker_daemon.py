@@ -7,6 +7,7 @@ Spark starts it as ``python -m localcdap.engine.worker_daemon WORKER_MODULE``, o
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 
 from pyspark.daemon import manager
@@ -20,6 +21,8 @@ _PRELOADED = (
     "localcdap.engine.tasks.fused",
     "localcdap.engine.tasks.generating",
 )
+_COLLECT_AFTER = 100_000
+"""New objects after which Python looks for cycles: some ten batches of records, which hold none."""
 
 
 def preload() -> None:
@@ -29,6 +32,14 @@ def preload() -> None:
             importlib.import_module(name)
 
 
+def spare_collections() -> None:
+    """Have the workers look for cycles seldom, and never in what was imported before they were forked."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_COLLECT_AFTER, 20, 20)
+
+
 if __name__ == "__main__":
     preload()
+    spare_collections()
     manager()

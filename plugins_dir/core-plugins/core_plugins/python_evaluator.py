@@ -81,6 +81,7 @@ class PythonEvaluator(Transform):
         self._coerce_error = coercer(context.input_schema)
         self._context = ScriptContext(context)
         self._function = self._load()
+        self._emitter: ScriptEmitter | None = None
 
     def _load(self) -> Callable[[Record, Any, Any], Any]:
         names: dict[str, Any] = {"__name__": _FILE}
@@ -96,7 +97,9 @@ class PythonEvaluator(Transform):
         return loaded
 
     def transform(self, record: Record, emit: Emitter) -> None:
-        emitter = ScriptEmitter(emit, self._coerce, self._coerce_error)
+        emitter = self._emitter
+        if emitter is None or emitter.into is not emit:
+            emitter = self._emitter = ScriptEmitter(emit, self._coerce, self._coerce_error)
         try:
             self._function(record, emitter, self._context)
         except Exception as error:
@@ -107,13 +110,15 @@ class ScriptEmitter:
     """The emitter that a script sees."""
 
     def __init__(self, emit: Emitter, coerce: Coerce, coerce_error: Coerce) -> None:
-        self._emit = emit
-        self._coerce = coerce
+        self.into = emit
+        """Where the records go."""
         self._coerce_error = coerce_error
 
-    def emit(self, record: Record) -> None:
-        """Emit a record; it may be changed afterwards."""
-        self._emit(self._coerce(record))
+        def emit_coerced(record: Record) -> None:
+            emit(coerce(record))
+
+        self.emit = emit_coerced
+        """Emits a record, which may be changed afterwards."""
 
     def emitError(self, error: Mapping[str, Any]) -> None:  # noqa: N802
         """Emit an error record: ``errorCode`` (a number), ``errorMsg``, ``invalidRecord``."""
@@ -123,11 +128,11 @@ class ScriptEmitter:
         if not INT_RANGE[0] <= code <= INT_RANGE[1]:
             raise WrongValueError("errorCode must be a valid Integer")
         record = self._coerce_error(error["invalidRecord"])
-        self._emit.error(record, int(code), str(error.get("errorMsg") or ""))
+        self.into.error(record, int(code), str(error.get("errorMsg") or ""))
 
     def emitAlert(self, payload: Mapping[str, Any]) -> None:  # noqa: N802
         """Emit an alert; all values become texts."""
-        self._emit.alert({str(key): str(value) for key, value in payload.items()})
+        self.into.alert({str(key): str(value) for key, value in payload.items()})
 
 
 class ScriptContext:

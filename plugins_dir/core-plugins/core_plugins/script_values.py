@@ -9,15 +9,12 @@ from __future__ import annotations
 import datetime
 import decimal
 import math
-from collections.abc import Callable
 from typing import Any, Final
 
 from localcdap.api import LogicalType, Schema, Type
 
-Coerce = Callable[[Any], Any]
+from .script_records import INT_RANGE, LONG_RANGE, Coerce, record_coercer
 
-INT_RANGE: Final = (-(2**31), 2**31 - 1)
-LONG_RANGE: Final = (-(2**63), 2**63 - 1)
 EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MIDNIGHT: Final = datetime.datetime(1970, 1, 1)
 
@@ -36,8 +33,15 @@ def coercer(schema: Schema, name: str = "", *, cuts: bool = True) -> Coerce:
     :param cuts: whether fractions are cut off for whole numbers.
     """
     inner = schema.non_nullable
-    convert = _converter(inner, name, cuts)
-    is_nullable = schema.is_nullable or inner.type is Type.NULL
+    if inner.type is Type.RECORD:
+        members = _members(inner, name, cuts)
+        otherwise = _null_aware(schema, _record(members, name), name)
+        return record_coercer(inner, list(members.values()), otherwise)
+    return _null_aware(schema, _converter(inner, name, cuts), name)
+
+
+def _null_aware(schema: Schema, convert: Coerce, name: str) -> Coerce:
+    is_nullable = schema.is_nullable or schema.type is Type.NULL
 
     def coerce(value: Any) -> Any:
         if value is not None:
@@ -56,8 +60,6 @@ def _converter(schema: Schema, name: str, cuts: bool) -> Coerce:
         case Type.MAP if schema.values is not None and schema.keys is not None:
             keys = coercer(schema.keys, f"keys of {name}", cuts=cuts)
             return _map(keys, coercer(schema.values, f"{name}.*", cuts=cuts), name)
-        case Type.RECORD:
-            return _record(schema, name, cuts)
         case Type.UNION:
             choices = [
                 coercer(m, name, cuts=False) for m in schema.members if m.type is not Type.NULL
@@ -85,22 +87,17 @@ def _map(key: Coerce, item: Coerce, name: str) -> Coerce:
     return convert
 
 
-def _record(schema: Schema, name: str, cuts: bool) -> Coerce:
+def _members(schema: Schema, name: str, cuts: bool) -> dict[str, Coerce]:
     prefix = f"{name}." if name else ""
-    members = [
-        (f.name, _EXACT.get(f.schema.non_nullable), coercer(f.schema, prefix + f.name, cuts=cuts))
-        for f in schema
-    ]
+    return {f.name: coercer(f.schema, prefix + f.name, cuts=cuts) for f in schema}
 
+
+def _record(members: dict[str, Coerce], name: str) -> Coerce:
     def convert(value: Any) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise _wrong(name, "a record", value)
-        get, out = value.get, {}
-        for member, exact, coerce in members:
-            given = get(member)
-            # Most values have the right class already; a call for each would be the main cost.
-            out[member] = given if given.__class__ is exact else coerce(given)
-        return out
+        get = value.get
+        return {member: coerce(get(member)) for member, coerce in members.items()}
 
     return convert
 
@@ -261,13 +258,6 @@ def _decimal(scale: int) -> Coerce:
     return convert
 
 
-_EXACT: Final = {
-    Schema.BOOLEAN: bool,
-    Schema.FLOAT: float,
-    Schema.DOUBLE: float,
-    Schema.STRING: str,
-    Schema.BYTES: bytes,
-}
 _PLAIN: Final[dict[Type, Coerce]] = {
     Type.NULL: _null,
     Type.BOOLEAN: _boolean,

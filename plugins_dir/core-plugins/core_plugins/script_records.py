@@ -1,0 +1,62 @@
+"""Records of scripts, taken over by a function made for their schema.
+
+Nearly all values have the class of their field already. A call for each of them would be the main cost of a
+script; one function for the whole record, written out field by field, costs a seventh.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from localcdap.api import Schema
+
+Coerce = Callable[[Any], Any]
+
+INT_RANGE: Final = (-(2**31), 2**31 - 1)
+LONG_RANGE: Final = (-(2**63), 2**63 - 1)
+_FITTING: Final = {
+    Schema.BOOLEAN: "v.__class__ is bool",
+    Schema.FLOAT: "v.__class__ is float",
+    Schema.DOUBLE: "v.__class__ is float",
+    Schema.STRING: "v.__class__ is str",
+    Schema.BYTES: "v.__class__ is bytes",
+    Schema.INT: f"v.__class__ is int and {INT_RANGE[0]} <= v <= {INT_RANGE[1]}",
+    Schema.LONG: f"v.__class__ is int and {LONG_RANGE[0]} <= v <= {LONG_RANGE[1]}",
+}
+"""When a value needs no coercion."""
+
+
+def record_coercer(schema: Schema, members: Sequence[Coerce], otherwise: Coerce) -> Coerce:
+    """A function that makes a new record of a dict that has all fields of a schema.
+
+    :param members: the coercers of the fields, for values that do not fit as they are.
+    :param otherwise: does the same for whatever else there is, and says what is wrong with it.
+    """
+    parts = [_part(field.name, field.schema, f"m{number}") for number, field in enumerate(schema)]
+    source = f"""\
+def coerce(record):
+    if record.__class__ is dict:
+        try:
+            return {{{", ".join(parts)}}}
+        except KeyError:
+            pass
+    return otherwise(record)
+"""
+    names = {f"m{number}": member for number, member in enumerate(members)}
+    names["otherwise"] = otherwise
+    # The only texts in the source that are not ours are the fields' names, as literals.
+    exec(source, names)  # noqa: S102
+    made: Coerce = names["coerce"]
+    return made
+
+
+def _part(name: str, schema: Schema, member: str) -> str:
+    """The entry of one field in the display of the new record."""
+    fits = _FITTING.get(schema.non_nullable)
+    if fits is None:
+        return f"{name!r}: {member}(record[{name!r}])"
+    if schema.is_nullable:
+        fits += " or v is None"
+    fits = fits.replace("v", f"(v := record[{name!r}])", 1)
+    return f"{name!r}: v if {fits} else {member}(v)"
