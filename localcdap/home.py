@@ -27,6 +27,11 @@ class Home:
         return self.path / "localcdap.duckdb"
 
     @property
+    def backups(self) -> Path:
+        """Copies of the database: made by hand, before migrations, and of what was replaced."""
+        return self.path / "backups"
+
+    @property
     def runs(self) -> Path:
         """One sub-folder for each run: its order, spool and log."""
         return self.path / "runs"
@@ -40,6 +45,16 @@ class Home:
     def artifact_cache(self) -> Path:
         """Copies of good artifacts by digest, so that a broken update does no harm."""
         return self.path / "cache" / "artifacts"
+
+    @property
+    def trash(self) -> Path:
+        """Plugin folders of deleted namespaces; never emptied by localcdap."""
+        return self.path / "trash"
+
+    @property
+    def secrets_file(self) -> Path:
+        """Values of secure keys where the system has no keyring; for its user's eyes only."""
+        return self.path / "secrets.json"
 
     @property
     def reports(self) -> Path:

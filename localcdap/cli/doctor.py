@@ -40,20 +40,36 @@ class SettingInForce(msgspec.Struct):
 class Diagnosis(msgspec.Struct):
     findings: list[Finding]
     settings: list[SettingInForce]
+    repairs: list[str] = []
+    """What ``--repair`` did to the database."""
 
 
 @click.command("doctor")
+@click.option(
+    "--repair",
+    is_flag=True,
+    help="First make a damaged database usable again, from what can be read of it or from the newest "
+    "good backup. Nobody may use the instance meanwhile.",
+)
 @instance_options
-def command(instance: Instance) -> int:
+def command(instance: Instance, repair: bool) -> int:
     """Check Python, Java, Spark, the disk, the instance's folder and the artifacts, and say how to
     mend what is wrong; show every setting in force and where it comes from.
     """
+    repairs = _repaired(instance.home) if repair else []
     diagnosis = diagnose(instance)
+    diagnosis.repairs = repairs
     if instance.json:
         print_json(diagnosis)
     else:
         _print(diagnosis)
     return 0 if all(finding.good for finding in diagnosis.findings) else NO
+
+
+def _repaired(home: Home) -> list[str]:
+    from localcdap.host.maintenance import repair
+
+    return repair(home)
 
 
 def diagnose(instance: Instance) -> Diagnosis:
@@ -137,6 +153,8 @@ def _instance(instance: Instance) -> Iterator[Finding]:
 
 
 def _print(diagnosis: Diagnosis) -> None:
+    for line in diagnosis.repairs:
+        click.echo(line)
     for finding in diagnosis.findings:
         mark = click.style("✓", fg="green") if finding.good else click.style("✗", fg="red")
         click.echo(f"{mark} {finding.what:16} {finding.found}")

@@ -16,6 +16,7 @@ _COMMANDS: Final = {
     "run": "Run a pipeline file and show the records of each stage.",
     "plugins": "List the plugins that pipelines can use.",
     "plugin": "Describe one plugin and its properties.",
+    "capabilities": "List what plugins are capable of.",
     "artifacts": "List the artifacts and what is wrong with them.",
     "runs": "List the runs, newest first.",
     "logs": "Show the log of a run.",
@@ -23,6 +24,8 @@ _COMMANDS: Final = {
     "profiles": "List the compute profiles: where runs can take place.",
     "tables": "List the tables that Table sinks filled, or show one.",
     "engine": "Show, start or stop the local Spark server.",
+    "backup": "Copy the database into a file, while it is in use.",
+    "restore": "Put a backup into the place of the database.",
     "doctor": "Check this machine and show the settings in force.",
 }
 """Commands in the order of ``--help``, each in the module of its name."""

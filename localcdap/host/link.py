@@ -14,12 +14,16 @@ from localcdap.datasets.service import TableService
 from localcdap.home import Home
 from localcdap.host.host import Host
 from localcdap.messaging.service import MessagingService
+from localcdap.namespaces.preferences import PreferenceService
+from localcdap.namespaces.secure_keys import SecureKeyService
+from localcdap.namespaces.service import NamespaceService
 from localcdap.rpc.client import Client
 from localcdap.rpc.election import HostSeat, elect
 from localcdap.rpc.frames import Call
 from localcdap.rpc.methods import remote_method
 from localcdap.rpc.proxy import proxy
 from localcdap.runs.service import RunService
+from localcdap.store.service import DatabaseService
 from localcdap.studio.service import StudioService
 
 _Service = TypeVar("_Service")
@@ -50,6 +54,22 @@ class Cdap:
     @property
     def messaging(self) -> MessagingService:
         return self._link.service("messaging", MessagingService)
+
+    @property
+    def database(self) -> DatabaseService:
+        return self._link.service("database", DatabaseService)
+
+    @property
+    def namespaces(self) -> NamespaceService:
+        return self._link.service("namespaces", NamespaceService)
+
+    @property
+    def preferences(self) -> PreferenceService:
+        return self._link.service("preferences", PreferenceService)
+
+    @property
+    def secure_keys(self) -> SecureKeyService:
+        return self._link.service("secure-keys", SecureKeyService)
 
     @property
     def is_host(self) -> bool:

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from localcdap.api.locations import Locations
+from localcdap.artifacts.announcing import announcer
 from localcdap.artifacts.service import ArtifactService
+from localcdap.artifacts.trash import put_away
+from localcdap.artifacts.watcher import FolderWatcher
 from localcdap.datasets.service import TableService
 from localcdap.engine.host_tables import SERVICE as TABLE_EXPORTS
+from localcdap.engine.secrets import SERVICE as SECURE_KEYS
 from localcdap.engine.server import EngineServer
 from localcdap.home import Home, shipped_plugins
 from localcdap.messaging.listeners import Delivery
 from localcdap.messaging.service import MessagingService
 from localcdap.messaging.topics import Topics
+from localcdap.namespaces.contents import NamespaceContents
+from localcdap.namespaces.preferences import PreferenceService
+from localcdap.namespaces.secure_keys import SecureKeyService
+from localcdap.namespaces.service import NamespaceService
+from localcdap.namespaces.vaults import FileVault, KeyringVault, has_keyring
 from localcdap.runs.processes import RunProcess
 from localcdap.runs.profiles import Profiles, RemoteProfile
 from localcdap.runs.provisioning import Provisioners
 from localcdap.runs.service import RunService
 from localcdap.sandbox.supervisor import PluginWorker
 from localcdap.settings import Settings, load_settings
+from localcdap.store.service import DatabaseService
 from localcdap.store.store import Store
 from localcdap.studio.service import StudioService
 
@@ -41,27 +52,44 @@ class Services:
             worker = PluginWorker(settings.plugin_time_limit_s, settings.plugin_memory_mb)
             undo.callback(worker.close)
             worker.start()
-            store = Store(home.database)
+            store = Store(home.database, backups=home.backups)
             undo.callback(store.close)
             self._topics = Topics(store)
             self._delivery = Delivery(store, self._topics)
             undo.callback(self._delivery.close)
-            self._messaging = MessagingService(store, self._topics, self._delivery)
+            self._namespaces = NamespaceService(store, self._topics)
+            self._preferences = PreferenceService(store, self._namespaces)
+            self._secure_keys = secure_keys(store, self._namespaces, home)
+            self._messaging = MessagingService(
+                store, self._topics, self._delivery, self._namespaces.require
+            )
+            plugin_directories = [home.resolve(each) for each in settings.plugin_directories]
             self._artifacts = ArtifactService(
                 store,
                 worker,
                 system_directory=shipped_plugins(),
-                plugin_directories=[home.resolve(each) for each in settings.plugin_directories],
+                plugin_directories=plugin_directories,
                 cache=home.artifact_cache,
                 required_capabilities=settings.plugin_required_capabilities,
+                on_change=announcer(self._topics),
+                namespaces=self._namespaces,
             )
+            self._namespaces.holds(
+                artifact_contents(self._artifacts, plugin_directories, home.trash)
+            )
+            self._namespaces.holds(NamespaceContents("topics", remove=self._topics.delete_all))
             self._studio = StudioService(
                 self._artifacts,
                 worker.configure,
                 locations=Locations(settings.locations, str(home.path)),
+                check_namespace=self._namespaces.require,
+                preferences=self._preferences.of_pipeline,
+                secure_key=self._secure_keys.get,
             )
             self._runs = RunService(
                 store,
+                self._topics,
+                self._namespaces,
                 self._artifacts,
                 self._studio,
                 Provisioners(
@@ -74,9 +102,14 @@ class Services:
             )
             undo.callback(self._runs.close)
             unowned.pop_all()
-            self._tables = TableService(store)
+            self._tables = TableService(store, self._namespaces)
+            self._database = DatabaseService(store, home.backups)
             self._artifacts.sync()
+            watcher = FolderWatcher(plugin_directories, self._artifacts)
+            undo.callback(watcher.close)
+            watcher.start()
             self._runs.resume()
+            self._namespaces.resume()
             self._undo = undo.pop_all()
 
     @property
@@ -87,7 +120,11 @@ class Services:
             "studio": self._studio,
             "runs": self._runs,
             "tables": self._tables,
+            "database": self._database,
             "messaging": self._messaging,
+            "namespaces": self._namespaces,
+            "preferences": self._preferences,
+            SECURE_KEYS: self._secure_keys,
             TABLE_EXPORTS: self._tables,
         }
 
@@ -103,6 +140,29 @@ class Services:
         """Stop the services, newest first. Runs go on."""
         self.end_waiting()
         self._undo.close()
+
+
+def artifact_contents(
+    artifacts: ArtifactService, directories: Sequence[Path], trash: Path
+) -> NamespaceContents:
+    """The artifacts of a namespace that is being deleted."""
+
+    def remove_files(namespace: str, generation: int) -> Sequence[str]:
+        kept = put_away(directories, namespace, trash / f"{namespace}-{generation}")
+        artifacts.sync()
+        return kept
+
+    return NamespaceContents("plugin folders", remove_files=remove_files)
+
+
+def secure_keys(store: Store, namespaces: NamespaceService, home: Home) -> SecureKeyService:
+    """The secure keys, whose values are in the system's keyring where there is one."""
+    keyring, file = KeyringVault(home.path), FileVault(home.secrets_file)
+
+    def choose() -> str:
+        return keyring.name if has_keyring() else file.name
+
+    return SecureKeyService(store, namespaces, [keyring, file], choose)
 
 
 def engine_server(home: Home, settings: Settings) -> EngineServer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -45,14 +46,34 @@ def read_migrations(folder: Path) -> list[Migration]:
 
 
 def migrate(
-    connection: duckdb.DuckDBPyConnection, path: Path, migrations: list[Migration]
+    connection: duckdb.DuckDBPyConnection,
+    path: Path,
+    migrations: list[Migration],
+    back_up: Callable[[], object] = lambda: None,
 ) -> list[str]:
     """Apply those that the database has not seen, in order, each in a transaction of its own.
 
     A number below one that was applied is applied too: rooms number their migrations apart.
 
     :param path: of the database, for messages.
+    :param back_up: called before a database is changed that has had migrations already.
     :returns: the names of those applied now.
+    :raises StoreError: when the file is not localcdap's, or knows migrations that this version does not.
+    """
+    applied = check_applied(connection, path, migrations)
+    pending = [m for m in migrations if m.number not in applied]
+    if applied and pending:
+        back_up()
+    for migration in pending:
+        _apply(connection, path, migration)
+    return [m.name for m in pending]
+
+
+def check_applied(
+    connection: duckdb.DuckDBPyConnection, path: Path, migrations: list[Migration]
+) -> Set[int]:
+    """The numbers of the migrations that the database has seen.
+
     :raises StoreError: when the file is not localcdap's, or knows migrations that this version does not.
     """
     applied = _applied(connection, path)
@@ -69,10 +90,7 @@ def migrate(
                 f"The database {path} was made with another form of migration {name}.",
                 f"Install the localcdap that made it. {untouched(path)}",
             )
-    pending = [m for m in migrations if m.number not in applied]
-    for migration in pending:
-        _apply(connection, path, migration)
-    return [m.name for m in pending]
+    return applied.keys()
 
 
 def _applied(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[int, tuple[str, str]]:

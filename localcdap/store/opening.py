@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from localcdap.api.errors import StoreError
+from localcdap.api.errors import DamagedStoreError, StoreError
 
 if TYPE_CHECKING:
     import duckdb
@@ -20,8 +20,10 @@ _SETTINGS: Final[dict[str, bool]] = {
 }
 
 
-def open_file(path: Path) -> duckdb.DuckDBPyConnection:
+def open_file(path: Path, *, read_only: bool = False) -> duckdb.DuckDBPyConnection:
     """Open the file, or create it with its folder.
+
+    :param read_only: only look at a file that is there; nothing about it is changed.
 
     :raises StoreError: when another process has it open (named), when it is damaged or no DuckDB file
         (it is left as it is), or when it cannot be written.
@@ -29,9 +31,11 @@ def open_file(path: Path) -> duckdb.DuckDBPyConnection:
     import duckdb
 
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if not read_only:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _remove_empty(path)
         _check_header(path)
-        connection = duckdb.connect(str(path), config=_SETTINGS)
+        connection = duckdb.connect(str(path), read_only, config=_SETTINGS)
         # Timestamps mean the same wherever the machine is.
         connection.execute("SET GLOBAL TimeZone = 'UTC'")
         return connection
@@ -44,17 +48,20 @@ def open_file(path: Path) -> duckdb.DuckDBPyConnection:
         raise _explained(path, error) from error
 
 
+def _remove_empty(path: Path) -> None:
+    """Remove what a process left that was killed while it made the file."""
+    if path.exists() and path.stat().st_size == 0:
+        path.unlink()
+
+
 def _check_header(path: Path) -> None:
     """Refuse a file that is not DuckDB's before DuckDB guesses what else it may be."""
     if not path.exists():
         return
-    if path.stat().st_size == 0:
-        path.unlink()  # left by a process that was killed while it made the file
-        return
     with path.open("rb") as file:
         start = file.read(_MAGIC_OFFSET + len(_MAGIC))
     if start[_MAGIC_OFFSET:] != _MAGIC:
-        raise StoreError(f"{path} is not a DuckDB file, or is damaged.", untouched(path))
+        raise DamagedStoreError(f"{path} is not a DuckDB file, or is damaged.", untouched(path))
 
 
 def _explained(path: Path, error: Exception) -> StoreError:
@@ -66,14 +73,16 @@ def _explained(path: Path, error: Exception) -> StoreError:
             f"The database {path} is in use by {who}.",
             f"Wait until it is done, or end {who}; one process can use an instance's file.",
         )
-    return StoreError(f"The database {path} cannot be read: {first_line(error)}", untouched(path))
+    return DamagedStoreError(
+        f"The database {path} cannot be read: {first_line(error)}", untouched(path)
+    )
 
 
 def way_out(path: Path) -> str:
     """What to do about a file that cannot be used."""
     return (
-        f"Put a backup of {path.name} and {path.name}.wal in their place, or move both away: the next "
-        "start makes a new database."
+        "Run 'localcdap doctor --repair', which saves what can be read, or 'localcdap restore' with a "
+        f"backup, or move {path.name} and {path.name}.wal away: the next start makes a new database."
     )
 
 

@@ -213,7 +213,7 @@ def assert_refused_and_untouched(path: Path, message: str) -> None:
     before = {p: p.read_bytes() for p in path.parent.iterdir()}
     with pytest.raises(StoreError, match=message) as caught:
         Store(path)
-    assert "move both away" in caught.value.corrective_action
+    assert "doctor --repair" in caught.value.corrective_action
     assert {p: p.read_bytes() for p in path.parent.iterdir()} == before
 
 

@@ -1,0 +1,235 @@
+"""Copies of the database: made, checked, put back; and what of a damaged one can be saved."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from localcdap.api.errors import DamagedStoreError, NotFoundError, StoreError
+from localcdap.store.columns import literal, quoted
+from localcdap.store.migration import SHIPPED, check_applied, read_migrations
+from localcdap.store.opening import first_line, open_file, untouched
+
+if TYPE_CHECKING:
+    import duckdb
+
+_COPY: Final = "localcdap_copy"
+_BEFORE_MIGRATION: Final = "before-migration-"
+_MOST_KEPT: Final = 5
+
+
+class Backup(msgspec.Struct, frozen=True):
+    """A copy of the database."""
+
+    file: str
+    bytes: int
+
+
+class Restored(msgspec.Struct, frozen=True):
+    """A backup that was put in the place of a database."""
+
+    file: str
+    kept: str | None
+    """Where the database that was there before is now; None when there was none."""
+
+
+def copy_database(connection: duckdb.DuckDBPyConnection, target: Path) -> Backup:
+    """Copy the committed state into a new file, which appears whole or not at all.
+
+    Others may read and write meanwhile.
+
+    :raises StoreError: when the file exists already or cannot be written.
+    """
+    import duckdb
+
+    if target.exists():
+        raise StoreError(f"{target} exists already.", "Name a file that does not exist.")
+    unfinished = target.with_name(f".{target.name}.{os.getpid()}.unfinished")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        source = connection.execute("SELECT current_database()").fetchall()[0][0]
+        connection.execute(f"ATTACH {literal(unfinished)} AS {_COPY}")
+        try:
+            connection.execute(f"COPY FROM DATABASE {quoted(source)} TO {_COPY}")
+        finally:
+            connection.execute(f"DETACH {_COPY}")
+        _flush(unfinished)
+        unfinished.replace(target)
+    except (OSError, duckdb.Error) as error:
+        raise StoreError(
+            f"The backup {target} cannot be written: {first_line(error)}",
+            "Check the permissions of its folder and the space on the disk. No file was left.",
+        ) from error
+    finally:
+        _remove(unfinished)
+    return Backup(str(target), target.stat().st_size)
+
+
+def back_up_before_migration(connection: duckdb.DuckDBPyConnection, folder: Path) -> Backup:
+    """Copy a database into a file named by the present time, and remove the oldest such copies.
+
+    :raises StoreError: when the copy cannot be written.
+    """
+    backup = copy_database(connection, folder / f"{_BEFORE_MIGRATION}{timestamp()}.duckdb")
+    copies = sorted(folder.glob(f"{_BEFORE_MIGRATION}*.duckdb"))
+    for old in copies[:-_MOST_KEPT]:
+        old.unlink(missing_ok=True)
+    return backup
+
+
+def timestamp() -> str:
+    """The present time for a file's name, in UTC: ``20261121-143059-042``; later ones sort later."""
+    return datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")[:-3]
+
+
+def check_database(path: Path, migrations: Path = SHIPPED) -> None:
+    """Read all that is in a database file.
+
+    :raises NotFoundError: when there is no such file.
+    :raises DamagedStoreError: when something in it cannot be read.
+    :raises StoreError: when it is not of localcdap, or of a newer one.
+    """
+    if not path.is_file():
+        raise NotFoundError(f"There is no file {path}.")
+    with _opened(path) as connection:
+        if not check_applied(connection, path, read_migrations(migrations)):
+            raise StoreError(f"There is nothing of localcdap in {path}.")
+        problems = [_problem(connection, table) for table in _tables(connection)]
+    damaged = [problem for problem in problems if problem]
+    if damaged:
+        raise DamagedStoreError(
+            f"The database {path} is damaged: {'; '.join(damaged)}", untouched(path)
+        )
+
+
+def restore_database(backup: Path, path: Path, kept: Path, migrations: Path = SHIPPED) -> Restored:
+    """Put a copy of a backup in the place of the database, which nobody may have open.
+
+    :param kept: where the present database is kept, with its write-ahead log when it has one.
+    :raises NotFoundError: when there is no such backup.
+    :raises StoreError: when the backup is no good; the database is as it was then.
+    """
+    check_database(backup, migrations)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(backup, unfinished)
+        _flush(unfinished)
+        had = path.exists()
+        if had:
+            _keep(path, kept)
+        unfinished.replace(path)
+        return Restored(str(path), str(kept) if had else None)
+    except OSError as error:
+        raise StoreError(
+            f"{backup} cannot be put into the place of {path}: {error.strerror or error}.",
+            "Check the permissions of the folder and the space on the disk.",
+        ) from error
+    finally:
+        _remove(unfinished)
+
+
+def salvage_database(path: Path, kept: Path) -> list[str]:
+    """Replace a database that opens but is damaged by one with what can still be read.
+
+    :param kept: where the damaged file is kept.
+    :returns: what is lost, a line for each table.
+    :raises StoreError: when it does not even open.
+    """
+    import duckdb
+
+    saved = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+    lost: list[str] = []
+    try:
+        with _opened(path) as connection:
+            source = connection.execute("SELECT current_database()").fetchall()[0][0]
+            connection.execute(f"ATTACH {literal(saved)} AS {_COPY} (READ_WRITE)")
+            connection.execute(f"COPY FROM DATABASE {quoted(source)} TO {_COPY} (SCHEMA)")
+            for schema, table in _tables(connection):
+                try:
+                    connection.execute(
+                        f"INSERT INTO {quoted(_COPY, schema, table)} "
+                        f"FROM {quoted(source, schema, table)}"
+                    )
+                except duckdb.Error as error:
+                    lost.append(f"table {schema}.{table}: {first_line(error)}")
+            connection.execute(f"DETACH {_COPY}")
+        _keep(path, kept)
+        saved.replace(path)
+    except (OSError, duckdb.Error) as error:
+        raise StoreError(f"Nothing of {path} can be saved: {first_line(error)}") from error
+    finally:
+        _remove(saved)
+    return lost
+
+
+def set_aside(path: Path, kept: Path) -> None:
+    """Move a database and its write-ahead log away.
+
+    :raises StoreError: when they cannot be moved.
+    """
+    try:
+        _keep(path, kept)
+        path.unlink()
+    except OSError as error:
+        raise StoreError(f"{path} cannot be moved to {kept}: {error.strerror}.") from error
+
+
+def log_of(path: Path) -> Path:
+    """The write-ahead log of a database: what was committed since its last checkpoint."""
+    return path.with_name(f"{path.name}.wal")
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    connection = open_file(path, read_only=True)
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def _tables(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str]]:
+    rows = connection.execute(
+        "SELECT schema_name, table_name FROM duckdb_tables() "
+        "WHERE NOT internal AND NOT temporary AND database_name = current_database() ORDER BY ALL"
+    ).fetchall()
+    return [(schema, table) for schema, table in rows]
+
+
+def _problem(connection: duckdb.DuckDBPyConnection, table: tuple[str, str]) -> str | None:
+    """Why a table cannot be read; DuckDB checks each block that it reads."""
+    import duckdb
+
+    try:
+        connection.execute(f"SELECT count(hash(t)) FROM {quoted(*table)} t").fetchall()  # noqa: S608
+        return None
+    except duckdb.Error as error:
+        return f"table {'.'.join(table)}: {first_line(error)}"
+
+
+def _keep(path: Path, kept: Path) -> None:
+    """Give the database another name, too, and its log that name only: the log is of this file alone."""
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    os.link(path, kept)
+    log = log_of(path)
+    if log.exists():
+        log.replace(log_of(kept))
+
+
+def _flush(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _remove(path: Path) -> None:
+    for each in (path, log_of(path)):
+        with contextlib.suppress(OSError):
+            each.unlink()

@@ -1,0 +1,28 @@
+"""The database file, as front ends ask for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from localcdap.store.backup import Backup, timestamp
+from localcdap.store.store import Store
+
+
+class DatabaseService:
+    """Makes backups of the database. Threads may share it.
+
+    :param backups: folder for those without a name.
+    """
+
+    def __init__(self, store: Store, backups: Path) -> None:
+        self._store = store
+        self._backups = backups
+
+    def back_up(self, file: str | None = None) -> Backup:
+        """Copy the committed state of the database into a new file, while it is in use.
+
+        :param file: absolute path; by default a file in the instance's folder named by the time.
+        :raises StoreError: when the file exists already or cannot be written.
+        """
+        target = Path(file) if file else self._backups / f"localcdap-{timestamp()}.duckdb"
+        return self._store.back_up(target)

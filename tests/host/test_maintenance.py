@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from localcdap.api.errors import ConflictError, StoreError
+from localcdap.home import Home
+from localcdap.host import connect
+from localcdap.host.maintenance import repair, restore
+from localcdap.store.backup import log_of
+from localcdap.store.store import Store
+
+
+@pytest.fixture
+def home(tmp_path):
+    """An instance with a database that a process left without closing it."""
+    home = Home(tmp_path / "home")
+    store = Store(home.database)
+    with store.transaction() as tx:
+        tx.execute("INSERT INTO dataset_tables VALUES ('default', 't', '{}', NULL, now())")
+    store.close()
+    return home
+
+
+def tables(home):
+    with Store(home.database) as store:
+        return store.read("SELECT name FROM dataset_tables")
+
+
+def add_log(home):
+    """Leave a write-ahead log behind, as a killed process does."""
+    copy = home.path / "copy"
+    store = Store(home.database)
+    with store.transaction() as tx:
+        tx.execute("INSERT INTO dataset_tables VALUES ('default', 'late', '{}', NULL, now())")
+    shutil.copy(log_of(home.database), copy)
+    shutil.copy(home.database, home.path / "main")
+    store.close()
+    shutil.move(copy, log_of(home.database))
+    shutil.move(home.path / "main", home.database)
+
+
+def test_a_good_database_is_not_repaired(home):
+    before = home.database.read_bytes()
+
+    assert repair(home) == []
+    assert home.database.read_bytes() == before
+
+
+def test_an_instance_without_a_database_has_nothing_to_repair(tmp_path):
+    assert repair(Home(tmp_path / "new")) == []
+
+
+def test_a_log_that_a_killed_process_left_is_no_damage(home):
+    add_log(home)
+
+    assert repair(home) == []
+    assert tables(home) == [("t",), ("late",)]
+
+
+def test_a_damaged_log_is_set_aside(home):
+    add_log(home)
+    log = log_of(home.database)
+    content = log.read_bytes()
+    middle = len(content) // 2
+    log.write_bytes(content[:middle] + b"\xff" * 8 + content[middle + 8 :])
+
+    steps = repair(home)
+
+    assert "write-ahead log" in steps[1]
+    assert tables(home) == [("t",)]
+    assert [each.suffix for each in home.backups.iterdir()] == [".wal"]
+
+
+def test_the_newest_good_backup_takes_the_place_of_a_lost_database(home):
+    with Store(home.database) as store:
+        store.back_up(home.backups / "old.duckdb")
+    (home.backups / "newer.duckdb").write_bytes(b"no good")
+    home.database.write_bytes(b"\xff" * 5000)
+
+    steps = repair(home)
+
+    assert "old.duckdb" in steps[1]
+    assert tables(home) == [("t",)]
+    assert len(list(home.backups.glob("damaged-*.duckdb"))) == 1
+
+
+def test_without_a_backup_the_next_start_makes_a_new_database(home):
+    home.database.write_bytes(b"\xff" * 5000)
+
+    steps = repair(home)
+
+    assert "new database" in steps[-1]
+    assert tables(home) == []
+    (kept,) = home.backups.iterdir()
+    assert kept.read_bytes() == b"\xff" * 5000
+
+
+def test_a_database_of_a_newer_version_is_not_damaged(home):
+    with Store(home.database) as store, store.transaction() as tx:
+        tx.execute("INSERT INTO localcdap_migrations VALUES (9999, '9999_new', 'x', now())")
+    before = home.database.read_bytes()
+
+    with pytest.raises(StoreError, match="newer localcdap"):
+        repair(home)
+    assert home.database.read_bytes() == before
+
+
+def test_an_instance_in_use_is_left_alone(home, tmp_path):
+    with connect(home) as cdap:
+        backup = cdap.database.back_up(str(tmp_path / "copy.duckdb"))
+        with pytest.raises(ConflictError, match="uses the instance"):
+            restore(home, tmp_path / "copy.duckdb")
+        with pytest.raises(ConflictError, match="uses the instance"):
+            repair(home)
+
+    done = restore(home, tmp_path / "copy.duckdb")
+
+    assert done.kept is not None
+    assert backup.bytes > 0
+    assert tables(home) == [("t",)]
