@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from localcdap.api import LogicalType, Schema, SourceContext, StageError
 from localcdap.api.arrow import RecordCodec
 
+from .cluster_files import require_file_system
 from .lines import PathField
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def avro_records(
     path: PathField,
 ) -> DataFrame:
     """The fields of the schema from Avro files; fields that a file lacks are null."""
+    require_file_system(context, files)
     tasks = [AvroFile(f, path.shown(f)) for f in files]
     read = functools.partial(read_avro, schema=str(schema), path_field=path.name)
     return context.generate(schema, tasks, read)

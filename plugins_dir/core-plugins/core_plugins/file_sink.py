@@ -13,6 +13,7 @@ from .delimited_writing import write_delimited
 from .file_sink_checks import check_sink, written_schema
 from .file_sink_config import FileSinkConfig
 from .guards import required
+from .input_files import is_remote
 from .reference_names import check_reference_name
 from .time_pattern import formatted
 
@@ -40,12 +41,18 @@ class FileSink(BatchSink):
         if self.config.suffix:
             at = context.logical_start_time
             final = f"{final.rstrip('/')}/{formatted(self.config.suffix, at)}"
+        if is_remote(final) and self.config.format_name == "avro":
+            raise context.fail(
+                f"Avro is written by Python, which does not reach '{final}'.",
+                "Write to a path that all workers see, or in another format.",
+            )
         directory = context.staging_directory(final)
         columns = [
             required(context, column(f.name), f.name, f.schema).alias(f.name) for f in schema
         ]
         self._write(df.select(columns), schema, directory)
-        _remove_markers(Path(directory))
+        if not context.is_remote:
+            _remove_markers(Path(directory))
 
     def _write(self, df: DataFrame, schema: Schema, directory: str) -> None:
         config = self.config

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from localcdap.api import BatchSource, SourceContext, StageConfigurer, plugin
 
+from .cluster_files import cluster_files
 from .file_reading import read_files
 from .file_source_checks import check_properties, output_schema, with_path_field
 from .file_source_config import FileSourceConfig
@@ -54,13 +56,14 @@ class FileSource(BatchSource):
     def _files(self, context: SourceContext) -> list[str]:
         config = self.config
         path = context.resolve_path(config.path)
-        if is_remote(path):
+        if is_remote(path) and not context.is_remote:
             raise context.fail(
                 f"'{path}' does not lie on this machine.",
                 "Name a local folder for it under [locations] in localcdap.toml.",
             )
         try:
-            return input_files(
+            find = partial(cluster_files, context) if context.is_remote else input_files
+            return find(
                 path,
                 recursive=config.recursive,
                 file_regex=config.file_regex,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -44,6 +44,21 @@ def input_files(
         reason = "matches no file" if _WILDCARDS.search(path) else "does not exist"
         raise FilesNotFoundError(f"Input path '{path}' {reason}.", "Check the 'path' property.")
     files = [file for root in roots for file in _files_of(root, recursive)]
+    return matching_files(files, path, recursive=recursive, file_regex=file_regex, written=written)
+
+
+def matching_files(
+    files: Sequence[str],
+    path: str,
+    *,
+    recursive: bool,
+    file_regex: str | None,
+    written: str | None,
+) -> list[str]:
+    """The files found for ``path`` that ``file_regex`` asks for, sorted.
+
+    :raises FilesNotFoundError: when there are none.
+    """
     if not files:
         hint = "" if recursive else ", or set 'recursive' to true to read folders inside it"
         raise FilesNotFoundError(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from localcdap.api import Schema, SourceContext
 
+from .cluster_files import require_file_system
 from .line_reading import LINE, PATH, LineFormat, Piece, read_lines
 
 if TYPE_CHECKING:
@@ -59,7 +60,10 @@ def lines_of(
         return _read_by_spark(context, files, skip_header=format.skip_header)
     schema = Schema.record("line", [(VALUE, Schema.STRING), (FILE, Schema.STRING)])
     both = dataclasses.replace(format, columns=((VALUE, LINE), (FILE, PATH)))
-    pieces = [p for f in files for p in pieces_of(f, Path(f).as_uri(), both, split_size)]
+    require_file_system(context, files)
+    # How large a cluster's files are is not known here.
+    size = 0 if context.is_remote else split_size
+    pieces = [p for f in files for p in pieces_of(f, Path(f).as_uri(), both, size)]
     return context.generate(schema, pieces, functools.partial(read_lines, format=both))
 
 
@@ -67,10 +71,11 @@ def pieces_of(file: str, shown: str, format: LineFormat, split_size: int) -> lis
     """The parts of a file that are read in parallel.
 
     :param shown: what :data:`PATH` columns hold for its lines.
+    :param split_size: bytes of a part; 0 to read the file in one.
     """
-    size = Path(file).stat().st_size
-    if not format.splittable or file.lower().endswith(_COMPRESSED):
+    if not split_size or not format.splittable or file.lower().endswith(_COMPRESSED):
         return [Piece(file, shown)]
+    size = Path(file).stat().st_size
     starts = range(0, size, split_size)
     return [Piece(file, shown, start, min(start + split_size, size)) for start in starts]
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from localcdap.api import Schema, SourceContext, StageError
 
+from .cluster_files import require_file_system
 from .delimited_reading import VALUES
 from .line_reading import LineFormat, open_input
 from .lines import FILE, VALUE
@@ -29,6 +30,7 @@ def multiline_values(
     context: SourceContext, files: Sequence[str], format: LineFormat, delimiter: str
 ) -> DataFrame:
     """The columns of :func:`.delimited_reading.with_values`; ``value`` is shortened."""
+    require_file_system(context, files)
     schema = Schema.record(
         "row",
         [

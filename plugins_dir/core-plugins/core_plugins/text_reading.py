@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from localcdap.api import Schema, SourceContext, StageError
 
+from .cluster_files import require_file_system
 from .line_reading import LINE, OFFSET, PATH, LineFormat, Piece, read_lines
 from .lines import VALUE, PathField, file_uri, pieces_of, spark_paths
 
@@ -32,11 +33,9 @@ def text_records(
         contents = {"offset": OFFSET, "body": LINE}
         columns = tuple((f.name, contents.get(f.name, PATH)) for f in schema)
         asked = dataclasses.replace(format, columns=columns)
-        pieces = [
-            piece
-            for file in files
-            for piece in pieces_of(file, path.shown(file), asked, split_size)
-        ]
+        require_file_system(context, files)
+        size = 0 if context.is_remote else split_size
+        pieces = [p for file in files for p in pieces_of(file, path.shown(file), asked, size)]
         return context.generate(schema, pieces, functools.partial(read_lines, format=asked))
     read = context.spark.read.text(spark_paths(files))
     uri = path.column(file_uri())
@@ -49,6 +48,7 @@ def blob_records(
     context: SourceContext, files: Sequence[str], schema: Schema, path: PathField
 ) -> DataFrame:
     """The bytes of whole files as ``body``, with the path field where the schema has it."""
+    require_file_system(context, files)
     # Spark's own reader of whole files leaves out empty ones.
     pieces = [Piece(file, path.shown(file)) for file in files]
     names = tuple(f.name for f in schema)

@@ -1,0 +1,109 @@
+"""What is sent to a cluster, and how a worker finds it there."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+from localcdap.api.failures import ArtifactId
+from localcdap.artifacts.model import PluginRef
+from localcdap.engine.shipping import Shipment, _refusal
+
+MISMATCH = (
+    "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.12 than that in driver: 3.11, "
+    "PySpark cannot run with different minor versions."
+)
+PLUGIN = """
+from localcdap.api import Transform, plugin
+
+from .helper import WORD
+
+
+@plugin(type="transform", name="One", description=WORD)
+class One(Transform):
+    pass
+"""
+WORKER = """
+import sys
+sys.path.insert(1, {root!r})
+from localcdap.api.failures import ArtifactId
+from localcdap.artifacts.loading import load_plugin
+from localcdap.artifacts.model import PluginRef
+import localcdap.engine.tasks.fused
+import msgspec
+
+ref = msgspec.json.decode({ref!r}, type=PluginRef)
+print(load_plugin(ref).__name__, localcdap.__path__[0], msgspec.__file__)
+"""
+
+
+class Session:
+    """Takes archives as Spark does: unpacked into the folder that is named behind the number sign."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def addArtifacts(self, *archives: str, archive: bool) -> None:
+        assert archive
+        for each in archives:
+            path, _, folder = each.partition("#")
+            with zipfile.ZipFile(path) as packed:
+                packed.extractall(self._root / folder)
+
+
+def test_a_python_without_localcdap_loads_a_plugin_from_what_was_sent(tmp_path: Path):
+    import msgspec
+
+    package = tmp_path / "one-1.0.0" / "one"
+    (package / "__pycache__").mkdir(parents=True)
+    (package / "__pycache__" / "junk.pyc").touch()
+    (package / "__init__.py").touch()
+    (package / "helper.py").write_text("WORD = 'one'\n")
+    (package / "plugins.py").write_text(PLUGIN)
+    ref = PluginRef(
+        ArtifactId("one", "1.0.0", "USER"),
+        str(package.parent),
+        "0123456789abcdef0123456789abcdef",
+        "transform",
+        "One",
+        "one.plugins.One",
+    )
+    (tmp_path / "archives").mkdir()
+    root = tmp_path / "root"
+    shipment = Shipment(Session(root), tmp_path / "archives")  # type: ignore[arg-type]
+    shipment.send([ref, ref])
+    shipment._is_checked = True  # what the check needs is a cluster, see tests/runs/test_cluster.py
+    moved = shipment.relocated(ref)
+
+    text = WORKER.format(root=str(root), ref=msgspec.json.encode(moved))
+    done = subprocess.run(
+        [Path(sys.base_prefix, "bin", "python3"), "-S", "-c", text],
+        cwd=tmp_path,
+        env={"PATH": "/usr/bin"},
+        capture_output=True,
+        text=True,
+    )
+
+    assert done.stdout.split() == [
+        "One",
+        str(root / "localcdap"),
+        str(root / "localcdap_libraries" / "msgspec" / "__init__.py"),
+    ], done.stderr
+    assert not Path(moved.path).is_absolute()
+    sent = {path.name for path in root.rglob("*")}
+    assert not sent & {"junk.pyc", "cli", "host", "plugins_dir"}
+
+
+def test_workers_of_another_python_are_told_in_words():
+    error = _refusal(MISMATCH)
+
+    assert "run Python 3.12, localcdap runs on Python 3." in error.message
+    assert error.corrective_action
+
+
+def test_workers_without_a_python_are_told_in_their_own_words():
+    error = _refusal("\nCannot run program 'python3': No such file or directory\n  at …")
+
+    assert error.message.endswith("Cannot run program 'python3': No such file or directory")
