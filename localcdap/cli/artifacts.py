@@ -12,7 +12,11 @@ from localcdap.cli.output import print_json, print_table
 @click.option("--errors", is_flag=True, help="Only artifacts that something is wrong with.")
 @instance_options
 def command(instance: Instance, errors: bool) -> None:
-    """List the artifacts of the namespace and of the system, with their load errors."""
+    """List the artifacts of the namespace and of the system, with their load errors.
+
+    All artifacts are listed, and of their plugins those that can be used here: one that lacks a capability
+    which the instance requires is neither listed nor counted.
+    """
     with instance.connect() as cdap:
         artifacts = cdap.artifacts.list_artifacts(instance.namespace, errors=errors)
     if instance.json:

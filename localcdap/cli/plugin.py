@@ -30,6 +30,7 @@ def _print(info: PluginInfo) -> None:
     click.secho(f"{info.name}", bold=True, nl=False)
     click.echo(f"  {info.type} of {info.artifact.name} {info.artifact.version}")
     click.echo(textwrap.fill(info.description, 88))
+    click.echo(f"Capable of: {', '.join(info.capabilities)}")
     for prop in info.properties.values():
         click.echo()
         click.secho(prop.name, bold=True, nl=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from localcdap.artifacts.model import ArtifactSelector, PluginSummary
 from localcdap.cli.faults import NO
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import print_json, print_table
@@ -18,28 +19,48 @@ from localcdap.cli.output import print_json, print_table
     "capabilities",
     multiple=True,
     metavar="C",
-    help="Only those capable of C; repeatable.",
+    help="Only those capable of C; repeatable, all must hold.",
 )
+@click.option(
+    "--artifact",
+    metavar="NAME[:VERSION]",
+    help="Only those of this artifact, VERSION may be a range; or, for cdap-data-pipeline and "
+    "cdap-data-streams, those that such pipelines can use.",
+)
+@click.option(
+    "--scope",
+    type=click.Choice(["SYSTEM", "USER"], case_sensitive=False),
+    help="Only those that come with localcdap, or only those of the plugin folders.",
+)
+@click.option("--all-versions", is_flag=True, help="Every version, not only the newest.")
 @instance_options
-def command(instance: Instance, type_: str | None, capabilities: tuple[str, ...]) -> int:
+def command(
+    instance: Instance,
+    type_: str | None,
+    capabilities: tuple[str, ...],
+    artifact: str | None,
+    scope: str | None,
+    all_versions: bool,
+) -> int:
     """List the plugins that pipelines of the namespace can use, newest version of each."""
+    name, _, version = (artifact or "").partition(":")
     with instance.connect() as cdap:
         plugins = cdap.artifacts.list_plugins(
-            instance.namespace, type=type_, capabilities=list(capabilities)
+            instance.namespace,
+            type=type_,
+            capabilities=list(capabilities),
+            all_versions=all_versions,
+            artifact=ArtifactSelector(scope, name, version),
         )
     if instance.json:
         print_json(plugins)
     elif plugins:
-        rows = [
-            (
-                p.type,
-                p.name,
-                f"{p.artifact.name} {p.artifact.version}",
-                p.description.split(". ")[0],
-            )
-            for p in plugins
-        ]
-        print_table(("type", "name", "artifact", "what it does"), rows)
+        print_table(("type", "name", "artifact", "what it does"), [_row(p) for p in plugins])
     else:
         click.echo("No plugin fits.", err=True)
     return 0 if plugins else NO
+
+
+def _row(plugin: PluginSummary) -> tuple[str, str, str, str]:
+    artifact = f"{plugin.artifact.name} {plugin.artifact.version}"
+    return plugin.type, plugin.name, artifact, plugin.description.split(". ")[0]

@@ -47,3 +47,9 @@ def wheel(path: Path, name: str, version: str, files: dict[str, str]) -> Path:
         metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
         archive.writestr(f"{name}-{version}.dist-info/METADATA", metadata)
     return path
+
+
+def capable(name: str, declaration: str) -> str:
+    """Source of a plugin with ``@capability`` declarations, one a line."""
+    text = source(name).replace("@plugin", f"{declaration}\n@plugin")
+    return text.replace("import PluginConfig", "import Capabilities, PluginConfig")

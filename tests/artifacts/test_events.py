@@ -1,0 +1,137 @@
+"""A front end hears of artifacts whichever process has the instance open."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from localcdap.api.app.events import ArtifactsChanged
+from localcdap.home import Home
+from localcdap.host import Cdap, connect
+from tests.artifacts.authoring import source, write
+
+_HOST = """
+import sys
+from pathlib import Path
+from localcdap.home import Home
+from localcdap.host import connect
+
+with connect(Home(Path(sys.argv[1]))) as cdap:
+    print("host" if cdap.is_host else "client", flush=True)
+    sys.stdin.read()
+"""
+SOON_S = 10.0
+
+
+@pytest.fixture
+def home(tmp_path):
+    return Home(tmp_path / "home")
+
+
+@pytest.fixture
+def client(home):
+    """A client of a host in another process, which watches the plugin folder already."""
+    with subprocess.Popen(
+        [sys.executable, "-c", _HOST, str(home.path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as host:
+        assert host.stdout.readline() == "host\n"
+        with connect(home) as cdap:
+            assert not cdap.is_host
+            time.sleep(1.5)  # the watcher begins after a second
+            yield cdap
+        host.stdin.close()
+
+
+class Events:
+    """The events of artifacts from now on, as a client fetches them."""
+
+    def __init__(self, cdap: Cdap) -> None:
+        self._cdap = cdap
+        self._after = cdap.messaging.newest()
+
+    def next(self) -> list[tuple[str, str, str, str, str]]:
+        messages = self._cdap.messaging.fetch(
+            "system", ArtifactsChanged.topic, self._after, 1, SOON_S
+        )
+        assert messages, "no event came"
+        self._after = messages[-1].id
+        return [
+            (c["change"], c["name"], c["version"], c["scope"], c["namespace"])
+            for c in messages[0].payload["changes"]
+        ]
+
+
+def test_a_client_hears_of_every_change_and_sees_it(home, client, record_property):
+    events = Events(client)
+    folder = home.path / "plugins"
+    folder.mkdir()
+    time.sleep(0.3)
+    hasher = ("hasher", "1.0.0", "USER", "default")
+    file, times = folder / "hasher-1.0.0.py", []
+    for change, text in (
+        ("added", source(description="One.")),
+        ("updated", source(description="Two.")),
+        ("failed", "def f(:"),
+        ("removed", None),
+    ):
+        start = time.monotonic()
+        write(file, text) if text is not None else file.unlink()
+        assert events.next() == [(change, *hasher)]
+        times.append(time.monotonic() - start)
+        seen = [
+            p.description for p in client.artifacts.list_plugins("default") if p.name == "Hasher"
+        ]
+        assert seen == {"added": ["One."], "removed": []}.get(change, ["Two."])
+    print("pick-up in s:", [round(each, 3) for each in times])  # noqa: T201
+    assert max(times) < SOON_S
+
+
+def test_what_changed_while_the_instance_was_closed_is_told_by_its_next_host(home):
+    with connect(home):
+        pass
+    write(home.path / "plugins" / "hasher-1.0.0.py", source())
+    with connect(home) as cdap:
+        assert "Hasher" in [p.name for p in cdap.artifacts.list_plugins("default")]
+        after, changes = 0, []
+        for message in cdap.messaging.fetch("system", "artifacts", after):
+            changes += [(c["change"], c["name"]) for c in message.payload["changes"]]
+    assert changes[-1] == ("added", "hasher")
+    assert ("added", "core-plugins") in changes
+
+
+def test_a_command_is_done_before_the_watcher_begins(home):
+    program = (
+        "import sys; from pathlib import Path; from localcdap.home import Home\n"
+        "from localcdap.host import connect\n"
+        "with connect(Home(Path(sys.argv[1]))) as cdap: cdap.artifacts.list_plugins('default')\n"
+        "print([m for m in sys.modules if m.startswith('watchdog')])"
+    )
+    run = [sys.executable, "-c", program, str(home.path)]
+    subprocess.run(run, check=True, capture_output=True)  # the first one fills the index
+
+    done = subprocess.run(run, check=True, capture_output=True, text=True)
+
+    assert done.stdout == "[]\n"
+
+
+def test_a_folder_of_anything_does_not_keep_an_instance_from_opening(home):
+    folder = home.path / "plugins"
+    folder.mkdir(parents=True)
+    shutil.copy(sys.executable, folder / "binary-1.0.0.py")
+    (folder / "loop-1.0.0.py").symlink_to("loop-1.0.0.py")
+    Path(folder, "notes.txt").write_text("no artifact")
+    write(folder / "good-1.0.0.py", source("Good"))
+
+    with connect(home) as cdap:
+        assert "Good" in [p.name for p in cdap.artifacts.list_plugins("default")]
+        broken = cdap.artifacts.list_artifacts("default", errors=True)
+
+    assert [a.name for a in broken] == ["binary", "loop-1.0.0"]
