@@ -81,6 +81,18 @@ def times_faster(name: str, ours: float, reference: str, theirs: float, factor: 
     return Row(name, ours, reference, theirs, f">= {factor:g} x faster", theirs >= factor * ours)
 
 
+def within(
+    name: str,
+    ours: float,
+    limit_s: float,
+    reference: str = "the limit",
+    theirs: float | None = None,
+) -> Row:
+    """A row whose promise is "at most ``limit_s`` seconds", with or without something beside it."""
+    shown = limit_s if theirs is None else theirs
+    return Row(name, ours, reference, shown, f"<= {limit_s:g} s", ours <= limit_s)
+
+
 def remove(*paths: Path) -> Callable[[], None]:
     """A clean-up that removes files and folders."""
     import shutil

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks import data, pipelines
+from benchmarks.artifacts import artifacts
 from benchmarks.measure import Command, Row, alternate, at_most, remove, times_faster
 
 _REFERENCES: Final = Path(__file__).parent / "references"
@@ -128,4 +129,5 @@ ALL: Final = {
     "relational": relational,
     "records": records,
     "validate": validate,
+    "artifacts": artifacts,
 }

@@ -288,9 +288,9 @@ def _unknown_profiles(
 def _spelled(attribute: str, value: object) -> object:
     """Accept the other spellings: a comma string for a list, a number for ``engine.cores``."""
     if attribute == "plugin_required_capabilities":
-        parts = value.split(",") if isinstance(value, str) else value
+        parts = [value] if isinstance(value, str) else value
         if isinstance(parts, list) and all(isinstance(part, str) for part in parts):
-            return [canonical(part) for part in parts if part.strip()]
+            return [canonical(part) for part in ",".join(parts).split(",") if part.strip()]
     if attribute == "plugin_directories" and isinstance(value, str):
         return [part.strip() for part in value.split(",") if part.strip()]
     if attribute == "engine_cores" and isinstance(value, int):

@@ -113,6 +113,7 @@ def test_every_setting_is_declared_and_has_a_default_of_its_type(file):
         ("''", []),
         ("[]", []),
         ("['Remote']", ["mode_cloud"]),
+        ("['native, PII', 'x']", ["mode_native", "pii", "x"]),
     ],
 )
 def test_required_capabilities_are_a_list_or_a_comma_text(file, text, expected):
