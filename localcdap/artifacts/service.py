@@ -23,6 +23,7 @@ from localcdap.artifacts.model import (
 from localcdap.artifacts.parents import APP_VERSION, APPS
 from localcdap.artifacts.places import Place, find_system, find_user
 from localcdap.artifacts.selection import Candidate, choose, look_up, narrow, usable_in
+from localcdap.artifacts.spaces import AnyNamespace, Namespaces, strays
 from localcdap.artifacts.sync import ArtifactState, Inspector, Synchronizer
 from localcdap.artifacts.version import VersionRange
 from localcdap.store.store import Store, Transaction
@@ -39,6 +40,7 @@ class ArtifactService:
         is used.
     :param cache: folder for copies of artifact contents; nothing is ever loaded from anywhere else.
     :param required_capabilities: a plugin without one of these does not exist for anybody.
+    :param namespaces: which there are; None where any is as good as another.
     :param on_change: called in the transaction that changes the index for pipelines or their authors.
     """
 
@@ -52,6 +54,7 @@ class ArtifactService:
         cache: Path,
         required_capabilities: Iterable[str] = (),
         on_change: Callable[[Transaction, SyncReport], None] | None = None,
+        namespaces: Namespaces | None = None,
     ) -> None:
         self._index = ArtifactIndex(store)
         self._copies = Copies(cache.absolute())
@@ -60,6 +63,7 @@ class ArtifactService:
         self._plugin_directories = [folder.absolute() for folder in plugin_directories]
         self._required = frozenset(canonical(value) for value in required_capabilities)
         self._on_change = on_change
+        self._namespaces = namespaces or AnyNamespace()
         self._changing = threading.Lock()
         self._state: ArtifactState | None = None
         self._current: Catalog | None = None
@@ -106,13 +110,17 @@ class ArtifactService:
     def list_artifacts(
         self, namespace: str, scope: str | None = None, errors: bool = False
     ) -> list[ArtifactDetail]:
-        """The artifacts that a namespace sees, by name, version and scope.
+        """The artifacts that a namespace sees, by name, version and scope; and those in sub-folders that
+        are no namespace, which nobody sees, with that error.
 
         :param errors: only those that something is wrong with.
+        :raises NotFoundError: when there is no such namespace.
         """
+        self._namespaces.require(namespace)
+        catalog = self._catalog()
         return [
             detail
-            for detail in self._catalog().visible_details(namespace)
+            for detail in (*catalog.visible_details(namespace), *strays(catalog, self._namespaces))
             if (scope is None or detail.scope == scope.upper()) and (detail.error or not errors)
         ]
 
@@ -134,6 +142,7 @@ class ArtifactService:
             ``cdap-data-pipeline``, those that the application can use.
         :raises BadRequestError: when scope or version of the selector cannot be read.
         """
+        self._namespaces.require(namespace)
         asked = {canonical(value) for value in capabilities}
         if self._required and not asked <= self._required:
             return []
@@ -165,6 +174,7 @@ class ArtifactService:
         :raises NotFoundError: when there is none; the message lists the nearest names.
         :raises BadRequestError: when the selector cannot be read.
         """
+        self._namespaces.require(namespace)
         candidates = self._catalog().candidates(namespace, type, name)
         chosen = choose(candidates, selector or ArtifactSelector())
         if chosen is None:

@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from localcdap.namespaces.contents import NamespaceContents
+from localcdap.namespaces.service import NamespaceService
 from localcdap.store.store import Store
 from localcdap.store.tables import DatasetTables, TableDetail, TableSnapshot
 
@@ -22,18 +24,22 @@ class TableRows(msgspec.Struct):
 class TableService:
     """Lists tables, shows their rows, and hands snapshots to runs. Threads may share it."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, namespaces: NamespaceService) -> None:
         self._tables = DatasetTables(store)
+        self._namespaces = namespaces
+        namespaces.holds(NamespaceContents("tables", remove=self._tables.drop_all))
 
     def list_tables(self, namespace: str) -> list[TableDetail]:
         """The tables of a namespace, by name."""
+        self._namespaces.require(namespace)
         return list(self._tables.list(namespace))
 
     def rows(self, namespace: str, name: str, limit: int) -> TableRows:
         """The first rows of a table, by its key.
 
-        :raises NotFoundError: when there is no such table.
+        :raises NotFoundError: when there is no such table or namespace.
         """
+        self._namespaces.require(namespace)
         columns, rows = self._tables.rows(namespace, name, limit)
         plain = [[msgspec.to_builtins(value, enc_hook=str) for value in row] for row in rows]
         return TableRows(list(columns), plain)

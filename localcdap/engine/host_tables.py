@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Final
 
 from localcdap.api.errors import HostError
+from localcdap.engine.hosts import reach_host
 from localcdap.engine.order import WorkOrder
 from localcdap.engine.tables import TableFiles, TableSource
-from localcdap.rpc.client import Client
-from localcdap.rpc.record import read_record
 
-_HOST_MODULE: Final = "localcdap.host"
-"""Started by name: this room does not know the host's code. It leaves when it is not needed."""
-_START_S: Final = 15.0
-_PAUSE_S: Final = 1.0
 SERVICE: Final = "table-exports"
 """Name under which the host serves :class:`TableExports`."""
 
@@ -48,28 +40,8 @@ class HostTables:
 
     def export(self, namespace: str, name: str) -> TableFiles:
         place = self._directory / str(next(self._numbers))
-        with self._host() as client:
+        with reach_host(self._home) as client:
             return client.service(SERVICE, TableExports).export(namespace, name, str(place))
-
-    def _host(self) -> Client:
-        """The host; one without a front end is started when the last one has left.
-
-        :raises HostError: when none can be reached.
-        """
-        deadline = time.monotonic() + _START_S
-        while True:
-            record = read_record(self._home)
-            try:
-                if record is not None:
-                    return Client(record)
-            except HostError:
-                if time.monotonic() > deadline:
-                    raise
-            if time.monotonic() > deadline:
-                raise HostError(f"No host serves the instance {self._home}.", "Run it again.")
-            command = [sys.executable, "-m", _HOST_MODULE, str(self._home)]
-            subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
-            time.sleep(_PAUSE_S)
 
 
 class NoHostTables:

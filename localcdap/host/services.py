@@ -84,7 +84,7 @@ class Services:
                 locations=Locations(settings.locations, str(home.path)),
                 check_namespace=self._namespaces.require,
                 preferences=self._preferences.of_pipeline,
-                secure_key=self._secure_keys.get,
+                secure_keys=self._secure_keys.get,
             )
             self._runs = RunService(
                 store,
@@ -178,7 +178,9 @@ def engine_server(home: Home, settings: Settings) -> EngineServer:
 def profiles_of(settings: Settings) -> Profiles:
     """The compute profiles that the settings name."""
     remotes = {
-        name: RemoteProfile(profile.remote, profile.required_capabilities, profile.locations)
+        name: RemoteProfile(
+            profile.remote, profile.required_capabilities, profile.locations, profile.packages
+        )
         for name, profile in settings.profiles.items()
     }
 

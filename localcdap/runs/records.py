@@ -10,6 +10,7 @@ import msgspec
 from localcdap.api.app.events import RunStatusChanged
 from localcdap.api.errors import NotFoundError
 from localcdap.messaging.topics import Topics
+from localcdap.namespaces.service import NamespaceService
 from localcdap.runs.model import LogLine, Run, now
 from localcdap.store.store import Store, Transaction
 
@@ -31,12 +32,15 @@ class ProcessIdentity(msgspec.Struct, frozen=True):
 class RunRecords:
     """Reads and writes runs and their logs, and publishes each change of a status together with it."""
 
-    def __init__(self, store: Store, topics: Topics) -> None:
+    def __init__(self, store: Store, topics: Topics, namespaces: NamespaceService) -> None:
         self._store = store
+        self._namespaces = namespaces
         self._topics = topics
 
     def add(self, run: Run, process: ProcessIdentity) -> None:
+        """:raises NotFoundError: when its namespace does not exist, or not any more."""
         with self._store.transaction() as transaction:
+            self._namespaces.require_in(transaction, run.namespace)
             transaction.execute(
                 "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, false)",
                 (
@@ -113,6 +117,26 @@ class RunRecords:
             "UPDATE runs SET record = ?, ended = ? WHERE run = ?",
             (_encoded(run), run.status.is_end, run.run),
         )
+
+    def active_in(self, transaction: Transaction, namespace: str) -> Sequence[tuple[str, str]]:
+        """Id and pipeline of the runs of a namespace that have not ended."""
+        rows = transaction.execute(
+            "SELECT run, pipeline FROM runs WHERE namespace = ? AND NOT ended ORDER BY starting",
+            (namespace,),
+        )
+        return [(run, pipeline) for run, pipeline in rows]
+
+    def ids(self, namespace: str) -> list[str]:
+        """The ids of all runs of a namespace."""
+        rows = self._store.read("SELECT run FROM runs WHERE namespace = ?", (namespace,))
+        return [run for (run,) in rows]
+
+    def remove_all(self, transaction: Transaction, namespace: str) -> None:
+        """Remove the runs of a namespace, their logs and what is known of their spools."""
+        of_namespace = "IN (SELECT run FROM runs WHERE namespace = ?)"
+        transaction.execute(f"DELETE FROM run_logs WHERE run {of_namespace}", (namespace,))  # noqa: S608
+        transaction.execute(f"DELETE FROM spool_offsets WHERE spool {of_namespace}", (namespace,))  # noqa: S608
+        transaction.execute("DELETE FROM runs WHERE namespace = ?", (namespace,))
 
     def mark_loaded(self, transaction: Transaction, run: str) -> bool:
         """Note that a run's rows are in their tables. Returns whether that is news."""

@@ -12,8 +12,10 @@ from localcdap.api.errors import InvalidPipelineError, LocalcdapError
 from localcdap.engine.messages import RunStatus
 from localcdap.engine.order import WorkOrder
 from localcdap.messaging.topics import Topics
+from localcdap.namespaces.service import NamespaceService
 from localcdap.rpc.methods import once
 from localcdap.runs.capabilities import indexed_capabilities, require_capabilities
+from localcdap.runs.contents import run_contents
 from localcdap.runs.effects import RunEffects
 from localcdap.runs.model import LogLine, Run, RunRequest, StageCounts, now
 from localcdap.runs.processes import RunProcess, is_alive
@@ -44,6 +46,7 @@ class RunService:
         self,
         store: Store,
         topics: Topics,
+        namespaces: NamespaceService,
         artifacts: Artifacts,
         studio: StudioService,
         provisioners: Provisioners,
@@ -54,7 +57,8 @@ class RunService:
         spare: RunProcess | None = None,
     ) -> None:
         self._store = store
-        self._records = RunRecords(store, topics)
+        self._records = RunRecords(store, topics, namespaces)
+        self._namespaces = namespaces
         self._studio = studio
         self._provisioners = provisioners
         self._artifacts = artifacts
@@ -63,6 +67,7 @@ class RunService:
         self._counts = counts
         self._spare = spare
         self._watch = Watch()
+        namespaces.holds(run_contents(store, self._records, self._watch, directory, self.stop))
         self._changed = threading.Condition()
         self._starting: set[threading.Thread] = set()
 
@@ -75,8 +80,10 @@ class RunService:
 
         :raises DocumentError: when the document is no pipeline.
         :raises InvalidPipelineError: when it has failures; nothing is started then.
-        :raises NotFoundError: when there is no such profile.
+        :raises NotFoundError: when there is no such namespace or profile.
         """
+        self._namespaces.require(request.namespace)
+        request = self._with_preferences(request)
         profile = self._provisioners.profiles.chosen(
             request.namespace, request.arguments, request.profile
         )
@@ -108,6 +115,7 @@ class RunService:
 
     def profiles(self, namespace: str) -> list[ProfileSummary]:
         """The compute profiles that runs of a namespace can have, its default marked."""
+        self._namespaces.require(namespace)
         return self._provisioners.profiles.summaries(namespace)
 
     def get(self, namespace: str, run: str) -> Run:
@@ -115,6 +123,7 @@ class RunService:
 
         :raises NotFoundError: when there is none, or several.
         """
+        self._namespaces.require(namespace)
         return self._records.find(namespace, run)
 
     def wait(self, run: str, version: int, timeout_s: float) -> Run:
@@ -129,6 +138,7 @@ class RunService:
 
     def list_runs(self, namespace: str, pipeline: str | None = None, limit: int = 0) -> list[Run]:
         """The runs of a namespace, newest first; at most ``limit``, 0 for all."""
+        self._namespaces.require(namespace)
         return self._records.newest(namespace, pipeline, limit)
 
     def logs(self, run: str, after: int = 0, limit: int = 0) -> list[LogLine]:
@@ -170,6 +180,11 @@ class RunService:
         if self._spare is not None:
             self._spare.cancel()
         self._watch.close()
+
+    def _with_preferences(self, request: RunRequest) -> RunRequest:
+        name = read_document(request.document).name or request.name
+        arguments = self._studio.arguments(request.namespace, name, request.arguments)
+        return msgspec.structs.replace(request, arguments=arguments)
 
     def _resolve(self, request: RunRequest) -> tuple[PipelineDocument, ResolvedPipeline]:
         document = read_document(request.document)

@@ -156,6 +156,11 @@ class DatasetTables:
         tx.execute(f"DROP TABLE {_table(namespace, name)}")
         tx.execute("DELETE FROM dataset_tables WHERE namespace = ? AND name = ?", (namespace, name))
 
+    def drop_all(self, tx: Transaction, namespace: str) -> None:
+        """:meth:`drop` every table of a namespace."""
+        for name in _names(tx, namespace):
+            self.drop(tx, namespace, name)
+
     def _prepare(
         self, tx: Transaction, namespace: str, name: str, schema: Schema, key: str | None
     ) -> str:

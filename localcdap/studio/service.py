@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -15,17 +16,19 @@ from localcdap.studio.document import read_document
 from localcdap.studio.evaluation import MacroContext
 from localcdap.studio.flow import merge
 from localcdap.studio.functions import macro_functions
-from localcdap.studio.macros import Function
 from localcdap.studio.model import PipelineDocument
 from localcdap.studio.parts import read_stage
 from localcdap.studio.plugins import Artifacts, IndexedPlugins, Repair
 from localcdap.studio.propagation import Configurer, StageConfiguration
 from localcdap.studio.repair import repaired
 from localcdap.studio.resolution import ResolvedPipeline, resolve_pipeline
+from localcdap.studio.secrets import Secrets
 from localcdap.studio.specification import stage_spec
 
-Functions = Callable[[str], Mapping[str, Function]]
-"""The macro functions of a namespace."""
+SecureKeys = Callable[[str, str], str]
+"""The value of a secure key, by namespace and key."""
+Preferences = Callable[[str, str | None], Mapping[str, str]]
+"""Values of macros, by namespace and the name of a pipeline; None for the namespace's own."""
 
 
 class PipelineRequest(msgspec.Struct, rename="camel"):
@@ -71,10 +74,10 @@ class StageRequest(msgspec.Struct, rename="camel"):
     input_schemas: list[StageSchema] = []
     """In connection order."""
     resolve_macros_from_preferences: bool = False
-    """Whether the arguments below are used."""
+    """Whether the preferences of the namespace and the arguments below are used."""
     namespace: str = "default"
     arguments: dict[str, str] = {}
-    """The preferences of the namespace."""
+    """Values of macros that go before those of the preferences."""
     connected: bool = False
 
 
@@ -83,7 +86,9 @@ class StudioService:
 
     :param configurer: such as ``PluginWorker.configure``, which remembers results: after an edit only
         the edited stage and what its new schema changes is configured again.
-    :param functions: the macro functions of a namespace; by default those without any secret.
+    :param check_namespace: raises NotFoundError for a namespace that does not exist.
+    :param preferences: the values of macros that arguments do not define.
+    :param secure_keys: None where there are none.
     :param locations: where paths of documents lie; without, there are no connected checks.
     """
 
@@ -91,13 +96,18 @@ class StudioService:
         self,
         artifacts: Artifacts,
         configurer: Configurer,
-        functions: Functions | None = None,
+        *,
         locations: Locations | None = None,
+        check_namespace: Callable[[str], object] = lambda _: None,
+        preferences: Preferences = lambda _, __: {},
+        secure_keys: SecureKeys | None = None,
     ) -> None:
         self._artifacts = artifacts
         self._configurer = configurer
         self._locations = locations
-        self._functions: Functions = functions or (lambda _: macro_functions())
+        self._check_namespace = check_namespace
+        self._preferences = preferences
+        self._secure_keys = secure_keys
 
     def validate_pipeline(self, request: PipelineRequest) -> PipelineValidation:
         """Every failure of a pipeline, or its specification.
@@ -132,19 +142,29 @@ class StudioService:
         inputs = {each.stage: _schema(each) for each in request.input_schemas}
         if failures or stage is None:
             return StageValidation(failures, None)
-        arguments = request.arguments if request.resolve_macros_from_preferences else {}
+        self._check_namespace(request.namespace)
+        arguments: dict[str, str] = {}
+        if request.resolve_macros_from_preferences:
+            arguments = self.arguments(request.namespace, None, request.arguments)
+        secrets = self._secrets(request.namespace)
         configure = StageConfiguration(
             IndexedPlugins(self._artifacts, request.namespace),
             self._configurer,
-            MacroContext(arguments, self._functions(request.namespace)),
+            MacroContext(arguments, macro_functions(secure=secrets.source)),
             locations=self._locations if request.connected else None,
         )
         known = [schema for schema in inputs.values() if schema is not None]
         common, different = merge(stage.name, stage.plugin.type, known)
         outcome = configure(stage, inputs)
         outcome.settle(common)
-        failures = outcome.failures + different
+        failures = secrets.without(outcome.failures + different)
         return StageValidation(failures, None if failures else stage_spec(outcome))
+
+    def arguments(
+        self, namespace: str, pipeline: str | None, given: dict[str, str]
+    ) -> dict[str, str]:
+        """The values of macros: the preferences that hold for a pipeline, and above them what is given."""
+        return {**self._preferences(namespace, pipeline), **given}
 
     def resolve(self, request: PipelineRequest) -> ResolvedPipeline:
         """Everything about a pipeline, evaluated properties included: for who runs it, never to be shown.
@@ -154,15 +174,25 @@ class StudioService:
         return self._resolve(request, _read(request))
 
     def _resolve(self, request: PipelineRequest, document: PipelineDocument) -> ResolvedPipeline:
-        functions = self._functions(request.namespace)
-        return resolve_pipeline(
+        self._check_namespace(request.namespace)
+        arguments = self.arguments(request.namespace, document.name, request.arguments)
+        secrets = self._secrets(request.namespace)
+        resolved = resolve_pipeline(
             document,
             IndexedPlugins(self._artifacts, request.namespace),
             self._configurer,
-            MacroContext(request.arguments, functions, runtime=request.runtime),
+            MacroContext(
+                arguments, macro_functions(secure=secrets.source), runtime=request.runtime
+            ),
             use_suggested=request.use_suggested,
             locations=self._locations if request.connected else None,
         )
+        resolved.errors = secrets.without(resolved.errors)
+        return resolved
+
+    def _secrets(self, namespace: str) -> Secrets:
+        keys = self._secure_keys
+        return Secrets(None if keys is None else partial(keys, namespace))
 
 
 def _read(request: PipelineRequest) -> PipelineDocument:

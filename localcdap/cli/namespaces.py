@@ -1,0 +1,95 @@
+"""``localcdap namespaces``: list, create and delete namespaces."""
+
+from __future__ import annotations
+
+import click
+
+from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.output import local_time, print_json, print_table
+
+
+@click.command("namespaces")
+@click.argument("action", type=click.Choice(["list", "create", "update", "delete"]), default="list")
+@click.argument("name", required=False)
+@click.option("--description", metavar="TEXT", help="What it is for (create, update).")
+@click.option(
+    "--config", "config", multiple=True, metavar="K=V", help="A property of it; repeatable."
+)
+@click.option("--force", is_flag=True, help="Stop the runs that are active there (delete).")
+@instance_options
+def command(
+    instance: Instance,
+    action: str,
+    name: str | None,
+    description: str | None,
+    config: tuple[str, ...],
+    force: bool,
+) -> None:
+    """List the namespaces, or create, update or delete the namespace NAME.
+
+    Deleting one takes its runs and their logs, tables, topics, preferences and secure keys along. Its folder
+    of plugins is moved into the folder 'trash' of the instance. A namespace with active runs is deleted only
+    with --force, which stops them.
+    """
+    if action == "list":
+        _list(instance)
+        return
+    if name is None:
+        raise click.UsageError(f"Name the namespace: localcdap namespaces {action} NAME")
+    if action == "delete":
+        _delete(instance, name, force)
+    else:
+        _write(instance, action, name, description, pairs(config))
+
+
+def pairs(texts: tuple[str, ...]) -> dict[str, str]:
+    """``K=V`` texts as a dictionary.
+
+    :raises click.UsageError: for a text without a key or ``=``.
+    """
+    found: dict[str, str] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise click.UsageError(f"'{text}' is not of the form KEY=VALUE.")
+        found[key] = value
+    return found
+
+
+def _list(instance: Instance) -> None:
+    with instance.connect() as cdap:
+        found = cdap.namespaces.list_namespaces()
+    if instance.json:
+        print_json(found)
+        return
+    rows = [(each.name, local_time(each.generation or None), each.description) for each in found]
+    print_table(("name", "created", "description"), rows)
+
+
+def _write(
+    instance: Instance, action: str, name: str, description: str | None, config: dict[str, str]
+) -> None:
+    with instance.connect() as cdap:
+        if action == "update":
+            namespace = cdap.namespaces.update(name, description, config)
+            text = f"Updated properties for namespace '{name}'."
+        else:
+            creation = cdap.namespaces.create(name, description or "", config)
+            namespace = creation.namespace
+            outcome = "created successfully" if creation.created else "already exists"
+            text = f"Namespace '{name}' {outcome}."
+    if instance.json:
+        print_json(namespace)
+    else:
+        click.echo(text)
+
+
+def _delete(instance: Instance, name: str, force: bool) -> None:
+    with instance.connect() as cdap:
+        deletion = cdap.namespaces.delete(name, force)
+    if instance.json:
+        print_json(deletion)
+        return
+    click.echo(f"Namespace '{name}' deleted.")
+    for place in deletion.kept:
+        click.echo(f"Its plugins are kept in {place}")

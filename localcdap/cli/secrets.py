@@ -1,0 +1,64 @@
+"""``localcdap secrets``: the secure keys that pipelines use as ``${secure(NAME)}``."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.output import local_time, print_json, print_table
+
+
+@click.command("secrets")
+@click.argument("action", type=click.Choice(["list", "put", "delete"]), default="list")
+@click.argument("name", required=False)
+@click.option("--description", default="", metavar="TEXT", help="What it is for (put).")
+@instance_options
+def command(instance: Instance, action: str, name: str | None, description: str) -> None:
+    """List the secure keys of the namespace, put one, or delete one.
+
+    A pipeline uses the value of a key as ${secure(NAME)}. 'put' asks for the value, or reads it from
+    standard input (the line end behind it is left out); it is never shown again. It is kept in the keyring
+    of the system when the Python package 'keyring' is installed and finds one, else in the file
+    'secrets.json' of the instance: not encrypted, but readable for its user only.
+    """
+    if action == "list":
+        _list(instance)
+        return
+    if name is None:
+        raise click.UsageError(f"Name the key: localcdap secrets {action} NAME")
+    if action == "put":
+        value = _read_value(name)
+        with instance.connect() as cdap:
+            key = cdap.secure_keys.put(instance.namespace, name, value, description)
+        if instance.json:
+            print_json(key)
+        else:
+            click.echo(f"Secure key '{name}' is kept in the {key.vault}.")
+        return
+    with instance.connect() as cdap:
+        cdap.secure_keys.delete(instance.namespace, name)
+    if instance.json:
+        print_json({"deleted": name})
+    else:
+        click.echo(f"Secure key '{name}' deleted.")
+
+
+def _list(instance: Instance) -> None:
+    with instance.connect() as cdap:
+        keys = cdap.secure_keys.list_keys(instance.namespace)
+    if instance.json:
+        print_json(keys)
+    elif keys:
+        rows = [(k.name, local_time(k.last_modified_time), k.vault, k.description) for k in keys]
+        print_table(("name", "put", "kept in", "description"), rows)
+    else:
+        click.echo("No secure keys. Put one: localcdap secrets put NAME", err=True)
+
+
+def _read_value(name: str) -> str:
+    if sys.stdin.isatty():
+        value: str = click.prompt(f"Value of '{name}'", hide_input=True, err=True)
+        return value
+    return sys.stdin.read().removesuffix("\n").removesuffix("\r")

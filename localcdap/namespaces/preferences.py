@@ -1,0 +1,156 @@
+"""Preferences: values of macros that are kept for the instance, a namespace, an application or a program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from localcdap.api.errors import BadRequestError
+from localcdap.namespaces.contents import NamespaceContents
+from localcdap.namespaces.service import NamespaceService
+from localcdap.store.store import Store, Transaction
+
+PROGRAM_TYPES: Final = ("mapreduce", "services", "spark", "workers", "workflows")
+"""As CDAP 6 writes them in addresses."""
+PIPELINE_PROGRAM: Final = "workflows/DataPipelineWorkflow"
+"""The program of a batch pipeline (CDAP 6 ``SmartWorkflow``)."""
+
+
+class Level(msgspec.Struct, frozen=True):
+    """Whose preferences: with nothing set, those of the whole instance."""
+
+    namespace: str | None = None
+    application: str | None = None
+    """Such as a pipeline's name; it need not be there yet."""
+    program: str | None = None
+    """``type/name``, such as ``workflows/DataPipelineWorkflow``."""
+
+
+class PreferenceService:
+    """Keeps preferences. On the way from the instance to a program, the nearest level wins. Threads may
+    share it.
+    """
+
+    def __init__(self, store: Store, namespaces: NamespaceService) -> None:
+        self._store = store
+        self._namespaces = namespaces
+        namespaces.holds(NamespaceContents("preferences", remove=_remove_all))
+
+    def get(self, level: Level) -> dict[str, str]:
+        """The preferences of one level alone; empty where none were set.
+
+        :raises NotFoundError: when there is no such namespace.
+        :raises BadRequestError: when the level is none.
+        """
+        self._check(level)
+        with self._store.snapshot() as tx:
+            return _read(tx, level)
+
+    def resolved(self, level: Level) -> dict[str, str]:
+        """The preferences that hold at a level: its own, and those from above that it does not replace."""
+        self._check(level)
+        with self._store.snapshot() as tx:
+            found: dict[str, str] = {}
+            for each in _path(level):
+                found |= _read(tx, each)
+        return found
+
+    def replace(self, level: Level, preferences: dict[str, str]) -> int:
+        """Have exactly these preferences at a level; returns its sequence number."""
+        self._check(level)
+        with self._store.transaction() as tx:
+            return self._write(tx, level, preferences)
+
+    def change(
+        self,
+        level: Level,
+        values: dict[str, str] | None = None,
+        removed: list[str] | None = None,
+    ) -> dict[str, str]:
+        """Set some preferences of a level and remove others; all that it has then."""
+        self._check(level)
+        with self._store.transaction() as tx:
+            changed = _read(tx, level) | (values or {})
+            for key in removed or ():
+                changed.pop(key, None)
+            self._write(tx, level, changed)
+        return changed
+
+    def delete(self, level: Level) -> None:
+        """Remove all preferences of a level; those of levels below stay."""
+        self.replace(level, {})
+
+    def sequence(self, level: Level) -> int:
+        """A number that is larger after each change of the level; 0 before the first."""
+        self._check(level)
+        rows = self._store.read(f"SELECT sequence {_OF_LEVEL}", _key(level))
+        return int(rows[0][0]) if rows else 0
+
+    def of_pipeline(self, namespace: str, pipeline: str | None) -> dict[str, str]:
+        """What macros of a pipeline get where a run is not given anything else."""
+        if not pipeline:
+            return self.resolved(Level(namespace))
+        return self.resolved(Level(namespace, pipeline, PIPELINE_PROGRAM))
+
+    def _write(self, tx: Transaction, level: Level, preferences: Mapping[str, str]) -> int:
+        if level.namespace is not None:
+            self._namespaces.require_in(tx, level.namespace)
+        if "" in preferences:
+            raise BadRequestError("A preference needs a name.")
+        sequence: int = tx.execute("SELECT nextval('preference_changes')")[0][0]
+        text = msgspec.json.encode(preferences).decode()
+        tx.execute(_UPSERT, (*_key(level), text, sequence))
+        return sequence
+
+    def _check(self, level: Level) -> None:
+        """:raises NotFoundError: when there is no such namespace.
+        :raises BadRequestError: when an outer level is missing, or a type of program is none.
+        """
+        if level.namespace is not None:
+            self._namespaces.require(level.namespace)
+        elif level.application is not None:
+            raise BadRequestError("An application is in a namespace.", "Name that too.")
+        if level.program is None:
+            return
+        if level.application is None:
+            raise BadRequestError("A program is in an application.", "Name that too.")
+        type, _, name = level.program.partition("/")
+        if type not in PROGRAM_TYPES or not name:
+            raise BadRequestError(
+                f"Invalid program type '{type}'",
+                f"Write TYPE/NAME, such as {PIPELINE_PROGRAM}; types: {', '.join(PROGRAM_TYPES)}.",
+            )
+
+
+def _path(level: Level) -> Sequence[Level]:
+    """The level, and those above it, outermost first."""
+    path = [Level()]
+    if level.namespace is not None:
+        path.append(Level(level.namespace))
+    if level.application is not None:
+        path.append(Level(level.namespace, level.application))
+    if level.program is not None:
+        path.append(level)
+    return path
+
+
+def _key(level: Level) -> tuple[str, str, str]:
+    return level.namespace or "", level.application or "", level.program or ""
+
+
+def _read(tx: Transaction, level: Level) -> dict[str, str]:
+    rows = tx.execute(f"SELECT preferences {_OF_LEVEL}", _key(level))
+    return msgspec.json.decode(rows[0][0], type=dict[str, str]) if rows else {}
+
+
+def _remove_all(tx: Transaction, namespace: str) -> None:
+    tx.execute("DELETE FROM preferences WHERE namespace = ?", (namespace,))
+
+
+_OF_LEVEL: Final = "FROM preferences WHERE namespace = ? AND application = ? AND program = ?"
+_UPSERT: Final = (
+    "INSERT INTO preferences VALUES (?, ?, ?, ?, ?) ON CONFLICT (namespace, application, program) "
+    "DO UPDATE SET preferences = excluded.preferences, sequence = excluded.sequence"
+)

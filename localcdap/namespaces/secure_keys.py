@@ -1,0 +1,185 @@
+"""Secure keys: values that pipelines use as ``${secure(key)}`` and that nothing shows."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from localcdap.api.errors import BadRequestError, NotFoundError
+from localcdap.namespaces.contents import NamespaceContents
+from localcdap.namespaces.service import NamespaceService
+from localcdap.namespaces.vaults import Vault
+from localcdap.store.store import Store, Transaction
+
+_NAME: Final = re.compile(r"[a-z0-9_-]+")
+
+
+class SecureKey(msgspec.Struct, rename="camel"):
+    """What is told about a secure key (CDAP 6 ``SecureStoreMetadata``)."""
+
+    name: str
+    description: str
+    created_epoch_ms: int
+    last_modified_time: int
+    """Milliseconds since 1970."""
+    properties: dict[str, str]
+    vault: str
+    """Where the value is: ``keyring``, or ``file`` for the instance's own file of mode 0600."""
+
+
+class SecureKeyService:
+    """The secure keys of namespaces. Threads may share it.
+
+    :param vaults: where values may be.
+    :param choose: name of the one for new values.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        namespaces: NamespaceService,
+        vaults: Sequence[Vault],
+        choose: Callable[[], str],
+    ) -> None:
+        self._store = store
+        self._namespaces = namespaces
+        self._vaults = {vault.name: vault for vault in vaults}
+        self._choose = choose
+        namespaces.holds(
+            NamespaceContents("secure keys", remove_files=self._remove_values, remove=_remove_all)
+        )
+
+    def put(
+        self,
+        namespace: str,
+        name: str,
+        data: str,
+        description: str = "",
+        properties: dict[str, str] | None = None,
+    ) -> SecureKey:
+        """Keep a value under a name, instead of any that it had.
+
+        :raises BadRequestError: when the name cannot be, or the value is blank.
+        :raises NotFoundError: when there is no such namespace.
+        :raises StoreError: when the value cannot be kept.
+        """
+        _check_name(name)
+        if not data.strip():
+            raise BadRequestError(
+                "The data field must not be null or empty. The data will be stored securely under "
+                "provided key name."
+            )
+        vault = self._vaults[self._choose()]
+        with self._store.transaction() as tx:
+            self._namespaces.require_in(tx, namespace)
+            before = _find(tx, namespace, name)
+            now = time.time_ns() // 1_000_000
+            created = before.created_epoch_ms if before is not None else now
+            key = SecureKey(name, description, created, now, properties or {}, vault.name)
+            _write(tx, namespace, key)
+        # The name first: a value without one could never be deleted.
+        if before is not None and before.vault != vault.name:
+            self._vaults[before.vault].delete(namespace, name)
+        vault.put(namespace, name, data)
+        return key
+
+    def get(self, namespace: str, name: str) -> str:
+        """The value of a key.
+
+        :raises NotFoundError: when there is none; the message lists the names that there are.
+        """
+        vault = self._vaults[self.describe(namespace, name).vault]
+        value = vault.get(namespace, name)
+        if value is None:
+            raise NotFoundError(
+                f"The value of secure key '{name}' is not in its {vault.name} any more.",
+                f"Put it again: localcdap secrets put {name}",
+            )
+        return value
+
+    def describe(self, namespace: str, name: str) -> SecureKey:
+        """:raises NotFoundError: when there is no such key; the message lists those that are."""
+        self._namespaces.require(namespace)
+        with self._store.snapshot() as tx:
+            found = _find(tx, namespace, name)
+        if found is None:
+            known = ", ".join(key.name for key in self.list_keys(namespace)) or "none"
+            raise NotFoundError(
+                f"There is no secure key '{name}' in namespace '{namespace}'; there are: {known}.",
+                f"Put it: localcdap secrets put {name}" if _NAME.fullmatch(name) else None,
+            )
+        return found
+
+    def list_keys(self, namespace: str) -> list[SecureKey]:
+        """The keys of a namespace without their values, by name."""
+        self._namespaces.require(namespace)
+        rows = self._store.read(f"{_SELECT} ORDER BY name", (namespace,))
+        return [_key(row) for row in rows]
+
+    def delete(self, namespace: str, name: str) -> None:
+        """:raises NotFoundError: when there is no such key."""
+        key = self.describe(namespace, name)
+        self._vaults[key.vault].delete(namespace, name)
+        with self._store.transaction() as tx:
+            tx.execute(
+                "DELETE FROM secure_keys WHERE namespace = ? AND name = ?", (namespace, name)
+            )
+
+    def _remove_values(self, namespace: str, _: int) -> Sequence[str]:
+        for name, vault in self._store.read(
+            "SELECT name, vault FROM secure_keys WHERE namespace = ?", (namespace,)
+        ):
+            self._vaults[vault].delete(namespace, name)
+        return ()
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise BadRequestError(
+            f"'{name}' cannot be the name of a secure key.",
+            "Use lower-case letters, digits, '_' and '-'.",
+        )
+
+
+def _find(tx: Transaction, namespace: str, name: str) -> SecureKey | None:
+    rows = tx.execute(f"{_SELECT} AND name = ?", (namespace, name))
+    return _key(rows[0]) if rows else None
+
+
+def _key(row: tuple[Any, ...]) -> SecureKey:
+    name, description, properties, created, modified, vault = row
+    return SecureKey(name, description, created, modified, msgspec.json.decode(properties), vault)
+
+
+def _write(tx: Transaction, namespace: str, key: SecureKey) -> None:
+    tx.execute(
+        _UPSERT,
+        (
+            namespace,
+            key.name,
+            key.description,
+            msgspec.json.encode(key.properties).decode(),
+            key.created_epoch_ms,
+            key.last_modified_time,
+            key.vault,
+        ),
+    )
+
+
+def _remove_all(tx: Transaction, namespace: str) -> None:
+    tx.execute("DELETE FROM secure_keys WHERE namespace = ?", (namespace,))
+
+
+_SELECT: Final = (
+    "SELECT name, description, properties, created, modified, vault FROM secure_keys "
+    "WHERE namespace = ?"
+)
+_UPSERT: Final = (
+    "INSERT INTO secure_keys VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (namespace, name) DO UPDATE SET "
+    "description = excluded.description, properties = excluded.properties, "
+    "created = excluded.created, modified = excluded.modified, vault = excluded.vault"
+)

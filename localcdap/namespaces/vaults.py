@@ -1,0 +1,147 @@
+"""Where the values of secure keys are: the keyring of the system, or a file that only its user can read.
+
+The file is not encrypted: whoever can read it as its user, or as the administrator, or from a copy of the
+disk, has the values. Install ``keyring`` (``pip install 'localcdap[keyring]'``) on a machine whose system
+has a key store to have them encrypted there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from pathlib import Path
+from typing import Final, Protocol
+
+import msgspec
+
+from localcdap.api.errors import StoreError
+
+_Values = dict[str, dict[str, str]]
+"""By namespace and key."""
+
+
+class Vault(Protocol):
+    """Keeps values by namespace and key.
+
+    Every method raises :class:`StoreError` when it cannot; no error ever holds a value.
+    """
+
+    name: str
+
+    def put(self, namespace: str, key: str, value: str) -> None: ...
+
+    def get(self, namespace: str, key: str) -> str | None:
+        """None when there is no such value."""
+
+    def delete(self, namespace: str, key: str) -> None:
+        """None there is fine, too."""
+
+
+class FileVault:
+    """A JSON file of its user alone (mode 0600), replaced whole, so that a crash leaves the old or the new
+    one.
+    """
+
+    name = "file"
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+
+    def put(self, namespace: str, key: str, value: str) -> None:
+        with self._lock:
+            values = self._read()
+            values.setdefault(namespace, {})[key] = value
+            self._write(values)
+
+    def get(self, namespace: str, key: str) -> str | None:
+        with self._lock:
+            return self._read().get(namespace, {}).get(key)
+
+    def delete(self, namespace: str, key: str) -> None:
+        with self._lock:
+            values = self._read()
+            if values.get(namespace, {}).pop(key, None) is not None:
+                if not values[namespace]:
+                    del values[namespace]
+                self._write(values)
+
+    def _read(self) -> _Values:
+        try:
+            return msgspec.json.decode(self._path.read_bytes(), type=_Values)
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise self._unusable(error.strerror or type(error).__name__) from None
+        except (msgspec.DecodeError, UnicodeDecodeError):  # whose texts could quote a value
+            raise self._unusable("it is damaged") from None
+
+    def _write(self, values: _Values) -> None:
+        draft = self._path.with_name(f".{self._path.name}.{os.getpid()}")
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            draft.unlink(missing_ok=True)
+            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(msgspec.json.encode(values))
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(self._path)
+        except OSError as error:
+            draft.unlink(missing_ok=True)
+            raise self._unusable(error.strerror or type(error).__name__) from None
+
+    def _unusable(self, why: str) -> StoreError:
+        return StoreError(
+            f"The file of secure keys {self._path} cannot be used: {why}.",
+            "Correct that, or move it away and put the keys again.",
+        )
+
+
+class KeyringVault:
+    """The keyring of the system, under a service name that tells instances apart.
+
+    :param home: the instance's folder.
+    """
+
+    name = "keyring"
+
+    def __init__(self, home: Path) -> None:
+        instance = hashlib.sha256(str(home).encode(errors="surrogateescape")).hexdigest()[:16]
+        self._service: Final = f"localcdap {instance}"
+
+    def put(self, namespace: str, key: str, value: str) -> None:
+        self._call("set_password", f"{namespace}/{key}", value)
+
+    def get(self, namespace: str, key: str) -> str | None:
+        return self._call("get_password", f"{namespace}/{key}")
+
+    def delete(self, namespace: str, key: str) -> None:
+        if self.get(namespace, key) is not None:
+            self._call("delete_password", f"{namespace}/{key}")
+
+    def _call(self, function: str, *arguments: str) -> str | None:
+        try:
+            import keyring
+
+            result: str | None = getattr(keyring, function)(self._service, *arguments)
+            return result
+        except Exception as error:  # of whatever backend, whose texts could quote a value
+            raise StoreError(
+                f"The keyring of the system cannot be used ({type(error).__name__}).",
+                "Unlock it, and try again.",
+            ) from None
+
+
+def has_keyring() -> bool:
+    """Whether there is the library and a backend that keeps values."""
+    try:
+        import keyring
+        from keyring.backends import chainer, fail, null
+    except ImportError:
+        return False
+    backend = keyring.get_keyring()
+    if isinstance(backend, chainer.ChainerBackend):
+        return bool(backend.backends)
+    return not isinstance(backend, fail.Keyring | null.Keyring)
