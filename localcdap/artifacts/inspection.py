@@ -48,6 +48,7 @@ def inspect_artifact(path: str, digest: str) -> Inspection:
     place = Path(path)
     found: list[tuple[PluginClass, type[Plugin]]] = []
     errors: list[str] = []
+    raised = False
     for name in module_names(path):
         try:
             with noting():
@@ -55,6 +56,7 @@ def inspect_artifact(path: str, digest: str) -> Inspection:
         except MemoryError:
             raise
         except BaseException as error:
+            raised = raised or not isinstance(error, SyntaxError)
             errors.append(_import_problem(error, place, mount(path, digest)))
             continue
         errors.extend(
@@ -66,6 +68,7 @@ def inspect_artifact(path: str, digest: str) -> Inspection:
             except MemoryError:
                 raise
             except BaseException as error:
+                raised = True
                 errors.append(_told(cls, f"{type(error).__name__}: {error}", place))
     errors.extend(_clashes(found, place))
     if not found and not errors:
@@ -73,6 +76,7 @@ def inspect_artifact(path: str, digest: str) -> Inspection:
     return Inspection(
         [plugin for plugin, _ in found],
         [_encodable(error)[:_LONGEST_ERROR] for error in dict.fromkeys(errors)][:_MOST_ERRORS],
+        raised,
     )
 
 

@@ -44,6 +44,8 @@ class Inspection(msgspec.Struct):
     plugins: list[PluginClass]
     errors: list[str]
     """What keeps the artifact from being used; each says file, line and class where they are known."""
+    raised: bool = False
+    """Whether an error is an exception of its code, which other code in the process may have caused."""
 
 
 class ArtifactDetail(msgspec.Struct):

@@ -54,7 +54,7 @@ class PluginWorker:
         """
         with self._turn:
             inspection, others = self._inspected(path, digest)
-            if inspection.errors and others:
+            if inspection.raised and others:
                 self._retire()
                 inspection, _ = self._inspected(path, digest)
             return inspection
