@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import sys
 from collections.abc import Sequence
 
@@ -82,6 +83,19 @@ def duration(start: int | None, end: int | None) -> str:
     return f"{int(seconds // 60)} min {int(seconds % 60)} s"
 
 
+def size(number: int) -> str:
+    """A number of bytes, as ``512 B`` or ``4.2 MB``."""
+    amount, units = float(number), ["B", "kB", "MB", "GB", "TB"]
+    while amount >= 999.5 and len(units) > 1:
+        amount /= 1000
+        units.pop(0)
+    return (
+        f"{amount:.1f} {units[0]}"
+        if amount < 10 and units[0] != "B"
+        else f"{amount:.0f} {units[0]}"
+    )
+
+
 def is_terminal() -> bool:
-    """Whether progress can be drawn: a person sits at stderr."""
-    return sys.stderr.isatty()
+    """Whether progress can be drawn: a person sits at stderr, before more than a typewriter."""
+    return sys.stderr.isatty() and os.environ.get("TERM", "") not in ("", "dumb", "unknown")

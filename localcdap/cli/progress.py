@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import time
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from rich.console import Console
 from rich.live import Live
 from rich.spinner import Spinner
 from rich.table import Table
+from rich.text import Text
 
-from localcdap.runs.model import Run
+from localcdap.cli.output import size
+from localcdap.runs.model import Run, StageCounts
+
+_REFRESHES: Final = 8
+"""Per second, of the spinner; the numbers change four times a second at the most."""
 
 
 class Progress:
     """A live table of stages and counts on stderr; it disappears when it is closed."""
 
     def __init__(self) -> None:
-        self._live = Live(console=Console(stderr=True), transient=True, refresh_per_second=8)
+        self._live = Live(
+            console=Console(stderr=True), transient=True, refresh_per_second=_REFRESHES
+        )
         self._since = time.monotonic()
+        self._spinner: Final = Spinner("dots")
 
     def __enter__(self) -> Self:
         self._live.__enter__()
@@ -35,14 +43,42 @@ class Progress:
 
     def show(self, run: Run) -> None:
         """Draw the run as it stands."""
-        grid = Table(box=None, pad_edge=False)
-        for name in ("stage", "in", "out", "errors"):
-            grid.add_column(name, justify="left" if name == "stage" else "right")
-        for name, counts in run.stages.items():
-            numbers = (counts.records_in, counts.records_out, counts.errors)
-            grid.add_row(name, *("" if n is None else f"{n:,}" for n in numbers))
         whole = Table.grid()
+        # One spinner all the time: a new one would begin with its first picture again.
         seconds = time.monotonic() - self._since
-        whole.add_row(Spinner("dots", f"{run.pipeline} {run.status.lower()} {seconds:.0f} s"))
-        whole.add_row(grid)
+        self._spinner.update(text=Text(headline(run, seconds), no_wrap=True, overflow="ellipsis"))
+        whole.add_row(self._spinner)
+        whole.add_row(_stages(run))
         self._live.update(whole)
+
+
+def headline(run: Run, seconds: float) -> str:
+    """``sales running 12 s, 3 of 12 tasks, 45 MB read``."""
+    parts = [f"{run.pipeline} {run.status.lower()} {seconds:.0f} s"]
+    if run.progress is not None:
+        if run.progress.tasks:
+            parts.append(f"{run.progress.tasks_done:,} of {run.progress.tasks:,} tasks")
+        if run.progress.bytes_read:
+            parts.append(f"{size(run.progress.bytes_read)} read")
+    return ", ".join(parts)
+
+
+def shown_counts(run: Run, stage: str) -> StageCounts:
+    """The counts of a stage: exact ones where there are, else those so far."""
+    exact = run.stages[stage]
+    if exact.records_out is None and run.progress is not None:
+        return run.progress.stages.get(stage, exact)
+    return exact
+
+
+def _stages(run: Run) -> Table:
+    grid = Table(box=None, pad_edge=False)
+    grid.add_column("stage", no_wrap=True, overflow="ellipsis")
+    for name in ("in", "out", "errors"):
+        grid.add_column(name, justify="right", no_wrap=True)
+    for name in run.stages:
+        counts = shown_counts(run, name)
+        numbers = (counts.records_in, counts.records_out, counts.errors)
+        # As text: a name may hold what rich takes for markup.
+        grid.add_row(Text(name), *("" if n is None else f"{n:,}" for n in numbers))
+    return grid

@@ -81,6 +81,10 @@ def show_result(run: Run) -> None:
     rows = [(name, c.records_in, c.records_out, c.errors) for name, c in run.stages.items()]
     if rows:
         print_table(("stage", "in", "out", "errors"), rows, numbers="in out errors")
+    for name, counts in run.stages.items():
+        if counts.metrics:
+            listed = ", ".join(f"{metric} {number:,}" for metric, number in counts.metrics.items())
+            click.echo(f"{name}: {listed}")
     for repair in run.repairs:
         click.secho(str(repair), fg="yellow")
     took = duration(run.starting, run.end)

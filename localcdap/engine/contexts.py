@@ -19,7 +19,7 @@ from localcdap.engine.flow import Stage
 from localcdap.engine.shipping import Shipment
 from localcdap.engine.spark_types import spark_schema
 from localcdap.engine.tables import TableLoad, TableSource
-from localcdap.engine.tasks.context import FactsContext, StageFacts
+from localcdap.engine.tasks.context import CountingMetrics, FactsContext, StageFacts
 from localcdap.engine.tasks.generating import generating_pass
 from localcdap.engine.transfer import download, uploaded
 
@@ -47,6 +47,13 @@ class Surroundings:
     """What the workers of a cluster are sent; None on this machine, where they find everything."""
     table_loads: list[TableLoad] = dataclasses.field(default_factory=list)
     numbers: Iterator[int] = dataclasses.field(default_factory=itertools.count)
+    metrics: dict[str, CountingMetrics] = dataclasses.field(default_factory=dict)
+    """By stage, what plugin code counts in this process."""
+    channel: str | None = None
+    """Folder through which workers tell what they log and print; None where they do not see it."""
+
+    def metrics_of(self, stage: str) -> CountingMetrics:
+        return self.metrics.setdefault(stage, CountingMetrics())
 
     def for_workers(self, plugin: PluginRef) -> PluginRef:
         """A plugin as Spark's Python workers find it.
@@ -73,11 +80,16 @@ class DriverContext(FactsContext):
     """A :class:`localcdap.api.stage.SparkContext`, source and sink context, whatever the stage is."""
 
     def __init__(self, stage: Stage, run: Surroundings) -> None:
-        super().__init__(run.facts(stage))
+        super().__init__(run.facts(stage), run.metrics_of(stage.name))
         self.spark: SparkSession = run.spark
         self.is_remote: bool = run.shipment is not None
         self._stage: Final = stage
         self._run: Final = run
+
+    @property
+    def metrics_of_run(self) -> Mapping[str, CountingMetrics]:
+        """By stage, what plugin code has counted in this process, this stage's included."""
+        return self._run.metrics
 
     def resolve_path(self, path: str) -> str:
         try:
@@ -104,7 +116,11 @@ class DriverContext(FactsContext):
             return self.empty(schema)
         code = cloudpickle.dumps((read, list(tasks)))
         run = generating_pass(
-            self.stage_name, self._run.for_workers(self._stage.plugin), schema, code
+            self.stage_name,
+            self._run.for_workers(self._stage.plugin),
+            schema,
+            code,
+            self._run.channel,
         )
         numbers = self.spark.range(0, len(tasks), 1, min(len(tasks), _MOST_PARTITIONS))
         return numbers.mapInArrow(run, spark_schema(schema, nullable=True))

@@ -8,25 +8,33 @@ takes in is the sum of the streams that it reads.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from localcdap.engine.flow import SPLITTER, Flow, Stage, Stream
-from localcdap.engine.tasks.layout import COUNTS
+from localcdap.engine.tasks.layout import REPORT
 from localcdap.engine.tasks.plan import FED, CountKey
+from localcdap.engine.tasks.reports import TaskReport, decode_report
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+_REPORTS: Final = "reports"
+
+
 class _Largest(dict[str, Any]):
-    """Keeps the largest value of each key."""
+    """Keeps the largest count and the longest list of reports."""
 
     def update(self, values: Any) -> None:  # type: ignore[override]
         for key, value in values.items():
-            self[key] = max(self.get(key) or 0, value or 0)
+            if isinstance(value, list):
+                self[key] = max(self.get(key) or [], value, key=len)
+            else:
+                self[key] = max(self.get(key) or 0, value or 0)
 
 
 def _tally(name: str) -> Any:
@@ -55,6 +63,8 @@ class StageCounts(msgspec.Struct, rename={"in_": "in"}):
     """Groups of an aggregator of record grain."""
     ports: dict[str, int] = {}
     """Of a splitter; ``out`` is their sum."""
+    metrics: dict[str, int] = {}
+    """What the plugin's own code counted."""
 
 
 class Counting:
@@ -76,11 +86,10 @@ class Counting:
         return counted
 
     def observe_pass(self, df: DataFrame, keys: list[CountKey]) -> DataFrame:
-        """Add up the rows of counts of a pass."""
+        """Collect the reports of the tasks of a pass."""
         from pyspark.sql import functions as f
 
-        sums = [f.sum(f.col(COUNTS)[i]).alias(str(i)) for i in range(len(keys))]
-        counted: DataFrame = df.observe(self._new(keys), *sums)
+        counted: DataFrame = df.observe(self._new(keys), f.collect_list(REPORT).alias(_REPORTS))
         return counted
 
     def share(self, stream: Stream, other: Stream) -> None:
@@ -93,20 +102,33 @@ class Counting:
 
     def totals(self, flow: Flow) -> dict[str, StageCounts]:
         """The counts of all stages, in the order of the pipeline."""
-        counted = self._counted()
-        return {stage.name: self._of(stage, flow, counted) for stage in flow.stages}
+        counted, metrics = self._counted()
+        made = {stage.name: self._of(stage, flow, counted) for stage in flow.stages}
+        for (stage, name), number in metrics.items():
+            made[stage].metrics[name] = number
+        return made
 
     def _new(self, keys: list[CountKey]) -> Any:
         observation = _tally(f"{self._prefix}_{len(self._observations)}")
         self._observations.append((observation, keys))
         return observation
 
-    def _counted(self) -> dict[CountKey, int]:
-        return {
-            key: int(observation.get.get(str(i)) or 0)
-            for observation, keys in self._observations
-            for i, key in enumerate(keys)
-        }
+    def _counted(self) -> tuple[dict[CountKey, int], Counter[tuple[str, str]]]:
+        """What was counted of streams, and what of (stage, user metric)."""
+        counted: dict[CountKey, int] = {}
+        metrics: Counter[tuple[str, str]] = Counter()
+        for observation, keys in self._observations:
+            found = observation.get
+            if "0" in found:
+                counted[keys[0]] = int(found["0"] or 0)
+                continue
+            reports: list[TaskReport] = [decode_report(data) for data in found.get(_REPORTS) or ()]
+            for i, key in enumerate(keys):
+                counted[key] = sum(report.counts[i] for report in reports)
+            for report in reports:
+                for stage, name, number in report.metrics:
+                    metrics[stage, name] += number
+        return counted, metrics
 
     def _of(self, stage: Stage, flow: Flow, counted: dict[CountKey, int]) -> StageCounts:
         counts = StageCounts(

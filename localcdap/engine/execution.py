@@ -39,7 +39,20 @@ def execute(
     finally:
         for frame in plan.persisted:
             frame.unpersist()
-    return plan.counting.totals(flow) if plan.counting is not None else {}
+    return _totals(plan, flow)
+
+
+def _totals(plan: Plan, flow: Flow) -> dict[str, StageCounts]:
+    """What was counted by Spark, and what plugin code counted in this process."""
+    if plan.counting is None:
+        return {}
+    totals = plan.counting.totals(flow)
+    for name, counted in plan.sinks[0].context.metrics_of_run.items():
+        if name in totals:
+            metrics = totals[name].metrics
+            for metric, number in counted.take().items():
+                metrics[metric] = metrics.get(metric, 0) + number
+    return totals
 
 
 def _write_all(sinks: list[Sink], flow: Flow, spark: SparkSession, tag: str) -> None:

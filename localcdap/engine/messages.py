@@ -52,13 +52,15 @@ class StatusChanged(msgspec.Struct, tag="status", tag_field="kind"):
 
 
 class Progress(msgspec.Struct, tag="progress", tag_field="kind"):
-    """How far the actions of the run are; sent about once a second."""
+    """How far the run is; sent a few times a second at the most."""
 
     time: float
     tasks_done: int
     tasks: int
     """Of the Spark stages known so far; it may grow."""
     bytes_read: int
+    stages: dict[str, StageCounts] = {}
+    """The records so far of the stages that run in Python workers; no other stage is in it."""
 
 
 class Counted(msgspec.Struct, tag="counts", tag_field="kind"):

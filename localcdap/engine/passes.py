@@ -10,7 +10,7 @@ from localcdap.engine.fusing import Group, inside, outlets
 from localcdap.engine.spark_types import spark_schema
 from localcdap.engine.tasks.aggregating import GROUP, grouped_schema, grouping_pass
 from localcdap.engine.tasks.fused import fused_pass, outlet_schemas
-from localcdap.engine.tasks.layout import COUNTS, OUTLET, outlet_column
+from localcdap.engine.tasks.layout import OUTLET, REPORT, outlet_column
 from localcdap.engine.tasks.plan import PassPlan, PassStage
 
 if TYPE_CHECKING:
@@ -59,19 +59,20 @@ def _plan(planner: Planner, group: Group) -> PassPlan:
         outlets=outlets(group, flow),
         counts=counts,
         grouped=group.grouped,
+        channel=planner.run.channel,
     )
 
 
 def _grouped(frame: DataFrame, plan: PassPlan) -> DataFrame:
     """The records sorted by group, each once for each of its groups."""
     columns = spark_schema(grouped_schema(plan.feed_schema), nullable=True)
-    keyed = frame.mapInArrow(grouping_pass(plan.stages[0], plan.feed_schema), columns)
+    keyed = frame.mapInArrow(grouping_pass(plan.stages[0], plan.feed_schema, plan.channel), columns)
     return keyed.repartition(GROUP).sortWithinPartitions(GROUP)
 
 
 def _columns(plan: PassPlan) -> StructType:
     """The columns of the batches that leave the workers, see :mod:`localcdap.engine.tasks.layout`."""
-    from pyspark.sql.types import ArrayType, IntegerType, LongType, StructType
+    from pyspark.sql.types import BinaryType, IntegerType, StructType
 
     schemas = [spark_schema(schema, nullable=True) for schema in outlet_schemas(plan)]
     if len(schemas) == 1:
@@ -80,14 +81,14 @@ def _columns(plan: PassPlan) -> StructType:
         columns = StructType().add(OUTLET, IntegerType())
         for index, struct in enumerate(schemas):
             columns = columns.add(outlet_column(index), struct)
-    return columns.add(COUNTS, ArrayType(LongType())) if plan.counts else columns
+    return columns.add(REPORT, BinaryType()) if plan.counts else columns
 
 
 def _publish_alone(planner: Planner, plan: PassPlan, made: DataFrame) -> None:
     from pyspark.sql import functions as f
 
     if plan.counts:
-        made = made.where(f.col(COUNTS).isNull()).drop(COUNTS)
+        made = made.where(f.col(REPORT).isNull()).drop(REPORT)
     planner.publish(plan.outlets[0], made, counted=True)
 
 

@@ -5,14 +5,21 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import Counter
 from typing import Any, Final
 
+import msgspec
+
 from localcdap.engine.blame import current_stage
+from localcdap.engine.counting import StageCounts
 from localcdap.engine.messages import LogLine, Progress, RunStatus, StatusChanged
 from localcdap.engine.tasks.context import STAGE_LOGGER
+from localcdap.engine.tasks.plan import FED, CountKey
 from localcdap.messaging.spool import SpoolWriter
 
-_INTERVAL_S: Final = 1.0
+_SLOWEST_S: Final = 1.0
+_SLOWING: Final = 1 / 240
+"""Seconds between two messages for each second of the run: many of a long one only fill its record."""
 _QUIET: Final = ("pyspark", "py4j", "grpc", "urllib3", "asyncio")
 """Loggers of libraries; only their warnings are of interest."""
 _SILENT: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
@@ -54,27 +61,55 @@ def log_to(spool: SpoolWriter) -> None:
 
 
 class ProgressReport:
-    """Adds up the progress of all actions; Spark Connect calls it, about every half second for each."""
+    """Puts together how far all actions of a run are, and tells it when it has changed."""
 
     def __init__(self, spool: SpoolWriter) -> None:
         self._spool: Final = spool
         self._lock: Final = threading.Lock()
-        self._operations: dict[str, tuple[int, int, int]] = {}
+        self._operations: Final[dict[str, tuple[int, int, int]]] = {}
+        self._began: Final = time.monotonic()
         self._last = 0.0
+        self._told: Progress | None = None
 
     def __call__(
         self, stages: Any, inflight_tasks: int, operation_id: str | None, done: bool
     ) -> None:
-        """See ``pyspark.sql.connect.shell.progress.ProgressHandler``."""
+        """What Spark Connect says about every half second for each action.
+
+        See ``pyspark.sql.connect.shell.progress.ProgressHandler``.
+        """
         with self._lock:
             self._operations[operation_id or ""] = (
                 sum(stage.num_completed_tasks for stage in stages or ()),
                 sum(stage.num_tasks for stage in stages or ()),
                 sum(stage.num_bytes_read for stage in stages or ()),
             )
-            now = time.time()
-            if now - self._last < _INTERVAL_S:
-                return
-            self._last = now
+
+    def tell(self, counted: Counter[CountKey]) -> None:
+        """Tell how far the run is, unless that is known or was told just now.
+
+        :param counted: by the Python workers so far.
+        """
+        now = time.monotonic()
+        if now - self._last < min(_SLOWEST_S, (now - self._began) * _SLOWING):
+            return
+        with self._lock:
             sums = [sum(values) for values in zip(*self._operations.values(), strict=True)]
-        self._spool.append(Progress(now, *sums))
+        done, tasks, read = sums or (0, 0, 0)
+        told = Progress(0.0, done, tasks, read, _by_stage(counted))
+        if told != self._told and (tasks or counted):
+            self._told, self._last = told, now
+            self._spool.append(msgspec.structs.replace(told, time=time.time()))
+
+
+def _by_stage(counted: Counter[CountKey]) -> dict[str, StageCounts]:
+    stages: dict[str, StageCounts] = {}
+    for key, number in counted.items():
+        counts = stages.setdefault(key.stage, StageCounts())
+        if key.what in ("out", FED):
+            counts.out += number
+        elif key.what == "in":
+            counts.in_ += number
+        elif key.what == "error":
+            counts.error += number
+    return stages

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec import UNSET
+
 from localcdap.api.codec import unpack
 from localcdap.api.errors import LocalcdapError
+from localcdap.engine import counting
 from localcdap.engine.messages import (
     Committed,
     Counted,
@@ -21,7 +24,7 @@ from localcdap.engine.messages import (
 from localcdap.engine.tables import TableLoad
 from localcdap.messaging.consumer import Poison
 from localcdap.runs import model
-from localcdap.runs.model import Run, RunError, StageCounts
+from localcdap.runs.model import Run, RunError, RunProgress, StageCounts
 from localcdap.runs.records import RunRecords
 from localcdap.store.store import Store, Transaction
 from localcdap.store.tables import DatasetTables
@@ -43,7 +46,7 @@ class RunEffects:
                 self._log(transaction, [message])
             case TableLoads():
                 self._load(transaction, message.loads)
-            case Progress() | Committed():
+            case Committed():
                 pass
             case _:
                 self._change(transaction, message)
@@ -72,14 +75,21 @@ class RunEffects:
                     self._note(transaction, line, level="ERROR")
             self._records.change(transaction, run)
 
-    def _change(self, transaction: Transaction, message: StatusChanged | Counted | Failed) -> None:
+    def _change(
+        self, transaction: Transaction, message: StatusChanged | Counted | Failed | Progress
+    ) -> None:
         run = self._records.get_in(transaction, self._id)
         match message:
             case StatusChanged():
                 _set_status(run, message)
             case Counted():
                 for name, counts in message.stages.items():
-                    run.stages[name] = StageCounts(counts.in_, counts.out, counts.error)
+                    run.stages[name] = _counts(counts)
+            case Progress():
+                stages = {name: _counts(counts) for name, counts in message.stages.items()}
+                run.progress = RunProgress(
+                    message.tasks_done, message.tasks, message.bytes_read, stages
+                )
             case Failed():
                 run.error = RunError(
                     message.message, message.corrective_action, message.stage, message.trace
@@ -122,4 +132,9 @@ def _set_status(run: Run, message: StatusChanged) -> None:
     if run.status is RunStatus.RUNNING:
         run.start = moment
     if run.status.is_end:
-        run.end = moment
+        run.end, run.progress = moment, None
+
+
+def _counts(counts: counting.StageCounts) -> StageCounts:
+    metrics = counts.metrics or UNSET
+    return StageCounts(counts.in_, counts.out, counts.error, metrics)

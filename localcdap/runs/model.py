@@ -17,6 +17,19 @@ class StageCounts(msgspec.Struct, rename={"records_in": "in", "records_out": "ou
     records_in: int | None = None
     records_out: int | None = None
     errors: int | None = None
+    metrics: dict[str, int] | msgspec.UnsetType = msgspec.UNSET
+    """What the plugin's own code counted, by the names that it chose; absent where it counted nothing."""
+
+
+class RunProgress(msgspec.Struct, rename="camel"):
+    """How far a run is. A record may be counted twice in it, where Spark tries a task again."""
+
+    tasks_done: int
+    tasks: int
+    """Of the Spark stages known so far; it may grow."""
+    bytes_read: int
+    stages: dict[str, StageCounts]
+    """The records so far of the stages whose code runs in Python workers."""
 
 
 class RunError(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -67,6 +80,8 @@ class Run(msgspec.Struct, rename="camel"):
     """Grows with every change; see ``RunService.wait``."""
     repairs: list[Repair] = []
     """The stages that run with another artifact than the one they name."""
+    progress: RunProgress | None = None
+    """Only while the run is active, and on its data."""
 
 
 class LogLine(msgspec.Struct, omit_defaults=True):

@@ -20,6 +20,7 @@ from localcdap.engine.tasks.emitters import RecordEmitter
 from localcdap.engine.tasks.failing import failure_of
 from localcdap.engine.tasks.plan import PassStage
 from localcdap.engine.tasks.runners import Runner, Streams, blamed
+from localcdap.engine.tasks.telling import telling
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,17 +37,18 @@ def grouped_schema(feed: Schema) -> Schema:
 
 
 def grouping_pass(
-    stage: PassStage, feed: Schema
+    stage: PassStage, feed: Schema, channel: str | None
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function that gives each record once for each of its groups."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        codec = RecordCodec(feed)
-        runner = AggregateRunner(stage)
-        for batch in batches:
-            named = batch.rename_columns(feed.field_names)
-            yield from runner.keyed(conform(named, codec), codec)
-        runner.close()
+        with telling(channel, stage.name):
+            codec = RecordCodec(feed)
+            runner = AggregateRunner(stage)
+            for batch in batches:
+                named = batch.rename_columns(feed.field_names)
+                yield from runner.keyed(conform(named, codec), codec)
+            runner.close()
 
     return run
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import logging
+import operator
+import threading
 from collections import Counter
 from collections.abc import Mapping
 from typing import Final
@@ -37,15 +39,27 @@ class CountingMetrics:
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
+        self._lock = threading.Lock()
 
     def count(self, name: str, delta: int = 1) -> None:
-        self.counts[name] += delta
+        # A metric that no report can hold must fail where it is counted.
+        name, delta = str(name), operator.index(delta)
+        with self._lock:
+            self.counts[name] += delta
+
+    def take(self) -> dict[str, int]:
+        """What was added since the last time."""
+        if not self.counts:
+            return {}
+        with self._lock:
+            taken, self.counts = self.counts, Counter()
+        return dict(taken)
 
 
 class FactsContext:
     """A :class:`localcdap.api.stage.StageContext` made of :class:`StageFacts`."""
 
-    def __init__(self, facts: StageFacts) -> None:
+    def __init__(self, facts: StageFacts, metrics: Metrics | None = None) -> None:
         self.stage_name: str = facts.stage_name
         self.namespace: str = facts.namespace
         self.run_id: str = facts.run_id
@@ -56,7 +70,7 @@ class FactsContext:
         self.error_schema: Schema | None = facts.error_schema
         self.port_schemas: Mapping[str, Schema] = facts.port_schemas
         self.logger: logging.Logger = logging.getLogger(STAGE_LOGGER + facts.stage_name)
-        self.metrics: Metrics = CountingMetrics()
+        self.metrics: Metrics = metrics or CountingMetrics()
 
     @property
     def input_schema(self) -> Schema:

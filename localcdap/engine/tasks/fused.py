@@ -13,7 +13,9 @@ from localcdap.engine.tasks.chunks import Chunk, conform, joined
 from localcdap.engine.tasks.failing import StageFailure
 from localcdap.engine.tasks.layout import Layout
 from localcdap.engine.tasks.plan import FED, CountKey, PassPlan, error_record_schema
+from localcdap.engine.tasks.reports import TaskReport, encode_report
 from localcdap.engine.tasks.runners import Runner, Streams, blamed, runner_for
+from localcdap.engine.tasks.telling import Teller, telling
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,8 +29,7 @@ def fused_pass(plan: PassPlan) -> Callable[[Batches], Batches]:
     """The function that Spark calls once in each task of the pass."""
 
     def run(batches: Batches) -> Batches:
-        task = FusedTask(plan)
-        with contextlib.closing(task):
+        with telling(plan.channel) as teller, contextlib.closing(FusedTask(plan, teller)) as task:
             yield from task.process(batches)
 
     return run
@@ -54,16 +55,19 @@ def outlet_schemas(plan: PassPlan) -> list[Schema]:
 class FusedTask:
     """The stages of a pass, with their plugins, for the life of one task."""
 
-    def __init__(self, plan: PassPlan) -> None:
+    def __init__(self, plan: PassPlan, teller: Teller) -> None:
         self._plan: Final = plan
+        self._teller: Final = teller
         self._feed_codec: Final = RecordCodec(plan.feed_schema)
-        self._layout: Final = Layout(outlet_schemas(plan), counted=bool(plan.counts))
+        self._layout: Final = Layout(outlet_schemas(plan), reported=bool(plan.counts))
         self._outlets: Final = {stream: i for i, stream in enumerate(plan.outlets)}
         self._readers: Final = Counter(stream for stage in plan.stages for stream in stage.inputs)
         self._fed: Final = CountKey(plan.feed.stage, FED, plan.feed.port)
+        self._taken: Final[Counter[CountKey]] = Counter()
         self._runners: Final[list[Runner]] = []
         try:
             for stage in plan.stages:
+                teller.stage = stage.name
                 self._runners.append(runner_for(stage))
         except StageFailure:
             self.close()
@@ -77,12 +81,16 @@ class FusedTask:
             for batch in batches:
                 yield from self._batch(batch)
         for runner in self._runners:
+            self._teller.stage = runner.name
             runner.close()
+        # What the plugins counted when they were closed.
+        yield from self._report(0)
         self._runners.clear()
 
     def close(self) -> None:
         """End the plugins of a task that was broken off; what they raise is of no interest."""
         for runner in self._runners:
+            self._teller.stage = runner.name
             with contextlib.suppress(StageFailure):
                 runner.close()
 
@@ -98,15 +106,17 @@ class FusedTask:
                 for _ in self._through(self._runners, self._feed(batch), checked=True):
                     pass
             raise
-        yield from self._counts(batch.num_rows)
+        yield from self._report(batch.num_rows)
 
     def _groups(self, batches: Batches) -> Batches:
         first = self._runners[0]
         assert isinstance(first, AggregateRunner)
+        self._teller.stage = first.name
         for made in first.aggregated(batches, self._plan.feed_schema):
             yield from self._leaving(made)
             yield from self._through(self._runners[1:], made)
-            yield from self._counts(0)
+            yield from self._report(0)
+            self._teller.stage = first.name
 
     def _feed(self, batch: pa.RecordBatch) -> Streams:
         return {self._plan.feed: Chunk(self._feed_codec, batches=[batch])}
@@ -124,7 +134,10 @@ class FusedTask:
                     given.append((streams[stream], left[stream] == 0))
             if not given:
                 continue
-            made = runner.run(joined(given), last=len(given) > 1 or given[0][1])
+            self._teller.stage = runner.name
+            chunk = joined(given)
+            self._taken[CountKey(runner.name, "in")] += len(chunk)
+            made = runner.run(chunk, last=len(given) > 1 or given[0][1])
             yield from self._leaving(made, checked=checked)
             streams |= made
 
@@ -138,11 +151,18 @@ class FusedTask:
             if index is not None:
                 yield from (self._layout.data(index, b) for b in batches if b.num_rows)
 
-    def _counts(self, fed: int) -> Batches:
+    def _report(self, fed: int) -> Batches:
+        """What happened since the last report, unless nothing did."""
         if not self._plan.counts:
             return
         total: Counter[CountKey] = Counter({self._fed: fed})
+        metrics: list[tuple[str, str, int]] = []
         for runner in self._runners:
             total.update(runner.counts)
             runner.counts.clear()
-        yield self._layout.counts([total[key] for key in self._plan.counts])
+            metrics += [(runner.name, name, n) for name, n in runner.metrics.take().items()]
+        self._teller.count(total + self._taken)
+        self._taken.clear()
+        counts = [total[key] for key in self._plan.counts]
+        if any(counts) or metrics:
+            yield self._layout.report(encode_report(TaskReport(counts, metrics)))

@@ -13,13 +13,14 @@ from localcdap.artifacts.model import PluginRef
 from localcdap.engine.tasks.chunks import conform
 from localcdap.engine.tasks.failing import failure_of
 from localcdap.engine.tasks.runners import blamed
+from localcdap.engine.tasks.telling import telling
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
 def generating_pass(
-    stage: str, plugin: PluginRef, schema: Schema, code: bytes
+    stage: str, plugin: PluginRef, schema: Schema, code: bytes, channel: str | None
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function that turns task numbers into batches.
 
@@ -28,16 +29,17 @@ def generating_pass(
     """
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        codec = RecordCodec(schema)
-        with blamed(stage):
-            load_plugin(plugin)
-            read, tasks = pickle.loads(code)  # noqa: S301 - made by this run's driver
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                try:
-                    for made in read(tasks[number]):
-                        yield conform(made, codec)
-                except Exception as error:
-                    raise failure_of(stage, error, tasks[number]) from None
+        with telling(channel, stage):
+            codec = RecordCodec(schema)
+            with blamed(stage):
+                load_plugin(plugin)
+                read, tasks = pickle.loads(code)  # noqa: S301 - made by this run's driver
+            for batch in batches:
+                for number in batch.column(0).to_pylist():
+                    try:
+                        for made in read(tasks[number]):
+                            yield conform(made, codec)
+                    except Exception as error:
+                        raise failure_of(stage, error, tasks[number]) from None
 
     return run

@@ -1,7 +1,7 @@
 """How the streams that leave a pass share one sequence of batches.
 
 Each stream has its outlet: alone, its fields are the columns; of several, each is one struct column
-and ``__outlet`` says which one a row belongs to. Rows of counts travel between them.
+and ``__outlet`` says which one a row belongs to. Reports travel between them, on rows of their own.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 OUTLET: Final = "__outlet"
-COUNTS: Final = "__counts"
-_COUNTS_ROW: Final = -1
+REPORT: Final = "__report"
+_REPORT_ROW: Final = -1
 
 
 def outlet_column(index: int) -> str:
@@ -28,14 +28,14 @@ class Layout:
     """The columns of the batches that leave a pass.
 
     :param schemas: of the outlets.
-    :param counted: whether there are rows of counts.
+    :param reported: whether there are rows of reports.
     """
 
-    def __init__(self, schemas: list[Schema], *, counted: bool) -> None:
+    def __init__(self, schemas: list[Schema], *, reported: bool) -> None:
         import pyarrow as pa
 
         self.schemas: Final = schemas
-        self.counted: Final = counted
+        self.reported: Final = reported
         self._alone: Final = len(schemas) == 1
         if self._alone:
             fields = [f.with_nullable(True) for f in arrow_schema(schemas[0])]
@@ -44,8 +44,8 @@ class Layout:
             for index, schema in enumerate(schemas):
                 struct = pa.struct([f.with_nullable(True) for f in arrow_schema(schema)])
                 fields.append(pa.field(outlet_column(index), struct))
-        if counted:
-            fields.append(pa.field(COUNTS, pa.list_(pa.int64())))
+        if reported:
+            fields.append(pa.field(REPORT, pa.binary()))
         self.arrow: Final = pa.schema(fields)
 
     def data(self, outlet: int, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -54,9 +54,9 @@ class Layout:
 
         rows = batch.num_rows
         if self._alone:
-            if not self.counted:
+            if not self.reported:
                 return batch
-            return self._batch([*batch.columns, _nulls(rows, self.arrow.field(COUNTS).type)])
+            return self._batch([*batch.columns, _nulls(rows, self.arrow.field(REPORT).type)])
         columns = [pa.repeat(pa.scalar(outlet, pa.int32()), rows)]
         for field in list(self.arrow)[1:]:
             if field.name == outlet_column(outlet):
@@ -65,14 +65,14 @@ class Layout:
                 columns.append(_nulls(rows, field.type))
         return self._batch(columns)
 
-    def counts(self, values: list[int]) -> pa.RecordBatch:
-        """A row of counts."""
+    def report(self, data: bytes) -> pa.RecordBatch:
+        """A row with a report."""
         import pyarrow as pa
 
         columns = [_nulls(1, field.type) for field in list(self.arrow)[:-1]]
         if not self._alone:
-            columns[0] = pa.array([_COUNTS_ROW], pa.int32())
-        return self._batch([*columns, pa.array([values], pa.list_(pa.int64()))])
+            columns[0] = pa.array([_REPORT_ROW], pa.int32())
+        return self._batch([*columns, pa.array([data], pa.binary())])
 
     def _batch(self, columns: list[pa.Array]) -> pa.RecordBatch:
         import pyarrow as pa

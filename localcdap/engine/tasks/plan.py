@@ -34,7 +34,7 @@ class CountKey(msgspec.Struct, frozen=True):
 
     stage: str
     what: str
-    """:data:`FED`, ``out``, ``error``, ``alert`` or ``groups``."""
+    """:data:`FED`, ``out``, ``error``, ``alert`` or ``groups``; while the task goes on also ``in``."""
     port: str | None = None
 
 
@@ -50,9 +50,11 @@ class PassPlan(msgspec.Struct):
     outlets: list[Stream]
     """The streams that are needed outside, at least one."""
     counts: list[CountKey]
-    """What is counted, in the order of the values in a row of counts; empty to count nothing."""
+    """What is counted, in the order of the values in a report; empty to report nothing."""
     grouped: bool = False
     """Whether the first stage is an aggregator and the batches come sorted by its groups."""
+    channel: str | None = None
+    """Directory through which tasks tell log lines and counts so far; None where nobody listens."""
 
 
 ERROR_FIELDS = ("record", "code", "message", "stage")

@@ -14,7 +14,7 @@ from localcdap.api.schema import Schema
 from localcdap.artifacts.loading import load_plugin
 from localcdap.engine.flow import AGGREGATOR, ERROR_TRANSFORM, SPLITTER, Stream, instantiate
 from localcdap.engine.tasks.chunks import Chunk, FailedRecord, conform
-from localcdap.engine.tasks.context import FactsContext
+from localcdap.engine.tasks.context import CountingMetrics, FactsContext
 from localcdap.engine.tasks.emitters import PortsEmitter, RecordEmitter
 from localcdap.engine.tasks.failing import failure_of
 from localcdap.engine.tasks.plan import CountKey, PassStage, error_record_schema
@@ -40,11 +40,12 @@ class Runner(ABC):
         self.output: Final = Stream(self.name)
         self.errors: Final = Stream(self.name, errors=True)
         self.counts: Counter[CountKey] = Counter()
+        self.metrics: Final = CountingMetrics()
         facts = stage.facts
         with blamed(self.name):
             plugin: Any = instantiate(load_plugin(stage.plugin), self.name, stage.properties)
             self._error_codec = _codec(_error_schema(facts.error_schema, facts.input_schemas))
-            plugin.initialize(FactsContext(facts))
+            plugin.initialize(FactsContext(facts, self.metrics))
         self.plugin: Final = plugin
 
     def close(self) -> None:
