@@ -19,6 +19,7 @@ _COMMANDS: Final = {
     "capabilities": "List what plugins are capable of.",
     "artifacts": "List the artifacts and what is wrong with them.",
     "new": "Write a plugin to begin with, tests included.",
+    "diff": "Show what is different between two pipelines.",
     "runs": "List the runs, newest first.",
     "logs": "Show the log of a run.",
     "stop": "Stop a run.",

@@ -1,0 +1,89 @@
+"""``localcdap diff A B``: what is different between two pipelines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import msgspec
+
+from localcdap.api.pipeline import Connection
+from localcdap.cli.faults import NO
+from localcdap.cli.files import read_pipeline
+from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.output import print_json
+from localcdap.studio.comparison import Change, PipelineComparison, StageChange, compare_pipelines
+
+_MARKS = {
+    "added": ("+", "green"),
+    "removed": ("-", "red"),
+    "renamed": ("→", "cyan"),
+    "changed": ("~", "yellow"),
+}
+
+
+@click.command("diff")
+@click.argument("a")
+@click.argument("b")
+@instance_options
+def command(instance: Instance, a: str, b: str) -> int:
+    """Show what is different in pipeline file B from A, by stage, property and connection.
+
+    Schemas are compared field by field; layout and order do not count. Exit code 1 when they differ.
+    """
+    comparison = compare_pipelines(read_pipeline(a), read_pipeline(b))
+    if instance.json:
+        print_json(comparison)
+    elif comparison.is_equal:
+        click.echo("No differences.")
+    else:
+        _print(comparison)
+    return 0 if comparison.is_equal else NO
+
+
+def _print(comparison: PipelineComparison) -> None:
+    if comparison.settings:
+        click.secho("pipeline", bold=True)
+        _print_changes(comparison.settings)
+    for stage in comparison.stages:
+        _print_stage(stage)
+    if comparison.added_connections or comparison.removed_connections:
+        click.secho("connections", bold=True)
+        for kind, connections in (
+            ("removed", comparison.removed_connections),
+            ("added", comparison.added_connections),
+        ):
+            for connection in connections:
+                click.echo(f"  {_mark(kind)} {_connection(connection)}")
+
+
+def _print_stage(stage: StageChange) -> None:
+    name = f"{stage.before} → {stage.name}" if stage.kind == "renamed" else stage.name
+    click.echo(f"{_mark(stage.kind)} {click.style(name, bold=True)}  {stage.plugin}")
+    _print_changes(stage.changes)
+
+
+def _print_changes(changes: list[Change]) -> None:
+    for change in changes:
+        kind = (
+            "added" if change.before is None else "removed" if change.after is None else "changed"
+        )
+        values = [_text(v) for v in (change.before, change.after) if v is not None]
+        click.echo(f"  {_mark(kind)} {change.what}: {' → '.join(values)}")
+
+
+def _mark(kind: str) -> str:
+    mark, colour = _MARKS[kind]
+    return click.style(mark, fg=colour)
+
+
+def _connection(connection: Connection) -> str:
+    way = connection.port or connection.condition
+    return f"{connection} ({way})" if way else str(connection)
+
+
+def _text(value: Any) -> str:
+    """A value on one line; texts with line breaks as JSON has them."""
+    if isinstance(value, str) and value and value == value.strip() and "\n" not in value:
+        return value
+    return msgspec.json.encode(value).decode()
