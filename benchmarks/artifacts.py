@@ -74,7 +74,7 @@ def _open_instance(home: Path, rounds: int) -> tuple[float, float]:
 
     times = []
     with connect(Home(home)) as cdap, contextlib.ExitStack() as undo:
-        time.sleep(2)  # the watcher begins after a second
+        time.sleep(3)  # the watcher begins after two
         for number in range(rounds):
             time.sleep(0.5)
             after = cdap.messaging.newest()

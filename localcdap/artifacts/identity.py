@@ -76,7 +76,9 @@ def _declared(path: Path) -> tuple[str, str, list[str]]:
     beside = sidecar(path)
     if beside is not None and beside.is_file():
         return name, version, _parents(_json(beside), beside.name)
-    return name, version, _script_parents(path) if path.suffix == ".py" else []
+    if path.suffix == ".py":
+        return name, version, _parents(_own_table(script_metadata(path)), path.name)
+    return name, version, []
 
 
 def _file_name(path: Path) -> tuple[str, str]:
@@ -104,16 +106,20 @@ def _declared_by_project(folder: Path) -> tuple[str, str, list[str]]:
     return project["name"], project["version"], _parents(_own_table(document), PROJECT_FILE)
 
 
-def _script_parents(file: Path) -> list[str]:
+def script_metadata(file: Path) -> dict[str, Any]:
+    """What a single file says about itself in its ``# /// script`` block (PEP 723).
+
+    :raises BadRequestError: when that is no TOML.
+    :raises OSError: when the file cannot be read.
+    """
     with file.open("rb") as stream:
         text = stream.read(_READ).decode("utf-8", "replace")
     block = _SCRIPT_BLOCK.search(text)
     if block is None:
-        return []
-    toml = "".join(
-        line[2:] if line.startswith("# ") else line[1:] for line in block[1].splitlines(True)
-    )
-    return _parents(_own_table(_toml(toml, file.name)), file.name)
+        return {}
+    lines = block[1].splitlines(keepends=True)
+    toml = "".join(line[2:] if line.startswith("# ") else line[1:] for line in lines)
+    return _toml(toml, file.name)
 
 
 def _own_table(document: Mapping[str, Any]) -> Any:

@@ -17,22 +17,6 @@ from localcdap.artifacts.loading import import_module, module_names, mount, plug
 from localcdap.artifacts.model import Inspection, PluginClass
 from localcdap.artifacts.traces import summary
 
-_DISTRIBUTIONS: Final = {
-    "attr": "attrs",
-    "bs4": "beautifulsoup4",
-    "cv2": "opencv-python",
-    "dateutil": "python-dateutil",
-    "dotenv": "python-dotenv",
-    "jwt": "PyJWT",
-    "magic": "python-magic",
-    "PIL": "pillow",
-    "py_mini_racer": "mini-racer",
-    "serial": "pyserial",
-    "skimage": "scikit-image",
-    "sklearn": "scikit-learn",
-    "yaml": "PyYAML",
-}
-"""Distributions that are named differently from the module they install."""
 _LONGEST_ERROR: Final = 4000
 _MOST_ERRORS: Final = 200
 
@@ -125,17 +109,10 @@ def _import_problem(error: BaseException, place: Path, package: str) -> str:
         return told
     if error.name.startswith(f"{package}."):
         return f"{told}. The artifact has no such module of its own."
-    return f"{told}. Install it: {_install_command(error.name)}"
+    # Not above: what it imports would slow down the start of each worker.
+    from localcdap.artifacts.requirements import install_command
 
-
-def _install_command(module: str) -> str:
-    """The command that brings a module, as far as its name tells."""
-    top, *rest = module.split(".")
-    if top != "google":
-        return f"pip install {_DISTRIBUTIONS.get(top, top)}"
-    # Many distributions share the module google; one for each service.
-    service = rest[1].replace("_", "-") if len(rest) > 1 else "<service>"
-    return f"pip install google-cloud-{service}"
+    return f"{told}. Install it: {install_command(error.name, place)}"
 
 
 def _told(cls: type, problem: str, place: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ from localcdap.artifacts.parents import APP_VERSION
 from localcdap.artifacts.places import Place
 from localcdap.store.store import Transaction
 
+_LOG: Final = logging.getLogger(__name__)
 _FORMAT: Final = f"2-{APP_VERSION}-{sys.implementation.cache_tag}"
 """Changes when inspection tells something new, so that everything is inspected again."""
 
@@ -141,6 +143,11 @@ class _Work:
         except OSError as error:
             told = f"{shown(place.path.name)} cannot be read: {error.strerror or error}."
             return self._broken(key, place, old, Identity(name, "", told))
+        except Exception as error:  # whatever it is, it must not keep the others from being used
+            _LOG.exception("%s", key)
+            return self._broken(
+                key, place, old, Identity(name, "", f"{type(error).__name__}: {error}")
+            )
         if found.errors:
             return self._broken(key, place, old, identity, now, found.digest)
         return Entry(

@@ -41,7 +41,7 @@ class FolderWatcher:
     """
 
     def __init__(
-        self, directories: Sequence[Path], artifacts: ArtifactService, *, delay_s: float = 1.0
+        self, directories: Sequence[Path], artifacts: ArtifactService, *, delay_s: float = 2.0
     ) -> None:
         self._directories = list(dict.fromkeys(directories))
         self._artifacts = artifacts
@@ -102,7 +102,7 @@ class FolderWatcher:
                     self._synchronized(due.touched, due.unfinished)
                     self._begun.set()
                 self._notices.wait(_TICK_S)
-        except WatchesRefusedError as refusal:
+        except (WatchesRefusedError, OSError, RuntimeError, ImportError) as refusal:
             _LOG.warning("plugin folders are looked at once a second: %s", refusal)
             watches.close()
             self._watches = None

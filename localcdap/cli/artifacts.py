@@ -10,14 +10,19 @@ from localcdap.cli.output import print_json, print_table
 
 @click.command("artifacts")
 @click.option("--errors", is_flag=True, help="Only artifacts that something is wrong with.")
+@click.option(
+    "--retry", is_flag=True, help="Look at broken ones again first, though they did not change."
+)
 @instance_options
-def command(instance: Instance, errors: bool) -> None:
+def command(instance: Instance, errors: bool, retry: bool) -> None:
     """List the artifacts of the namespace and of the system, with their load errors.
 
     All artifacts are listed, and of their plugins those that can be used here: one that lacks a capability
     which the instance requires is neither listed nor counted.
     """
     with instance.connect() as cdap:
+        if retry:
+            cdap.artifacts.sync(retry_errors=True)
         artifacts = cdap.artifacts.list_artifacts(instance.namespace, errors=errors)
     if instance.json:
         print_json(artifacts)

@@ -7,7 +7,7 @@ import textwrap
 import click
 
 from localcdap.api.config import PluginProperty
-from localcdap.artifacts.model import PluginInfo
+from localcdap.artifacts.model import ArtifactSelector, PluginInfo
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import print_json
 
@@ -15,11 +15,15 @@ from localcdap.cli.output import print_json
 @click.command("plugin")
 @click.argument("type_", metavar="TYPE")
 @click.argument("name")
+@click.option("--artifact", metavar="NAME[:VERSION]", default="", help="The one of this artifact.")
+@click.option("--scope", type=click.Choice(["SYSTEM", "USER"], case_sensitive=False))
 @instance_options
-def command(instance: Instance, type_: str, name: str) -> None:
+def command(instance: Instance, type_: str, name: str, artifact: str, scope: str | None) -> None:
     """Describe a plugin and its properties, for instance 'localcdap plugin batchsource File'."""
+    artifact_name, _, version = artifact.partition(":")
+    selector = ArtifactSelector(scope, artifact_name, version)
     with instance.connect() as cdap:
-        info = cdap.artifacts.get_plugin(instance.namespace, type_, name)
+        info = cdap.artifacts.get_plugin(instance.namespace, type_, name, selector)
     if instance.json:
         print_json(info)
     else:

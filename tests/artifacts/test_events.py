@@ -45,7 +45,7 @@ def client(home):
         assert host.stdout.readline() == "host\n"
         with connect(home) as cdap:
             assert not cdap.is_host
-            time.sleep(1.5)  # the watcher begins after a second
+            time.sleep(2.5)  # the watcher begins after two
             yield cdap
         host.stdin.close()
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from localcdap.api.errors import NotFoundError
+from localcdap.api.failures import ARTIFACT_NOT_FOUND
 from localcdap.artifacts.model import ArtifactSelector
 from localcdap.artifacts.service import ArtifactService
+from localcdap.studio.service import PipelineRequest, StageRequest, StudioService
 from tests.artifacts.authoring import capable, write
 
 DECLARED = {
@@ -103,6 +105,29 @@ def answers(service: ArtifactService) -> list[object]:
         service.list_plugins("default", all_versions=True),
         service.list_capabilities("default"),
     ]
+
+
+def test_a_pipeline_with_a_hidden_plugin_is_told_that_it_is_not_found(instance, worker):
+    write(instance.plugins / "one-1.0.0.py", capable("Hasher", '@capability("mode_cloud")'))
+    plugin = {"name": "Hasher", "type": "transform", "properties": {"fields": "a"}}
+    plugin["artifact"] = {"name": "one", "version": "[1.0.0,2.0.0)", "scope": "USER"}
+    request = PipelineRequest({"stages": [{"name": "Hash", "plugin": plugin}], "connections": []})
+    stage = StageRequest({"name": "Hash", "plugin": plugin})
+
+    seen = StudioService(instance.synced(), worker.configure)
+    hidden = StudioService(instance.synced("mode_native"), worker.configure)
+
+    assert seen.validate_stage(stage).errors == []
+    for errors in (
+        hidden.validate_stage(stage).errors,
+        hidden.validate_pipeline(request).errors,
+        hidden.repair_pipeline(request).validation.errors,
+    ):
+        (error,) = [error for error in errors if error.type == ARTIFACT_NOT_FOUND]
+        assert error.message.startswith("Plugin named 'Hasher' of type 'transform' not found.")
+        assert error.suggested_artifact is None
+        assert "capab" not in error.full_message
+        assert "Similar" not in error.full_message
 
 
 def test_the_newest_version_that_is_capable_is_chosen(instance):

@@ -76,6 +76,28 @@ def test_missing_dependency_comes_with_its_install_line(tmp_path):
         assert f"pip install {package}" in error
 
 
+def test_missing_dependency_that_is_declared_comes_with_its_bounds(tmp_path):
+    code = "import nowhere_to_be_found\n"
+    needs = "'other', 'Nowhere.to-be_found[fast]>=1.4,<2; python_version > \"3\"'"
+    folder = project(tmp_path / "a", "a", "1.0.0", {"a.py": code})
+    (folder / "pyproject.toml").open("a").write(f"dependencies = [{needs}]\n")
+    file = write(
+        tmp_path / "a-1.0.0.py", f"# /// script\n# dependencies = [{needs}]\n# ///\n{code}"
+    )
+    unpacked = tmp_path / "a-1.0"
+    write(unpacked / "a.py", code)
+    metadata = "Name: a\nRequires-Dist: other\nRequires-Dist: nowhere-to-be-found<2\n"
+    write(unpacked / "a-1.0.dist-info" / "METADATA", metadata)
+
+    for path, command in (
+        (folder, "pip install 'Nowhere.to-be_found[fast]>=1.4,<2'"),
+        (file, "pip install 'Nowhere.to-be_found[fast]>=1.4,<2'"),
+        (unpacked, "pip install 'nowhere-to-be-found<2'"),
+    ):
+        (error,) = inspect(path).errors
+        assert error.endswith(command)
+
+
 def test_missing_own_module_is_nothing_to_install(tmp_path):
     path = project(
         tmp_path / "a", "a", "1.0.0", {"p/__init__.py": "", "p/x.py": "from .absent import y\n"}

@@ -1,0 +1,84 @@
+"""The command that installs what an artifact misses: its own requirement where it declares one."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tomllib
+from collections.abc import Iterator
+from email.parser import HeaderParser
+from pathlib import Path
+from typing import Any, Final
+
+from localcdap.api.errors import BadRequestError
+from localcdap.artifacts.identity import PROJECT_FILE, script_metadata
+
+_DISTRIBUTIONS: Final = {
+    "attr": "attrs",
+    "bs4": "beautifulsoup4",
+    "cv2": "opencv-python",
+    "dateutil": "python-dateutil",
+    "dotenv": "python-dotenv",
+    "jwt": "PyJWT",
+    "magic": "python-magic",
+    "PIL": "pillow",
+    "py_mini_racer": "mini-racer",
+    "serial": "pyserial",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "yaml": "PyYAML",
+}
+"""Distributions that are named differently from the module they install."""
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+def install_command(module: str, place: Path) -> str:
+    """The command that brings a module, as far as its name and the artifact's requirements tell.
+
+    :param place: a ``.py`` file or a folder.
+    """
+    guess = _distribution(module)
+    for requirement in _declared(place):
+        match = _NAME.match(requirement)
+        if match is not None and _normal(match[0]) == _normal(guess):
+            return f"pip install {shlex.quote(requirement.partition(';')[0].strip())}"
+    return f"pip install {guess}"
+
+
+def _distribution(module: str) -> str:
+    top, *rest = module.split(".")
+    if top != "google":
+        return _DISTRIBUTIONS.get(top, top)
+    # Many distributions share the module google; one for each service.
+    service = rest[1].replace("_", "-") if len(rest) > 1 else "<service>"
+    return f"google-cloud-{service}"
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _declared(place: Path) -> Iterator[str]:
+    """The requirements of an artifact; none where they cannot be read."""
+    try:
+        yield from _read(place)
+    except (OSError, ValueError, RecursionError, BadRequestError):
+        return
+
+
+def _read(place: Path) -> Iterator[str]:
+    if place.is_file():
+        yield from _texts(script_metadata(place).get("dependencies"))
+        return
+    if (place / PROJECT_FILE).is_file():
+        document = tomllib.loads((place / PROJECT_FILE).read_text(encoding="utf-8"))
+        project = document.get("project")
+        yield from _texts(project.get("dependencies") if isinstance(project, dict) else None)
+    for file in place.glob("*.dist-info/METADATA"):
+        headers = HeaderParser().parsestr(file.read_text(encoding="utf-8"))
+        yield from _texts(headers.get_all("Requires-Dist"))
+
+
+def _texts(values: Any) -> Iterator[str]:
+    if isinstance(values, list):
+        yield from (value for value in values if isinstance(value, str))
