@@ -66,7 +66,7 @@ def artifact_ref(path: str | Path, type: str, name: str) -> PluginRef:
 
 
 def lent_ref(cls: type[Plugin]) -> PluginRef:
-    """A reference to a plugin class as it is, wherever it is defined; good in this process only."""
+    """A reference to a plugin class as it is, not loaded again; good in this process only."""
     if cls not in _lent:
         _lent[cls] = _lend(cls)
     return _lent[cls]
@@ -121,4 +121,4 @@ def _mark(cls: type[Plugin]) -> tuple[str, str, str]:
 def _ref(cls: type[Plugin], place: Path, content: str, module: str) -> PluginRef:
     type_, name, _ = _mark(cls)
     artifact = ArtifactId(place.stem, _VERSION, "USER")
-    return PluginRef(artifact, str(place), content, type_, name, f"{module}.{cls.__qualname__}")
+    return PluginRef(artifact, str(place), content, type_, name, f"{module}.{cls.__name__}")

@@ -39,7 +39,7 @@ class StageTester:
     >>> stage.problems                                            # doctest: +SKIP
     ["field: Field 'nmae' does not exist."]
 
-    :param plugin: the class, wherever it is defined.
+    :param plugin: the class; one that is defined inside a function will do.
     :param properties: as they stand in a pipeline document; macros are expanded.
     :param inputs: the schema of the one input stage, ``input``; or the schemas of all by name, None where
         one is not known. None for a source.

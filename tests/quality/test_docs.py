@@ -7,6 +7,7 @@ import shlex
 import subprocess
 from pathlib import Path
 
+import click
 import pytest
 
 from localcdap.artifacts.contents import digest
@@ -51,21 +52,39 @@ def test_the_line_that_is_marked_as_the_test_line_is_the_one_to_test():
 def test_every_command_that_is_shown_exists_with_its_options(line):
     _, name, *arguments = shlex.split(line, comments=True)
     command = cli.get_command(None, name)
+    if isinstance(command, click.Group):
+        command = command.get_command(None, arguments[0])
 
     assert command is not None
     known = {option for parameter in command.params for option in parameter.opts}
     assert {a for a in arguments if a.startswith("-")} <= known
 
 
-@pytest.mark.parametrize("block", blocks("python"))
-def test_the_plugin_that_is_shown_is_a_plugin(block, tmp_path):
+def python_block(part: str) -> str:
+    """The one Python block that holds a text."""
+    (block,) = [block for block in blocks("python") if part in block]
+    return block
+
+
+def test_the_plugin_that_is_shown_is_a_plugin(tmp_path):
     path = tmp_path / "shout-1.0.0.py"
-    path.write_text(block, encoding="utf-8")
+    path.write_text(python_block("@plugin("), encoding="utf-8")
 
     found = inspect_artifact(str(path), digest(path))
 
     assert found.errors == []
     assert [p.name for p in found.plugins] == ["Shout"]
+
+
+@pytest.mark.spark
+def test_the_tests_that_are_shown_pass(tmp_path, monkeypatch, cdap_pipeline):
+    (tmp_path / "shout.py").write_text(python_block("@plugin("), encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    shown = {}
+    exec(python_block("def test_"), shown)
+
+    shown["test_stage"]()
+    shown["test_in_a_pipeline"](cdap_pipeline)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)

@@ -1,0 +1,1 @@
+"""New artifacts for plugin authors, written from the templates of this room."""

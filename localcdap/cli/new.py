@@ -1,0 +1,111 @@
+"""``localcdap new plugin NAME``: an artifact to begin with, tests included."""
+
+from __future__ import annotations
+
+import importlib.util
+import shlex
+import sys
+from pathlib import Path
+
+import click
+
+from localcdap.api.errors import ConflictError
+from localcdap.artifacts.model import DEFAULT_NAMESPACE
+from localcdap.authoring.artifact import plugin_types, write_artifact
+from localcdap.authoring.naming import Names, names_of
+from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.output import print_json
+from localcdap.home import find_home
+from localcdap.settings import load_settings
+
+
+@click.group("new")
+def command() -> None:
+    """Write something to begin with."""
+
+
+@command.command("plugin")
+@click.argument("name")
+@click.option(
+    "--type",
+    "type_",
+    type=click.Choice(plugin_types()),
+    default="transform",
+    show_default=True,
+    help="What the plugin is.",
+)
+@click.option(
+    "--directory",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where to write it; default: the instance's plugin folder, where it is in use at once.",
+)
+@instance_options
+def plugin(instance: Instance, name: str, type_: str, directory: Path | None) -> None:
+    """Write an artifact with a working plugin NAME, its documentation, a test that runs without Spark and
+    one that runs with it. NAME is that of the class, for instance CleanText.
+    """
+    names = names_of(name)
+    dropped = _plugin_folder(instance)
+    place = dropped if directory is None else directory.absolute()
+    _refuse_taken(instance, names, type_)
+    folder = write_artifact(names, type_, place)
+    if instance.json:
+        print_json({"artifact": names.artifact, "type": type_, "name": name, "path": str(folder)})
+    else:
+        _say_what_next(folder, f"{type_} {names.plugin}", dropped, _options(instance))
+
+
+def _plugin_folder(instance: Instance) -> Path:
+    """The first drop-in folder of the instance, for its namespace."""
+    settings = load_settings(instance.home.settings_file)
+    folder = instance.home.resolve(next(iter(settings.plugin_directories), "plugins"))
+    return folder if instance.namespace == DEFAULT_NAMESPACE else folder / instance.namespace
+
+
+def _refuse_taken(instance: Instance, names: Names, type_: str) -> None:
+    """:raises ConflictError: when the instance has a plugin or an artifact of the name.
+
+    :raises NotFoundError: when there is no such namespace.
+    """
+    with instance.connect() as cdap:
+        plugins = cdap.artifacts.list_plugins(instance.namespace, type=type_)
+        artifacts = cdap.artifacts.list_artifacts(instance.namespace)
+    for each in plugins:
+        if each.name == names.plugin:
+            raise ConflictError(
+                f"There is a {type_} '{each.name}' already, in artifact {each.artifact.name} "
+                f"{each.artifact.version}.",
+                "Choose another name.",
+            )
+    if any(artifact.name == names.artifact for artifact in artifacts):
+        raise ConflictError(
+            f"There is an artifact '{names.artifact}' already.", "Choose another name."
+        )
+
+
+def _options(instance: Instance) -> str:
+    """What further commands need to mean the same instance and namespace."""
+    options = ""
+    if instance.home.path != find_home(None).path:
+        options += f" --home {shlex.quote(str(instance.home.path))}"
+    if instance.namespace != DEFAULT_NAMESPACE:
+        options += f" --namespace {instance.namespace}"
+    return options
+
+
+def _say_what_next(folder: Path, plugin: str, dropped: Path, options: str) -> None:
+    click.echo(f"Written to {folder}:")
+    for file in sorted(each for each in folder.rglob("*") if each.is_file()):
+        click.echo(f"  {file.relative_to(folder)}")
+    python, place = shlex.quote(sys.executable), shlex.quote(str(folder))
+    click.secho("Run its tests:", bold=True)
+    if importlib.util.find_spec("pytest") is None:
+        click.echo(f"  {python} -m pip install pytest")
+    click.echo(f"  {python} -m pytest {place}")
+    click.secho("See it in the instance:", bold=True)
+    if folder.parent != dropped:
+        target = shlex.quote(str(dropped))
+        click.echo(f"  mkdir -p {target} && cp -r {place} {target}")
+    click.echo(f"  localcdap plugins{options}")
+    click.echo(f"  localcdap plugin {plugin}{options}")
