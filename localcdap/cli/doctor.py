@@ -14,7 +14,7 @@ import msgspec
 from localcdap.api.errors import LocalcdapError, SettingsError
 from localcdap.cli.faults import NO
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import print_json, print_table
+from localcdap.cli.output import local_time, print_json, print_table
 from localcdap.home import Home, shipped_plugins
 from localcdap.settings import Settings, effective, load_settings
 
@@ -51,12 +51,21 @@ class Diagnosis(msgspec.Struct):
     help="First make a damaged database usable again, from what can be read of it or from the newest "
     "good backup. Nobody may use the instance meanwhile.",
 )
+@click.option(
+    "--skip-event",
+    "listener",
+    metavar="LISTENER",
+    help="First have a listener pass over the event that it fails on.",
+)
 @instance_options
-def command(instance: Instance, repair: bool) -> int:
+def command(instance: Instance, repair: bool, listener: str | None) -> int:
     """Check Python, Java, Spark, the disk, the instance's folder and the artifacts, and say how to
     mend what is wrong; show every setting in force and where it comes from.
     """
     repairs = _repaired(instance.home) if repair else []
+    if listener is not None:
+        with instance.connect() as cdap:
+            cdap.messaging.skip_event(listener)
     diagnosis = diagnose(instance)
     diagnosis.repairs = repairs
     if instance.json:
@@ -150,6 +159,16 @@ def _instance(instance: Instance) -> Iterator[Finding]:
         found = f"{len(broken)} with errors" if broken else "no errors"
         fix = "See 'localcdap artifacts --errors'." if broken else None
         yield Finding("artifacts", not broken, found, fix)
+        for listener in cdap.messaging.listeners():
+            if listener.tries:
+                yield Finding(
+                    "listener",
+                    False,
+                    f"{listener.name} has failed {listener.tries} times since "
+                    f"{local_time(listener.since)} on event {listener.event}: {listener.error}",
+                    "It is tried again every minute. To pass over the event: localcdap doctor "
+                    f"--skip-event {listener.name}",
+                )
 
 
 def _print(diagnosis: Diagnosis) -> None:

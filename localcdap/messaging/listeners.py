@@ -92,7 +92,7 @@ class Delivery:
             return sweep(tx, self._needed(tx))
 
     def close(self) -> None:
-        """Wait for the events that are being handled, and stop."""
+        """Wait for the events that are being handled, and stop; closing the topics stops listeners too."""
         self._closed.set()
         self._sweeper.join()
         for name in list(self._listening):
@@ -169,7 +169,7 @@ class Listening:
         self._thread.join()
 
     def _work(self) -> None:
-        while not self._stopping:
+        while not (self._stopping or self._source.closed):
             seen = self._source.changes(SYSTEM_NAMESPACE, self.topics)
             try:
                 count = self._deliver(1 if self._failed else _BATCH)

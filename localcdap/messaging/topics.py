@@ -63,7 +63,8 @@ class Topics:
         self._changed = threading.Condition()
         self._counts: dict[tuple[str, str], int] = {}
         """How often each topic has changed since this process opened the database."""
-        self._closed = False
+        self.closed = False
+        """Whether nobody waits any more."""
 
     def create(
         self, tx: Transaction, namespace: str, name: str, retention: Retention | None = None
@@ -158,7 +159,7 @@ class Topics:
                     self._generation(tx, namespace, name)
                 found = self.read(tx, namespace, names, after, limit)
             rest = deadline - time.monotonic()
-            if found or rest <= 0 or self._closed:
+            if found or rest <= 0 or self.closed:
                 return found
             self.wait(namespace, names, seen, rest)
 
@@ -184,7 +185,7 @@ class Topics:
         """
         with self._changed:
             self._changed.wait_for(
-                lambda: self._closed or stopped() or self.changes(namespace, names) != seen,
+                lambda: self.closed or stopped() or self.changes(namespace, names) != seen,
                 timeout_s,
             )
 
@@ -195,7 +196,7 @@ class Topics:
 
     def close(self) -> None:
         """End all waiting, now and later."""
-        self._closed = True
+        self.closed = True
         self.wake()
 
     def _generation(self, tx: Transaction, namespace: str, name: str) -> int:

@@ -29,6 +29,9 @@ _LOG: Final = logging.getLogger(__name__)
 _ACTIVE: Final = "active"
 _DELETING: Final = "deleting"
 _DELETED: Final = "deleted"
+_RELEASES: Final = 20
+"""How often a forced deletion ends what is busy; something may begin again before the namespace is marked."""
+_RELEASE_PAUSE_S: Final = 0.05
 
 
 class NamespaceService:
@@ -137,15 +140,16 @@ class NamespaceService:
         if name in RESERVED:
             raise ConflictError(f"The namespace '{name}' cannot be deleted.")
         with self._deleting:
-            while blockers := self._mark(name):
-                if not force:
-                    raise ConflictError(
-                        f"The namespace '{name}' is in use: {', '.join(blockers)}.",
-                        "Wait until that has ended, or delete it with --force, which ends it.",
-                    )
-                for each in self._contents:
-                    each.release(name)
-            return self._take_out(name)
+            for _ in range(_RELEASES if force else 1):
+                blockers = self._mark(name)
+                if not blockers:
+                    return self._take_out(name)
+                if force:
+                    self._release(name)
+        raise ConflictError(
+            f"The namespace '{name}' is in use: {', '.join(blockers)}.",
+            "Wait until that has ended, or delete it with --force, which ends it.",
+        )
 
     def holds(self, contents: NamespaceContents) -> None:
         """From now on, deletions take this along."""
@@ -190,6 +194,11 @@ class NamespaceService:
             _set_state(tx, name, _DELETED)
             self._topics.tell(tx, EntityDeleted(_entity(name), _now(), generation))
         return NamespaceDeletion(name, generation, kept)
+
+    def _release(self, name: str) -> None:
+        for each in self._contents:
+            each.release(name)
+        time.sleep(_RELEASE_PAUSE_S)
 
     def _put_files_away(self, name: str, generation: int) -> list[str]:
         kept: list[str] = []
