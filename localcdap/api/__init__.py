@@ -6,6 +6,16 @@
 
 from localcdap.api.capability import SYSTEM_CAPABILITIES, Capabilities, capability
 from localcdap.api.config import PluginConfig, field
+from localcdap.api.control import (
+    Action,
+    ActionContext,
+    Condition,
+    ControlContext,
+    PostAction,
+    PostActionConfig,
+    PostActionContext,
+    StageStatistics,
+)
 from localcdap.api.errors import (
     InvalidFieldError,
     InvalidStageError,
@@ -43,11 +53,15 @@ from localcdap.api.stage import (
 
 __all__ = [
     "SYSTEM_CAPABILITIES",
+    "Action",
+    "ActionContext",
     "BatchAggregator",
     "BatchJoiner",
     "BatchSink",
     "BatchSource",
     "Capabilities",
+    "Condition",
+    "ControlContext",
     "Emitter",
     "ErrorRecord",
     "ErrorTransform",
@@ -62,6 +76,9 @@ __all__ = [
     "Plugin",
     "PluginConfig",
     "PortEmitter",
+    "PostAction",
+    "PostActionConfig",
+    "PostActionContext",
     "Record",
     "Schema",
     "SchemaError",
@@ -74,6 +91,7 @@ __all__ = [
     "StageConfigurer",
     "StageContext",
     "StageError",
+    "StageStatistics",
     "Transform",
     "Type",
     "ValidationFailure",

@@ -37,6 +37,10 @@ class Cancellation:
         """From now on signals change nothing: the run is about to be decided."""
         self._armed = False
 
+    def arm(self) -> None:
+        """From now on signals are heard again."""
+        self._armed = True
+
     def finish(self) -> None:
         """Nothing is at work for the run any more."""
         self._armed = False

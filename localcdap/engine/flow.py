@@ -19,6 +19,10 @@ AGGREGATOR = "batchaggregator"
 JOINER = "batchjoiner"
 SOURCE = "batchsource"
 SINKS = ("batchsink", "sparksink")
+CONDITION = "condition"
+ACTIONS = ("action", "sparkprogram")
+CONTROL = (*ACTIONS, CONDITION)
+"""Plugin types that handle no records themselves."""
 DATA_TYPES = (SOURCE, "transform", SPLITTER, ERROR_TRANSFORM, AGGREGATOR, JOINER, "sparkcompute")
 """Plugin types that give records."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from functools import reduce
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.errors import StageError
@@ -13,10 +14,11 @@ from localcdap.api.schema import Schema
 from localcdap.artifacts.loading import load_plugin
 from localcdap.engine.blame import working_on
 from localcdap.engine.checking import Check
+from localcdap.engine.connector import Connector
 from localcdap.engine.contexts import DriverContext, Surroundings, quoted
 from localcdap.engine.counting import Counting
 from localcdap.engine.fields import needed_fields, read_fields
-from localcdap.engine.flow import JOINER, SINKS, SOURCE, Flow, Stage, Stream, instantiate
+from localcdap.engine.flow import CONDITION, JOINER, SINKS, SOURCE, Flow, Stage, Stream, instantiate
 from localcdap.engine.fusing import Group, fuse
 from localcdap.engine.passes import build_pass
 from localcdap.engine.spark_types import spark_schema
@@ -47,25 +49,39 @@ class Plan:
     """What the readers of each stream get."""
     persisted: list[DataFrame]
     """Computed once for several readers; to be released at the end."""
+    connectors: dict[str, DataFrame] = dataclasses.field(default_factory=dict)
+    """By condition: the records that reach it, for later phases; to be released at the end of the run."""
 
 
-def plan(flow: Flow, run: Surroundings, *, counts: bool) -> Plan:
-    """Build the plan of a pipeline.
+def plan(
+    flow: Flow,
+    run: Surroundings,
+    *,
+    counts: bool,
+    given: Mapping[str, DataFrame] = MappingProxyType({}),
+) -> Plan:
+    """Build the plan of a pipeline, or of one phase of it.
 
     :param counts: whether records are counted.
+    :param given: by condition, the records that an earlier phase has kept.
     :raises StageError: when a stage cannot be planned.
     """
-    return Planner(flow, run, counts=counts).build()
+    return Planner(flow, run, counts=counts, given=given).build()
 
 
 class Planner:
     """Builds the DataFrames stage by stage. Use :func:`plan`."""
 
-    def __init__(self, flow: Flow, run: Surroundings, *, counts: bool) -> None:
+    def __init__(
+        self, flow: Flow, run: Surroundings, *, counts: bool, given: Mapping[str, DataFrame]
+    ) -> None:
         self.flow: Final = flow
         self.run: Final = run
+        self.given: Final = given
         self.plugins: Final = {s.name: _instance(s) for s in flow.stages}
-        self.counting: Final = Counting(run.run_id) if counts else None
+        # Plans of one run may hold parts of each other, so that names are not used twice.
+        prefix = f"{run.run_id}_{next(run.numbers)}"
+        self.counting: Final = Counting(prefix) if counts else None
         self.result: Final = Plan([], [], self.counting, {}, [])
         self._read: Final = {s.name: read_fields(self.plugins[s.name], s) for s in flow.stages}
         self._needed: Final = needed_fields(flow, self._read)
@@ -132,11 +148,16 @@ class Planner:
         self.result.frames[stream] = assume_schema(frame, schema)
 
     def persist(self, frame: DataFrame) -> DataFrame:
+        """Have a DataFrame computed once while this plan is executed."""
+        kept = self.keep(frame)
+        self.result.persisted.append(kept)
+        return kept
+
+    def keep(self, frame: DataFrame) -> DataFrame:
         """Have a DataFrame computed once, kept in memory and, where that is short, on disk."""
         from pyspark import StorageLevel
 
         kept: DataFrame = frame.persist(StorageLevel.MEMORY_AND_DISK)
-        self.result.persisted.append(kept)
         return kept
 
     def uses(self, stream: Stream) -> int:
@@ -166,6 +187,8 @@ class Planner:
         if stage.type in SINKS:
             frame = self._input(stage)
             self.result.sinks.append(Sink(stage, plugin, frame, context))
+        elif stage.type == CONDITION:
+            self._build_condition(stage, plugin, context)
         elif stage.type == SOURCE:
             self._publish_made(stage, plugin.read(context))
         elif stage.type == JOINER:
@@ -175,6 +198,15 @@ class Planner:
             self._publish_ports(stage, plugin.apply(self._input(stage), context))
         else:
             self._publish_made(stage, plugin.apply(self._input(stage), context))
+
+    def _build_condition(self, stage: Stage, plugin: Any, context: DriverContext) -> None:
+        """Records on their way from a phase to a later one."""
+        if stage.name in self.given:
+            self.publish(Stream(stage.name), self.given[stage.name], kept=True)
+        else:
+            frame = self.keep(self._input(stage))
+            self.result.connectors[stage.name] = frame
+            self.result.sinks.append(Sink(stage, plugin, frame, context))
 
     def _input(self, stage: Stage) -> DataFrame:
         return self._narrowed(stage, self.flow.inputs(stage.name))
@@ -258,5 +290,7 @@ def assume_schema(frame: DataFrame, schema: Schema) -> DataFrame:
 
 
 def _instance(stage: Stage) -> Any:
+    if stage.type == CONDITION:
+        return Connector({})
     with working_on(stage.name):
         return instantiate(load_plugin(stage.plugin), stage.name, stage.properties)

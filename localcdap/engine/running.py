@@ -18,10 +18,9 @@ from localcdap.engine.cancelling import Cancellation, Killed
 from localcdap.engine.cluster_folders import ClusterFolders
 from localcdap.engine.commit import Journal, Staging
 from localcdap.engine.contexts import Surroundings
-from localcdap.engine.counting import StageCounts
-from localcdap.engine.execution import execute
 from localcdap.engine.host_tables import table_source
 from localcdap.engine.leases import lease
+from localcdap.engine.listening import Listener
 from localcdap.engine.messages import (
     Committed,
     Counted,
@@ -32,13 +31,14 @@ from localcdap.engine.messages import (
 )
 from localcdap.engine.order import SPOOL, WorkOrder
 from localcdap.engine.outage import Outage
-from localcdap.engine.planner import plan
 from localcdap.engine.reporting import ProgressReport, log_to, status
 from localcdap.engine.resolving import resolve
+from localcdap.engine.secrets import DiscreetSpool, secrets_of
 from localcdap.engine.server import Endpoint
 from localcdap.engine.session import connect
 from localcdap.engine.shipping import Shipment
 from localcdap.engine.tables import TableSource
+from localcdap.engine.workflow import Workflow
 from localcdap.messaging.spool import SpoolWriter
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 _Result = TypeVar("_Result")
 _LOG: Final = logging.getLogger("localcdap.engine")
+CHANNEL: Final = "told"
+"""Sub-directory of a run's directory: what Spark's Python workers tell."""
 ARCHIVES: Final = "archives"
 """Sub-directory of a run's directory: the code that a cluster was sent."""
 TABLES: Final = "tables"
@@ -67,6 +69,7 @@ class Run:
         self._tables: Final = tables or table_source(order, run_directory)
         self._staging = Staging(run_directory, order.run_id)
         self._cancellation: Final = Cancellation(order.run_id)
+        self._workflow: Workflow | None = None
         leases = order.engine_leases
         self._outage: Final = Outage(Path(leases).parent if leases else None, order.engine_url)
 
@@ -75,7 +78,7 @@ class Run:
 
         :returns: ``COMPLETED``, ``FAILED`` or ``KILLED``.
         """
-        with SpoolWriter(self._directory / SPOOL) as spool:
+        with DiscreetSpool(self._directory / SPOOL, secrets_of(self._order)) as spool:
             log_to(spool)
             spool.append(status(RunStatus.PENDING))
             try:
@@ -115,29 +118,49 @@ class Run:
         spark = opening.result()
         self._cancellation.spark = spark
         self._outage.watch(spark)
-        spark.registerProgressHandler(ProgressReport(spool))
+        progress = ProgressReport(spool)
+        spark.registerProgressHandler(progress)
         for key, value in resolved.spark_properties.items():
             _set(spark, key, value)
         around = self._surroundings(spark)
         if order.remote:
             self._settle_on(around)
-        made = plan(resolved.flow, around, counts=order.counts)
-
-        def running() -> None:
+        workflow = self._workflow = Workflow(
+            order, resolved, around, lambda counts: spool.append(Counted(counts))
+        )
+        with self._listening(around, spool, progress):
+            workflow.prepare()
             _LOG.info("Pipeline '%s' running", order.pipeline)
             spool.append(status(RunStatus.RUNNING))
-
-        counts = execute(made, resolved.flow, spark, tag=order.run_id, running=running)
+            workflow.run_data()
         self._cancellation.disarm()
-        journal = self._staging.commit(around.table_loads)
-        spool.append(*self._ending(journal, counts), durable=True)
+        done = ending(order.run_id, self._staging.commit(around.table_loads))
+        if workflow.has_ending:
+            spool.append(*done, durable=True)
+            done = []
+            self._cancellation.arm()
+            workflow.run_ending()
+            self._cancellation.disarm()
+            workflow.finish(succeeded=True)
+        _LOG.info("Pipeline '%s' succeeded", order.pipeline)
+        spool.append(*done, status(RunStatus.COMPLETED), durable=True)
         return RunStatus.COMPLETED
+
+    def _listening(
+        self, around: Surroundings, spool: SpoolWriter, progress: ProgressReport
+    ) -> AbstractContextManager[object]:
+        """Hears what Spark's Python workers tell, where they can reach the run's directory."""
+        if self._order.remote:
+            _LOG.info("What plugins log or print on the cluster is in the logs of its executors.")
+            return nullcontext()
+        around.channel = str(self._directory / CHANNEL)
+        return Listener(Path(around.channel), spool, progress.tell)
 
     def _settle_on(self, around: Surroundings) -> None:
         """Send a cluster the code that its workers need, and have sinks write to its file system."""
         archives = self._directory / ARCHIVES
         archives.mkdir()
-        around.shipment = Shipment(around.spark, archives)
+        around.shipment = Shipment(around.spark, archives, self._order.packages)
         around.shipment.send(self._order.plugins.values())
         around.staging = self._staging = Staging(
             self._directory, self._order.run_id, ClusterFolders(around.spark)
@@ -158,14 +181,6 @@ class Run:
             table_directory=self._directory / TABLES,
         )
 
-    def _ending(self, journal: Journal, counts: dict[str, StageCounts]) -> list[Message]:
-        _LOG.info("Pipeline '%s' succeeded", self._order.pipeline)
-        return [
-            Counted(counts),
-            *ending(self._order.run_id, journal),
-            status(RunStatus.COMPLETED),
-        ]
-
     def _undone(self, spool: SpoolWriter, end: RunStatus, why: list[Failed]) -> RunStatus:
         self._cancellation.disarm()
         self._roll_back()
@@ -173,6 +188,8 @@ class Run:
             _LOG.warning("Pipeline '%s' killed", self._order.pipeline)
         for failed in why:
             _LOG.error("Pipeline '%s' failed: %s", self._order.pipeline, failed.message)
+        if self._workflow is not None:
+            self._workflow.finish(succeeded=False)
         spool.append(*why, status(end), durable=True)
         return end
 

@@ -37,6 +37,7 @@ class MacroContext:
         runtime: bool = False,
     ) -> None:
         self.runtime = runtime
+        self._given = (arguments, functions)
         self._lookup = lookup_in(arguments or {})
         self._call = _caught(functions or {})
         self._parsers = {escaping: self._parser(escaping) for escaping in (False, True)}
@@ -47,6 +48,10 @@ class MacroContext:
             whitelist=whitelist, escaping=escaping, skip_invalid=not self.runtime
         )
         return MacroParser(self._lookup, call_of(self._call), options)
+
+    def before_runtime(self) -> MacroContext:
+        """The same at a time when a macro may still be without a value."""
+        return MacroContext(*self._given) if self.runtime else self
 
     def parser(self, escaping: bool) -> MacroParser:
         return self._parsers[escaping]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Protocol
 
 import msgspec
@@ -34,6 +34,8 @@ class StageConfiguration:
         repair instead of a failure.
     :param locations: where paths lie; given, the checks that need files, databases or a network are
         made too.
+    :param later: stages that come after an action which has not run yet: it may give macros their values
+        and make the files that they look for.
     """
 
     def __init__(
@@ -44,12 +46,14 @@ class StageConfiguration:
         *,
         use_suggested: bool = False,
         locations: Locations | None = None,
+        later: Collection[str] = (),
     ) -> None:
         self._finder = finder
         self._configurer = configurer
         self._macros = macros
         self._use_suggested = use_suggested
         self._locations = locations
+        self._later = later
         self.repairs: list[Repair] = []
 
     def __call__(
@@ -60,8 +64,10 @@ class StageConfiguration:
         outcome = Outcome(stage, failures, inputs=dict(inputs))
         if plugin is None:
             return outcome
+        is_later = stage.name in self._later
+        macros = self._macros.before_runtime() if is_later else self._macros
         try:
-            evaluated = evaluate(stage, self._finder.properties(plugin), self._macros)
+            evaluated = evaluate(stage, self._finder.properties(plugin), macros)
             failures += evaluated.failures
             outcome.request = ConfigureRequest(
                 plugin=plugin,
@@ -70,7 +76,7 @@ class StageConfiguration:
                 macros=evaluated.macros,
                 input_schemas=outcome.inputs,
                 output_ports=ports or [],
-                locations=self._locations,
+                locations=None if is_later else self._locations,
             )
             outcome.result = self._configurer(outcome.request)
         except LocalcdapError as error:

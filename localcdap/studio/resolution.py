@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import msgspec
 
 from localcdap.api.failures import ValidationFailure
@@ -44,6 +46,7 @@ def resolve_pipeline(
     *,
     use_suggested: bool = False,
     locations: Locations | None = None,
+    done: Collection[str] = (),
 ) -> ResolvedPipeline:
     """Check the structure, configure every post action and stage, and build the specification.
 
@@ -51,6 +54,8 @@ def resolve_pipeline(
     :param use_suggested: take the suggested artifact where the one asked for is missing.
     :param locations: where paths lie; given, the checks that need files, databases or a network are
         made too.
+    :param done: the stages that have run. What comes behind another action is taken as it is before a run:
+        its macros may lack a value, and the world outside is not looked at.
     """
     structure = Structure(document)
     errors = check_structure(structure)
@@ -62,6 +67,7 @@ def resolve_pipeline(
         macros or MacroContext(),
         use_suggested=use_suggested,
         locations=locations,
+        later=_behind_actions(structure, done),
     )
     ending = [configure(each, {}) for each in document.post_actions if each.plugin.name]
     propagation = Propagation(structure, configure)
@@ -74,6 +80,13 @@ def resolve_pipeline(
         None if errors else pipeline_spec(document, structure.graph, outcomes, ending, properties)
     )
     return _resolved(errors, spec, configure.repairs, [*ending, *outcomes.values()])
+
+
+def _behind_actions(structure: Structure, done: Collection[str]) -> set[str]:
+    """The stages behind actions that have not run, and all post actions while there is such an action."""
+    ahead = [name for name in structure.types if structure.is_action(name) and name not in done]
+    behind = {stage for action in ahead for stage in structure.graph.after(action)}
+    return behind | ({each.name for each in structure.document.post_actions} if ahead else set())
 
 
 def _resolved(

@@ -174,12 +174,13 @@ class OneTable:
 
 
 def shipped() -> dict[tuple[str, str], Path]:
-    """The artifact of every shipped plugin, by type and name."""
+    """The artifact of every shipped plugin that handles records, by type and name."""
     found = {}
     for place in find_system(PLUGINS):
         for cls in load_artifact(str(place.path), digest(place.path)):
             type, name, _ = cls.__localcdap_plugin__  # type: ignore[attr-defined]
-            found[type, name] = place.path
+            if type not in ("action", "condition"):
+                found[type, name] = place.path
     return found
 
 

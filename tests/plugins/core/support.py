@@ -21,7 +21,8 @@ ARTIFACT = Path(__file__).parents[3] / "plugins_dir" / "core-plugins"
 
 @functools.cache
 def plugin_ref(type: str, name: str) -> PluginRef:
-    return artifact_ref(ARTIFACT, type, name)
+    home = ARTIFACT.parent / "trash-plugin" if name == "Trash" else ARTIFACT
+    return artifact_ref(home, type, name)
 
 
 def module(name: str) -> ModuleType:

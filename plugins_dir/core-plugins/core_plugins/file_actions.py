@@ -1,0 +1,157 @@
+"""Actions on files: FileMove and FileDelete."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Final
+
+from localcdap.api import Action, ActionContext, PluginConfig, StageConfigurer, field, plugin
+
+from .input_files import is_remote
+
+_REGEX: Final = "fileRegex"
+_WHICH: Final = (
+    "Regular expression that the names of the files must match, when the path is a folder; all files by "
+    "default."
+)
+_GO_ON: Final = "Whether the pipeline goes on when a file cannot be {}; the log tells which."
+
+
+@plugin(
+    type="action",
+    name="FileMove",
+    description="Moves a file, or files of a folder, to another place.",
+)
+class FileMove(Action):
+    class Config(PluginConfig):
+        source: str = field("File or folder to move from.", macro=True, name="sourcePath")
+        target: str = field(
+            "Where to move to: the new path of the file, or a folder if it ends with '/' or a folder's files "
+            "are moved. Folders that do not exist are made; files that do are not replaced.",
+            macro=True,
+            name="destPath",
+        )
+        file_regex: str | None = field(_WHICH, default=None, macro=True, name=_REGEX)
+        continue_on_error: bool = field(
+            _GO_ON.format("moved"), default=False, macro=True, name="continueOnError"
+        )
+
+    config: Config
+
+    def configure(self, stage: StageConfigurer) -> None:
+        _check_regex(stage, self.config.file_regex)
+
+    def run(self, context: ActionContext) -> None:
+        config = self.config
+        source = _local(context, config.source)
+        target = _local(context, config.target)
+        into_folder = source.is_dir() or config.target.endswith("/")
+
+        def move(file: Path) -> None:
+            place = target / file.name if into_folder else target
+            if place.exists():
+                raise FileExistsError(f"'{place}' exists already")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(file, place)
+
+        files = _files(context, source, config.file_regex, config.continue_on_error)
+        _each(context, files, move, "moved", config.continue_on_error)
+
+
+@plugin(
+    type="action",
+    name="FileDelete",
+    description="Deletes a file, a folder, or files of a folder.",
+)
+class FileDelete(Action):
+    class Config(PluginConfig):
+        path: str = field(
+            "File or folder to delete. Of a folder all files are deleted, the folders in it too.",
+            macro=True,
+        )
+        file_regex: str | None = field(_WHICH, default=None, macro=True, name=_REGEX)
+        continue_on_error: bool = field(
+            _GO_ON.format("deleted"), default=False, macro=True, name="continueOnError"
+        )
+
+    config: Config
+
+    def configure(self, stage: StageConfigurer) -> None:
+        _check_regex(stage, self.config.file_regex)
+
+    def run(self, context: ActionContext) -> None:
+        config = self.config
+        path = _local(context, config.path)
+        files = _files(context, path, config.file_regex, config.continue_on_error)
+        _each(context, files, _delete, "deleted", config.continue_on_error)
+
+
+def _check_regex(stage: StageConfigurer, regex: str | None) -> None:
+    try:
+        re.compile(regex or "")
+    except re.error as error:
+        stage.failures.add(
+            f"Invalid regular expression '{regex}': {error}.",
+            "Change it so that it matches the names of files.",
+        ).with_config_property(_REGEX)
+
+
+def _local(context: ActionContext, path: str) -> Path:
+    """:raises StageError: for a path that does not lie on this machine."""
+    place = context.resolve_path(path)
+    if context.is_remote or is_remote(place):
+        raise context.fail(
+            f"'{place}' does not lie on this machine, whose files alone actions reach.",
+            "Name a local folder for it under [locations] in localcdap.toml, and run it here.",
+        )
+    return Path(place)
+
+
+def _files(context: ActionContext, path: Path, regex: str | None, go_on: bool) -> list[Path]:
+    """What a path means: itself, or what is in the folder and matches.
+
+    :raises StageError: when there is nothing of that path.
+    """
+    if not path.is_dir():
+        if path.exists() or path.is_symlink():
+            return [path]
+        message = f"path '{path}' does not exist."
+        if go_on:
+            context.logger.warning("%s", message)
+            return []
+        raise context.fail(message, "Check the path, or set 'continueOnError' to true.")
+    wanted = re.compile(regex) if regex else None
+    inside = sorted(path.iterdir())
+    if wanted is None:
+        return inside
+    return [entry for entry in inside if entry.is_file() and wanted.fullmatch(entry.name)]
+
+
+def _each(
+    context: ActionContext,
+    files: Iterable[Path],
+    act: Callable[[Path], None],
+    done: str,
+    go_on: bool,
+) -> None:
+    count = 0
+    for file in files:
+        try:
+            act(file)
+            count += 1
+        except OSError as error:
+            message = f"'{file}' cannot be {done}: {error}."
+            if not go_on:
+                raise context.fail(message, "Set 'continueOnError' to go on.") from None
+            context.logger.warning("%s", message)
+    context.logger.info("%d files %s", count, done)
+
+
+def _delete(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()

@@ -1,0 +1,1 @@
+"""A sink that keeps nothing."""
