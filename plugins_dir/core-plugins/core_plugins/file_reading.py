@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -58,7 +59,8 @@ def _read_content(
     """The fields of the schema, and the URI of the file in the column ``file``."""
     match config.format_name:
         case "json":
-            return json_records(context, files, schema, config.file_encoding)
+            format = dataclasses.replace(_line_format(config), skip_header=False)
+            return json_records(context, lines_of(context, files, format, split_size), schema)
         case "parquet" | "orc" as columnar:
             return columnar_records(context, files, schema, columnar)
     is_quoted, delimiter = config.enable_quoted_values, config.value_delimiter

@@ -32,7 +32,9 @@ class FileSourceConfig(PluginConfig):
     )
     schema: Schema | None = field(
         "Schema of the records. Text has 'offset' (long) and 'body' (string), blob has 'body' (bytes). "
-        "Without one, other formats take it from the first file. Fields that a file lacks are null.",
+        "Without one, other formats take it from the first file. Fields that a file lacks are null. A value "
+        "that does not fit its field fails the run; in delimited, Parquet and ORC files only in fields that "
+        "a later stage uses, since no others are read.",
         default=None,
         macro=True,
     )

@@ -3,51 +3,66 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import secrets
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api import Schema, SourceContext
 
-from .columns import column, quoted
-from .guards import required
-from .lines import FILE, file_uri, spark_paths
-from .spark_ddl import columns_ddl
+from .columns import quoted
+from .guards import failing, required
+from .lines import FILE, VALUE
+from .spark_ddl import columns_ddl, type_ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-_CORRUPT: Final = "__corrupt"
+_PARSED: Final = "parsed"
+_OBJECT: Final = "object"
+_CORRUPT: Final = "corrupt"
 _SHOWN: Final = 200
 _UNREAD: Final = "Values do not fit their fields: "
-_NO_OBJECT: Final = "A line is not a JSON object."
+_NO_OBJECT: Final = "A line is not one JSON object."
 
 
-def json_records(
-    context: SourceContext, files: Sequence[str], schema: Schema, encoding: str
-) -> DataFrame:
-    """The fields of the schema, and the column ``file`` with the URI of the file.
+def json_records(context: SourceContext, lines: DataFrame, schema: Schema) -> DataFrame:
+    """The fields of the schema, and the column ``file``, from lines with ``value`` and ``file``.
 
-    Fields that an object lacks are null, further ones are ignored. The run fails where a line is not an
-    object or a value does not fit its field.
+    Fields that an object lacks are null, further ones are ignored, as are blank lines. The run fails where a
+    line is anything but one object, or a value does not fit its field, whether that field is read or not.
     """
     from pyspark.sql import functions as F  # noqa: N812
 
-    reader = context.spark.read.schema(f"{columns_ddl(schema)}, {quoted(_CORRUPT)} string")
-    reader = reader.options(
-        mode="PERMISSIVE", columnNameOfCorruptRecord=_CORRUPT, timeZone="UTC", encoding=encoding
-    )
-    read = reader.json(spark_paths(files))
-    where = file_uri()
-    first = column(schema.field_names[0])
-    # Spark refuses to read the corrupt records without any other column.
-    corrupt = F.when(first.isNotNull(), F.col(_CORRUPT)).otherwise(F.col(_CORRUPT))
-    sound = F.when(corrupt.isNull(), True).otherwise(
-        context.raising(_problem(corrupt, schema, where))
-    )
+    end = f"end-{secrets.token_hex(8)}"
+    filled = lines.filter(F.col(VALUE).rlike(r"\S"))
+    parsed = filled.select(VALUE, FILE, _parsed(schema, end).alias(_PARSED))
+    found = F.col(_PARSED)[_OBJECT]
+    # One field for both, which Spark therefore cannot leave out.
+    is_sound = F.col(_PARSED)[end] & F.col(_PARSED)[_CORRUPT].isNull() & found.isNotNull()
+    problem = failing(context, _problem(F.col(VALUE), schema, F.col(FILE)), schema)
+    sound = parsed.select(FILE, F.when(is_sound, found).otherwise(problem).alias(_OBJECT))
     columns = [
-        required(context, column(f.name), f.name, f.schema, where).alias(f.name) for f in schema
+        required(
+            context, F.col(f"{_OBJECT}.{quoted(f.name)}"), f.name, f.schema, F.col(FILE)
+        ).alias(f.name)
+        for f in schema
     ]
-    return read.filter(sound).select(file_uri().alias(FILE), *columns)
+    return sound.select(FILE, *columns)
+
+
+def _parsed(schema: Schema, end: str) -> Column:
+    """A line as the field ``object``, followed by a field ``end`` if nothing else stands in the line.
+
+    Spark stops reading behind the first value and drops the rest; an array it takes for as many rows as it
+    has elements, which may be none. As a part of another object neither remains unnoticed.
+
+    :param end: a name that no line can know, or it could close the object around it.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    whole = F.concat(F.lit(f'{{"{_OBJECT}":'), F.col(VALUE), F.lit(f',"{end}":true}}'))
+    columns = f"{_OBJECT} {type_ddl(schema)}, {quoted(end)} boolean, {_CORRUPT} string"
+    options = {"timeZone": "UTC", "columnNameOfCorruptRecord": _CORRUPT}
+    return F.from_json(whole, columns, options)
 
 
 def _problem(line: Column, schema: Schema, where: Column) -> Column:

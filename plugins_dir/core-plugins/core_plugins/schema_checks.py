@@ -33,6 +33,18 @@ def check_simple_fields(stage: StageConfigurer, schema: Schema, *, is_input: boo
                 failure.with_input_field(each.name)
 
 
+def check_names(stage: StageConfigurer, schema: Schema) -> None:
+    """Add a failure for each field that a table takes for another one."""
+    seen: dict[str, str] = {}
+    for name in schema.field_names:
+        other = seen.setdefault(name.lower(), name)
+        if other != name:
+            stage.failures.add(
+                f"Fields '{other}' and '{name}' differ in case only, which a table cannot tell apart.",
+                "Rename one of them.",
+            ).with_output_field(name)
+
+
 def check_subset(stage: StageConfigurer, given: Schema, written: Schema) -> None:
     """Add a failure for each written field that the input lacks or has with another type."""
     for each in written:

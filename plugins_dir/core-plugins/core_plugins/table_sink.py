@@ -16,7 +16,7 @@ from localcdap.api import (
 
 from .columns import column
 from .guards import required
-from .schema_checks import check_simple_fields, check_subset, check_table_name
+from .schema_checks import check_names, check_simple_fields, check_subset, check_table_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -57,6 +57,7 @@ class TableSink(BatchSink):
         if schema is None:
             return
         check_simple_fields(stage, schema, is_input=stage.input_schema is not None)
+        check_names(stage, schema)
         if stage.input_schema is not None:
             check_subset(stage, stage.input_schema, schema)
         if config.row_field is not None and not config.contains_macro(_KEY):
