@@ -48,7 +48,7 @@ class Progress:
         seconds = time.monotonic() - self._since
         self._spinner.update(text=Text(headline(run, seconds), no_wrap=True, overflow="ellipsis"))
         whole.add_row(self._spinner)
-        whole.add_row(_stages(run))
+        whole.add_row(stage_table(run))
         self._live.update(whole)
 
 
@@ -71,14 +71,19 @@ def shown_counts(run: Run, stage: str) -> StageCounts:
     return exact
 
 
-def _stages(run: Run) -> Table:
+def stage_table(run: Run) -> Table:
+    """The counts of all stages, as wide as the terminal at the most."""
     grid = Table(box=None, pad_edge=False)
-    grid.add_column("stage", no_wrap=True, overflow="ellipsis")
+    # Rich first narrows the columns that it may wrap: the names shall give way, not the numbers.
+    grid.add_column("stage")
     for name in ("in", "out", "errors"):
         grid.add_column(name, justify="right", no_wrap=True)
     for name in run.stages:
         counts = shown_counts(run, name)
         numbers = (counts.records_in, counts.records_out, counts.errors)
         # As text: a name may hold what rich takes for markup.
-        grid.add_row(Text(name), *("" if n is None else f"{n:,}" for n in numbers))
+        grid.add_row(
+            Text(name, no_wrap=True, overflow="ellipsis"),
+            *("" if n is None else f"{n:,}" for n in numbers),
+        )
     return grid

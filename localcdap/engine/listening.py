@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -12,6 +14,7 @@ from typing import Final, NamedTuple, Self
 
 import msgspec
 
+from localcdap.api.errors import LocalcdapError
 from localcdap.engine.messages import LogLine
 from localcdap.engine.tasks.plan import CountKey
 from localcdap.engine.tasks.telling import Said, SoFar, Told
@@ -21,11 +24,12 @@ _LOG: Final = logging.getLogger("localcdap.engine")
 _PAUSE_S: Final = 0.25
 _MOST_LINES: Final = 5_000
 """Log lines of all tasks of a run."""
+_NAME: Final = re.compile(r"(\d+)-(\d+)-(\d+)-(\d+)")
 _DECODER: Final = msgspec.json.Decoder(Told)
 
 
 class Task(NamedTuple):
-    """One attempt at a task; see ``telling.task_name``."""
+    """One attempt at a task, as the name of its file says it."""
 
     stage: int
     partition: int
@@ -38,6 +42,8 @@ class Listener:
 
     :param directory: the tasks' files are in it.
     :param counted: told of the sums so far, four times a second, whether or not they have changed.
+
+    Use it as a context: it listens in a thread meanwhile.
     """
 
     def __init__(
@@ -55,6 +61,7 @@ class Listener:
         self._told: Final[dict[tuple[int, int], dict[int, Counter[str]]]] = {}
         """By Spark's stage and partition: the lines of each attempt."""
         self._lines = 0
+        self._has_complained = False
 
     def __enter__(self) -> Self:
         self._directory.mkdir(exist_ok=True)
@@ -87,19 +94,27 @@ class Listener:
             if lines:
                 self._spool.append(*sorted(lines, key=lambda line: line.time))
             self._counted(self._sums())
-        except Exception as error:  # a full disk must not end a run that could go on
-            _LOG.warning("What the stages log cannot be read: %s", error)
+        except (OSError, LocalcdapError) as error:
+            # A full disk must not end a run that could go on, nor fill it with complaints.
+            if not self._has_complained:
+                self._has_complained = True
+                _LOG.warning("What the stages log cannot be passed on: %s", error)
 
-    def _heard(self, path: Path) -> Iterator[LogLine]:
+    def _heard(self, path: Path) -> list[LogLine]:
         """The new log lines of a task."""
-        task = Task(*map(int, path.name.split("-")))
+        named = _NAME.fullmatch(path.name)
+        if named is None or not path.is_file() or path.stat().st_size <= self._read.get(path, 0):
+            return []
+        task = Task(*map(int, named.groups()))
+        lines = []
         for message in self._messages(path):
             if isinstance(message, SoFar):
                 self._note(task, message)
             elif self._is_new(task, message):
                 self._lines += 1
                 if self._lines <= _MOST_LINES:
-                    yield LogLine(message.time, message.level, message.stage, message.text)
+                    lines.append(LogLine(message.time, message.level, message.stage, message.text))
+        return lines
 
     def _messages(self, path: Path) -> Iterator[Told]:
         read = self._read.get(path, 0)
@@ -108,8 +123,10 @@ class Listener:
             data = file.read()
         whole = data[: data.rfind(b"\n") + 1]  # the last line may be in the middle of being written
         self._read[path] = read + len(whole)
-        for line in whole.splitlines():
-            yield _DECODER.decode(line)
+        for line in whole.split(b"\n")[:-1]:
+            # What a full disk cut short is no message.
+            with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
+                yield _DECODER.decode(line)
 
     def _note(self, task: Task, counts: SoFar) -> None:
         place = task.stage, task.partition
@@ -118,6 +135,8 @@ class Listener:
 
     def _is_new(self, task: Task, line: Said) -> bool:
         """Whether no earlier attempt at the same task has said the same, as often."""
+        if self._lines >= _MOST_LINES:
+            return True
         attempts = self._told.setdefault((task.stage, task.partition), {})
         mine = attempts.setdefault(task.attempt, Counter())
         mine[line.text] += 1

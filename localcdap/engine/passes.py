@@ -26,7 +26,7 @@ def build_pass(planner: Planner, group: Group) -> None:
     names = plan.feed_schema.field_names
     frame = addressable(planner.united(group.feeds), names)
     if group.grouped:
-        frame = addressable(_grouped(frame, plan), [GROUP, *names])
+        frame = addressable(_grouped(planner, frame, plan), [GROUP, *names])
     made = frame.mapInArrow(fused_pass(plan), _columns(plan))
     if planner.counting is not None:
         made = planner.counting.observe_pass(made, plan.counts)
@@ -63,10 +63,20 @@ def _plan(planner: Planner, group: Group) -> PassPlan:
     )
 
 
-def _grouped(frame: DataFrame, plan: PassPlan) -> DataFrame:
+def _grouped(planner: Planner, frame: DataFrame, plan: PassPlan) -> DataFrame:
     """The records sorted by group, each once for each of its groups."""
+    from pyspark.sql.types import BinaryType
+
     columns = spark_schema(grouped_schema(plan.feed_schema), nullable=True)
-    keyed = frame.mapInArrow(grouping_pass(plan.stages[0], plan.feed_schema, plan.channel), columns)
+    counting = planner.counting
+    run = grouping_pass(
+        plan.stages[0], plan.feed_schema, plan.channel, reported=counting is not None
+    )
+    if counting is None:
+        keyed = frame.mapInArrow(run, columns)
+    else:
+        reported = frame.mapInArrow(run, columns.add(REPORT, BinaryType()))
+        keyed = _without_reports(counting.observe_pass(reported, []))
     return keyed.repartition(GROUP).sortWithinPartitions(GROUP)
 
 
@@ -85,11 +95,16 @@ def _columns(plan: PassPlan) -> StructType:
 
 
 def _publish_alone(planner: Planner, plan: PassPlan, made: DataFrame) -> None:
+    if plan.counts:
+        made = _without_reports(made)
+    planner.publish(plan.outlets[0], made, counted=True)
+
+
+def _without_reports(frame: DataFrame) -> DataFrame:
     from pyspark.sql import functions as f
 
-    if plan.counts:
-        made = made.where(f.col(REPORT).isNull()).drop(REPORT)
-    planner.publish(plan.outlets[0], made, counted=True)
+    rows: DataFrame = frame.where(f.col(REPORT).isNull()).drop(REPORT)
+    return rows
 
 
 def _publish_several(planner: Planner, plan: PassPlan, made: DataFrame) -> None:

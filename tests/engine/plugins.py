@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -263,3 +264,42 @@ class Slow(Transform):
         Path(self.config.started).touch()
         time.sleep(60)
         emit(record)
+
+
+@plugin(type="transform", name="Talks", description="Logs, prints and counts; fails at a number.")
+class Talks(Transform):
+    class Config(PluginConfig):
+        fail_at: int | None = field("The number to fail at.", default=None)
+
+    def initialize(self, context: StageContext) -> None:
+        self.context = context
+        context.metrics.count("begun")
+
+    def transform(self, record: Record, emit: Emitter) -> None:
+        n = record["n"]
+        self.context.metrics.count("seen")
+        if n % 5 == 0:
+            self.context.logger.info("logged %d", n)
+            logging.getLogger("library").warning("warned %d", n)
+            print("printed", n)  # noqa: T201
+        if n == self.config.fail_at:
+            raise ValueError(n)
+        emit(record)
+
+    def destroy(self) -> None:
+        self.context.metrics.count("ended")
+
+
+@plugin(type="batchaggregator", name="CountedGroups", description="Counts in both of its passes.")
+class CountedGroups(BatchAggregator):
+    def initialize(self, context: StageContext) -> None:
+        self.metrics = context.metrics
+
+    def group_by(self, record: Record) -> Iterable[Any]:
+        self.metrics.count("grouped")
+        return [record["word"]]
+
+    def aggregate(self, key: Any, records: Iterator[Record], emit: Emitter) -> None:
+        self.metrics.count("groups made")
+        for record in records:
+            emit(record)

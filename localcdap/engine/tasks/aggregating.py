@@ -18,7 +18,9 @@ from localcdap.api.stage import Record
 from localcdap.engine.tasks.chunks import conform
 from localcdap.engine.tasks.emitters import RecordEmitter
 from localcdap.engine.tasks.failing import failure_of
+from localcdap.engine.tasks.layout import Layout
 from localcdap.engine.tasks.plan import PassStage
+from localcdap.engine.tasks.reports import TaskReport, encode_report
 from localcdap.engine.tasks.runners import Runner, Streams, blamed
 from localcdap.engine.tasks.telling import telling
 
@@ -37,18 +39,27 @@ def grouped_schema(feed: Schema) -> Schema:
 
 
 def grouping_pass(
-    stage: PassStage, feed: Schema, channel: str | None
+    stage: PassStage, feed: Schema, channel: str | None, *, reported: bool
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function that gives each record once for each of its groups."""
+    """The function that gives each record once for each of its groups.
+
+    :param channel: see :attr:`PassPlan.channel`.
+    :param reported: whether what the plugin counts travels on rows of its own, see ``layout``.
+    """
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with telling(channel, stage.name):
             codec = RecordCodec(feed)
+            layout = Layout([grouped_schema(feed)], reported=reported)
             runner = AggregateRunner(stage)
             for batch in batches:
                 named = batch.rename_columns(feed.field_names)
-                yield from runner.keyed(conform(named, codec), codec)
+                for keyed in runner.keyed(conform(named, codec), codec):
+                    yield layout.data(0, keyed)
             runner.close()
+            counted = [(stage.name, name, n) for name, n in runner.metrics.take().items()]
+            if reported and counted:
+                yield layout.report(encode_report(TaskReport([], counted)))
 
     return run
 

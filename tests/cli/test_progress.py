@@ -1,0 +1,86 @@
+"""What is drawn of a run while it goes on."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from localcdap.cli.output import is_terminal, size
+from localcdap.cli.progress import headline, shown_counts, stage_table
+from localcdap.engine.messages import RunStatus
+from localcdap.runs.model import Run, RunProgress, StageCounts
+
+
+def run(stages, so_far=None, tasks=(0, 0, 0)):
+    going = None if so_far is None else RunProgress(*tasks, so_far)
+    return Run(
+        run="r",
+        namespace="default",
+        pipeline="sales",
+        status=RunStatus.RUNNING,
+        arguments={},
+        profile="native",
+        starting=0,
+        start=0,
+        end=None,
+        stages=stages,
+        error=None,
+        version=1,
+        progress=going,
+    )
+
+
+def test_exact_counts_win_over_those_so_far():
+    so_far = {"a": StageCounts(1, 2, 3)}
+    exact = StageCounts(10, 20, 30)
+
+    assert shown_counts(run({"a": StageCounts()}, so_far), "a") == so_far["a"]
+    assert shown_counts(run({"a": exact}, so_far), "a") == exact
+    assert shown_counts(run({"a": StageCounts()}), "a") == StageCounts()
+    assert shown_counts(run({"b": StageCounts()}, so_far), "b") == StageCounts()
+
+
+def test_the_headline_tells_what_is_known():
+    assert headline(run({}), 3.6) == "sales running 4 s"
+    assert headline(run({}, {}, (3, 12, 0)), 0) == "sales running 0 s, 3 of 12 tasks"
+    assert headline(run({}, {}, (3, 12, 45_000_000)), 0).endswith(", 45 MB read")
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1.0 kB"),
+        (9_949, "9.9 kB"),
+        (45_000_000, "45 MB"),
+        (999_600, "1.0 MB"),
+        (10**18, "1000000 TB"),
+    ],
+)
+def test_sizes(number, text):
+    assert size(number) == text
+
+
+@pytest.mark.parametrize("width", [30, 80])
+def test_long_names_are_cut_to_the_terminal(width):
+    screen = io.StringIO()
+    name = "[bold]a name[/] " * 10
+
+    drawn = stage_table(run({name: StageCounts()}, {name: StageCounts(1_000_000, 2, 0)}))
+    Console(file=screen, width=width).print(drawn)
+
+    lines = screen.getvalue().splitlines()
+    assert len(lines) == 2
+    assert all(len(line) <= width for line in lines)
+    assert lines[1].startswith("[bold]")
+    assert "1,000,000" in lines[1]
+
+
+@pytest.mark.parametrize(("term", "drawn"), [("xterm", True), ("dumb", False), ("", False)])
+def test_nothing_is_drawn_on_a_typewriter(monkeypatch, term, drawn):
+    monkeypatch.setenv("TERM", term)
+    monkeypatch.setattr("sys.stderr", type("Terminal", (), {"isatty": lambda self: True})())
+    assert is_terminal() is drawn
