@@ -35,6 +35,8 @@ class Profile(msgspec.Struct):
     """A plugin must have all of these to run there; empty: every plugin may."""
     locations: dict[str, str] = {}
     """Where foreign paths live on that cluster, as ``[locations]`` says it for this machine."""
+    packages: list[str] = []
+    """Python packages of this machine that go along with every run, for plugins that import them."""
 
 
 class NamespaceSettings(msgspec.Struct):

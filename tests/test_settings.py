@@ -93,6 +93,7 @@ def test_every_setting_can_be_set_in_the_file(file):
                 "remote": "sc://spark.example:15002",
                 "required_capabilities": ["mode_cloud"],
                 "locations": {"gs://sales": "/mnt/sales"},
+                "packages": [],
             }
         },
         "namespaces": {"eu": {"profile": "cluster"}},
@@ -184,7 +185,7 @@ def test_all_problems_are_found_at_once_each_with_its_line_and_key(file):
         "localcdap.toml:10: profiles.cluster: It has no 'remote'",
         (
             "localcdap.toml:11: profiles.cluster.remot: Unknown key; known are: remote, "
-            "required_capabilities, locations"
+            "required_capabilities, locations, packages"
         ),
         f"localcdap.toml:13: profiles.other.remote: {REMOTE_WANTED}, got one whose scheme is 'spark'",
         f"$LOCALCDAP_ENGINE_IDLE_MINUTES: engine.idle_minutes: {MINUTES_WANTED}, got -1.0",

@@ -40,6 +40,11 @@ _SYMPTOMS: Final = (
         "Spark ran out of memory.",
         "Give it more with engine.memory in localcdap.toml, and restart the engine.",
     ),
+    (
+        r"ModuleNotFoundError: No module named '([\w.]+)'",
+        r"Spark's Python workers have no module '\1'.",
+        "Install it for their Python; or name it in 'packages' of the profile, if they are a cluster's.",
+    ),
 )
 _OURS: Final = re.compile(r"[/\\](?:localcdap[/\\]engine|pyspark|grpc|concurrent|threading)[/\\.]")
 _MARK: Final = "localcdap-stage:"
@@ -152,8 +157,8 @@ def _noted(error: StageError, frames: list[str]) -> StageError:
 def _explained(error: BaseException) -> tuple[str, str | None]:
     text = _text(error)
     for pattern, message, remedy in _SYMPTOMS:
-        if re.search(pattern, text):
-            return message, remedy
+        if found := re.search(pattern, text):
+            return found.expand(message), remedy
     condition = _condition(error)
     if condition is None:
         return f"{type(error).__name__}: {_first_lines(str(error))}", None

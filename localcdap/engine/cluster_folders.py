@@ -37,8 +37,9 @@ class ClusterFolders:
         if local and (found := self._do(folder_task.taken, [(target, "") for target in local])):
             raise occupied(*found)
 
-    def make(self, place: str) -> None:
-        self._do(folder_task.make, [(place, "")])
+    def prepare(self, target: str, place: str) -> None:
+        if found := self._do(folder_task.prepare, [(target, place)]):
+            raise occupied(*found)
 
     def move(self, moves: Sequence[Move]) -> None:
         self._do(folder_task.move, [(move.staging, move.final) for move in moves])

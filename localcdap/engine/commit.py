@@ -61,8 +61,11 @@ class Folders(Protocol):
     def require_free(self, targets: Sequence[str]) -> None:
         """:raises ConflictError: for the first that is a file, or a directory with files."""
 
-    def make(self, place: str) -> None:
-        """Make an empty directory, and those that it is in."""
+    def prepare(self, target: str, place: str) -> None:
+        """Make an empty directory ``place``, and those that it is in, when ``target`` is free.
+
+        :raises ConflictError: when it is not.
+        """
 
     def move(self, moves: Sequence[Move]) -> None:
         """Rename what is there still to be renamed."""
@@ -79,7 +82,8 @@ class LocalFolders:
             if target.exists() and not (target.is_dir() and not any(target.iterdir())):
                 raise occupied(str(target), "directory" if target.is_dir() else "file")
 
-    def make(self, place: str) -> None:
+    def prepare(self, target: str, place: str) -> None:
+        self.require_free([target])
         Path(place).mkdir(parents=True)
 
     def move(self, moves: Sequence[Move]) -> None:
@@ -131,8 +135,8 @@ class Staging:
             raise ConflictError(
                 f"two sinks write to '{target}'.", "Give each sink a path of its own."
             )
-        self._folders.require_free([target])
         if _SCHEME.match(final):
+            self._folders.require_free([target])
             self._in_place.append(target)
             return target
         parent, name = os.path.split(target)
@@ -140,7 +144,7 @@ class Staging:
         move = Move(place, target)
         self._record(move)
         self._moves.append(move)
-        self._folders.make(place)
+        self._folders.prepare(target, place)
         return place
 
     def commit(self, table_loads: list[TableLoad]) -> Journal:

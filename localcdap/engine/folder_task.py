@@ -52,8 +52,13 @@ def taken(place: Path, _: Path) -> list[str] | None:
     return [str(place), "file"] if place.exists() else None
 
 
-def make(place: Path, _: Path) -> None:
-    place.mkdir(parents=True, exist_ok=True)
+def prepare(target: Path, place: Path) -> list[str] | None:
+    """Make ``place`` if ``target`` is free; else what is there."""
+    found = taken(target, place)
+    if found is None:
+        # A task may be tried again.
+        place.mkdir(parents=True, exist_ok=True)
+    return found
 
 
 def move(staging: Path, final: Path) -> None:

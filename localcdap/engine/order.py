@@ -50,6 +50,8 @@ class WorkOrder(msgspec.Struct):
     """Whether records are counted per stage."""
     remote: bool = False
     """Whether the engine is a cluster of its own and not on this machine."""
+    packages: list[str] = []
+    """Python packages of this machine that a cluster is sent."""
     user: str = ""
     host_directory: str | None = None
     """The instance's folder, where the host can be found; None when there is no host to ask."""

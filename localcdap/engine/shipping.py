@@ -36,7 +36,6 @@ from pathlib import Path
 # Behind all else: what the cluster has itself fits it best.
 sys.path.append(str(Path(__file__).parent.parent / "{_LIBRARY_FOLDER}"))
 '''
-_SENT_LIBRARY: Final = (".py", ".so")
 _OTHER_PYTHON: Final = re.compile(r"PYTHON_VERSION_MISMATCH.*?version:? ?\(?([0-9.]+)", re.DOTALL)
 
 
@@ -44,18 +43,24 @@ class Shipment:
     """The code that is sent to the cluster for one run.
 
     :param directory: for the archives; must exist.
+    :param packages: Python packages that plugins import and the cluster lacks.
     """
 
-    def __init__(self, spark: SparkSession, directory: Path) -> None:
+    def __init__(self, spark: SparkSession, directory: Path, packages: Iterable[str] = ()) -> None:
         self._spark: Final = spark
         self._directory: Final = directory
+        self._packages: Final = list(dict.fromkeys(packages))
         self._is_checked = False
 
     def send(self, plugins: Iterable[PluginRef]) -> None:
-        """Send localcdap's own code, and the artifacts of plugins."""
-        archives = [self._own_code(), self._libraries()]
-        archives += [self._artifact(p) for p in {p.digest: p for p in plugins}.values()]
-        self._spark.addArtifacts(*archives, archive=True)
+        """Send localcdap's own code, the packages, and the artifacts of plugins.
+
+        :raises EngineError: when a package is not there.
+        """
+        own = [self._own_code(), self._libraries()]
+        sent = [archive for name in self._packages for archive in self._package(name)]
+        artifacts = [self._artifact(p) for p in {p.digest: p for p in plugins}.values()]
+        self._spark.addArtifacts(*own, *sent, *artifacts, archive=True)
 
     def relocated(self, plugin: PluginRef) -> PluginRef:
         """The plugin as a worker finds it. The first time makes sure that workers can run it.
@@ -89,22 +94,22 @@ class Shipment:
         return self._archive(_PACKAGE, _own_files(root), {"__init__.py": _ROOT})
 
     def _libraries(self) -> str:
-        files = []
-        for name in _LIBRARIES:
-            spec = importlib.util.find_spec(name)
-            assert spec is not None
-            assert spec.origin is not None
-            root = Path(spec.origin).parent
-            inside = (f for f in sorted(root.rglob("*")) if f.suffix in _SENT_LIBRARY)
-            files += [(file, f"{name}/{file.relative_to(root)}") for file in inside]
+        folders = [_package_folder(name) for name in _LIBRARIES]
+        files = [(f, f"{folder.name}/{name}") for folder in folders for f, name in _files(folder)]
         return self._archive(_LIBRARY_FOLDER, files)
+
+    def _package(self, name: str) -> Iterator[str]:
+        """A package, and the libraries that its wheel brought along beside it."""
+        folder = _package_folder(name)
+        for each in (folder, folder.with_name(f"{folder.name}.libs")):
+            if each.is_dir():
+                yield self._archive(each.name, _files(each))
 
     def _artifact(self, plugin: PluginRef) -> str:
         place = Path(plugin.path)
-        files = [place] if place.is_file() else [f for f in sorted(place.rglob("*")) if f.is_file()]
-        sent = [f for f in files if "__pycache__" not in f.parts]
-        named = [(file, str(file.relative_to(place.parent))) for file in sent]
-        return self._archive(_artifact_folder(plugin), named)
+        inside = ((file, f"{place.name}/{name}") for file, name in _files(place))
+        files = [(place, place.name)] if place.is_file() else inside
+        return self._archive(_artifact_folder(plugin), files)
 
     def _archive(
         self, folder: str, files: Iterable[tuple[Path, str]], texts: dict[str, str] | None = None
@@ -117,6 +122,24 @@ class Shipment:
             for name, text in (texts or {}).items():
                 archive.writestr(name, text)
         return f"{path}#{folder}"
+
+
+def _package_folder(name: str) -> Path:
+    spec = importlib.util.find_spec(name) if name.isidentifier() else None
+    if spec is None or spec.origin is None or not spec.submodule_search_locations:
+        raise EngineError(
+            f"There is no Python package '{name}' here that could be sent to a cluster.",
+            "Install it beside localcdap, or take it out of the 'packages' of the profile; they are "
+            "named as they are imported.",
+        )
+    return Path(spec.origin).parent
+
+
+def _files(folder: Path) -> Iterator[tuple[Path, str]]:
+    """The files of a folder and their names in it."""
+    for file in sorted(folder.rglob("*")):
+        if file.is_file() and "__pycache__" not in file.parts:
+            yield file, str(file.relative_to(folder))
 
 
 def _own_files(root: Path) -> Iterator[tuple[Path, str]]:

@@ -21,7 +21,7 @@ PROFILE_ARGUMENT: Final = "system.profile.name"
 _SCOPES: Final = ("SYSTEM", "USER")
 
 NamespaceProfile = Callable[[str], str | None]
-"""The profile that a namespace prefers, None for no preference. A scope may stand in front."""
+"""The profile that the settings give a namespace, None for none. A scope may stand in front."""
 
 
 class RemoteProfile(msgspec.Struct, frozen=True):
@@ -32,6 +32,8 @@ class RemoteProfile(msgspec.Struct, frozen=True):
     required_capabilities: list[str]
     locations: dict[str, str] = {}
     """Where foreign paths live on the cluster."""
+    packages: list[str] = []
+    """Python packages that are sent there, besides localcdap's own code and that of artifacts."""
 
 
 class ProfileSummary(msgspec.Struct, rename="camel"):
@@ -66,17 +68,27 @@ class Profiles:
         self._default = default
         self._of_namespace = of_namespace
 
-    def chosen(self, namespace: str, arguments: Mapping[str, str], asked: str | None) -> str:
+    def chosen(
+        self,
+        namespace: str,
+        *,
+        arguments: Mapping[str, str] | None = None,
+        asked: str | None = None,
+        preferences: Mapping[str, str] | None = None,
+    ) -> str:
         """The name of the profile of a run.
 
         In this order: the runtime argument ``system.profile.name``, what the caller asks for, the
-        preference of the namespace, the default of the instance.
+        preference of that name, what the settings say for the namespace, the default of the instance.
 
+        :param arguments: of the run itself.
+        :param preferences: that hold for the run.
         :raises NotFoundError: when there is no such profile; says who named it, and which there are.
         """
         named = (
-            (f"the runtime argument '{PROFILE_ARGUMENT}'", arguments.get(PROFILE_ARGUMENT)),
+            (f"the runtime argument '{PROFILE_ARGUMENT}'", (arguments or {}).get(PROFILE_ARGUMENT)),
             ("the request", asked),
+            (f"the preference '{PROFILE_ARGUMENT}'", (preferences or {}).get(PROFILE_ARGUMENT)),
             (f"namespace '{namespace}'", self._of_namespace(namespace)),
         )
         for by, text in named:
@@ -88,12 +100,15 @@ class Profiles:
         """The cluster of a profile that is there; None for the local Spark server."""
         return self._remotes.get(name)
 
-    def summaries(self, namespace: str) -> list[ProfileSummary]:
+    def summaries(
+        self, namespace: str, preferences: Mapping[str, str] | None = None
+    ) -> list[ProfileSummary]:
         """All profiles, ``native`` first, with the default of a namespace marked.
 
+        :param preferences: that hold for the namespace.
         :raises NotFoundError: when the namespace prefers one that is not there.
         """
-        default = self.chosen(namespace, {}, None)
+        default = self.chosen(namespace, preferences=preferences)
         native = ProfileSummary(NATIVE, NATIVE, sorted(NATIVE_REQUIRES), default == NATIVE)
         return [native, *(self._summary(name, default) for name in sorted(self._remotes))]
 

@@ -22,6 +22,8 @@ class ProvisionedEngine(msgspec.Struct):
     endpoint: Endpoint
     locations: dict[str, str]
     """Where foreign paths live there."""
+    packages: list[str] = []
+    """Python packages that are to be sent there."""
     leases: Path | None = None
     """Folder of the leases of a local engine; None for one that stays by itself."""
 
@@ -34,6 +36,7 @@ class ProvisionedEngine(msgspec.Struct):
         order.engine_url, order.engine_token = self.endpoint.url, self.endpoint.token
         order.engine_leases = str(self.leases) if self.leases is not None else None
         order.locations = self.locations
+        order.packages = self.packages
         order.remote = self.is_remote
 
 
@@ -68,7 +71,9 @@ class NativeProvisioner:
     @contextlib.contextmanager
     def provision(self) -> Iterator[ProvisionedEngine]:
         with lease(self._engine.leases):
-            yield ProvisionedEngine(self._engine.ensure(), self._locations, self._engine.leases)
+            yield ProvisionedEngine(
+                self._engine.ensure(), self._locations, leases=self._engine.leases
+            )
 
 
 class ConnectProvisioner:
@@ -83,7 +88,8 @@ class ConnectProvisioner:
 
     @contextlib.contextmanager
     def provision(self) -> Iterator[ProvisionedEngine]:
-        yield ProvisionedEngine(Endpoint(self._profile.url, None), self._profile.locations)
+        profile = self._profile
+        yield ProvisionedEngine(Endpoint(profile.url, None), profile.locations, profile.packages)
 
 
 class Provisioners:

@@ -83,9 +83,12 @@ class RunService:
         :raises NotFoundError: when there is no such namespace or profile.
         """
         self._namespaces.require(request.namespace)
-        request = self._with_preferences(request)
+        given, request = request.arguments, self._with_preferences(request)
         profile = self._provisioners.profiles.chosen(
-            request.namespace, request.arguments, request.profile
+            request.namespace,
+            arguments=given,
+            asked=request.profile,
+            preferences=request.arguments,
         )
         provisioner = self._provisioners.of(profile)
         process, self._spare = self._spare or RunProcess(self._directory), None
@@ -116,7 +119,8 @@ class RunService:
     def profiles(self, namespace: str) -> list[ProfileSummary]:
         """The compute profiles that runs of a namespace can have, its default marked."""
         self._namespaces.require(namespace)
-        return self._provisioners.profiles.summaries(namespace)
+        preferences = self._studio.arguments(namespace, None, {})
+        return self._provisioners.profiles.summaries(namespace, preferences)
 
     def get(self, namespace: str, run: str) -> Run:
         """A run by its id, the beginning of its id, or ``last``.

@@ -50,3 +50,13 @@ def test_on_a_cluster_foreign_paths_mean_themselves():
     remote = Locations({}, "/home/me", remote=True)
 
     assert remote.resolve("gs://sales/x") == "gs://sales/x"
+
+
+def test_on_a_cluster_a_relative_path_means_nothing():
+    remote = Locations({"/data": "s3a://lake", "gs://x": "relative"}, "/home/me", remote=True)
+
+    assert remote.resolve("/data/in.csv") == "s3a://lake/in.csv"
+    assert remote.resolve("file:///absolute") == "/absolute"
+    for path in ("in.csv", "file:in.csv", "gs://x/in.csv"):
+        with pytest.raises(StageError, match="cluster has no folder"):
+            remote.resolve(path)

@@ -7,6 +7,9 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
+
+from localcdap.api.errors import EngineError
 from localcdap.api.failures import ArtifactId
 from localcdap.artifacts.model import PluginRef
 from localcdap.engine.shipping import Shipment, _refusal
@@ -94,6 +97,24 @@ def test_a_python_without_localcdap_loads_a_plugin_from_what_was_sent(tmp_path: 
     assert not Path(moved.path).is_absolute()
     sent = {path.name for path in root.rglob("*")}
     assert not sent & {"junk.pyc", "cli", "host", "plugins_dir"}
+
+
+@pytest.mark.parametrize("name", ["no_such_package", "a-b", "msgspec._core", ""])
+def test_a_package_that_is_not_here(tmp_path: Path, name: str):
+    shipment = Shipment(Session(tmp_path), tmp_path, [name])  # type: ignore[arg-type]
+
+    with pytest.raises(EngineError, match=f"no Python package '{name}'"):
+        shipment.send([])
+
+
+def test_a_package_goes_along(tmp_path: Path):
+    (tmp_path / "archives").mkdir()
+    root = tmp_path / "root"
+    Shipment(Session(root), tmp_path / "archives", ["rapidfuzz", "rapidfuzz"]).send([])  # type: ignore[arg-type]
+
+    command = [Path(sys.base_prefix, "bin", "python3"), "-S", "-c", "import rapidfuzz.fuzz"]
+    done = subprocess.run(command, env={"PYTHONPATH": str(root)}, capture_output=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_workers_of_another_python_are_told_in_words():

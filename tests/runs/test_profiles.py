@@ -18,17 +18,20 @@ def test_the_nearest_wins():
     everywhere = profiles(eu="cluster")
     argument = {PROFILE_ARGUMENT: "native"}
 
-    assert everywhere.chosen("us", {}, None) == "other"
-    assert everywhere.chosen("eu", {}, None) == "cluster"
-    assert everywhere.chosen("eu", {}, "other") == "other"
-    assert everywhere.chosen("eu", argument, "other") == "native"
-    assert Profiles().chosen("eu", {}, None) == "native"
+    preferred = {PROFILE_ARGUMENT: "USER:native"}
+
+    assert everywhere.chosen("us") == "other"
+    assert everywhere.chosen("eu") == "cluster"
+    assert everywhere.chosen("eu", preferences=preferred) == "native"
+    assert everywhere.chosen("eu", asked="other", preferences=preferred) == "other"
+    assert everywhere.chosen("eu", arguments=argument, asked="other") == "native"
+    assert Profiles().chosen("eu") == "native"
 
 
 @pytest.mark.parametrize("text", ["SYSTEM:cluster", "USER:cluster", "user:cluster", " cluster "])
 def test_a_scope_may_stand_in_front(text):
-    assert profiles().chosen("default", {PROFILE_ARGUMENT: text}, None) == "cluster"
-    assert profiles(default=text).chosen("default", {}, None) == "cluster"
+    assert profiles().chosen("default", arguments={PROFILE_ARGUMENT: text}) == "cluster"
+    assert profiles(default=text).chosen("default") == "cluster"
 
 
 @pytest.mark.parametrize(
@@ -36,9 +39,9 @@ def test_a_scope_may_stand_in_front(text):
 )
 def test_a_profile_that_is_not_there_is_named_with_who_names_it(text):
     with pytest.raises(NotFoundError) as by_argument:
-        profiles().chosen("default", {PROFILE_ARGUMENT: text}, None)
+        profiles().chosen("default", arguments={PROFILE_ARGUMENT: text})
     with pytest.raises(NotFoundError) as by_namespace:
-        profiles(eu=text).chosen("eu", {}, None)
+        profiles(eu=text).chosen("eu")
 
     assert f"no profile '{text}'" in by_argument.value.message
     assert PROFILE_ARGUMENT in by_argument.value.message
