@@ -64,7 +64,7 @@ def test_sizes(number, text):
     assert size(number) == text
 
 
-@pytest.mark.parametrize("width", [30, 80])
+@pytest.mark.parametrize("width", [40, 80])
 def test_long_names_are_cut_to_the_terminal(width):
     screen = io.StringIO()
     name = "[bold]a name[/] " * 10

@@ -142,6 +142,34 @@ def test_a_process_that_waits_gets_its_order_and_completes(engine, run_directory
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("fail_at", [None, "7"])
+def test_what_plugins_say_in_workers_is_in_the_log(
+    engine, run_directory, source, tmp_path, fail_at
+):
+    talks = {"fail_at": fail_at} if fail_at else {}
+    chain = [source, ("talks", plugins.Talks, talks), ("out", plugins.ParquetSink, {"path": "out"})]
+    write_order(run_directory, order(engine, tmp_path, *chain))
+
+    process = start(run_directory)
+
+    assert process.wait(120) == (1 if fail_at else 0)
+    messages = said(run_directory)
+    assert isinstance(messages[-1], StatusChanged)
+    lines = [(m.level, m.text) for m in of(messages, LogLine) if m.stage == "talks"]
+    assert sorted(lines) == [
+        ("INFO", "logged 0"),
+        ("INFO", "logged 5"),
+        ("INFO", "printed 0"),
+        ("INFO", "printed 5"),
+        ("WARNING", "warned 0"),
+        ("WARNING", "warned 5"),
+    ]
+    if not fail_at:
+        (counted,) = of(messages, Counted)
+        assert counted.stages["talks"].metrics == {"begun": 1, "seen": 10, "ended": 1}
+
+
+@pytest.mark.spark
 def test_a_run_that_fails_says_why_and_leaves_nothing(engine, run_directory, source, tmp_path):
     chain = [
         source,
