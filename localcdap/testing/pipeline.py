@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import BadRequestError, NotFoundError
@@ -126,7 +127,7 @@ class PipelineTester:
         """
         import pyarrow as pa
 
-        file = self._run / f"{name}.arrows"
+        file = self._place(name)
         batch = RecordCodec(schema).encode(records)
         with pa.ipc.new_stream(str(file), batch.schema) as stream:
             stream.write_batch(batch)
@@ -143,8 +144,8 @@ class PipelineTester:
 
         :param source: a stage, or ``splitter.port``.
         """
-        path = str(self._run / name)
-        self.stage(name, file_ref(given.KeptRecords), {"path": path}, [source])
+        properties = {"path": str(self._place(name))}
+        self.stage(name, file_ref(given.KeptRecords), properties, [source])
 
     def collect_errors(self, name: str, source: str) -> None:
         """A sink of the error records of a stage, each with ``record``, ``code``, ``message`` and
@@ -174,11 +175,18 @@ class PipelineTester:
         return totals
 
     def read(self, sink: str) -> list[dict[str, Any]]:
-        """The records that came to a :meth:`sink`; those that were shuffled come in no certain order."""
+        """The records that came to a :meth:`sink`; those that were shuffled come in no certain order.
+
+        :raises BadRequestError: when it is none, or nothing was run yet.
+        """
         schema = self._stage(sink).input_schema
-        assert schema is not None
+        file = self._place(sink) / given.FILE
+        if schema is None or not file.exists():
+            raise BadRequestError(
+                f"No records were collected behind '{sink}'.",
+                "Add a sink behind the stage with 'sink', run the pipeline, and read that sink.",
+            )
         codec = RecordCodec(schema)
-        file = self._run / sink / given.FILE
         return [r for batch in given.read_stream(str(file)) for r in codec.decode(batch)]
 
     def plan(self, *, counts: bool = True) -> Plan:
@@ -199,6 +207,10 @@ class PipelineTester:
             staging=Staging(self._run, run_id),
             table_directory=self._run / "tables",
         )
+
+    def _place(self, stage: str) -> Path:
+        """Where the records of a given source or sink lie."""
+        return self._run / quote(stage, safe="")
 
     @property
     def _names(self) -> list[str]:

@@ -7,6 +7,10 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
+import pytest
+
+from localcdap import testing
+
 NOTHING = "def test_nothing(): pass\n"
 LOADED = """
 import sys
@@ -14,6 +18,12 @@ def pytest_unconfigure():
     print("loaded", *sorted(name for name in sys.modules if name.startswith("localcdap")))
     print("heavy", *sorted({"msgspec", "pyspark", "duckdb", "pyarrow"} & set(sys.modules)))
 """
+
+
+def test_what_the_package_offers_is_there():
+    assert all(getattr(testing, name) for name in testing.__all__)
+    with pytest.raises(AttributeError, match="StageTestr"):
+        testing.StageTestr  # noqa: B018
 
 
 def test_it_is_found_after_installing():

@@ -33,13 +33,17 @@ def test_a_pipeline_of_given_records(cdap_pipeline: PipelineTester):
     assert (counts["even"].in_, counts["even"].out, counts["even"].error) == (2, 2, 1)
 
 
-def test_no_records_are_a_source_too(cdap_pipeline: PipelineTester):
-    cdap_pipeline.source("in", NUMBERS, [])
-    cdap_pipeline.sink("out", "in")
+def test_no_records_are_a_source_too_and_names_are_any_text(cdap_pipeline: PipelineTester):
+    cdap_pipeline.source("in/../x.y", NUMBERS, [])
+    cdap_pipeline.sink("out / é", "in/../x.y")
+    with pytest.raises(BadRequestError, match="No records were collected"):
+        cdap_pipeline.read("out / é")
 
     cdap_pipeline.run()
 
-    assert cdap_pipeline.read("out") == []
+    assert cdap_pipeline.read("out / é") == []
+    with pytest.raises(BadRequestError, match=r"collected behind 'in/../x.y'"):
+        cdap_pipeline.read("in/../x.y")
 
 
 def test_macros_have_the_values_of_the_arguments(spark, tmp_path: Path):

@@ -10,6 +10,7 @@ from typing import Any
 from localcdap.api import FailureCollector, Plugin, Record, Schema, StageConfigurer
 from localcdap.api.failures import ValidationFailure
 from localcdap.engine.tasks.context import FactsContext, StageFacts
+from localcdap.testing import StageTester
 
 
 def record(name: str = "rec", /, **fields: Schema) -> Schema:
@@ -98,10 +99,8 @@ def run(
     arguments: Mapping[str, str] | None = None,
 ) -> Emitted:
     """What a plugin of record grain emits for the records."""
-    plugin, context = started(cls, properties, schema, arguments)
+    output = StageTester(cls, properties, schema, arguments=arguments).run(records)
     emitted = Emitted()
-    for each in records:
-        plugin.transform(each, emitted)
-    plugin.destroy()
-    emitted.metrics = dict(context.metrics.counts)
+    emitted.records, emitted.alerts, emitted.metrics = output.records, output.alerts, output.metrics
+    emitted.errors = [(each["record"], each["code"], each["message"]) for each in output.errors]
     return emitted
