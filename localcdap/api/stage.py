@@ -49,6 +49,8 @@ class StageConfigurer:
         """Schema of the records given to ``emit.error``; None means the input schema."""
         self.port_schemas: dict[str, Schema] = {}
         """A splitter sets these instead of :attr:`output_schema`."""
+        self.joined_stages: Sequence[str] | None = None
+        """A joiner whose configuration says which stages it joins sets them: they must be its inputs."""
         self.pipeline_properties: dict[str, str] = {}
         self.locations: Locations | None = None
         """Where paths lie; None until ``configure_connected`` is called."""

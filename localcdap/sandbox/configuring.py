@@ -15,12 +15,13 @@ from localcdap.api.errors import (
 )
 from localcdap.api.failures import FailureCollector, ValidationFailure
 from localcdap.api.locations import Locations
-from localcdap.api.plugin import BatchSink, Plugin, SplitterTransform
+from localcdap.api.plugin import BatchJoiner, BatchSink, Plugin, SplitterTransform
 from localcdap.api.schema import Schema
 from localcdap.api.stage import StageConfigurer
 from localcdap.artifacts.loading import load_plugin
 from localcdap.artifacts.model import PluginRef
 from localcdap.artifacts.traces import own_frames
+from localcdap.sandbox.joining import check_joined
 from localcdap.sandbox.products import checked_products, plain_failures
 
 
@@ -73,6 +74,8 @@ def configure_stage(request: ConfigureRequest) -> ConfigureResult:
         if not failures:
             plugin = cls(config)
             plugin.configure(stage)
+            if not failures and isinstance(plugin, BatchJoiner):
+                check_joined(stage)
             if request.locations is not None and not failures:
                 stage.locations = request.locations
                 plugin.configure_connected(stage)

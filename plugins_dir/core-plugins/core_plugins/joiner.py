@@ -172,6 +172,7 @@ class Joiner(BatchJoiner):
         definition.check(inputs, failures)
         if len(failures):
             return
+        stage.joined_stages = list(definition.keys or inputs)
         made = definition.output_schema(inputs)
         if has_unknown and self.config.schema is not None:
             if made is not None:
