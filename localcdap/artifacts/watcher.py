@@ -92,7 +92,8 @@ class FolderWatcher:
         try:
             while not self._closed.is_set():
                 changed = {folder: _identity(folder) for folder in listing} != listing
-                if changed or time.monotonic() - swept > _SWEEP_S:
+                late = time.monotonic() - swept > _SWEEP_S
+                if changed or late or not watches.are_alive():
                     listing = self._listing()
                     watches.renew(self._directories)
                     self._notices.note_all()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import warnings
 from collections.abc import Iterator, Sequence
@@ -14,8 +15,9 @@ from localcdap.artifacts.notices import Notices
 from localcdap.artifacts.places import ARTIFACT_SUFFIXES, find_user
 
 if TYPE_CHECKING:
-    from watchdog.observers.api import BaseObserver, ObservedWatch
+    from watchdog.observers.api import BaseObserver, EventEmitter, ObservedWatch
 
+_LOG: Final = logging.getLogger(__name__)
 _PATIENCE_S: Final = 5.0
 """Seconds since the last write for which a file that nobody closes is waited for."""
 _BLANK_S: Final = 1.0
@@ -52,8 +54,10 @@ class Watches:
         :raises WatchesRefusedError: when the system refuses.
         """
         wanted = {each: _inode(each.real) for each in _wanted(directories)}
+        emitters = self._observer.emitters if self._observer is not None else ()
+        alive = {emitter.watch for emitter in emitters if _is_alive(emitter)}
         for each, (old, stale) in list(self._set.items()):
-            if wanted.get(each) != old:
+            if wanted.get(each) != old or stale not in alive:
                 del self._set[each]
                 self._remove(stale)
         for each, inode in wanted.items():
@@ -61,6 +65,10 @@ class Watches:
                 watch = self._add(each)
                 if watch is not None:
                     self._set[each] = (inode, watch)
+
+    def are_alive(self) -> bool:
+        """Whether all watches work; one that does not is set anew by the next :meth:`renew`."""
+        return self._observer is None or all(map(_is_alive, self._observer.emitters))
 
     def close(self) -> None:
         if self._observer is not None:
@@ -100,9 +108,12 @@ class Watches:
         if self._observer is None:
             from watchdog.observers import Observer
 
-            # It warns of folders that appear while it walks through them, which does no harm.
+            # It warns of folders that appear while it walks through them, and of those that vanish, which
+            # does no harm: dead watches are renewed, and a sweep finds what they missed.
             warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"watchdog\.")
-            observer = Observer()
+            logging.getLogger("watchdog").setLevel(logging.CRITICAL)
+            observer: Any = Observer()
+            observer._emitter_class = _quiet(observer._emitter_class)
             observer.start()
             self._observer = observer
         return self._observer
@@ -190,6 +201,23 @@ def _wanted(directories: Sequence[Path]) -> Iterator[_Wanted]:
                     yield _Wanted(real, place.path, directory)
                 else:
                     yield _Wanted(real.parent, place.path, directory, real.name)
+
+
+def _is_alive(emitter: EventEmitter) -> bool:
+    return emitter.is_alive()
+
+
+def _quiet(emitter: type[EventEmitter]) -> type[EventEmitter]:
+    """Watchdog's thread for one watch; it may fail when its folder is moved, but not on the terminal."""
+
+    class Quiet(emitter):  # type: ignore[misc, valid-type]
+        def run(self) -> None:
+            try:
+                super().run()
+            except Exception as error:
+                _LOG.debug("a watch ended: %s", error)
+
+    return Quiet
 
 
 def _real(path: Path) -> Path:
