@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import logging
+import subprocess
 import sys
 from collections import Counter
 
@@ -70,7 +71,6 @@ def test_lines_carry_level_and_stage(channel, hear, task):
         sys.stderr.write("no end")
 
     lines, _ = hear()
-
     found = [(line.level, line.stage, line.text) for line in lines]
     assert found[:4] == [
         ("INFO", "now", "printed"),
@@ -82,6 +82,17 @@ def test_lines_carry_level_and_stage(channel, hear, task):
     assert found[5] == ("WARNING", "now", "no end")
     assert (sys.stdout, sys.stderr) == streams
     assert logging.getLogger().handlers == handlers
+
+
+def test_bytes_go_where_they_went_before(channel, hear, task, capfdbinary, monkeypatch):
+    monkeypatch.setattr(sys, "stdout", open(1, "w", encoding="utf-8", closefd=False))  # noqa: SIM115
+    with telling.telling(str(channel), "stage"):
+        subprocess.run([sys.executable, "-c", "print('child')"], stdout=sys.stdout, check=True)
+        sys.stdout.buffer.write(b"bytes")
+        sys.stdout.buffer.flush()
+
+    assert capfdbinary.readouterr().out == b"child\nbytes"
+    assert hear()[0] == []
 
 
 def test_of_too_many_lines_the_first_are_kept(channel, hear, task, monkeypatch):

@@ -17,7 +17,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final, TextIO
 
 import msgspec
 
@@ -131,7 +131,7 @@ def _captured(teller: Teller) -> Iterator[None]:
     root.setLevel(logging.INFO)
     for name in _QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
-    printed = [_Printed(teller, "INFO"), _Printed(teller, "WARNING")]
+    printed = [_Printed(teller, "INFO", sys.stdout), _Printed(teller, "WARNING", sys.stderr)]
     sys.stdout, sys.stderr = printed
     try:
         yield
@@ -158,12 +158,24 @@ class _Handler(logging.Handler):
 
 
 class _Printed(io.TextIOBase):
-    """A text stream whose lines are told."""
+    """A text stream whose lines are told. What goes past the text, into bytes, goes where it went before."""
 
-    def __init__(self, teller: Teller, level: str) -> None:
+    def __init__(self, teller: Teller, level: str, before: TextIO) -> None:
         self._teller: Final = teller
         self._level: Final = level
+        self._before: Final = before
         self._begun = ""
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return "utf-8"
+
+    @property
+    def buffer(self) -> BinaryIO:
+        return self._before.buffer
+
+    def fileno(self) -> int:
+        return self._before.fileno()
 
     def writable(self) -> bool:
         return True
