@@ -24,6 +24,9 @@ from localcdap.store.structured.sql import TableSql
 from localcdap.store.structured.tables import StructuredTables
 from localcdap.store.structured.watch import Watch
 
+TRANSACTIONS: Final = "transactions"
+ADMIN: Final = "structured-tables"
+"""Under which names the host is asked for its :class:`TransactionService` and ``TableAdmin``."""
 LEASE_S: Final = 5.0
 """Seconds that the host keeps a transaction of which it hears nothing."""
 _PAGE_BYTES: Final = 8 * 1024 * 1024

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from localcdap.api.errors import ConflictError, HostLostError
 from localcdap.artifacts.service import ArtifactService
 from localcdap.datasets.service import TableService
+from localcdap.datasets.transactions import ADMIN, TRANSACTIONS, HostRunner, TransactionService
 from localcdap.home import Home
 from localcdap.host.host import Host
 from localcdap.messaging.service import MessagingService
@@ -24,6 +25,7 @@ from localcdap.rpc.methods import remote_method
 from localcdap.rpc.proxy import proxy
 from localcdap.runs.service import RunService
 from localcdap.store.service import DatabaseService
+from localcdap.store.structured.admin import TableAdmin
 from localcdap.studio.service import StudioService
 
 _Service = TypeVar("_Service")
@@ -34,6 +36,8 @@ class Cdap:
 
     def __init__(self, home: Home, *, expects_run: bool = False) -> None:
         self._link = _Link(home, expects_run=expects_run)
+        self.transactions = HostRunner(lambda: self._link.service(TRANSACTIONS, TransactionService))
+        """Runs bodies of code as transactions on structured tables."""
 
     @property
     def artifacts(self) -> ArtifactService:
@@ -50,6 +54,10 @@ class Cdap:
     @property
     def tables(self) -> TableService:
         return self._link.service("tables", TableService)
+
+    @property
+    def structured_tables(self) -> TableAdmin:
+        return self._link.service(ADMIN, TableAdmin)
 
     @property
     def messaging(self) -> MessagingService:
@@ -78,6 +86,7 @@ class Cdap:
 
     def close(self) -> None:
         """Leave the instance. Runs go on."""
+        self.transactions.close()
         self._link.close()
 
 

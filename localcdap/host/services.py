@@ -12,6 +12,7 @@ from localcdap.artifacts.service import ArtifactService
 from localcdap.artifacts.trash import put_away
 from localcdap.artifacts.watcher import FolderWatcher
 from localcdap.datasets.service import TableService
+from localcdap.datasets.transactions import ADMIN, TRANSACTIONS, TransactionService
 from localcdap.engine.host_tables import SERVICE as TABLE_EXPORTS
 from localcdap.engine.secrets import SERVICE as SECURE_KEYS
 from localcdap.engine.server import EngineServer
@@ -32,6 +33,7 @@ from localcdap.sandbox.supervisor import PluginWorker
 from localcdap.settings import Settings, load_settings
 from localcdap.store.service import DatabaseService
 from localcdap.store.store import Store
+from localcdap.store.structured.tables import StructuredTables
 from localcdap.studio.service import StudioService
 
 
@@ -54,30 +56,16 @@ class Services:
             worker.start()
             store = Store(home.database, backups=home.backups)
             undo.callback(store.close)
-            self._topics = Topics(store)
-            self._delivery = Delivery(store, self._topics)
-            undo.callback(self._delivery.close)
-            self._namespaces = NamespaceService(store, self._topics)
-            self._preferences = PreferenceService(store, self._namespaces)
-            self._secure_keys = secure_keys(store, self._namespaces, home)
-            self._messaging = MessagingService(
-                store, self._topics, self._delivery, self._namespaces.require
-            )
+            structured = StructuredTables(store)
+            undo.callback(structured.close)
+            self._structured_tables = structured.admin
+            self._transactions = TransactionService(structured)
+            undo.callback(self._transactions.close)
+            self._open_namespaces(store, home, undo)
             plugin_directories = [home.resolve(each) for each in settings.plugin_directories]
-            self._artifacts = ArtifactService(
-                store,
-                worker,
-                system_directory=shipped_plugins(),
-                plugin_directories=plugin_directories,
-                cache=home.artifact_cache,
-                required_capabilities=settings.plugin_required_capabilities,
-                on_change=announcer(self._topics),
-                namespaces=self._namespaces,
+            self._artifacts = self._open_artifacts(
+                store, worker, home, plugin_directories, settings.plugin_required_capabilities
             )
-            self._namespaces.holds(
-                artifact_contents(self._artifacts, plugin_directories, home.trash)
-            )
-            self._namespaces.holds(NamespaceContents("topics", remove=self._topics.delete_all))
             self._studio = StudioService(
                 self._artifacts,
                 worker.configure,
@@ -112,6 +100,40 @@ class Services:
             self._namespaces.resume()
             self._undo = undo.pop_all()
 
+    def _open_namespaces(self, store: Store, home: Home, undo: contextlib.ExitStack) -> None:
+        """Messaging, the namespaces, and what is in them whatever runs there."""
+        self._topics = Topics(store)
+        self._delivery = Delivery(store, self._topics)
+        undo.callback(self._delivery.close)
+        self._namespaces = NamespaceService(store, self._topics)
+        self._preferences = PreferenceService(store, self._namespaces)
+        self._secure_keys = secure_keys(store, self._namespaces, home)
+        self._messaging = MessagingService(
+            store, self._topics, self._delivery, self._namespaces.require
+        )
+        self._namespaces.holds(NamespaceContents("topics", remove=self._topics.delete_all))
+
+    def _open_artifacts(
+        self,
+        store: Store,
+        worker: PluginWorker,
+        home: Home,
+        directories: Sequence[Path],
+        required_capabilities: Sequence[str],
+    ) -> ArtifactService:
+        artifacts = ArtifactService(
+            store,
+            worker,
+            system_directory=shipped_plugins(),
+            plugin_directories=directories,
+            cache=home.artifact_cache,
+            required_capabilities=required_capabilities,
+            on_change=announcer(self._topics),
+            namespaces=self._namespaces,
+        )
+        self._namespaces.holds(artifact_contents(artifacts, directories, home.trash))
+        return artifacts
+
     @property
     def by_name(self) -> Mapping[str, object]:
         """Under which name each service is called."""
@@ -125,6 +147,8 @@ class Services:
             "namespaces": self._namespaces,
             "preferences": self._preferences,
             SECURE_KEYS: self._secure_keys,
+            ADMIN: self._structured_tables,
+            TRANSACTIONS: self._transactions,
             TABLE_EXPORTS: self._tables,
         }
 

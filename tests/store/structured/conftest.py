@@ -16,7 +16,7 @@ from localcdap.api.app import (
     StructuredTableSpecification,
     TransactionRunner,
 )
-from localcdap.datasets.transactions import HostRunner, TransactionService
+from localcdap.datasets.transactions import ADMIN, TRANSACTIONS, HostRunner, TransactionService
 from localcdap.rpc.client import Client
 from localcdap.rpc.record import HostRecord
 from localcdap.rpc.server import Server
@@ -84,7 +84,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StructuredTable
 def client(stored: StructuredTables, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     address = str(tmp_path_factory.mktemp("s") / "s")
     service = TransactionService(stored)
-    server = Server(address, b"key", {"transactions": service, "structured_tables": stored.admin})
+    server = Server(address, b"key", {TRANSACTIONS: service, ADMIN: stored.admin})
     with Client(HostRecord(0, "1.0", address, b"key".hex())) as client:
         yield client
     server.close()
@@ -100,8 +100,8 @@ def instance(
     if request.param == "local":
         yield Instance(stored.admin, stored.transactions)
         return
-    runner = HostRunner(lambda: client.service("transactions", TransactionService))
-    yield Instance(client.service("structured_tables", TableAdmin), runner)
+    runner = HostRunner(lambda: client.service(TRANSACTIONS, TransactionService))
+    yield Instance(client.service(ADMIN, TableAdmin), runner)
     runner.close()
 
 

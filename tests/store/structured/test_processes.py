@@ -1,0 +1,91 @@
+"""Several processes on the tables of one instance."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from localcdap.api.app import FieldType, StructuredTableSpecification
+from localcdap.home import Home
+from localcdap.host import connect
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+SPEC = StructuredTableSpecification(
+    "counters", fields={"name": FieldType.STRING, "n": FieldType.LONG}, primary_key=["name"]
+)
+
+
+class Hammer:
+    def __init__(self, home: Path, times: int) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", f"{__package__}.hammer", str(home), str(times)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=REPOSITORY,
+        )
+
+    def heard(self) -> str:
+        return self.process.stdout.readline().strip()
+
+    def go_on(self) -> None:
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "localcdap.toml").write_text("")
+    return tmp_path
+
+
+@pytest.fixture
+def hammers(home: Path) -> Iterator[list[Hammer]]:
+    """Two processes that are clients of the instance that is open here."""
+    found = [Hammer(home, 100) for _ in range(2)]
+    yield found
+    for hammer in found:
+        hammer.process.kill()
+        hammer.process.communicate()
+
+
+def counts(cdap) -> dict[str, int]:
+    return cdap.transactions.run(
+        lambda c: {row["name"]: row["n"] for row in c.table("counters").scan()}
+    )
+
+
+def test_two_processes_that_count_lose_nothing(home: Path, request: pytest.FixtureRequest):
+    with connect(Home(home)) as cdap:
+        assert cdap.is_host
+        cdap.structured_tables.create_or_update(SPEC)
+        hammers = request.getfixturevalue("hammers")
+        assert [hammer.heard() for hammer in hammers] == ["ready False"] * 2
+        for hammer in hammers:
+            hammer.go_on()
+        assert [hammer.heard() for hammer in hammers] == ["done"] * 2
+
+        assert counts(cdap) == {"blind": 200, "read": 200}
+
+
+def test_a_client_that_is_killed_leaves_whole_transactions(
+    home: Path, request: pytest.FixtureRequest
+):
+    with connect(Home(home)) as cdap:
+        cdap.structured_tables.create_or_update(SPEC)
+        killed, other = request.getfixturevalue("hammers")
+        for hammer in (killed, other):
+            assert hammer.heard() == "ready False"
+            hammer.go_on()
+        while counts(cdap).get("blind", 0) < 5:
+            pass
+        killed.process.send_signal(signal.SIGKILL)
+        assert other.heard() == "done"
+
+        found = counts(cdap)
+        assert 100 <= found["blind"] == found["read"] < 200
