@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
 
 from localcdap.api.app.events import SYSTEM_NAMESPACE, SystemEvent, SystemEventListener
 from localcdap.api.errors import ConflictError, LocalcdapError, NotFoundError
+from localcdap.messaging import positions
 from localcdap.messaging.retention import sweep
 from localcdap.messaging.topics import Message, Topics
 from localcdap.store.store import Store, Transaction
@@ -70,6 +71,12 @@ class Delivery:
         if listening is not None:
             listening.close()
 
+    def forget(self, name: str) -> None:
+        """:meth:`remove` a listener for good: what it has not seen yet is not kept for it any more."""
+        self.remove(name)
+        with self._store.transaction() as tx:
+            positions.forget(tx, name)
+
     def statuses(self) -> list[ListenerStatus]:
         """How far the listeners of this process have come, by name."""
         return [self._listening[name].status() for name in sorted(self._listening)]
@@ -89,7 +96,7 @@ class Delivery:
     def sweep(self) -> int:
         """Delete the messages that nobody needs; returns how many there were."""
         with self._store.transaction() as tx:
-            return sweep(tx, self._needed(tx))
+            return sweep(tx, positions.needed(tx))
 
     def close(self) -> None:
         """Wait for the events that are being handled, and stop; closing the topics stops listeners too."""
@@ -97,15 +104,6 @@ class Delivery:
         self._sweeper.join()
         for name in list(self._listening):
             self.remove(name)
-
-    def _needed(self, tx: Transaction) -> Mapping[tuple[str, str], int]:
-        needed: dict[tuple[str, str], int] = {}
-        for listening in list(self._listening.values()):
-            position = listening.position(tx)
-            for topic in listening.topics:
-                key = (SYSTEM_NAMESPACE, topic)
-                needed[key] = min(needed.get(key, position), position)
-        return needed
 
     def _sweep(self) -> None:
         pause = _SWEEP_AFTER_S
@@ -135,15 +133,11 @@ class Listening:
         )
         self._thread.start()
 
-    def position(self, tx: Transaction) -> int:
-        """Id of the last message that took effect; 0 when there was none."""
-        rows = tx.execute(_POSITION, (self._listener.name,))
-        return int(rows[0][0]) if rows else 0
-
     def status(self) -> ListenerStatus:
         with self._store.snapshot() as tx:
             waiting = tx.execute(
-                _WAITING, (SYSTEM_NAMESPACE, list(self.topics), self.position(tx))
+                _WAITING,
+                (SYSTEM_NAMESPACE, list(self.topics), positions.position(tx, self._listener.name)),
             )[0][0]
         failed = self._failed
         if failed is None:
@@ -157,7 +151,7 @@ class Listening:
         if failed is None:
             raise ConflictError(f"Listener '{self._listener.name}' does not fail on any event.")
         with self._store.transaction() as tx:
-            if self.position(tx) < failed.event:
+            if positions.position(tx, self._listener.name) < failed.event:
                 self._move(tx, failed.event)
         self._failed = None
         self._hurry.set()
@@ -169,6 +163,7 @@ class Listening:
         self._thread.join()
 
     def _work(self) -> None:
+        self._register()
         while not (self._stopping or self._source.closed):
             seen = self._source.changes(SYSTEM_NAMESPACE, self.topics)
             try:
@@ -183,6 +178,14 @@ class Listening:
             if not count:
                 self._failed = None
                 self._source.wait(SYSTEM_NAMESPACE, self.topics, seen, None, lambda: self._stopping)
+
+    def _register(self) -> None:
+        """From now on nothing is swept away that the listener has yet to see."""
+        try:
+            with self._store.transaction() as tx:
+                self._move(tx, positions.position(tx, self._listener.name))
+        except LocalcdapError as error:  # the first event that it handles does it, too
+            _LOG.warning("listener %s: %s", self._listener.name, error)
 
     def _deliver(self, most: int) -> int:
         """Hand over up to ``most`` events in one transaction; returns how many messages were passed.
@@ -212,7 +215,9 @@ class Listening:
             return bool(self._more(tx, 1))
 
     def _more(self, tx: Transaction, most: int) -> Sequence[Message]:
-        return self._source.read(tx, SYSTEM_NAMESPACE, self.topics, self.position(tx), most)
+        return self._source.read(
+            tx, SYSTEM_NAMESPACE, self.topics, positions.position(tx, self._listener.name), most
+        )
 
     def _hand_over(self, tx: Transaction, message: Message) -> None:
         try:
@@ -224,7 +229,7 @@ class Listening:
             self._listener.on_event(event, tx)
 
     def _move(self, tx: Transaction, position: int) -> None:
-        tx.execute(_MOVE, (self._listener.name, position))
+        positions.move(tx, self._listener.name, self.topics, position)
 
     def _pause_after(self, event: int, error: Exception) -> None:
         before = self._failed
@@ -265,11 +270,6 @@ class _EventError(Exception):
         self.error = error
 
 
-_POSITION: Final = "SELECT position FROM listener_positions WHERE listener = ?"
-_MOVE: Final = (
-    "INSERT INTO listener_positions VALUES (?, ?) "
-    "ON CONFLICT (listener) DO UPDATE SET position = excluded.position"
-)
 _WAITING: Final = (
     "SELECT count(*) FROM messages WHERE namespace = ? AND list_contains(?::VARCHAR[], topic) "
     "AND id > ?"

@@ -13,7 +13,7 @@ def sweep(tx: Transaction, needed: Mapping[tuple[str, str], int]) -> int:
     """Delete messages that are too old or too many, and those of topics that were deleted.
 
     :param needed: by (namespace, topic) the id behind which a listener has yet to read: what it still
-        needs stays, however old.
+        needs stays, however old; but no topic holds more than ten times its limit.
     :returns: the number of messages deleted.
     """
     count: int = tx.execute(_DELETE_ORPHANS)[0][0]
@@ -26,14 +26,16 @@ def sweep(tx: Transaction, needed: Mapping[tuple[str, str], int]) -> int:
                 0
             ]
         if count_limit is not None:
-            kept = tx.execute(_FIRST_TOO_MANY, (*topic, count_limit))
-            if kept:
-                bound = min(bound, kept[0][0])
-                count += tx.execute(f"{_DELETE} AND id <= ?", (*topic, bound))[0][0]
+            for limit, most in ((count_limit, bound), (count_limit * _HARD_LIMIT, _LAST)):
+                beyond = tx.execute(_FIRST_TOO_MANY, (*topic, limit))
+                if beyond:
+                    last = min(most, beyond[0][0])
+                    count += tx.execute(f"{_DELETE} AND id <= ?", (*topic, last))[0][0]
     return count
 
 
 _LAST: Final = 2**62
+_HARD_LIMIT: Final = 10
 _DELETE_ORPHANS: Final = (
     "DELETE FROM messages m WHERE NOT EXISTS (SELECT 1 FROM topics t WHERE "
     "t.namespace = m.namespace AND t.name = m.topic AND t.generation = m.generation)"

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from localcdap.api.app.events import SYSTEM_NAMESPACE, TOPICS
 from localcdap.api.errors import BadRequestError, ConflictError
+from localcdap.messaging import positions
 from localcdap.messaging.listeners import Delivery, ListenerStatus
 from localcdap.messaging.topics import Message, Retention, Topic, Topics
 from localcdap.rpc.methods import once
@@ -116,6 +117,19 @@ class MessagingService:
     def listeners(self) -> list[ListenerStatus]:
         """How far the listeners to system events have come, by name."""
         return self._delivery.statuses()
+
+    def note_listener(self, name: str, topics: list[str], position: int) -> None:
+        """Have what a listener of another process has yet to see kept for it.
+
+        :param topics: of system events.
+        :param position: id of the last message that took effect there; 0 when there was none.
+        """
+        with self._store.transaction() as tx:
+            positions.move(tx, name, topics, position)
+
+    def forget_listener(self, name: str) -> None:
+        """Keep nothing for a listener any more. None of that name is fine."""
+        self._delivery.forget(name)
 
     @once
     def skip_event(self, listener: str) -> None:

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
 from localcdap.messaging import topics as module
 from localcdap.messaging.listeners import Delivery
+from localcdap.messaging.positions import needed
 from localcdap.messaging.retention import sweep
 from localcdap.messaging.service import MessagingService
 from localcdap.messaging.topics import Retention, Topics
@@ -221,6 +222,25 @@ def test_what_a_listener_still_needs_is_not_swept(store: Store, service: Messagi
         tx.execute("UPDATE messages SET time = 0")
         assert sweep(tx, {("ns", "t"): ids[1]}) == 2
     assert payloads(service) == [2, 3, 4]
+
+    service.publish("ns", "t", list(range(5, 20)))
+    with store.transaction() as tx:
+        assert sweep(tx, {("ns", "t"): ids[1]}) == 8
+    assert payloads(service) == list(range(10, 20))
+
+
+def test_a_listener_of_another_process_is_waited_for(store: Store, service: MessagingService):
+    service.note_listener("app", ["entities"], 0)
+    with store.transaction() as tx:
+        assert needed(tx) == {("system", "entities"): 0}
+    service.note_listener("app", ["entities", "runs"], 7)
+    service.note_listener("app", ["entities"], 5)
+    service.note_listener("other", ["entities", "runs"], 6)
+    with store.transaction() as tx:
+        assert needed(tx) == {("system", "entities"): 6, ("system", "runs"): 6}
+    service.forget_listener("other")
+    with store.transaction() as tx:
+        assert needed(tx) == {("system", "entities"): 7}
 
 
 PUBLISHER = """

@@ -1,0 +1,101 @@
+"""Delivery of system events to listeners whose effects are in structured tables, in whatever process."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+
+from localcdap.api.app import (
+    FieldType,
+    StructuredTableAdmin,
+    StructuredTableSpecification,
+    TransactionContext,
+    TransactionRunner,
+)
+from localcdap.api.app.events import SYSTEM_NAMESPACE, SystemEvent, SystemEventListener
+from localcdap.messaging.service import MessagingService
+from localcdap.messaging.topics import Message
+
+_LOG: Final = logging.getLogger(__name__)
+_BATCH: Final = 100
+POSITIONS: Final = StructuredTableSpecification(
+    "listener_positions",
+    fields={"listener": FieldType.STRING, "position": FieldType.LONG},
+    primary_key=["listener"],
+)
+"""How far each listener has come; the instance's own note of it may be a little behind."""
+
+
+class TableListening:
+    """One listener of an application. A single thread calls it.
+
+    The position moves in the transaction of the effect. Until :meth:`forget`, what the listener has not
+    seen yet is kept, whether or not anything calls it.
+    """
+
+    def __init__(
+        self,
+        messaging: MessagingService,
+        transactions: TransactionRunner,
+        admin: StructuredTableAdmin,
+        listener: SystemEventListener[TransactionContext],
+    ) -> None:
+        self._messaging = messaging
+        self._transactions = transactions
+        self._listener = listener
+        self._topics = sorted({kind.topic for kind in listener.events})
+        admin.create_or_update(POSITIONS)
+        messaging.note_listener(listener.name, self._topics, self._position())
+
+    def deliver(self, wait_s: float = 0.0) -> int:
+        """Hand over the events that are there; when there are none, those that come within the time.
+
+        :returns: how many messages were passed.
+        :raises Exception: what the listener raised; the events before that one have taken effect, and the
+            next call hands it over again.
+        """
+        messages = self._messaging.fetch(
+            SYSTEM_NAMESPACE, self._topics, self._position(), _BATCH, wait_s
+        )
+        done = 0
+        try:
+            for message in messages:
+                self._transactions.run(partial(self._hand_over, message))
+                done += 1
+        finally:
+            if done:
+                at = messages[done - 1].id
+                self._messaging.note_listener(self._listener.name, self._topics, at)
+        return done
+
+    def forget(self) -> None:
+        """The listener is no more: nothing is kept for it. One of its name begins anew."""
+        self._messaging.forget_listener(self._listener.name)
+        self._transactions.run(
+            lambda context: context.table(POSITIONS.table).delete({"listener": self._listener.name})
+        )
+
+    def _hand_over(self, message: Message, context: TransactionContext) -> None:
+        if _position_in(context, self._listener.name) >= message.id:
+            return  # another process was faster
+        try:
+            event: Any = msgspec.convert(message.payload, SystemEvent)
+        except msgspec.ValidationError as error:  # of a newer localcdap: nobody here can know it
+            _LOG.warning("event %d is not understood and passed over: %s", message.id, error)
+            event = None
+        if isinstance(event, self._listener.events):
+            self._listener.on_event(event, context)
+        context.table(POSITIONS.table).upsert(
+            {"listener": self._listener.name, "position": message.id}
+        )
+
+    def _position(self) -> int:
+        return self._transactions.run(lambda context: _position_in(context, self._listener.name))
+
+
+def _position_in(context: TransactionContext, name: str) -> int:
+    row = context.table(POSITIONS.table).read({"listener": name})
+    return int(row["position"]) if row is not None else 0
