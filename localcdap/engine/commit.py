@@ -44,6 +44,8 @@ class Journal(msgspec.Struct):
 
     moves: list[Move]
     table_loads: list[TableLoad]
+    ends_run: bool = True
+    """Whether the run has succeeded with it; actions may follow that can still fail."""
 
 
 class Recovery(enum.Enum):
@@ -147,14 +149,15 @@ class Staging:
         self._folders.prepare(target, place)
         return place
 
-    def commit(self, table_loads: list[TableLoad]) -> Journal:
+    def commit(self, table_loads: list[TableLoad], *, ends_run: bool = True) -> Journal:
         """Make everything visible; afterwards the table loads of the journal are to be applied.
 
+        :param ends_run: whether nothing follows that could still fail the run.
         :raises ConflictError: when a final directory got files meanwhile; nothing is visible then.
         """
         if self._moves:
             self._folders.require_free([move.final for move in self._moves])
-        journal = Journal(self._moves, table_loads)
+        journal = Journal(self._moves, table_loads, ends_run)
         _write_synced(self._directory / _JOURNAL, msgspec.json.encode(journal, enc_hook=plain))
         if self._moves:
             self._folders.move(self._moves)

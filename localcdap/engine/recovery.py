@@ -64,6 +64,9 @@ def _missing(run_directory: Path, said: list[Message]) -> list[Message]:
         missing.append(TableLoads(run_id, journal.table_loads))
     if Committed not in known:
         missing.append(Committed([move.final for move in journal.moves]))
+    if not journal.ends_run:
+        done = "What its sinks wrote is in place; see what of the actions behind them is still to be done."
+        return [*missing, Failed(None, _GONE, done, []), status(RunStatus.FAILED)]
     return [*missing, status(RunStatus.COMPLETED)]
 
 

@@ -7,7 +7,7 @@ import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -94,10 +94,16 @@ class Run:
                 )
             finally:
                 self._cancellation.finish()
-                if self._cancellation.spark is not None:
-                    # After the end was told: nobody needs to wait for it.
-                    self._cancellation.spark.stop()
+                self._leave_engine()
         return end
+
+    def _leave_engine(self) -> None:
+        """After the end was told: nobody needs to wait for it."""
+        with suppress(Exception):  # the engine may be gone, and all that it kept with it
+            if self._workflow is not None:
+                self._workflow.release()
+        if self._cancellation.spark is not None:
+            self._cancellation.spark.stop()
 
     def _engine_lease(self) -> AbstractContextManager[None]:
         """Keeps a local engine from stopping as idle while the run uses it."""
@@ -134,7 +140,8 @@ class Run:
             spool.append(status(RunStatus.RUNNING))
             workflow.run_data()
         self._cancellation.disarm()
-        done = ending(order.run_id, self._staging.commit(around.table_loads))
+        ends_run = not workflow.has_ending_steps
+        done = ending(order.run_id, self._staging.commit(around.table_loads, ends_run=ends_run))
         if workflow.has_ending:
             spool.append(*done, durable=True)
             done = []

@@ -67,7 +67,12 @@ class Workflow:
     @property
     def has_ending(self) -> bool:
         """Whether anything comes behind the data: control stages or post actions."""
-        return bool(self._resolved.ending_actions) or any(s.is_ending for s in self._route.steps)
+        return bool(self._resolved.ending_actions) or self.has_ending_steps
+
+    @property
+    def has_ending_steps(self) -> bool:
+        """Whether control stages come behind the data, which can still fail the run."""
+        return any(step.is_ending for step in self._route.steps)
 
     def prepare(self) -> None:
         """Plan all phases that can be planned by now, and compare their schemas; nothing is read yet.
