@@ -16,7 +16,9 @@ _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _MOST: Final = 60
 """Letters of the longest name."""
-_IMPORTED: Final = frozenset((*api_names, "DataFrame", "Path", "PipelineTester", "StageTester"))
+_IMPORTED: Final = frozenset(
+    (*api_names, "DataFrame", "Path", "PipelineTester", "StageTester", "TemporaryInstance")
+)
 """Names that templates import."""
 
 

@@ -24,7 +24,7 @@ def command() -> None:
     """Write something to begin with."""
 
 
-@command.command("plugin")
+@command.command("plugin", short_help="An artifact with a plugin and its tests.")
 @click.argument("name")
 @click.option(
     "--type",

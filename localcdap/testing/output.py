@@ -11,7 +11,7 @@ from localcdap.api.stage import Record
 
 @dataclasses.dataclass
 class StageOutput:
-    """All that came of some records, each list in the order in which it was emitted."""
+    """All that a stage gave, each list in the order in which it was emitted."""
 
     records: list[Record] = dataclasses.field(default_factory=list)
     ports: dict[str, list[Record]] = dataclasses.field(default_factory=dict)
@@ -21,6 +21,8 @@ class StageOutput:
     alerts: list[dict[str, str]] = dataclasses.field(default_factory=list)
     metrics: dict[str, int] = dataclasses.field(default_factory=dict)
     """The plugin's own counters."""
+    arguments: dict[str, str] = dataclasses.field(default_factory=dict)
+    """What an action has set."""
 
 
 class CollectingEmitter:

@@ -20,7 +20,7 @@ from localcdap.engine.commit import Staging
 from localcdap.engine.contexts import Surroundings
 from localcdap.engine.counting import StageCounts
 from localcdap.engine.execution import execute
-from localcdap.engine.flow import ERROR_TRANSFORM, Flow, Stage
+from localcdap.engine.flow import DATA_TYPES, ERROR_TRANSFORM, SINKS, Flow, Stage
 from localcdap.engine.planner import Plan, plan
 from localcdap.engine.tables import TableFiles, TableLoad, TableSource
 from localcdap.engine.tasks.plan import error_record_schema
@@ -94,11 +94,17 @@ class PipelineTester:
         :param ports: ports of a splitter that will be connected.
         :returns: the stage with its schemas.
         :raises InvalidPipelineError: when it has failures, or a macro has no value.
-        :raises BadRequestError: when the name is taken, or an input is not there.
+        :raises BadRequestError: when the name is taken, an input is not there, or the plugin is an action,
+            condition or the like.
         """
         if name in self._names:
             raise BadRequestError(f"There is a stage '{name}' already.", "Choose another name.")
         ref = plugin if isinstance(plugin, PluginRef) else plugin_ref(plugin)
+        if ref.type not in (*DATA_TYPES, *SINKS):
+            raise BadRequestError(
+                f"Stage '{name}': a plugin of type {ref.type} handles no records.",
+                "Run its pipeline in an instance: with the fixture cdap_instance.",
+            )
         connections = [self._connection(each, name) for each in inputs]
         schemas = {c.source: self._given(c, ref) for c in connections}
         outcome = configured(

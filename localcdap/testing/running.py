@@ -35,7 +35,7 @@ def run_records(
     """
     plugin: Any = instantiate(cls, stage.name, stage.properties)
     output = StageOutput(ports={port: [] for port in stage.port_schemas})
-    context = FactsContext(_facts(stage, arguments))
+    context = FactsContext(stage_facts(stage, arguments))
     metrics = CountingMetrics()
     context.metrics = metrics
     given = RecordCodec(_fed(plugin, stage))
@@ -117,7 +117,8 @@ def _passed_on(schema: Schema, records: list[Record]) -> list[Record]:
     return codec.decode(codec.encode(records))
 
 
-def _facts(stage: Stage, arguments: dict[str, str]) -> StageFacts:
+def stage_facts(stage: Stage, arguments: dict[str, str]) -> StageFacts:
+    """What a stage under test knows of its run."""
     return StageFacts(
         stage_name=stage.name,
         namespace="default",

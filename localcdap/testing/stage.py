@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from localcdap.api.control import Action, Condition, PostAction
 from localcdap.api.errors import BadRequestError
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.locations import Locations
@@ -22,6 +23,7 @@ from localcdap.api.stage import Record
 from localcdap.engine.flow import Stage
 from localcdap.studio.outcome import Outcome
 from localcdap.testing.configuring import configured, refuse
+from localcdap.testing.controlling import StandInContext, Statistics, act, decide
 from localcdap.testing.output import StageOutput
 from localcdap.testing.references import lent_ref
 from localcdap.testing.running import run_records
@@ -92,24 +94,57 @@ class StageTester:
         :raises BadRequestError: when the plugin works on DataFrames, or an input schema is not known.
         """
         refuse_without_records(self._plugin)
-        outcome = self._configured(runtime=True)
-        refuse(outcome.failures)
-        schemas = {name: schema for name, schema in self._inputs.items() if schema is not None}
-        if len(schemas) < len(self._inputs) or not schemas:
+        stage = self._stage()
+        if not stage.input_schemas or len(stage.input_schemas) < len(self._inputs):
             raise BadRequestError(
                 "The stage cannot be run without the schema of its input.", "Give it as 'inputs'."
             )
+        return run_records(self._plugin, stage, records, self._arguments)
+
+    def act(self, statistics: Statistics | None = None, *, succeeded: bool = True) -> StageOutput:
+        """Run an action, or a post action if its run condition asks for it. What it raises is raised.
+
+        :param statistics: the records of earlier stages, by stage.
+        :param succeeded: how the run ended, for a post action.
+        :returns: with the arguments that it has set.
+        :raises InvalidPipelineError: when the stage has failures, or a macro has no value.
+        :raises BadRequestError: when the plugin is no action.
+        """
+        stage = self._stage()
+        return act(self._plugin, stage, self._context(stage, statistics, succeeded=succeeded))
+
+    def decide(self, statistics: Statistics | None = None) -> bool:
+        """Which branch a condition takes. What it raises is raised.
+
+        :param statistics: the records of earlier stages, by stage.
+        :raises InvalidPipelineError: when the stage has failures, or a macro has no value.
+        :raises BadRequestError: when the plugin is no condition.
+        """
+        stage = self._stage()
+        return decide(self._plugin, stage, self._context(stage, statistics))
+
+    def _stage(self) -> Stage:
+        """The stage as it runs, with every macro evaluated."""
+        outcome = self._configured(runtime=True)
+        refuse(outcome.failures)
         assert outcome.request is not None
-        stage = Stage(
+        return Stage(
             NAME,
             outcome.request.plugin,
             outcome.request.properties,
-            schemas,
+            {name: schema for name, schema in self._inputs.items() if schema is not None},
             outcome.result.output_schema,
             outcome.result.error_schema,
             outcome.result.port_schemas,
         )
-        return run_records(self._plugin, stage, records, self._arguments)
+
+    def _context(
+        self, stage: Stage, statistics: Statistics | None, *, succeeded: bool = True
+    ) -> StandInContext:
+        locations = self._locations or Locations({}, str(Path.cwd()))
+        return StandInContext(
+            stage, self._arguments, locations, statistics or {}, succeeded=succeeded
+        )
 
     def _configured(self, *, runtime: bool) -> Outcome:
         return configured(
@@ -129,6 +164,11 @@ def refuse_without_records(plugin: type[Plugin]) -> None:
     kinds: Any = (Transform, SplitterTransform, ErrorTransform, BatchAggregator)
     if issubclass(plugin, kinds) and plugin.grain() in (Grain.RECORD, Grain.BATCH):
         return
+    if issubclass(plugin, Action | PostAction | Condition):
+        raise BadRequestError(
+            f"{plugin.__name__}, a {plugin.types[0]}, handles no records.",
+            "Use 'decide' for a condition, 'act' for others.",
+        )
     raise BadRequestError(
         f"{plugin.__name__}, a {' or '.join(plugin.types)}, does not work on single records, so it cannot "
         "be run without Spark.",

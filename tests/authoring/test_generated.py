@@ -61,34 +61,41 @@ def test_the_tests_of_one_are_run_by_its_folder_alone(tmp_path: Path):
     assert "4 passed, 1 deselected" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_pipeline_of_them_runs(cdap_instance: TemporaryInstance, engine):
     write_all(cdap_instance.home.path / "plugins")
-    (cdap_instance.home.path / "in.txt").write_text(" a\nb\na\n \n")
+    (cdap_instance.home.path / "in").mkdir()
+    (cdap_instance.home.path / "in" / "a.txt").write_text(" a\nb\na\n \n")
     document = pipeline(
         [
-            stage("lines", "batchsource", path="${input}"),
+            stage("find", "action", folder="${input}", argument="newest"),
+            stage("lines", "batchsource", path="${newest}"),
             stage("clean", "transform", textField="line"),
             stage("empty", "errortransform", messageField="why"),
             stage("count", "batchaggregator", keyField="line"),
             stage("join", "batchjoiner", keyField="line"),
+            stage("enough", "condition", stage="clean", least="3"),
             stage("split", "splittertransform", numberField="count", limit="2"),
             stage("once", "batchsink", path="once", textField="line"),
             stage("often", "batchsink", path="often", textField="line"),
             stage("refused", "batchsink", path="refused", textField="why"),
         ],
+        ("find", "lines"),
         ("lines", "clean"),
         ("clean", "empty"),
         ("empty", "refused"),
         ("clean", "count"),
         ("clean", "join"),
         ("count", "join"),
-        ("join", "split"),
+        ("join", "enough"),
         ("split", "once", "small"),
         ("split", "often", "large"),
     )
+    taken = {"from": "enough", "to": "split", "condition": "true"}
+    document["config"]["connections"].append(taken)
 
     listed = {(p.type, p.name) for p in cdap_instance.cdap.artifacts.list_plugins("default")}
-    run = cdap_instance.run(document, {"input": "in.txt"})
+    run = cdap_instance.run(document, {"input": "in"})
 
     assert listed >= {(each, plugin_name(each)) for each in plugin_types()}
     assert (run.status, run.error) == (RunStatus.COMPLETED, None)

@@ -75,6 +75,11 @@ def test_wrong_use_is_told_where_it_happens(cdap_pipeline: PipelineTester):
     with pytest.raises(BadRequestError, match="on port 'strange'"):
         cdap_pipeline.sink("out", "split.strange")
 
+    folder = REPOSITORY / "plugins_dir" / "condition-plugins"
+    conditional = artifact_ref(folder, "condition", "Conditional")
+    with pytest.raises(BadRequestError, match="handles no records"):
+        cdap_pipeline.stage("if", conditional)
+
     assert unknown.value.corrective_action == "Stages so far: in, split."
     assert "odd" in portless.value.corrective_action
     assert [stage.name for stage in cdap_pipeline.flow.stages] == ["in", "split"]

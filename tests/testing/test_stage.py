@@ -9,16 +9,22 @@ from pathlib import Path
 import pytest
 
 from localcdap.api import (
+    Action,
+    ActionContext,
     BatchAggregator,
     BatchJoiner,
     BatchSink,
     BatchSource,
+    Condition,
+    ControlContext,
     Emitter,
     ErrorRecord,
     ErrorTransform,
     Plugin,
     PluginConfig,
     PortEmitter,
+    PostAction,
+    PostActionContext,
     Record,
     Schema,
     SparkCompute,
@@ -26,6 +32,7 @@ from localcdap.api import (
     StageConfigurer,
     StageContext,
     StageError,
+    StageStatistics,
     Transform,
     field,
     plugin,
@@ -286,3 +293,68 @@ def test_the_logical_start_time_is_fixed():
             )
 
     assert StageTester(When, {}, PEOPLE).run([ADA]).records == []
+
+
+@plugin(type="action", name="Set", description="Sets an argument.")
+class Set(Action):
+    class Config(PluginConfig):
+        value: str = field("Value.", default="x", macro=True)
+
+    def run(self, context: ActionContext) -> None:
+        if self.config.value == "fail":
+            raise context.fail("told to")
+        context.metrics.count("set")
+        context.set_argument("value", self.config.value)
+        context.set_argument("seen", context.arguments["value"] + context.arguments["who"])
+        context.set_argument("place", context.resolve_path("a"))
+
+
+@plugin(type="postaction", name="Note", description="Tells how it ended.")
+class Note(PostAction):
+    def run(self, context: PostActionContext) -> None:
+        context.set_argument("succeeded", str(context.succeeded))
+
+
+@plugin(type="condition", name="Any", description="Whether there are records.")
+class Any(Condition):
+    def decide(self, context: ControlContext) -> bool:
+        return context.stage_statistics["in"].output > 0
+
+
+def test_actions(tmp_path: Path):
+    given = {"who": "me", "v": "y"}
+    stage = StageTester(Set, {"value": "${v}"}, arguments=given, directory=tmp_path)
+
+    output = stage.act()
+
+    assert output.arguments == {"value": "y", "seen": "yme", "place": f"{tmp_path}/a"}
+    assert output.metrics == {"set": 1}
+    with pytest.raises(StageError, match="Stage 'stage': told to"):
+        StageTester(Set, {"value": "fail"}).act()
+
+
+def test_post_actions_run_when_they_are_asked_to():
+    told = StageTester(Note, {"runCondition": "failure"})
+
+    assert told.act().arguments == {}
+    assert told.act(succeeded=False).arguments == {"succeeded": "False"}
+
+
+def test_conditions():
+    stage = StageTester(Any, {}, PEOPLE)
+
+    assert stage.decide({"in": StageStatistics(0, 1, 0)}) is True
+    assert stage.decide({"in": StageStatistics(1, 0, 1)}) is False
+
+
+def test_each_kind_has_its_own_way_to_run():
+    for wrong in (
+        lambda: StageTester(Set).run([]),
+        lambda: StageTester(Set).decide(),
+        lambda: StageTester(Any, {}, PEOPLE).run([ADA]),
+        lambda: StageTester(Any, {}, PEOPLE).act(),
+        lambda: StageTester(Watch, {}, PEOPLE).act(),
+    ):
+        with pytest.raises(BadRequestError) as error:
+            wrong()
+        assert "Use '" in error.value.corrective_action

@@ -1,0 +1,71 @@
+"""Actions, post actions and conditions, without a run around them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from localcdap.api.control import Action, Condition, PostAction, StageStatistics
+from localcdap.api.errors import BadRequestError, StageError
+from localcdap.api.locations import Locations
+from localcdap.api.plugin import Plugin
+from localcdap.engine.flow import Stage, instantiate
+from localcdap.engine.tasks.context import CountingMetrics, FactsContext
+from localcdap.testing.output import StageOutput
+from localcdap.testing.running import stage_facts
+
+Statistics = Mapping[str, StageStatistics]
+
+
+class StandInContext(FactsContext):
+    """A :class:`localcdap.api.control.PostActionContext`, and so one for every control stage."""
+
+    def __init__(
+        self,
+        stage: Stage,
+        arguments: dict[str, str],
+        locations: Locations,
+        statistics: Statistics,
+        *,
+        succeeded: bool = True,
+    ) -> None:
+        super().__init__(stage_facts(stage, arguments))
+        self.pipeline = "test"
+        self.stage_statistics: Statistics = dict(statistics)
+        self.succeeded = succeeded
+        self.is_remote = False
+        self.output: Final = StageOutput()
+        self._locations: Final = locations
+        self.metrics = self.counting = CountingMetrics()
+
+    def resolve_path(self, path: str) -> str:
+        return self._locations.resolve(path)
+
+    def fail(self, message: str, corrective_action: str | None = None) -> Exception:
+        text = f"Stage '{self.stage_name}': {message}"
+        return StageError(text, corrective_action, stage=self.stage_name)
+
+    def set_argument(self, name: str, value: str) -> None:
+        self.output.arguments[name] = value
+        self.arguments = {**self.arguments, name: value}
+
+
+def act(cls: type[Plugin], stage: Stage, context: StandInContext) -> StageOutput:
+    """Run an action, or a post action if its run condition asks for it."""
+    plugin = instantiate(cls, stage.name, stage.properties)
+    if isinstance(plugin, Action) or (
+        isinstance(plugin, PostAction) and plugin.should_run(context.succeeded)
+    ):
+        plugin.run(context)
+    elif not isinstance(plugin, PostAction):
+        raise BadRequestError(f"{cls.__name__} is no action.", "Use 'run', or 'decide'.")
+    context.output.metrics = dict(context.counting.counts)
+    return context.output
+
+
+def decide(cls: type[Plugin], stage: Stage, context: StandInContext) -> bool:
+    """Which branch a condition takes."""
+    plugin = instantiate(cls, stage.name, stage.properties)
+    if not isinstance(plugin, Condition):
+        raise BadRequestError(f"{cls.__name__} is no condition.", "Use 'run', or 'act'.")
+    return bool(plugin.decide(context))
