@@ -16,7 +16,7 @@ from localcdap.cli.faults import NO
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import local_time, print_json, print_table
 from localcdap.home import Home, shipped_plugins
-from localcdap.settings import Settings, effective, load_settings
+from localcdap.settings import Profile, Settings, effective, load_settings
 
 _LOW_DISK = 2 * 1024**3
 
@@ -94,6 +94,7 @@ def diagnose(instance: Instance) -> Diagnosis:
         _python,
         _java,
         _spark,
+        lambda: _profiles(settings),
         lambda: _disk(home),
         lambda: _instance(instance),
     )
@@ -136,6 +137,29 @@ def _spark() -> Iterator[Finding]:
             yield Finding(package, True, metadata.version(package))
         except metadata.PackageNotFoundError:
             yield Finding(package, False, "not installed", fix)
+
+
+def _profiles(settings: Settings) -> Iterator[Finding]:
+    """Whether the clusters of the compute profiles answer; they are asked at the same time."""
+    if not settings.profiles:
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(8) as threads:
+        yield from threads.map(_profile, settings.profiles, settings.profiles.values())
+
+
+def _profile(name: str, profile: Profile) -> Finding:
+    from localcdap.engine.address import public
+    from localcdap.engine.server import Endpoint
+    from localcdap.engine.session import session
+
+    try:
+        with session(Endpoint(profile.remote, None)) as spark:
+            found = f"{public(profile.remote)} answers, Spark {spark.version}"
+            return Finding(f"profile {name}", True, found)
+    except LocalcdapError as error:
+        return Finding(f"profile {name}", False, error.message, error.corrective_action)
 
 
 def _disk(home: Home) -> Iterator[Finding]:

@@ -182,7 +182,7 @@ def test_the_command_line_prints_the_refusal_and_lists_profiles(home: Home, tmp_
     as_json = program("run", str(file), "--profile", "strict", "--json")
     runs = program("runs")
     profiles = program("profiles", "--json")
-    everything = [shown, as_json, runs, profiles, program("profiles"), program("doctor")]
+    everything = [shown, as_json, runs, profiles, program("profiles")]
     log = program("logs", "last")
 
     assert shown.code == as_json.code == 1
@@ -198,6 +198,17 @@ def test_the_command_line_prints_the_refusal_and_lists_profiles(home: Home, tmp_
     ]
     assert not any("hidden" in answer.out + answer.err for answer in everything)
     assert not (home.path / "spark").exists()
+
+
+@pytest.mark.slow
+def test_the_doctor_asks_clusters_and_shows_no_secret(home: Home):
+    answer = Program(home.path, {})("doctor")
+
+    assert answer.code == 1
+    for name in ("cluster", "strict"):
+        assert f"profile {name}" in answer.out
+    assert "sc://nowhere.invalid:1 cannot be used" in answer.out
+    assert "hidden" not in answer.out + answer.err
 
 
 def test_what_a_preview_requires():
