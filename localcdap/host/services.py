@@ -12,6 +12,7 @@ from localcdap.artifacts.service import ArtifactService
 from localcdap.artifacts.trash import put_away
 from localcdap.artifacts.watcher import FolderWatcher
 from localcdap.datasets.service import TableService
+from localcdap.datasets.sweeping import NamespaceSweep
 from localcdap.datasets.transactions import ADMIN, TRANSACTIONS, TransactionService
 from localcdap.engine.host_tables import SERVICE as TABLE_EXPORTS
 from localcdap.engine.secrets import SERVICE as SECURE_KEYS
@@ -62,6 +63,7 @@ class Services:
             self._transactions = TransactionService(structured)
             undo.callback(self._transactions.close)
             self._open_namespaces(store, home, undo)
+            self._delivery.add(NamespaceSweep(structured.admin))
             plugin_directories = [home.resolve(each) for each in settings.plugin_directories]
             self._artifacts = self._open_artifacts(
                 store, worker, home, plugin_directories, settings.plugin_required_capabilities
@@ -93,7 +95,7 @@ class Services:
             self._tables = TableService(store, self._namespaces)
             self._database = DatabaseService(store, home.backups)
             self._artifacts.sync()
-            watcher = FolderWatcher(plugin_directories, self._artifacts)
+            watcher = FolderWatcher(plugin_directories, self._artifacts, worker.close)
             undo.callback(watcher.close)
             watcher.start()
             self._runs.resume()

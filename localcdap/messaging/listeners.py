@@ -182,6 +182,9 @@ class Listening:
     def _register(self) -> None:
         """From now on nothing is swept away that the listener has yet to see."""
         try:
+            with self._store.snapshot() as tx:
+                if positions.is_known(tx, self._listener.name, self.topics):
+                    return
             with self._store.transaction() as tx:
                 self._move(tx, positions.position(tx, self._listener.name))
         except LocalcdapError as error:  # the first event that it handles does it, too

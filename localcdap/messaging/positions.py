@@ -15,6 +15,12 @@ def position(tx: Transaction, name: str) -> int:
     return int(rows[0][0]) if rows else 0
 
 
+def is_known(tx: Transaction, name: str, topics: Sequence[str]) -> bool:
+    """Whether it is noted that a listener listens to these topics."""
+    rows = tx.execute("SELECT topics FROM listeners WHERE name = ?", (name,))
+    return bool(rows) and rows[0][0] == list(topics)
+
+
 def move(tx: Transaction, name: str, topics: Sequence[str], position: int) -> None:
     """Note that a listener to these topics has come to a message. It never goes back."""
     tx.execute(_MOVE, (name, list(topics), position))

@@ -1,0 +1,35 @@
+"""An instance without processes: its database, messages, namespaces and structured tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from localcdap.messaging.listeners import Delivery
+from localcdap.messaging.service import MessagingService
+from localcdap.messaging.topics import Topics
+from localcdap.namespaces.service import NamespaceService
+from localcdap.store.store import Store
+from localcdap.store.structured.tables import StructuredTables
+
+
+class Instance:
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.topics = Topics(store)
+        self.tables = StructuredTables(store)
+        self.delivery = Delivery(store, self.topics)
+        self.messaging = MessagingService(store, self.topics, self.delivery)
+        self.namespaces = NamespaceService(store, self.topics)
+
+
+@pytest.fixture
+def instance(tmp_path: Path) -> Iterator[Instance]:
+    with Store(tmp_path / "x.duckdb") as store:
+        made = Instance(store)
+        yield made
+        made.topics.close()
+        made.delivery.close()
+        made.tables.close()
