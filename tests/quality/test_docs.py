@@ -40,6 +40,13 @@ def test_the_line_that_is_marked_as_the_test_line_is_the_one_to_test():
     assert text.split("<!-- test -->\n```sh\n")[1].split("\n")[0].endswith(".venv/bin/pytest")
 
 
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_no_placeholder_is_left(document):
+    text = (REPOSITORY / document).read_text(encoding="utf-8")
+
+    assert re.findall(r"@@|TODO|FIXME|XXX", text) == []
+
+
 @pytest.mark.parametrize(
     "line",
     [
