@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from localcdap.api.errors import BadRequestError, LocalcdapError
+from localcdap.api.errors import BadRequestError, HostLostError, LocalcdapError
 from localcdap.artifacts.contents import digest, shown, signature
 from localcdap.artifacts.copies import Copies
 from localcdap.artifacts.identity import Identity, identify, sidecar
@@ -30,7 +30,9 @@ class Inspector(Protocol):
     """Who runs the code of an artifact to see what is in it."""
 
     def inspect(self, path: str, digest: str) -> Inspection:
-        """:raises PluginError: when the code did not come to an end."""
+        """:raises PluginError: when the code did not come to an end.
+        :raises HostLostError: when it was closed meanwhile; nothing is known of the code then.
+        """
 
 
 class ArtifactState(msgspec.Struct):
@@ -143,6 +145,8 @@ class _Work:
         except OSError as error:
             told = f"{shown(place.path.name)} cannot be read: {error.strerror or error}."
             return self._broken(key, place, old, Identity(name, "", told))
+        except HostLostError:
+            raise
         except Exception as error:  # whatever it is, it must not keep the others from being used
             _LOG.exception("%s", key)
             return self._broken(
@@ -194,6 +198,8 @@ class _Work:
     def _inspect(self, digest: str) -> Inspection:
         try:
             return self._inspector.inspect(str(self._copies.find(digest)), digest)
+        except HostLostError:
+            raise
         except LocalcdapError as error:
             return Inspection([], [error.full_message])
 

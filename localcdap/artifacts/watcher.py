@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +27,7 @@ _LOG: Final = logging.getLogger(__name__)
 _TICK_S: Final = 0.1
 _POLL_S: Final = 1.0
 _SWEEP_S: Final = 15.0
+_CLOSING_S: Final = 0.5
 
 _Listing = dict[Path, tuple[int, int, int] | None]
 """Device, inode and time of each folder of artifacts; None for one that is not there."""
@@ -36,15 +37,22 @@ class FolderWatcher:
     """A thread that synchronizes after changes.
 
     :param directories: plugin directories; they need not exist yet.
+    :param interrupt: ends the inspection of a plugin that hangs, when this is closed meanwhile.
     :param delay_s: seconds before it begins. A command that is done by then pays nothing for it, not even
         the import of watchdog; what changed until then is found when it begins.
     """
 
     def __init__(
-        self, directories: Sequence[Path], artifacts: ArtifactService, *, delay_s: float = 2.0
+        self,
+        directories: Sequence[Path],
+        artifacts: ArtifactService,
+        interrupt: Callable[[], object],
+        *,
+        delay_s: float = 2.0,
     ) -> None:
         self._directories = list(dict.fromkeys(directories))
         self._artifacts = artifacts
+        self._interrupt = interrupt
         self._delay_s = delay_s
         self._notices = Notices()
         self._closed = threading.Event()
@@ -64,12 +72,15 @@ class FolderWatcher:
         """Whether it works without notices of the system."""
         return self._watches is None
 
-    def close(self, wait_s: float = 0.5) -> None:
+    def close(self) -> None:
         """Stop. A synchronization under way is waited for, but not long: its plugin may hang."""
         self._closed.set()
         self._notices.wake()
         if self._thread.is_alive():
-            self._thread.join(wait_s)
+            self._thread.join(_CLOSING_S)
+        if self._thread.is_alive():
+            self._interrupt()
+            self._thread.join(_CLOSING_S)
 
     def _run(self) -> None:
         if self._closed.wait(self._delay_s):

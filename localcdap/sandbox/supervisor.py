@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeVar
 
-from localcdap.api.errors import PluginError
+from localcdap.api.errors import HostLostError, PluginError
 from localcdap.api.failures import FailureCollector
 from localcdap.artifacts.model import Inspection
 from localcdap.artifacts.traces import dumped_frames
@@ -51,12 +51,18 @@ class PluginWorker:
 
         :param path: a ``.py`` file or a folder.
         :raises PluginError: when its code hung, crashed or took too much memory.
+        :raises HostLostError: when this was closed meanwhile.
         """
         with self._turn:
-            inspection, others = self._inspected(path, digest)
-            if inspection.raised and others:
-                self._retire()
-                inspection, _ = self._inspected(path, digest)
+            try:
+                inspection, others = self._inspected(path, digest)
+                if inspection.raised and others:
+                    self._retire()
+                    inspection, _ = self._inspected(path, digest)
+            except PluginError as error:
+                if self._closed:
+                    raise HostLostError(error.message) from None
+                raise
             return inspection
 
     def configure(self, request: ConfigureRequest) -> ConfigureResult:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from localcdap.api.errors import PluginError
+from localcdap.api.errors import HostLostError, PluginError
 from localcdap.api.locations import Locations
 from localcdap.api.schema import Schema
 from localcdap.artifacts.contents import digest
@@ -151,7 +151,7 @@ def test_closing_ends_a_call_and_the_process(worker, request_of):
 
     assert [f.message for f in results[0].failures] == ["The plugin worker was closed."]
     assert_ends(pid)
-    with pytest.raises(PluginError, match="closed"):
+    with pytest.raises(HostLostError, match="closed"):
         worker.inspect("/nowhere.py", "0" * 64)
 
 
