@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, Self
 import msgspec
 
 from localcdap.api.errors import LocalcdapError
-from localcdap.engine.messages import LogLine
+from localcdap.engine.messages import LogLine, LogLines
 from localcdap.engine.tasks.plan import CountKey
 from localcdap.engine.tasks.telling import Said, SoFar, Told
 from localcdap.messaging.spool import SpoolWriter
@@ -92,7 +92,7 @@ class Listener:
                 line for path in sorted(self._directory.iterdir()) for line in self._heard(path)
             ]
             if lines:
-                self._spool.append(*sorted(lines, key=lambda line: line.time))
+                self._spool.append(LogLines(sorted(lines, key=lambda line: line.time)))
             self._counted(self._sums())
         except (OSError, LocalcdapError) as error:
             # A full disk must not end a run that could go on, nor fill it with complaints.

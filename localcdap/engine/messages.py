@@ -79,6 +79,12 @@ class LogLine(msgspec.Struct, tag="log", tag_field="kind"):
     text: str
 
 
+class LogLines(msgspec.Struct, tag="logs", tag_field="kind"):
+    """Many lines at once, which take effect many times as fast as one by one."""
+
+    lines: list[LogLine]
+
+
 class TableLoads(msgspec.Struct, tag="tables", tag_field="kind"):
     """Rows to upsert into tables, all in one transaction.
 
@@ -105,4 +111,4 @@ class Failed(msgspec.Struct, tag="failed", tag_field="kind"):
     """Frames of plugin code, innermost last; empty where none was involved."""
 
 
-Message = StatusChanged | Progress | Counted | LogLine | TableLoads | Committed | Failed
+Message = StatusChanged | Progress | Counted | LogLine | LogLines | TableLoads | Committed | Failed

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from localcdap.engine.hosts import reach_host
-from localcdap.engine.messages import Failed, LogLine
+from localcdap.engine.messages import Failed, LogLine, LogLines
 from localcdap.engine.order import WorkOrder
 from localcdap.messaging.spool import SpoolWriter
 from localcdap.studio.secrets import Secrets
@@ -53,7 +53,7 @@ class DiscreetSpool(SpoolWriter):
     def append(self, *messages: msgspec.Struct, durable: bool = False) -> None:
         hidden = [
             self._secrets.without([message])[0]
-            if isinstance(message, LogLine | Failed)
+            if isinstance(message, LogLine | LogLines | Failed)
             else message
             for message in messages
         ]

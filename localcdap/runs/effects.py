@@ -15,6 +15,7 @@ from localcdap.engine.messages import (
     Counted,
     Failed,
     LogLine,
+    LogLines,
     Message,
     Progress,
     RunStatus,
@@ -44,6 +45,8 @@ class RunEffects:
         match message:
             case LogLine():
                 self._log(transaction, [message])
+            case LogLines():
+                self._log(transaction, message.lines)
             case TableLoads():
                 self._load(transaction, message.loads)
             case Committed():

@@ -14,12 +14,14 @@ import pytest
 from localcdap.api.codec import unpack
 from localcdap.engine.counting import StageCounts
 from localcdap.engine.listening import Listener
-from localcdap.engine.messages import LogLine, Message, Progress
+from localcdap.engine.messages import LogLines, Message, Progress
 from localcdap.engine.reporting import ProgressReport
+from localcdap.engine.secrets import DiscreetSpool
 from localcdap.engine.tasks import telling
 from localcdap.engine.tasks.plan import CountKey
 from localcdap.engine.tasks.telling import Teller
 from localcdap.messaging.spool import SpoolReader, SpoolWriter
+from localcdap.studio.secrets import Secrets
 from localcdap.testing import PipelineTester
 from tests.engine import plugins
 from tests.engine.plugins import NUMBERS
@@ -41,7 +43,7 @@ def hear(channel, tmp_path):
         with SpoolWriter(tmp_path / "spool") as spool, Listener(channel, spool, sums.append):
             pass
         messages = [unpack(data, Message) for _, data in SpoolReader(tmp_path / "spool").read()]
-        return [m for m in messages if isinstance(m, LogLine)], sums[-1]
+        return [line for m in messages if isinstance(m, LogLines) for line in m.lines], sums[-1]
 
     return hear
 
@@ -93,6 +95,20 @@ def test_bytes_go_where_they_went_before(channel, hear, task, capfdbinary, monke
 
     assert capfdbinary.readouterr().out == b"child\nbytes"
     assert hear()[0] == []
+
+
+def test_a_secure_key_that_a_plugin_prints_is_hidden(channel, task, tmp_path):
+    secrets = Secrets({"key": "hunter2"}.__getitem__)
+    assert secrets.source("key") == "hunter2"
+    with telling.telling(str(channel), "stage"):
+        print("the key is hunter2")
+
+    with DiscreetSpool(tmp_path / "spool", secrets) as spool, Listener(channel, spool, print):
+        pass
+
+    data = (tmp_path / "spool").read_bytes()
+    assert b"the key is" in data
+    assert b"hunter2" not in data
 
 
 def test_of_too_many_lines_the_first_are_kept(channel, hear, task, monkeypatch):
