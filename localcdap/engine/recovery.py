@@ -92,7 +92,8 @@ def _is_remote(run_directory: Path) -> bool:
 
 def _is_out_of_reach(run_directory: Path) -> bool:
     """Whether the sinks wrote to a cluster that could not be asked to finish or clear it away."""
-    wrote = bool(staged(run_directory)) or decision(run_directory) is not None
+    journal = decision(run_directory)
+    wrote = bool(journal.moves if journal is not None else staged(run_directory))
     settled = (run_directory / SETTLED).exists()
     return wrote and not settled and _is_remote(run_directory)
 
