@@ -189,7 +189,8 @@ def _instance(instance: Instance) -> Iterator[Finding]:
                     "listener",
                     False,
                     f"{listener.name} has failed {listener.tries} times since "
-                    f"{local_time(listener.since)} on event {listener.event}: {listener.error}",
+                    f"{local_time(listener.since)}, on event {listener.event or 'none'}: "
+                    f"{listener.error}",
                     "It is tried again every minute. To pass over the event: localcdap doctor "
                     f"--skip-event {listener.name}",
                 )

@@ -34,11 +34,11 @@ class ListenerStatus(msgspec.Struct, rename="camel"):
     waiting: int
     """Events that it has yet to handle."""
     tries: int = 0
-    """How often it has failed on the event that comes next; 0 when all is well."""
+    """How often in a row it has failed; 0 when all is well."""
     event: int | None = None
-    """Id of the event that it fails on."""
+    """Id of the event that it fails on; None while the database refuses to give it any."""
     since: int | None = None
-    """Milliseconds since 1970 at which it failed on that event first."""
+    """Milliseconds since 1970 at which it failed there first."""
     error: str | None = None
 
 
@@ -148,7 +148,7 @@ class Listening:
 
     def skip(self) -> None:
         failed = self._failed
-        if failed is None:
+        if failed is None or failed.event is None:
             raise ConflictError(f"Listener '{self._listener.name}' does not fail on any event.")
         with self._store.transaction() as tx:
             if positions.position(tx, self._listener.name) < failed.event:
@@ -167,16 +167,17 @@ class Listening:
         while not (self._stopping or self._source.closed):
             seen = self._source.changes(SYSTEM_NAMESPACE, self.topics)
             try:
-                count = self._deliver(1 if self._failed else _BATCH)
-                self._failed = None if count else self._failed
+                last = self._deliver(1 if self._failed else _BATCH)
             except _EventError as failure:
                 self._pause_after(failure.event, failure.error)
                 continue
             except LocalcdapError as error:  # the database refuses; that may pass
-                self._pause_after(0, error)
+                self._pause_after(None, error)
                 continue
-            if not count:
+            failed = self._failed
+            if failed is not None and (failed.event is None or not 0 < last < failed.event):
                 self._failed = None
+            if not last:
                 self._source.wait(SYSTEM_NAMESPACE, self.topics, seen, None, lambda: self._stopping)
 
     def _register(self) -> None:
@@ -191,7 +192,8 @@ class Listening:
             _LOG.warning("listener %s: %s", self._listener.name, error)
 
     def _deliver(self, most: int) -> int:
-        """Hand over up to ``most`` events in one transaction; returns how many messages were passed.
+        """Hand over up to ``most`` events in one transaction; returns the id of the last, 0 when there
+        was none.
 
         :raises _EventError: for the first event whose effect failed; none of them then has any.
         """
@@ -204,13 +206,12 @@ class Listening:
                     self._hand_over(tx, message)
                 except Exception as error:
                     raise _EventError(message.id, error) from error
-                if (
-                    tx.failure is not None
-                ):  # hidden by the listener, but nothing can be kept any more
+                if tx.failure is not None:
+                    # The listener hides an error after which nothing can be kept.
                     raise _EventError(message.id, tx.failure)
             if messages:
                 self._move(tx, messages[-1].id)
-        return len(messages)
+        return messages[-1].id if messages else 0
 
     def _has_more(self) -> bool:
         """Looks without keeping writers waiting."""
@@ -234,7 +235,7 @@ class Listening:
     def _move(self, tx: Transaction, position: int) -> None:
         positions.move(tx, self._listener.name, self.topics, position)
 
-    def _pause_after(self, event: int, error: Exception) -> None:
+    def _pause_after(self, event: int | None, error: Exception) -> None:
         before = self._failed
         again = before is not None and before.event == event
         failed = _Failed(
@@ -245,7 +246,7 @@ class Listening:
         )
         if not again:
             _LOG.warning(
-                "listener %s fails on event %d and will try again: %s",
+                "listener %s fails on event %s and will try again: %s",
                 self._listener.name,
                 event,
                 failed.error,
@@ -260,7 +261,7 @@ class Listening:
 class _Failed(msgspec.Struct, frozen=True):
     """What keeps a listener from going on."""
 
-    event: int
+    event: int | None
     tries: int
     since: int
     error: str

@@ -120,7 +120,7 @@ class SystemEventListener(Generic[Tx]):
     """The classes of the events that it wants."""
 
     def on_event(self, event: Any, tx: Tx) -> None:
-        """React to an event.
+        """React to an event, quickly: nobody else can write into the database meanwhile.
 
         :param tx: the transaction that remembers that it was handled. What it does elsewhere must be able
             to bear being done again.
