@@ -27,10 +27,10 @@ class Catalog:
         self._plugins: dict[str, dict[str, dict[str, list[Candidate]]]] = {}
         for detail in self.details:
             copy = copies.find(detail.digest)
-            if copy is None:
+            apps = apps_of(detail.parents)
+            if copy is None or not apps:
                 continue
             version = ArtifactVersion(detail.version)
-            apps = apps_of(detail.parents)
             for plugin in detail.plugins:
                 candidate = Candidate(detail.id, version, str(copy), detail.digest, plugin, apps)
                 types = self._plugins.setdefault(detail.namespace, {})

@@ -81,11 +81,11 @@ class ArtifactService:
             new or gone. None: all are.
         :param unfinished: paths of artifacts that are being written; they are left as they are.
         """
-        before = self._catalog()
+        self._catalog()
         with self._changing:
-            old = self._state
+            old, before = self._state, self._current
             assert old is not None
-            before = self._current or before
+            assert before is not None
             state = self._synchronizer.look(
                 list(self._places()),
                 old,

@@ -50,7 +50,7 @@ class FolderWatcher:
         *,
         delay_s: float = 2.0,
     ) -> None:
-        self._directories = list(dict.fromkeys(directories))
+        self._directories = list(dict.fromkeys(folder.absolute() for folder in directories))
         self._artifacts = artifacts
         self._interrupt = interrupt
         self._delay_s = delay_s

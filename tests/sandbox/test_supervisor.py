@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from localcdap.api.errors import HostLostError, PluginError
+from localcdap.api.errors import HostLostError
 from localcdap.api.locations import Locations
 from localcdap.api.schema import Schema
 from localcdap.artifacts.contents import digest
