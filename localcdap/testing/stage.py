@@ -93,7 +93,7 @@ class StageTester:
         :raises StageError: when a record does not fit its schema; the message names the field.
         :raises BadRequestError: when the plugin works on DataFrames, or an input schema is not known.
         """
-        refuse_without_records(self._plugin)
+        _require_records(self._plugin)
         stage = self._stage()
         if not stage.input_schemas or len(stage.input_schemas) < len(self._inputs):
             raise BadRequestError(
@@ -159,7 +159,7 @@ class StageTester:
         )
 
 
-def refuse_without_records(plugin: type[Plugin]) -> None:
+def _require_records(plugin: type[Plugin]) -> None:
     """:raises BadRequestError: when a plugin does not work on records or Arrow batches."""
     kinds: Any = (Transform, SplitterTransform, ErrorTransform, BatchAggregator)
     if issubclass(plugin, kinds) and plugin.grain() in (Grain.RECORD, Grain.BATCH):
