@@ -16,7 +16,7 @@ from localcdap.api import (
 )
 
 from .columns import column
-from .comparing import is_comparable
+from .comparing import check_comparable, num_partitions
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -65,12 +65,7 @@ class Deduplicate(BatchAggregator):
             macro=True,
             name="filterOperation",
         )
-        num_partitions: int | None = field(
-            description="Number of partitions to work in. Left empty, the engine decides.",
-            default=None,
-            macro=True,
-            name="numPartitions",
-        )
+        num_partitions: int | None = num_partitions()
 
     config: Config
 
@@ -86,11 +81,8 @@ class Deduplicate(BatchAggregator):
                 ).with_config_property("uniqueFields", element=name)
         for name in self.config.unique_fields or schema.field_names:
             unique = schema.field(name)
-            if unique is not None and not is_comparable(unique.schema):
-                stage.failures.add(
-                    f"Field '{name}' is or holds a map, and maps cannot be compared.",
-                    "Choose other fields as the unique ones.",
-                ).with_config_property("uniqueFields", element=name).with_input_field(name)
+            if unique is not None:
+                check_comparable(stage, name, unique.schema, "uniqueFields")
         if choice is not None:
             _check_choice(stage, schema, choice)
         stage.output_schema = schema.renamed(f"{schema.name}.dedup")

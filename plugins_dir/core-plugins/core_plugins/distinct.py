@@ -16,7 +16,7 @@ from localcdap.api import (
 )
 
 from .columns import column
-from .comparing import is_comparable
+from .comparing import check_comparable, num_partitions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -40,12 +40,7 @@ class Distinct(BatchAggregator):
             default=[],
             macro=True,
         )
-        num_partitions: int | None = field(
-            description="Number of partitions to work in. Left empty, the engine decides.",
-            default=None,
-            macro=True,
-            name="numPartitions",
-        )
+        num_partitions: int | None = num_partitions()
 
     config: Config
 
@@ -60,12 +55,7 @@ class Distinct(BatchAggregator):
                 stage.failures.add(
                     f"Field {name} does not exist in input schema.", "Remove this field."
                 ).with_config_property("fields", element=name)
-            elif not is_comparable(compared.schema):
-                stage.failures.add(
-                    f"Field '{name}' is or holds a map, and maps cannot be compared.",
-                    "Choose other fields, or drop this one in an earlier stage.",
-                ).with_config_property("fields", element=name).with_input_field(name)
-            else:
+            elif check_comparable(stage, name, compared.schema, "fields"):
                 fields.append(compared)
         has_list = bool(self.config.fields)
         stage.output_schema = (

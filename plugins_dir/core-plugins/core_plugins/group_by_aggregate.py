@@ -19,7 +19,7 @@ from localcdap.api import (
 from .aggregate_columns import ORDER, aggregate_column, needs_order
 from .aggregates import ALL, Aggregate, parse_aggregates
 from .columns import column
-from .comparing import is_comparable
+from .comparing import check_comparable, num_partitions
 from .conditions import ConditionError
 
 if TYPE_CHECKING:
@@ -52,12 +52,7 @@ class GroupByAggregate(BatchAggregator):
             ),
             macro=True,
         )
-        num_partitions: int | None = field(
-            description="Number of partitions to work in. Left empty, the engine decides.",
-            default=None,
-            macro=True,
-            name="numPartitions",
-        )
+        num_partitions: int | None = num_partitions()
 
     config: Config
 
@@ -93,11 +88,7 @@ class GroupByAggregate(BatchAggregator):
                 stage.failures.add(
                     f"Cannot group by field '{name}' because it does not exist in input schema."
                 ).with_config_property("groupByFields", element=name)
-            elif not is_comparable(found.schema):
-                stage.failures.add(
-                    f"Cannot group by field '{name}' because it is or holds a map."
-                ).with_config_property("groupByFields", element=name).with_input_field(name)
-            else:
+            elif check_comparable(stage, name, found.schema, "groupByFields"):
                 keys.append(found)
         return keys
 

@@ -17,6 +17,7 @@ from localcdap.api import (
 )
 
 from .columns import column
+from .comparing import num_partitions
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -69,12 +70,7 @@ class RowDenormalizer(BatchAggregator):
             macro=True,
             name="fieldAliases",
         )
-        num_partitions: int | None = field(
-            description="Number of partitions to work in. Left empty, the engine decides.",
-            default=None,
-            macro=True,
-            name="numPartitions",
-        )
+        num_partitions: int | None = num_partitions()
 
     config: Config
 

@@ -115,7 +115,7 @@ def test_failures_are_found_all_at_once():
     assert messages(stage) == [
         "Could not find ':' separating aggregate name from its function in 'c'.",
         "Cannot group by field 'x' because it does not exist in input schema.",
-        "Cannot group by field 'kv' because it is or holds a map.",
+        "Field 'kv' is or holds a map, and maps cannot be compared.",
         "Invalid aggregate Sum(x): Field 'x' does not exist in input schema.",
     ]
 
