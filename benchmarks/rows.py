@@ -10,6 +10,7 @@ from typing import Final
 from benchmarks import data, pipelines
 from benchmarks.artifacts import artifacts
 from benchmarks.measure import Command, Row, alternate, at_most, remove, times_faster
+from benchmarks.structured import structured
 
 _REFERENCES: Final = Path(__file__).parent / "references"
 _REUSE: Final = {"SPARK_LOCAL_CONNECT_REUSE": "1"}
@@ -130,4 +131,5 @@ ALL: Final = {
     "records": records,
     "validate": validate,
     "artifacts": artifacts,
+    "structured": structured,
 }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any, ClassVar
 
 from localcdap.api.errors import InvalidTableFieldError, TransactionError
@@ -69,30 +70,43 @@ class StructuredRows(Iterator[StructuredRow]):
     It can be closed, by itself or as a context manager, and is of no use outside its transaction.
     """
 
-    def __init__(
-        self,
-        row: type[StructuredRow],
-        values: Iterator[Sequence[Any]],
-        check: Callable[[], None],
-    ) -> None:
-        """For those who implement tables.
+    def __init__(self, row: type[StructuredRow], values: list[Sequence[Any]]) -> None:
+        """For those who implement tables: they close it when the transaction is over.
 
-        :param check: raises a TransactionError when the transaction is over.
+        :param values: is emptied when it is closed.
         """
         self._row = row
-        self._values: Iterator[Sequence[Any]] | None = values
-        self._check = check
+        self._values = values
+        self._left = iter(values)
+        self._is_closed = False
+
+    def __iter__(self) -> Iterator[StructuredRow]:
+        # Python's own code for each row would take more of a large scan's time than the database.
+        return chain(map(self._row, self._left), self._ending())
 
     def __next__(self) -> StructuredRow:
         """:raises TransactionError: when it was closed, or its transaction is over."""
-        self._check()
-        if self._values is None:
-            raise TransactionError("These rows were closed.", "Scan anew.")
-        return self._row(next(self._values))
+        for values in self._left:
+            return self._row(values)
+        self._require_open()
+        raise StopIteration
 
     def close(self) -> None:
         """Let go of the rows that were not taken."""
-        self._values = None
+        self._is_closed = True
+        self._values.clear()
+
+    def _ending(self) -> Iterator[StructuredRow]:
+        """No row; says why when there are none because it was closed."""
+        self._require_open()
+        yield from ()
+
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise TransactionError(
+                "These rows were closed, or their transaction is over.",
+                "Take them inside the body, or scan anew.",
+            )
 
     def __enter__(self) -> StructuredRows:
         return self

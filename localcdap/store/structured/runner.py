@@ -99,18 +99,23 @@ class _Tries:
     def run(self, body: Callable[[TransactionContext], T]) -> T:
         """Call the body in one transaction after the other until it succeeds or its time is over."""
         number = 0
+        conflict: TransactionConflictError | None = None
         while True:
             number += 1
             try:
                 return _once(self._open(self._kind, self._left_s()), body)
-            except TransactionConflictError as conflict:
-                wait_s = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2**number) * random.random()  # noqa: S311
-                if not self._may_try_again(number, wait_s):
-                    raise TransactionConflictError(
-                        f"Other transactions got in the way each of {number} times: {conflict}",
-                        "Try it later, or let it touch fewer rows.",
-                    ) from conflict
-                time.sleep(wait_s)
+            except TransactionConflictError as error:
+                conflict = error
+            except TransactionTimeoutError:
+                if conflict is None:
+                    raise
+            wait_s = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2**number) * random.random()  # noqa: S311
+            if not self._may_try_again(number, wait_s):
+                raise TransactionConflictError(
+                    f"Other transactions got in the way each of {number} times: {conflict}",
+                    "Try it later, or let it touch fewer rows.",
+                ) from conflict
+            time.sleep(wait_s)
 
     def _left_s(self) -> float | None:
         if self._deadline is None:

@@ -136,8 +136,9 @@ class LocalSession:
 
     def too_late(self) -> TransactionTimeoutError:
         """What it fails with when it took longer than it may."""
+        took_s = round(self._timeout_s or 0, 2)
         return TransactionTimeoutError(
-            f"The transaction took longer than {round(self._timeout_s or 0, 2):g} seconds; nothing of it was kept.",
+            f"The transaction took longer than {took_s:g} seconds; nothing of it was kept.",
             "Give it more time, or let it do less.",
         )
 

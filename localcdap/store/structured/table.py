@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+import weakref
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from localcdap.api.app.ranges import Key, Range
@@ -24,6 +25,7 @@ class Context:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._is_over = False
+        self._rows: weakref.WeakSet[StructuredRows] = weakref.WeakSet()
         self.has_conflicted = False
         """Whether an operation failed because of another transaction, also if the body caught that."""
 
@@ -49,9 +51,15 @@ class Context:
                 "Use a table and its rows inside the body only.",
             )
 
+    def closes(self, rows: StructuredRows) -> None:
+        """Have rows closed with the transaction."""
+        self._rows.add(rows)
+
     def close(self) -> None:
         """Refuse further use."""
         self._is_over = True
+        for rows in self._rows:
+            rows.close()
 
 
 class _Table(StructuredTable):
@@ -131,6 +139,6 @@ class _Table(StructuredTable):
     def _rows(self, operation: op.Operation) -> StructuredRows:
         found = self._do(operation)
         assert isinstance(found, op.Rows)
-        row = row_class(tuple(found.columns), self._sql.key)
-        check: Callable[[], None] = self._context.require_open
-        return StructuredRows(row, iter(found.values), check)
+        rows = StructuredRows(row_class(tuple(found.columns), self._sql.key), found.values)
+        self._context.closes(rows)
+        return rows

@@ -97,11 +97,19 @@ def test_tables_and_rows_are_of_no_use_after_their_body(simple: Simple):
 
     def body(context):
         table = context.table("simpleTable")
-        return context, table, table.scan(), table.read(KEY)
+        begun = iter(table.scan())
+        next(begun)
+        return context, table, table.scan(), begun, table.read(KEY)
 
-    context, table, rows, row = simple.transactions.run(body)
+    context, table, rows, begun, row = simple.transactions.run(body)
 
-    for use in (lambda: context.table("simpleTable"), lambda: table.read(KEY), lambda: next(rows)):
+    for use in (
+        lambda: context.table("simpleTable"),
+        lambda: table.read(KEY),
+        lambda: next(rows),
+        lambda: list(rows),
+        lambda: next(begun),
+    ):
         with pytest.raises(TransactionError, match="is over"):
             use()
     assert row["col5"] == 1
@@ -114,8 +122,10 @@ def test_rows_can_be_closed(simple: Simple):
         with table.scan() as rows:
             assert next(rows).key == KEY
             assert list(rows) == []
-        with pytest.raises(TransactionError, match="closed"):
-            next(rows)
+            assert next(rows, None) is None
+        for use in (next, list):
+            with pytest.raises(TransactionError, match="closed"):
+                use(rows)
 
     simple.do(body)
 
