@@ -45,6 +45,8 @@ def put_plugin(program: Program, namespace: str) -> Path:
 @pytest.fixture
 def command(program: Program, capsys, monkeypatch) -> Iterator[Command]:
     """Runs a command in this process, which is the host meanwhile: (exit code, output, errors)."""
+    for name, value in program.environment.items():
+        monkeypatch.setenv(name, value)
 
     def call(*arguments: str, input: str = "") -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "stdin", io.StringIO(input))
@@ -164,7 +166,7 @@ def test_a_client_hears_what_others_do(program: Program):
 
 @pytest.mark.spark
 def test_a_run_takes_preferences_and_secure_keys_and_shows_no_value(
-    program: Program, tmp_path: Path
+    program: Program, command: Command, tmp_path: Path
 ):
     folder = tmp_path / VALUE
     folder.mkdir()
@@ -177,20 +179,20 @@ def test_a_run_takes_preferences_and_secure_keys_and_shows_no_value(
         ("In", "Out"),
     )
     file = write(document, tmp_path / "p.json")
-    program("secrets", "put", "folder", input=str(folder))
-    program("preferences", "set", "out=elsewhere", "file=in.csv")
-    program("preferences", "set", "out=written", "--application", "test_pipeline")
+    command("secrets", "put", "folder", input=str(folder))
+    command("preferences", "set", "out=elsewhere", "file=in.csv")
+    command("preferences", "set", "out=written", "--application", "test_pipeline")
 
-    completed = program("run", file, "--json").json
+    completed = answer(command("run", file, "--json"))
     assert completed["status"] == "COMPLETED"
     assert json_records(tmp_path / "written") == [{"id": 1}, {"id": 2}]
-    failed = program("run", file, "-a", "file=none.csv", "--json").json
+    failed = json.loads(command("run", file, "-a", "file=none.csv", "--json")[1])
     assert failed["status"] == "FAILED"
     assert "********/none.csv" in failed["error"]["message"]
 
     shown = [
-        program(*command, "--json").out
-        for command in (["runs"], ["logs", "last"], ["validate", file], ["secrets"])
+        command(*arguments, "--json")[1]
+        for arguments in (["runs"], ["logs", "last"], ["validate", file], ["secrets"])
     ]
     assert VALUE not in "".join(shown)
     files = [path for path in program.home.rglob("*") if path.is_file()]
@@ -199,29 +201,31 @@ def test_a_run_takes_preferences_and_secure_keys_and_shows_no_value(
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_an_active_run_keeps_its_namespace_unless_forced(program: Program, tmp_path: Path):
+def test_an_active_run_keeps_its_namespace_unless_forced(
+    program: Program, command: Command, tmp_path: Path
+):
     slow = SlowPipeline(tmp_path)
-    program("namespaces", "create", "team")
+    command("namespaces", "create", "team")
     with connect(Home(program.home)) as host:
-        started = program("run", slow.file, "-n", "team", "--detach", "--json").json
+        started = answer(command("run", slow.file, "-n", "team", "--detach", "--json"))
 
         def status() -> str:
             return host.runs.get("team", started["run"]).status.value
 
         wait_until(lambda: status() == "RUNNING", "the run is running")
-        refused = program("namespaces", "delete", "team")
-        assert refused.code == 1
-        assert f"run {started['run']} of 'test_pipeline'" in refused.err
+        code, _, err = command("namespaces", "delete", "team")
+        assert code == 1
+        assert f"run {started['run']} of 'test_pipeline'" in err
         assert status() == "RUNNING"
 
-        assert program("namespaces", "delete", "team", "--force").code == 0
+        assert command("namespaces", "delete", "team", "--force")[0] == 0
         events = host.messaging.fetch("system", ["runs", "entities"], 0)
         assert [m.payload.get("status", m.payload["kind"]) for m in events][-2:] == [
             "KILLED",
             "entityDeleted",
         ]
-    assert program("namespaces", "create", "team").code == 0
-    assert program("runs", "-n", "team", "--json").json == []
+    assert command("namespaces", "create", "team")[0] == 0
+    assert answer(command("runs", "-n", "team", "--json")) == []
     runs = program.home / "runs"
     assert not runs.exists() or list(runs.iterdir()) == []
     assert not slow.out.exists()
