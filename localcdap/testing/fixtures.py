@@ -6,6 +6,9 @@
     a Spark session, for :func:`localcdap.testing.run_stage`.
 ``cdap_instance``
     a :class:`~localcdap.testing.instance.TemporaryInstance`, on the same Spark.
+``cdap_structured_tables``
+    :class:`~localcdap.store.structured.tables.StructuredTables` in a temporary file: ``admin`` makes tables,
+    ``transactions`` runs bodies on them, as the service of a system application finds both.
 ``cdap_engine``, ``cdap_engine_directory``
     the Spark server behind them and where it keeps its files.
 
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from localcdap.engine.server import Endpoint
+    from localcdap.store.structured.tables import StructuredTables
     from localcdap.testing.instance import TemporaryInstance
     from localcdap.testing.pipeline import PipelineTester
 
@@ -98,3 +102,15 @@ def cdap_instance(
 
     with TemporaryInstance(tmp_path / "home") as instance:
         yield instance
+
+
+@pytest.fixture
+def cdap_structured_tables(tmp_path: Path) -> Iterator[StructuredTables]:
+    """Structured tables of which there are none yet."""
+    from localcdap.store.store import Store
+    from localcdap.store.structured.tables import StructuredTables
+
+    with Store(tmp_path / "structured-tables" / "localcdap.duckdb") as store:
+        tables = StructuredTables(store)
+        yield tables
+        tables.close()
