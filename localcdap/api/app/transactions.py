@@ -53,8 +53,9 @@ class TransactionRunner(Protocol):
         else's transaction got in its way, it is called again after a short wait, until its time is over:
         so it must be such that it can be repeated.
 
-        :param timeout_s: seconds for all tries together; 30 by default, no end for a LONG one. An
-            operation under way is broken off then; other code of the body cannot be.
+        :param timeout_s: seconds for all tries together, without a transaction for each operation; 30 by
+            default, no end for a LONG one. An operation under way is broken off then; other code of the
+            body cannot be.
         :raises TransactionConflictError: when others got in its way each time.
         :raises TransactionTimeoutError: when the time is over.
         :raises TransactionError: inside the body of another transaction.

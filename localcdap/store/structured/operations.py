@@ -167,7 +167,7 @@ class Scan(_Reading, frozen=True, tag=True):
     order: SortOrder = SortOrder.ASC
 
     def prepared(self, table: TableSql) -> Action:
-        valid.check_limit(self.limit)
+        limit = valid.row_limit(self.limit)
         condition = _selection(table, self.ranges, self.filters)
         if self.order_by is not None:
             valid.check_index(table.spec, self.order_by)
@@ -175,8 +175,8 @@ class Scan(_Reading, frozen=True, tag=True):
             f"SELECT {table.all_columns} FROM {table.name} WHERE {condition.sql} "  # noqa: S608
             f"{table.order(self.order is SortOrder.DESC, self.order_by)}"
         )
-        if self.limit is not None:
-            sql += f" LIMIT {min(self.limit, _LARGEST_LONG)}"
+        if limit is not None:
+            sql += f" LIMIT {limit}"
 
         def carry_out(work: Work) -> Rows:
             work.add_table(table.spec.table, writes=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from localcdap.api.app.specification import StructuredTableSpecification
@@ -17,7 +19,7 @@ class Registry:
 
     def __init__(self, store: Store) -> None:
         rows = store.read("SELECT name, specification FROM structured_tables")
-        self._specifications = {
+        self._specifications: Mapping[str, StructuredTableSpecification] = {
             name: msgspec.json.decode(text, type=StructuredTableSpecification)
             for name, text in rows
         }
@@ -30,14 +32,13 @@ class Registry:
         """The specification of a table, None when there is no such table."""
         return self._specifications.get(table)
 
+    def known(self) -> Mapping[str, StructuredTableSpecification]:
+        """All tables as they are now; what changes later is not in it."""
+        return self._specifications
+
     def specification(self, table: str) -> StructuredTableSpecification:
         """:raises NotFoundError: when there is no such table; lists those that are."""
-        found = self.find(table)
-        if found is None:
-            raise NotFoundError(
-                f"There is no structured table '{table}'; there are: {', '.join(self.names()) or 'none'}."
-            )
-        return found
+        return specification_in(self._specifications, table)
 
     def register(self, tx: Transaction, spec: StructuredTableSpecification) -> None:
         """Add a table.
@@ -64,10 +65,22 @@ class Registry:
         tx.on_commit(lambda: self._forget(table))
 
     def _set(self, spec: StructuredTableSpecification) -> None:
-        self._specifications = self._specifications | {spec.table: spec}
+        self._specifications = {**self._specifications, spec.table: spec}
 
     def _forget(self, table: str) -> None:
         self._specifications = {k: v for k, v in self._specifications.items() if k != table}
+
+
+def specification_in(
+    known: Mapping[str, StructuredTableSpecification], table: str
+) -> StructuredTableSpecification:
+    """:raises NotFoundError: when there is no such table among those; lists them."""
+    found = known.get(table)
+    if found is None:
+        raise NotFoundError(
+            f"There is no structured table '{table}'; there are: {', '.join(sorted(known)) or 'none'}."
+        )
+    return found
 
 
 def _text(spec: StructuredTableSpecification) -> str:

@@ -58,10 +58,9 @@ class Runner:
             )
         self._local.is_inside = True
         try:
-            tries = _Tries(self._open, kind, timeout_s)
             if kind is TransactionKind.NONE:
-                return _once(_Steps(tries), body)
-            return tries.run(body)
+                return _once(_Steps(self._open, timeout_s), body)
+            return _Tries(self._open, kind, timeout_s).run(body)
         finally:
             self._local.is_inside = False
 
@@ -109,7 +108,7 @@ class _Tries:
             except TransactionTimeoutError:
                 if conflict is None:
                     raise
-            wait_s = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2**number) * random.random()  # noqa: S311
+            wait_s = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2 ** min(number, 10)) * random.random()  # noqa: S311
             if not self._may_try_again(number, wait_s):
                 raise TransactionConflictError(
                     f"Other transactions got in the way each of {number} times: {conflict}",
@@ -136,24 +135,28 @@ class _Tries:
 class _Steps:
     """A session each operation of which is a transaction of its own."""
 
-    def __init__(self, tries: _Tries) -> None:
-        self._tries = tries
+    def __init__(self, open: Opener, timeout_s: float | None) -> None:
+        self._open = open
+        self._timeout_s = timeout_s
 
     def specification(self, table: str) -> StructuredTableSpecification:
-        return self._tries.run(lambda context: context.table(table).specification)
+        return self._run(lambda context: context.table(table).specification)
 
     def perform(self, table: TableSql, operation: Operation) -> Result:
         def body(context: TransactionContext) -> Result:
             assert isinstance(context, Context)
             return context.perform(table, operation)
 
-        return self._tries.run(body)
+        return self._run(body)
 
     def commit(self) -> None:
         """Nothing is left to do."""
 
     def rollback(self) -> None:
         """Nothing can be undone."""
+
+    def _run(self, body: Callable[[TransactionContext], T]) -> T:
+        return _Tries(self._open, TransactionKind.NONE, self._timeout_s).run(body)
 
 
 def _once(session: Session, body: Callable[[TransactionContext], T]) -> T:

@@ -20,7 +20,7 @@ from localcdap.api.errors import (
 from localcdap.store.store import Store, Transaction
 from localcdap.store.structured.commits import Commits
 from localcdap.store.structured.operations import Operation, Result
-from localcdap.store.structured.registry import Registry
+from localcdap.store.structured.registry import Registry, specification_in
 from localcdap.store.structured.sql import TableSql
 
 
@@ -56,7 +56,8 @@ class LocalSession:
         kind: TransactionKind,
         timeout_s: float | None,
     ) -> None:
-        self._registry = registry
+        # Tables that are made or changed later are not those of its snapshot.
+        self._known = registry.known()
         self._commits = commits
         self._kind = kind
         self._timeout_s = timeout_s
@@ -78,7 +79,7 @@ class LocalSession:
             raise
 
     def specification(self, table: str) -> StructuredTableSpecification:
-        return self._registry.specification(table)
+        return specification_in(self._known, table)
 
     def perform(self, table: TableSql, operation: Operation) -> Result:
         """:raises TransactionError: when it is over, or read-only and the operation writes."""

@@ -14,6 +14,7 @@ from localcdap.api.errors import TransactionConflictError, TransactionError
 from localcdap.store.structured import operations as op
 from localcdap.store.structured.session import Session
 from localcdap.store.structured.sql import TableSql
+from localcdap.store.structured.validation import row_limit
 
 _CHUNK = 10_000
 """Records that are written by one statement."""
@@ -99,10 +100,10 @@ class _Table(StructuredTable):
         order: SortOrder = SortOrder.ASC,
         options: Collection[QueryOption] = (),
     ) -> StructuredRows:
-        return self._rows(op.Scan([range], limit, list(filters), order_by, order))
+        return self._rows(op.Scan([range], row_limit(limit), list(filters), order_by, order))
 
     def multi_scan(self, ranges: Iterable[Range], *, limit: int | None = None) -> StructuredRows:
-        return self._rows(op.Scan(list(ranges), limit))
+        return self._rows(op.Scan(list(ranges), row_limit(limit)))
 
     def compare_and_swap(self, key: Key, column: str, old: Any, new: Any) -> bool:
         return bool(self._do(op.CompareAndSwap(key, column, old, new)))

@@ -32,7 +32,7 @@ class StructuredTables:
         )
 
     def close(self) -> None:
-        """Wait for what was submitted, and roll back what others left open."""
+        """Wait for what was submitted and has begun; the rest is cancelled."""
         self.transactions.close()
         self._watch.close()
 

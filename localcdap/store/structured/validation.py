@@ -184,10 +184,13 @@ def check_index(spec: StructuredTableSpecification, field: str) -> None:
         )
 
 
-def check_limit(limit: int | None) -> None:
-    """Refuse a number of rows that is none."""
-    if limit is not None and (not isinstance(limit, int) or limit < 0):
+def row_limit(limit: int | None) -> int | None:
+    """The number of rows to read at most, as a number that the database has."""
+    if limit is None:
+        return None
+    if not isinstance(limit, int) or limit < 0:
         raise TableUsageError(f"The limit of a scan must be 0 or more, not {limit}")
+    return min(limit, 2**63 - 1)
 
 
 def _invalid(spec: StructuredTableSpecification, field: str, reason: str) -> InvalidTableFieldError:

@@ -9,7 +9,9 @@ import msgspec
 import pytest
 
 from localcdap.api.app import (
+    FieldType,
     Range,
+    StructuredTableSpecification,
     TransactionConflictError,
     TransactionError,
     TransactionKind,
@@ -191,6 +193,38 @@ def test_without_a_transaction_each_operation_stays(simple: Simple):
     with pytest.raises(ZeroDivisionError):
         simple.transactions.run(body, kind=TransactionKind.NONE)
     assert [row["col5"] for row in simple.rows()] == [16]
+
+
+def test_without_a_transaction_the_time_is_that_of_each_operation(simple: Simple):
+    def body(context) -> int:
+        table = context.table("simpleTable")
+        table.upsert(ROW)
+        time.sleep(0.4)
+        return table.count()
+
+    assert simple.transactions.run(body, kind=TransactionKind.NONE, timeout_s=0.3) == 1
+
+
+def test_a_transaction_sees_the_tables_of_its_beginning(simple: Simple, instance: Instance):
+    wider = dict(SIMPLE.fields) | {"new": FieldType.STRING}
+
+    def body(context) -> None:
+        assert context.table("simpleTable").count() == 0
+        spec = StructuredTableSpecification(
+            "later", fields={"k": FieldType.LONG}, primary_key=["k"]
+        )
+        instance.admin.create_or_update(spec)
+        instance.admin.create_or_update(
+            StructuredTableSpecification("simpleTable", wider, SIMPLE.primary_key, SIMPLE.indexes)
+        )
+        with pytest.raises(NotFoundError, match="there are: simpleTable"):
+            context.table("later")
+        assert "new" not in context.table("simpleTable").specification.fields
+        assert list(context.table("simpleTable").scan(limit=2**70)) == []
+
+    simple.transactions.run(body)
+    assert simple.transactions.run(lambda c: c.table("later").count()) == 0
+    simple.do(lambda t: t.upsert(ROW | {"new": "x"}))
 
 
 def test_a_long_transaction_may_have_read_what_others_change(simple: Simple):
