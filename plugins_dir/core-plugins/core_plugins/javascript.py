@@ -21,7 +21,8 @@ from localcdap.api import (
 
 from .javascript_engine import ScriptEngine, ScriptError, check_script, turns
 from .javascript_values import RecordEncoder
-from .script_values import INT_RANGE, WrongValueError, coercer
+from .script_records import INT_RANGE
+from .script_values import WrongValueError, coercer
 
 _LEVELS: Final = {
     "trace": logging.DEBUG,

@@ -20,7 +20,8 @@ from localcdap.api import (
     plugin,
 )
 
-from .script_values import INT_RANGE, Coerce, WrongValueError, coercer
+from .script_records import INT_RANGE, Coerce
+from .script_values import WrongValueError, coercer
 
 _FILE: Final = "script"
 _FUNCTION: Final = "transform"
