@@ -41,7 +41,7 @@ def structured(folder: Path, rounds: int) -> Iterator[Row]:
         (
             f"{OPERATIONS} upserts, half of them new",
             "INSERT … ON CONFLICT",
-            lambda side, n: [side.upsert(i * (1 + i % 2 * n)) for i in range(OPERATIONS)],
+            lambda side, n: [side.upsert(i + i % 2 * n * 10**8) for i in range(OPERATIONS)],
         ),
         (
             f"{OPERATIONS} point reads",
