@@ -27,6 +27,7 @@ import psutil
 from localcdap.engine.archive import ClassArchive, Training
 from localcdap.engine.idle_workers import IdleWorkers
 from localcdap.engine.java import find_java
+from localcdap.engine.keeper import TemplateKeeper
 from localcdap.engine.launch import server_command, server_environment, write_configuration
 from localcdap.engine.leases import are_held, is_locked
 from localcdap.engine.record import (
@@ -191,20 +192,23 @@ def _watch(server: subprocess.Popen[bytes], directory: Path, options: ServerOpti
     used = looked = time.monotonic()
     limit = options.idle_minutes * 60
     pause = min(1.0, limit / 4) if limit else 1.0
-    while True:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            server.wait(pause)
-            return False
-        now = time.monotonic()
-        if are_held(directory / LEASES):
-            used = now
-        if now - looked > _WORKERS_S:
-            workers.end()
-            looked = now
-        if limit and now - used > limit:
-            return True
-        if not (directory / RECORD).exists():
-            return False
+    with TemplateKeeper(directory) as template:
+        while True:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                server.wait(pause)
+                return False
+            now = time.monotonic()
+            if are_held(directory / LEASES):
+                used = now
+            else:
+                template.keep()
+            if now - looked > _WORKERS_S:
+                workers.end()
+                looked = now
+            if limit and now - used > limit:
+                return True
+            if not (directory / RECORD).exists():
+                return False
 
 
 def _end(server: subprocess.Popen[bytes]) -> None:

@@ -49,7 +49,8 @@ class Services:
     def __init__(self, home: Home, *, expects_run: bool = False) -> None:
         with contextlib.ExitStack() as undo, contextlib.ExitStack() as unowned:
             settings = load_settings(home.settings_file)
-            spare = RunProcess(home.runs) if expects_run else None
+            engine = engine_server(home, settings)
+            spare = RunProcess(home.runs, engine.directory) if expects_run else None
             if spare is not None:
                 unowned.callback(spare.cancel)
             worker = PluginWorker(settings.plugin_time_limit_s, settings.plugin_memory_mb)
@@ -82,12 +83,11 @@ class Services:
                 self._namespaces,
                 self._artifacts,
                 self._studio,
-                Provisioners(
-                    profiles_of(settings), engine_server(home, settings), settings.locations
-                ),
+                Provisioners(profiles_of(settings), engine, settings.locations),
                 home=home.path,
                 directory=home.runs,
                 counts=settings.engine_counts,
+                engine=engine.directory,
                 spare=spare,
             )
             undo.callback(self._runs.close)

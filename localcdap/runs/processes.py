@@ -9,10 +9,11 @@ import subprocess
 import sys
 import uuid
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 import psutil
 
+from localcdap.engine.forking import forked_run
 from localcdap.engine.order import WorkOrder, write_order
 from localcdap.runs.records import ProcessIdentity
 
@@ -24,24 +25,17 @@ class RunProcess:
     """A run process that was started ahead of its order: it loads its libraries meanwhile.
 
     :param runs: holds one directory for each run.
+    :param engine: directory of the local engine, whose template is forked where there is one.
     """
 
-    def __init__(self, runs: Path) -> None:
+    def __init__(self, runs: Path, engine: Path) -> None:
         self.run: Final = str(uuid.uuid1())
         """The id of the run that this process will carry out."""
         self.directory: Final = runs / self.run
         self.directory.mkdir(parents=True)
-        with (self.directory / OUTPUT_FILE).open("ab") as output:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "localcdap.engine.run", str(self.directory)],
-                stdin=subprocess.PIPE,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        self.identity: Final = ProcessIdentity(
-            self._process.pid, psutil.Process(self._process.pid).create_time()
-        )
+        # Its end tells the process that no order will come: it is closed with this object.
+        self._input, self._process, pid = _started(self.directory, engine)
+        self.identity: Final = ProcessIdentity(pid, _created(pid))
 
     def order(self, order: WorkOrder) -> None:
         """Give the order: the process starts to work and does not need its parent any more."""
@@ -51,9 +45,44 @@ class RunProcess:
         """End the process, which has got no order, and remove its directory."""
         import shutil
 
-        self._process.kill()
-        self._process.wait()
+        kill(self.identity)
+        if self._process is not None:
+            self._process.wait()
+        self._input.close()
         shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def _started(
+    directory: Path, engine: Path
+) -> tuple[IO[bytes], subprocess.Popen[bytes] | None, int]:
+    """The input of a new run process, this process's child unless it was forked, and its process id."""
+    with (directory / OUTPUT_FILE).open("ab") as output:
+        theirs, ours = os.pipe()
+        pid = forked_run(engine, directory, theirs, output.fileno())
+        if pid is not None:
+            os.close(theirs)
+            return os.fdopen(ours, "wb"), None, pid
+        # One that was forked but did not tell so sees the end of its input.
+        os.close(ours)
+        os.close(theirs)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "localcdap.engine.run", str(directory)],
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    assert process.stdin is not None
+    return process.stdin, process, process.pid
+
+
+def _created(pid: int) -> float:
+    """When a process was started, in seconds since 1970; 0 for one that has gone already."""
+    try:
+        created: float = psutil.Process(pid).create_time()
+    except psutil.NoSuchProcess:
+        return 0.0
+    return created
 
 
 def is_alive(process: ProcessIdentity) -> bool:

@@ -39,6 +39,7 @@ class RunService:
     :param home: what relative paths in pipelines are relative to.
     :param directory: holds one sub-directory for each run.
     :param counts: whether records are counted per stage.
+    :param engine: directory of the local engine.
     :param spare: a run process without an order, started ahead for the next run.
     """
 
@@ -54,6 +55,7 @@ class RunService:
         home: Path,
         directory: Path,
         counts: bool,
+        engine: Path,
         spare: RunProcess | None = None,
     ) -> None:
         self._store = store
@@ -65,6 +67,7 @@ class RunService:
         self._home = home
         self._directory = directory
         self._counts = counts
+        self._engine = engine
         self._spare = spare
         self._watch = Watch()
         namespaces.holds(run_contents(store, self._records, self._watch, directory, self.stop))
@@ -91,7 +94,7 @@ class RunService:
             preferences=request.arguments,
         )
         provisioner = self._provisioners.of(profile)
-        process, self._spare = self._spare or RunProcess(self._directory), None
+        process, self._spare = self._spare or RunProcess(self._directory, self._engine), None
         try:
             document, resolved = self._resolve(request)
             run = _new_run(process.run, request, document.name, profile, resolved)

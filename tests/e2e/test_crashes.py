@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -11,6 +12,7 @@ import psutil
 import pytest
 
 from localcdap.engine.server import EngineServer
+from localcdap.runs.processes import OUTPUT_FILE
 from tests.e2e.pipelines import csv_source, json_records, json_sink, pipeline, python, schema, write
 from tests.e2e.program import Program, wait_until
 
@@ -67,11 +69,11 @@ def when_running(program: Program) -> dict:
 
 
 def run_process(program: Program, run: str) -> int:
-    """The process id of a run."""
-    for process in psutil.process_iter(["cmdline"]):
-        command = process.info["cmdline"] or []
-        if "localcdap.engine.run" in command and command[-1].endswith(run):
-            return process.pid
+    """The process id of a run: whose output is the run's."""
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if any(file.path.endswith(f"{run}/{OUTPUT_FILE}") for file in process.open_files()):
+                return process.pid
     raise AssertionError("the run has no process")
 
 
