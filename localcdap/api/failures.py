@@ -16,6 +16,8 @@ INVALID_FIELD = "Invalid Field"
 INVALID_STAGE = "Invalid Stage"
 INVALID_PIPELINE = "Invalid Pipeline"
 ARTIFACT_NOT_FOUND = "Artifact Not Found"
+UNKNOWN_PROPERTY = "Unknown Property"
+"""The type of a warning: it makes nothing invalid."""
 
 
 class ArtifactId(msgspec.Struct, frozen=True, order=False):

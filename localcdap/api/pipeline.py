@@ -103,6 +103,8 @@ class PipelineValidation(msgspec.Struct):
 
     errors: list[ValidationFailure]
     spec: PipelineSpec | None
+    warnings: list[ValidationFailure] = []
+    """What is probably a mistake and makes nothing invalid: properties that the plugins do not have."""
 
 
 class StageValidation(msgspec.Struct):
@@ -110,3 +112,5 @@ class StageValidation(msgspec.Struct):
 
     errors: list[ValidationFailure]
     spec: StageSpec | None
+    warnings: list[ValidationFailure] = []
+    """As in :class:`PipelineValidation`."""

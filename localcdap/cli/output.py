@@ -41,8 +41,14 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[object]], numbers
         click.echo(line(row))
 
 
-def print_failures(failures: Sequence[ValidationFailure], *, to_stderr: bool = False) -> None:
-    """Print failures grouped by stage, those of the whole pipeline first."""
+def print_failures(
+    failures: Sequence[ValidationFailure], *, to_stderr: bool = False, warnings: bool = False
+) -> None:
+    """Print failures grouped by stage, those of the whole pipeline first.
+
+    :param warnings: they are none that make anything invalid.
+    """
+    mark = click.style("!", fg="yellow") if warnings else click.style("✗", fg="red")
     stages = dict.fromkeys(
         failure.stage for failure in sorted(failures, key=lambda f: f.stage is not None)
     )
@@ -50,12 +56,12 @@ def print_failures(failures: Sequence[ValidationFailure], *, to_stderr: bool = F
         click.secho(stage or "pipeline", bold=True, err=to_stderr)
         for failure in failures:
             if failure.stage == stage:
-                _print_failure(failure, to_stderr)
+                _print_failure(failure, mark, to_stderr)
 
 
-def _print_failure(failure: ValidationFailure, to_stderr: bool) -> None:
+def _print_failure(failure: ValidationFailure, mark: str, to_stderr: bool) -> None:
     where = f"{failure.field}: " if failure.field else ""
-    click.echo(f"  {click.style('✗', fg='red')} {where}{failure.message}", err=to_stderr)
+    click.echo(f"  {mark} {where}{failure.message}", err=to_stderr)
     if failure.corrective_action:
         click.echo(f"    {failure.corrective_action}", err=to_stderr)
 

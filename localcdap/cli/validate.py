@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import click
 
-from localcdap.api.errors import NotFoundError
-from localcdap.api.pipeline import PipelineValidation
+from localcdap.api.pipeline import PipelineValidation, StageValidation
+from localcdap.api.schema import Schema
 from localcdap.cli.faults import NO
 from localcdap.cli.files import read_arguments, read_pipeline
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import plural, print_failures, print_json
-from localcdap.studio.model import PipelineDocument
 from localcdap.studio.service import PipelineRequest
 
 
@@ -43,8 +42,6 @@ def command(
     FILE is the JSON that CDAP or Data Fusion exports. Macros without an argument stay open.
     """
     document = read_pipeline(file)
-    if stage is not None:
-        _require(stage, document)
     request = PipelineRequest(
         document.text,
         instance.namespace,
@@ -54,9 +51,11 @@ def command(
         connected=connected,
     )
     with instance.connect() as cdap:
-        answer = cdap.studio.validate_pipeline(request)
-    if stage is not None:
-        answer = PipelineValidation([e for e in answer.errors if e.stage == stage], answer.spec)
+        answer = (
+            cdap.studio.validate_pipeline(request)
+            if stage is None
+            else cdap.studio.validate_pipeline_stage(request, stage)
+        )
     if instance.json:
         print_json(answer)
     else:
@@ -64,19 +63,36 @@ def command(
     return NO if answer.errors else 0
 
 
-def _require(stage: str, document: PipelineDocument) -> None:
-    """:raises NotFoundError: when the pipeline has no such stage."""
-    names = [each.name for each in document.stages]
-    if stage not in names:
-        raise NotFoundError(
-            f"The pipeline has no stage '{stage}'.", f"Its stages: {', '.join(names) or 'none'}."
-        )
-
-
-def _print(answer: PipelineValidation, file: str) -> None:
+def _print(answer: PipelineValidation | StageValidation, file: str) -> None:
+    print_failures(answer.errors)
+    print_failures(answer.warnings, warnings=True)
+    counted = f", {plural(len(answer.warnings), 'warning')}" if answer.warnings else ""
     if answer.errors:
-        print_failures(answer.errors)
-        click.secho(f"{file}: {plural(len(answer.errors), 'failure')}", fg="red", bold=True)
+        text = f"{file}: {plural(len(answer.errors), 'failure')}{counted}"
+        click.secho(text, fg="red", bold=True)
         return
-    stages = plural(len(answer.spec.stages), "stage") if answer.spec else "the stage"
-    click.secho(f"{file}: valid, {stages}", fg="green", bold=True)
+    if isinstance(answer, StageValidation):
+        valid = _schemas(answer)
+    else:
+        valid = f"{file}: valid, {plural(len(answer.spec.stages) if answer.spec else 0, 'stage')}"
+    click.secho(valid + counted, fg="green", bold=True)
+
+
+def _schemas(answer: StageValidation) -> str:
+    """Print what goes into a valid stage and what leaves it. Returns what to say of the stage."""
+    if answer.spec is None:
+        return "valid"
+    spec = answer.spec
+    schemas = [(f"from {source}", schema) for source, schema in spec.input_schemas.items()]
+    schemas += [(f"port {port}", schema) for port, schema in spec.port_schemas.items()]
+    for what, schema in (*schemas, ("out", spec.output_schema), ("errors", spec.error_schema)):
+        if schema is not None:
+            click.echo(f"  {what}: {_fields(schema)}")
+    return f"{spec.name}: valid"
+
+
+def _fields(schema: Schema) -> str:
+    return ", ".join(
+        f"{field.name} {field.schema.display_name}{'?' if field.schema.is_nullable else ''}"
+        for field in schema
+    )

@@ -110,10 +110,10 @@ def evaluate(
     return Evaluated(properties, macros, list(failures))
 
 
-def connections_used(stage: StageUse) -> list[str]:
-    """Names of the connections that a stage's properties refer to with ``${conn(name)}``."""
+def connections_used(properties: Mapping[str, str]) -> list[str]:
+    """Names of the connections that properties refer to with ``${conn(name)}``."""
     names: list[str] = []
-    for value in stage.plugin.properties.values():
+    for value in properties.values():
         if "${" in value and "conn(" in value:
             try:
                 calls = macros_in(value, escaping=False)

@@ -25,6 +25,8 @@ class Outcome(msgspec.Struct):
     output: Schema | None = None
     error: Schema | None = None
     ports: dict[str, Schema] = {}
+    declared: frozenset[str] = frozenset()
+    """Names of the properties that the plugin has."""
 
     def settle(self, common: Schema | None) -> None:
         """Set the schemas that leave the stage, from its result and the schema common to its inputs.

@@ -67,7 +67,9 @@ class StageConfiguration:
         is_later = stage.name in self._later
         macros = self._macros.before_runtime() if is_later else self._macros
         try:
-            evaluated = evaluate(stage, self._finder.properties(plugin), macros)
+            declared = self._finder.properties(plugin)
+            outcome.declared = frozenset(declared)
+            evaluated = evaluate(stage, declared, macros)
             failures += evaluated.failures
             outcome.request = ConfigureRequest(
                 plugin=plugin,

@@ -8,7 +8,7 @@ import msgspec
 
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.locations import Locations
-from localcdap.api.pipeline import PipelineSpec
+from localcdap.api.pipeline import PipelineSpec, StageSpec
 from localcdap.artifacts.model import PluginRef
 from localcdap.sandbox.configuring import ConfigureRequest
 from localcdap.studio.evaluation import MacroContext
@@ -17,8 +17,9 @@ from localcdap.studio.outcome import Outcome
 from localcdap.studio.plugins import PluginFinder, Repair
 from localcdap.studio.propagation import Configurer, Propagation, StageConfiguration
 from localcdap.studio.rules import check_structure
-from localcdap.studio.specification import pipeline_properties, pipeline_spec
+from localcdap.studio.specification import pipeline_properties, pipeline_spec, stage_specs
 from localcdap.studio.structure import Structure
+from localcdap.studio.warnings import warnings_of
 
 
 class ResolvedPipeline(msgspec.Struct):
@@ -36,6 +37,10 @@ class ResolvedPipeline(msgspec.Struct):
     """Evaluated properties, likewise. They may hold secrets: never to be shown or stored."""
     requests: dict[str, ConfigureRequest]
     """With what each stage was configured, likewise."""
+    stages: dict[str, StageSpec] = {}
+    """The specification of every stage whose plugin was found, in topological order."""
+    warnings: list[ValidationFailure] = []
+    """Those of the post actions, then of the stages, when they were asked for."""
 
 
 def resolve_pipeline(
@@ -47,6 +52,7 @@ def resolve_pipeline(
     use_suggested: bool = False,
     locations: Locations | None = None,
     done: Collection[str] = (),
+    warn: bool = False,
 ) -> ResolvedPipeline:
     """Check the structure, configure every post action and stage, and build the specification.
 
@@ -56,6 +62,7 @@ def resolve_pipeline(
         made too.
     :param done: the stages that have run. What comes behind another action is taken as it is before a run:
         its macros may lack a value, and the world outside is not looked at.
+    :param warn: look for what is probably a mistake, too.
     """
     structure = Structure(document)
     errors = check_structure(structure)
@@ -76,10 +83,14 @@ def resolve_pipeline(
     properties, conflicts = pipeline_properties(document, outcomes.values())
     errors += [failure for each in ending for failure in each.failures]
     errors += propagation.failures + conflicts
-    spec = (
-        None if errors else pipeline_spec(document, structure.graph, outcomes, ending, properties)
-    )
-    return _resolved(errors, spec, configure.repairs, [*ending, *outcomes.values()])
+    stages = stage_specs(document, structure.graph, outcomes)
+    spec = None if errors else pipeline_spec(document, stages, ending, properties)
+    configured = [*ending, *outcomes.values()]
+    resolved = _resolved(errors, spec, configure.repairs, configured)
+    resolved.stages = stages
+    if warn:
+        resolved.warnings = [warning for each in configured for warning in warnings_of(each)]
+    return resolved
 
 
 def _behind_actions(structure: Structure, done: Collection[str]) -> set[str]:

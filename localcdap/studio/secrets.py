@@ -8,9 +8,13 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from localcdap.api.errors import SchemaError
+from localcdap.api.pipeline import OutputPort, PipelineSpec, StageSpec
+from localcdap.api.schema import Schema
 from localcdap.studio.functions import SecureStore
 
 HIDDEN: Final = "********"
+_LEAST_IN_SCHEMA: Final = 4
 _T = TypeVar("_T", bound=msgspec.Struct)
 
 
@@ -56,6 +60,46 @@ class Secrets:
         return [
             msgspec.convert(self._cleaned(msgspec.to_builtins(each)), type(each)) for each in told
         ]
+
+    def schema_without(self, schema: Schema | None) -> Schema | None:
+        """The schema with the values taken out of the names in it; None when it is none after that.
+
+        A value of fewer than four characters is no secret, but would spoil many names.
+        """
+        long = [form for form in self._forms if len(form) >= _LEAST_IN_SCHEMA]
+        if schema is None or not any(form in str(schema) for form in long):
+            return schema
+        try:
+            return Schema.parse(self._cleaned(schema.to_json()))
+        except SchemaError:
+            return None
+
+    def stage_without(self, spec: StageSpec) -> StageSpec:
+        """The specification of a stage with the values taken out of its schemas."""
+        if not self._forms:
+            return spec
+        ports = {port: self.schema_without(schema) for port, schema in spec.port_schemas.items()}
+        return msgspec.structs.replace(
+            spec,
+            input_schemas={k: self.schema_without(v) for k, v in spec.input_schemas.items()},
+            port_schemas={port: schema for port, schema in ports.items() if schema is not None},
+            output_ports={
+                target: OutputPort(each.port, self.schema_without(each.schema))
+                for target, each in spec.output_ports.items()
+            },
+            output_schema=self.schema_without(spec.output_schema),
+            error_schema=self.schema_without(spec.error_schema),
+        )
+
+    def pipeline_without(self, spec: PipelineSpec) -> PipelineSpec:
+        """The specification of a pipeline likewise; stages may have put values into its properties."""
+        if not self._forms:
+            return spec
+        return msgspec.structs.replace(
+            spec,
+            stages=[self.stage_without(stage) for stage in spec.stages],
+            properties={key: self.hide(value) for key, value in spec.properties.items()},
+        )
 
     def _cleaned(self, value: Any) -> Any:
         match value:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from localcdap.api.errors import BadRequestError, SchemaError
+from localcdap.api.errors import BadRequestError, NotFoundError, SchemaError
 from localcdap.api.locations import Locations
 from localcdap.api.pipeline import PipelineValidation, StageValidation
 from localcdap.api.schema import Schema
@@ -24,6 +24,7 @@ from localcdap.studio.repair import repaired
 from localcdap.studio.resolution import ResolvedPipeline, resolve_pipeline
 from localcdap.studio.secrets import Secrets
 from localcdap.studio.specification import stage_spec
+from localcdap.studio.warnings import warnings_of
 
 SecureKeys = Callable[[str, str], str]
 """The value of a secure key, by namespace and key."""
@@ -116,6 +117,24 @@ class StudioService:
         """
         return _validation(self._resolve(request, _read(request)))
 
+    def validate_pipeline_stage(self, request: PipelineRequest, stage: str) -> StageValidation:
+        """Every failure of one stage of a pipeline, or its specification in that pipeline.
+
+        :raises NotFoundError: when the pipeline has no such stage.
+        :raises DocumentError: likewise.
+        """
+        document = _read(request)
+        names = [each.name for each in document.stages]
+        if stage not in names:
+            raise NotFoundError(
+                f"The pipeline has no stage '{stage}'.",
+                f"Its stages: {', '.join(names) or 'none'}.",
+            )
+        resolved = self._resolve(request, document)
+        errors = [each for each in resolved.errors if each.stage == stage]
+        warnings = [each for each in resolved.warnings if each.stage == stage]
+        return StageValidation(errors, None if errors else resolved.stages.get(stage), warnings)
+
     def repair_pipeline(self, request: PipelineRequest) -> PipelineRepair:
         """The same with suggested artifacts in place of missing ones, and the repaired document.
 
@@ -158,7 +177,8 @@ class StudioService:
         outcome = configure(stage, inputs)
         outcome.settle(common)
         failures = secrets.without(outcome.failures + different)
-        return StageValidation(failures, None if failures else stage_spec(outcome))
+        spec = None if failures else secrets.stage_without(stage_spec(outcome))
+        return StageValidation(failures, spec, warnings_of(outcome))
 
     def arguments(
         self, namespace: str, pipeline: str | None, given: dict[str, str]
@@ -186,8 +206,12 @@ class StudioService:
             ),
             use_suggested=request.use_suggested,
             locations=self._locations if request.connected else None,
+            warn=True,
         )
         resolved.errors = secrets.without(resolved.errors)
+        resolved.stages = {k: secrets.stage_without(v) for k, v in resolved.stages.items()}
+        if resolved.spec is not None:
+            resolved.spec = secrets.pipeline_without(resolved.spec)
         return resolved
 
     def _secrets(self, namespace: str) -> Secrets:
@@ -200,7 +224,7 @@ def _read(request: PipelineRequest) -> PipelineDocument:
 
 
 def _validation(resolved: ResolvedPipeline) -> PipelineValidation:
-    return PipelineValidation(resolved.errors, resolved.spec)
+    return PipelineValidation(resolved.errors, resolved.spec, resolved.warnings)
 
 
 def _schema(given: StageSchema) -> Schema | None:

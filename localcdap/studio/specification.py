@@ -14,26 +14,37 @@ from localcdap.studio.model import PipelineDocument, PluginUse
 from localcdap.studio.outcome import Outcome
 
 
-def pipeline_spec(
-    document: PipelineDocument,
-    graph: Graph,
-    outcomes: Mapping[str, Outcome],
-    ending: Iterable[Outcome],
-    properties: dict[str, str],
-) -> PipelineSpec:
-    """The specification. Every outcome must have a plugin."""
-    stages = []
+def stage_specs(
+    document: PipelineDocument, graph: Graph, outcomes: Mapping[str, Outcome]
+) -> dict[str, StageSpec]:
+    """The specification of each stage that has a plugin, as it stands in its pipeline."""
+    stages = {}
     for name, outcome in outcomes.items():
+        if outcome.plugin is None:
+            continue
         spec = stage_spec(outcome)
         spec.input_stages = graph.inputs[name]
         spec.output_ports = _output_ports(graph, outcome)
         spec.stage_logging_enabled = document.stage_logging_enabled
         spec.process_timing_enabled = document.process_timing_enabled
         spec.max_preview_records = document.num_of_records_preview
-        stages.append(spec)
-    used = [name for outcome in outcomes.values() for name in connections_used(outcome.stage)]
+        stages[name] = spec
+    return stages
+
+
+def pipeline_spec(
+    document: PipelineDocument,
+    stages: Mapping[str, StageSpec],
+    ending: Iterable[Outcome],
+    properties: dict[str, str],
+) -> PipelineSpec:
+    """The specification of a pipeline all of whose stages and post actions have a plugin.
+
+    :param properties: see :func:`pipeline_properties`.
+    """
+    used = [name for each in stages.values() for name in connections_used(each.plugin.properties)]
     return PipelineSpec(
-        stages=stages,
+        stages=list(stages.values()),
         connections=document.connections,
         resources=document.resources,
         driver_resources=document.driver_resources,

@@ -112,3 +112,21 @@ def test_one_stage_can_be_asked_for(program: Program, tmp_path: Path):
     assert {failure["stage"] for failure in of_source.json["errors"]} == {"In"}
     assert unknown.code == 1
     assert "Its stages: In, Out." in unknown.json["error"]["correctiveAction"]
+
+
+def test_the_answer_for_one_stage_is_its_own(program: Program, tmp_path: Path):
+    source = csv_source("In", tmp_path / "in.csv", ROW)
+    source["plugin"]["properties"]["delimter"] = ","
+    broken = stage("Out", "batchsink", "Fil", referenceName="out")
+    document = pipeline([source, broken], ("In", "Out"))
+    file = write(document, tmp_path / "p.json")
+
+    answer = program("validate", file, "--stage", "In", "--json")
+    shown = program("validate", file, "--stage", "In")
+
+    assert answer.code == 0
+    assert answer.json["spec"]["outputSchema"] == json.loads(ROW)
+    assert [warning["field"] for warning in answer.json["warnings"]] == ["delimter"]
+    assert "out: id int, name string" in shown.out
+    assert "Did you mean 'delimiter'?" in shown.out
+    assert "In: valid, 1 warning" in shown.out

@@ -85,6 +85,14 @@ def test_two_sinks_with_different_schemas_into_one_action():
     assert spec["x"].output_schema is None
 
 
+def test_no_join_is_refused_because_of_mapreduce():
+    """CDAP refuses joins without equal keys there; here everything runs on Spark."""
+    document = config("source:a source:b join:j sink:z", "a>j b>j j>z", a=ABC, b=ABC)
+    answer = resolved(read_document({"config": {**document, "engine": "MAPREDUCE"}}))
+    assert answer.errors == []
+    assert answer.spec.engine == "MAPREDUCE"
+
+
 def test_actions_pass_no_schema_to_what_follows():
     spec = spec_of("action:x source:s sink:z", "x>s s>z", s=ABC)
     assert spec["s"].input_schemas == {}

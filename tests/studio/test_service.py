@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from localcdap.api.codec import plain
-from localcdap.api.errors import BadRequestError, DocumentError
+from localcdap.api.errors import BadRequestError, DocumentError, NotFoundError
 from localcdap.api.schema import Schema
 from localcdap.artifacts.loading import load_plugin
 from localcdap.sandbox.configuring import configure_stage
@@ -194,3 +194,76 @@ def test_a_stage_without_a_pinned_plugin_is_a_failure(studio):
         read_document(SMALL), PinnedPlugins(known, load_plugin), configure_stage
     )
     assert answer.errors[0].message == "Plugin named 'Pass' of type 'transform' not found."
+
+
+# -- a stage of a pipeline -------------------------------------------------------------------
+
+
+def test_a_stage_of_a_pipeline_is_answered_alone(studio):
+    document = config("source:s strict:t sink:z", "s>t t>z", s=ABC, t={"nedded": "x"})
+    request = PipelineRequest(document)
+    source = studio.validate_pipeline_stage(request, "s")
+    assert source.errors == []
+    assert source.spec.output_schema == Schema.parse(ABC["schema"])
+    assert list(source.spec.output_ports) == ["t"]
+    strict = studio.validate_pipeline_stage(request, "t")
+    assert [failure.field for failure in strict.errors] == ["needed"]
+    assert [warning.field for warning in strict.warnings] == ["nedded"]
+    assert strict.spec is None
+    with pytest.raises(NotFoundError, match="has no stage 'q'") as raised:
+        studio.validate_pipeline_stage(request, "q")
+    assert raised.value.corrective_action == "Its stages: s, t, z."
+
+
+# -- secrets ---------------------------------------------------------------------------------
+
+SECRET = "hunter2"
+
+
+@pytest.fixture
+def guarded() -> StudioService:
+    """A studio with the secure key ``k`` of the namespace ``default`` and a preference that names it."""
+    keys = {("default", "k"): SECRET, ("default", "schema"): record(SECRET)}
+    return StudioService(
+        mock_shelf(),
+        configure_stage,
+        preferences=lambda namespace, pipeline: {"password": "${secure(k)}"},
+        secure_keys=lambda namespace, key: keys[namespace, key],
+    )
+
+
+def told(answer) -> str:
+    return msgspec.json.encode(answer, enc_hook=plain).decode()
+
+
+@pytest.mark.parametrize("value", ["${secure(k)}", "${password}"])
+def test_a_failure_that_quotes_a_secret_does_not_show_it(guarded, value):
+    node = {
+        "name": "t",
+        "plugin": {"type": "transform", "name": "Quote", "properties": {"text": value}},
+    }
+    request = StageRequest(node, [StageSchema("s", ABC["schema"])], True)
+    for answer in (
+        guarded.validate_stage(request),
+        guarded.validate_pipeline(PipelineRequest({"stages": [node]})),
+        guarded.validate_pipeline_stage(PipelineRequest({"stages": [node]}), "t"),
+    ):
+        assert "'********' is wrong." in told(answer)
+        assert SECRET not in told(answer)
+
+
+def test_a_specification_shows_no_secret_that_a_plugin_put_into_it(guarded):
+    document = config("source:s transform:t sink:z", "s>t t>z", s={"schema": "${secure(schema)}"})
+    document["stages"][1]["plugin"] = {
+        "type": "transform",
+        "name": "Quote",
+        "properties": {"property": "${secure(k)}"},
+    }
+    answer = guarded.validate_pipeline(PipelineRequest(document))
+    assert answer.errors == []
+    assert answer.spec.properties == {"p": "********"}
+    assert SECRET not in told(answer)
+    assert answer.spec.stages[0].output_schema.field_names == ["********"]
+    assert answer.spec.stages[0].plugin.properties == {"schema": "${secure(schema)}"}
+    kept = guarded.resolve(PipelineRequest(document))
+    assert kept.requests["t"].properties["property"] == SECRET

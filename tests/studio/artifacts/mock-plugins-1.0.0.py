@@ -73,6 +73,20 @@ class Coded(Transform):
         stage.error_schema = Schema.record("error", [("code", Schema.INT)])
 
 
+@plugin(type="transform", name="Quote", description="Tells the value of a property.")
+class Quote(Transform):
+    class Config(PluginConfig):
+        text: str | None = field("Quoted in a failure.", default=None, macro=True)
+        property: str | None = field("Value of the property 'p'.", default=None, macro=True)
+
+    def configure(self, stage: StageConfigurer) -> None:
+        stage.output_schema = stage.input_schema
+        if self.config.text:
+            stage.failures.add(f"'{self.config.text}' is wrong.").with_config_property("text")
+        if self.config.property:
+            stage.set_pipeline_property("p", self.config.property)
+
+
 @plugin(type="batchsink", name="Sink", description="Swallows records.")
 class Sink(BatchSink):
     class Config(PluginConfig):
