@@ -45,7 +45,7 @@ def origin(environment: dict[bytes, bytes]) -> list[str]:
     """What must be the same of two processes so that one can be forked from the other."""
     variables = ((os.fsdecode(key), os.fsdecode(value)) for key, value in environment.items())
     seen = (f"{key}={value}" for key, value in variables if key.startswith(_READ_AT_START))
-    return [sys.executable, __file__, *map(ascii, sorted(seen))]
+    return [sys.prefix, sys.version, __file__, *map(ascii, sorted(seen))]
 
 
 def forked_run(engine: Path, run_directory: Path, input: int, output: int) -> int | None:
