@@ -9,7 +9,7 @@ from localcdap.api.app.events import ArtifactChange
 from localcdap.api.failures import ArtifactId
 from localcdap.artifacts.copies import Copies
 from localcdap.artifacts.index import Entry
-from localcdap.artifacts.model import SYSTEM_NAMESPACE, ArtifactDetail
+from localcdap.artifacts.model import SYSTEM_NAMESPACE, ApplicationRef, ArtifactDetail
 from localcdap.artifacts.parents import apps_of
 from localcdap.artifacts.selection import Candidate, artifact_order
 from localcdap.artifacts.sync import ArtifactState
@@ -25,6 +25,8 @@ class Catalog:
     def __init__(self, state: ArtifactState, copies: Copies, required: frozenset[str]) -> None:
         self.details: Final = list(_details(state, required))
         self._plugins: dict[str, dict[str, dict[str, list[Candidate]]]] = {}
+        self.applications: Final = _applications(self.details, copies)
+        """By name; of several versions the highest."""
         for detail in self.details:
             copy = copies.find(detail.digest)
             apps = apps_of(detail.parents)
@@ -109,6 +111,7 @@ def _details(state: ArtifactState, required: frozenset[str]) -> Iterator[Artifac
             elif errors:
                 errors.append(f"The last good content, version {entry.version}, stays in use.")
         plugins = state.contents[digest].plugins if digest else []
+        applications = state.contents[digest].applications if digest else []
         yield ArtifactDetail(
             name=entry.name,
             version=entry.version,
@@ -119,7 +122,19 @@ def _details(state: ArtifactState, required: frozenset[str]) -> Iterator[Artifac
             error="\n".join(errors) or None,
             plugins=[plugin for plugin in plugins if required.issubset(plugin.capabilities)],
             parents=entry.parents.split(),
+            applications=applications,
         )
+
+
+def _applications(details: Iterable[ArtifactDetail], copies: Copies) -> dict[str, ApplicationRef]:
+    found: dict[str, ApplicationRef] = {}
+    with_some = (detail for detail in details if detail.applications)
+    for detail in sorted(with_some, key=lambda d: (ArtifactVersion(d.version), d.path)):
+        copy = copies.find(detail.digest)
+        if copy is not None:
+            for each in detail.applications:
+                found[each.name] = ApplicationRef(detail.id, str(copy), detail.digest, each)
+    return {name: found[name] for name in sorted(found)}
 
 
 def _errors(entry: Entry, state: ArtifactState) -> Iterable[str]:

@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from localcdap.api.app.application import ApplicationClass
 from localcdap.artifacts.model import Inspection, PluginClass
 from localcdap.store.store import Store, Transaction
 
@@ -22,7 +23,7 @@ _COLUMNS: Final = (
     "problem",
     "parents",
 )
-_CONTENT_COLUMNS: Final = ("digest", "plugins", "errors", "inspected_by")
+_CONTENT_COLUMNS: Final = ("digest", "plugins", "errors", "inspected_by", "applications")
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -53,10 +54,17 @@ class Content(msgspec.Struct, frozen=True):
     errors: list[str]
     inspected_by: str
     """What the inspection depended on beside the content."""
+    applications: list[ApplicationClass] = []
 
     @staticmethod
     def of(digest: str, inspection: Inspection, inspected_by: str) -> Content:
-        return Content(digest, inspection.plugins, inspection.errors, inspected_by)
+        return Content(
+            digest,
+            inspection.plugins,
+            inspection.errors,
+            inspected_by,
+            inspection.applications,
+        )
 
 
 class ArtifactIndex:
@@ -117,19 +125,23 @@ def _replace(
         tx.execute(f"INSERT OR REPLACE INTO {table} ({', '.join(names)}) SELECT {values}", columns)
 
 
-def _row(content: Content) -> tuple[str, str, str, str]:
+def _row(content: Content) -> tuple[str, ...]:
     return (
         content.digest,
         msgspec.json.encode(content.plugins).decode(),
         msgspec.json.encode(content.errors).decode(),
         content.inspected_by,
+        msgspec.json.encode(content.applications).decode(),
     )
 
 
-def _content(digest: str, plugins: str, errors: str, inspected_by: str) -> Content:
+def _content(
+    digest: str, plugins: str, errors: str, inspected_by: str, applications: str
+) -> Content:
     return Content(
         digest,
         msgspec.json.decode(plugins, type=list[PluginClass]),
         msgspec.json.decode(errors, type=list[str]),
         inspected_by,
+        msgspec.json.decode(applications, type=list[ApplicationClass]),
     )

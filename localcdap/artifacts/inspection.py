@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from types import ModuleType
+from typing import Final, TypeVar
 
 import msgspec
 
+from localcdap.api.app.application import ApplicationClass, describe
 from localcdap.api.capability import capabilities_of
 from localcdap.api.config import PluginConfig, PluginProperty
 from localcdap.api.declaring import noted, noting
 from localcdap.api.plugin import PLUGIN_MARK, Plugin
-from localcdap.artifacts.loading import import_module, module_names, mount, plugin_classes
+from localcdap.artifacts.loading import (
+    application_classes,
+    import_module,
+    module_names,
+    mount,
+    plugin_classes,
+)
 from localcdap.artifacts.model import Inspection, PluginClass
 from localcdap.artifacts.traces import summary
 
+_Described = TypeVar("_Described")
 _LONGEST_ERROR: Final = 4000
 _MOST_ERRORS: Final = 200
 
 
 def inspect_artifact(path: str, digest: str) -> Inspection:
-    """Import all modules of an artifact and describe its plugins.
+    """Import all modules of an artifact and describe its plugins and applications.
 
     Whatever goes wrong is among the errors of the answer, all of it and each problem once.
 
@@ -30,9 +40,7 @@ def inspect_artifact(path: str, digest: str) -> Inspection:
     :raises MemoryError: when importing takes more memory than there is.
     """
     place = Path(path)
-    found: list[tuple[PluginClass, type[Plugin]]] = []
-    errors: list[str] = []
-    raised = False
+    found = _Findings(place)
     for name in module_names(path):
         try:
             with noting():
@@ -40,28 +48,59 @@ def inspect_artifact(path: str, digest: str) -> Inspection:
         except MemoryError:
             raise
         except BaseException as error:
-            raised = raised or not isinstance(error, SyntaxError)
-            errors.append(_import_problem(error, place, mount(path, digest)))
+            found.raised = found.raised or not isinstance(error, SyntaxError)
+            found.errors.append(_import_problem(error, place, mount(path, digest)))
             continue
-        errors.extend(
-            _told(problem.owner, problem.message, place) for problem in noted(module.__name__)
-        )
+        found.look_at(module, name)
+    return found.inspection()
+
+
+class _Findings:
+    """What was found in the modules of an artifact so far."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+        self._plugins: list[tuple[PluginClass, type[Plugin]]] = []
+        self._applications: list[ApplicationClass] = []
+        self.errors: list[str] = []
+        self.raised = False
+
+    def look_at(self, module: ModuleType, name: str) -> None:
+        """Describe what a module defines.
+
+        :param name: of the module, as the artifact's own code names it.
+        """
+        for problem in noted(module.__name__):
+            self.errors.append(_told(problem.owner, problem.message, self._place))
         for attribute, cls in plugin_classes(module):
-            try:
-                found.append((_described(cls, f"{name}.{attribute}"), cls))
-            except MemoryError:
-                raise
-            except BaseException as error:
-                raised = True
-                errors.append(_told(cls, f"{type(error).__name__}: {error}", place))
-    errors.extend(_clashes(found, place))
-    if not found and not errors:
-        errors.append(_nothing(place))
-    return Inspection(
-        [plugin for plugin, _ in found],
-        [_encodable(error)[:_LONGEST_ERROR] for error in dict.fromkeys(errors)][:_MOST_ERRORS],
-        raised,
-    )
+            with self._telling(cls):
+                self._plugins.append((_described(cls, f"{name}.{attribute}"), cls))
+        for attribute, application in application_classes(module):
+            with self._telling(application):
+                described = describe(application, f"{name}.{attribute}")
+                self._applications.append(_as_read(described, ApplicationClass))
+
+    def inspection(self) -> Inspection:
+        errors = [*self.errors, *_clashes(self._plugins, self._place)]
+        if not self._plugins and not self._applications and not errors:
+            errors.append(_nothing(self._place))
+        return Inspection(
+            [plugin for plugin, _ in self._plugins],
+            [_encodable(error)[:_LONGEST_ERROR] for error in dict.fromkeys(errors)][:_MOST_ERRORS],
+            self.raised,
+            self._applications,
+        )
+
+    @contextlib.contextmanager
+    def _telling(self, cls: type) -> Iterator[None]:
+        """What describing a class raises is an error of the artifact."""
+        try:
+            yield
+        except MemoryError:
+            raise
+        except BaseException as error:
+            self.raised = True
+            self.errors.append(_told(cls, f"{type(error).__name__}: {error}", self._place))
 
 
 def _described(cls: type[Plugin], class_name: str) -> PluginClass:
@@ -74,17 +113,20 @@ def _described(cls: type[Plugin], class_name: str) -> PluginClass:
         description=_encodable(description),
         class_name=class_name,
         capabilities=sorted(capabilities_of(cls)),
-        properties=[_plain(declared.describe()) for declared in cls.Config.declared().values()],
+        properties=[
+            _as_read(declared.describe(), PluginProperty)
+            for declared in cls.Config.declared().values()
+        ],
         grain=cls.grain().value,
     )
 
 
-def _plain(declared: PluginProperty) -> PluginProperty:
-    """The property as it reads at the other end of a connection.
+def _as_read(described: _Described, type: type[_Described]) -> _Described:
+    """A description as it reads at the other end of a connection.
 
     :raises Exception: when something in it is not what it should be, or cannot be encoded.
     """
-    return msgspec.convert(msgspec.json.decode(msgspec.json.encode(declared)), PluginProperty)
+    return msgspec.convert(msgspec.json.decode(msgspec.json.encode(described)), type)
 
 
 def _encodable(text: str) -> str:

@@ -19,8 +19,9 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+from localcdap.api.app.application import APPLICATION_MARK, SystemApplication
 from localcdap.api.errors import PluginError
 from localcdap.api.plugin import PLUGIN_MARK, Plugin
 from localcdap.artifacts.model import PluginRef
@@ -30,6 +31,7 @@ from localcdap.artifacts.version import split_file_name
 _PREFIX: Final = "localcdap_artifact_"
 _NOT_CODE: Final = frozenset(("tests", "test", "docs", "examples", "build", "dist", "setup"))
 _mounting: Final = threading.Lock()
+_Class = TypeVar("_Class")
 
 
 def load_plugin(ref: PluginRef) -> type[Plugin]:
@@ -88,13 +90,12 @@ def module_names(path: str) -> list[str]:
 
 def plugin_classes(module: ModuleType) -> Iterator[tuple[str, type[Plugin]]]:
     """The plugin classes that a module defines itself, each with its name there."""
-    seen: set[type] = set()
-    for name, value in list(vars(module).items()):
-        if not isinstance(value, type) or not issubclass(value, Plugin) or value in seen:
-            continue
-        if PLUGIN_MARK in vars(value) and value.__module__ == module.__name__:
-            seen.add(value)
-            yield name, value
+    return _marked_classes(module, Plugin, PLUGIN_MARK)
+
+
+def application_classes(module: ModuleType) -> Iterator[tuple[str, type[SystemApplication]]]:
+    """The system applications that a module defines itself, each with its name there."""
+    return _marked_classes(module, SystemApplication, APPLICATION_MARK)
 
 
 def is_artifact_module(name: str) -> bool:
@@ -148,6 +149,18 @@ def _modules_in(folder: Path, prefix: str) -> Iterator[str]:
         elif (entry / "__init__.py").is_file():
             yield prefix + entry.name
             yield from _modules_in(entry, f"{prefix}{entry.name}.")
+
+
+def _marked_classes(
+    module: ModuleType, base: type[_Class], mark: str
+) -> Iterator[tuple[str, type[_Class]]]:
+    seen: set[type] = set()
+    for name, value in list(vars(module).items()):
+        if not isinstance(value, type) or not issubclass(value, base) or value in seen:
+            continue
+        if mark in vars(value) and value.__module__ == module.__name__:
+            seen.add(value)
+            yield name, value
 
 
 class _ArtifactFinder(importlib.abc.MetaPathFinder):

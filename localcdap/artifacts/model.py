@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from localcdap.api.app.application import ApplicationClass
 from localcdap.api.app.events import ArtifactChange
 from localcdap.api.config import PluginProperty
 from localcdap.api.failures import ArtifactId
@@ -46,6 +47,7 @@ class Inspection(msgspec.Struct):
     """What keeps the artifact from being used; each says file, line and class where they are known."""
     raised: bool = False
     """Whether an error is an exception of its code, which other code in the process may have caused."""
+    applications: list[ApplicationClass] = []
 
 
 class ArtifactDetail(msgspec.Struct):
@@ -69,6 +71,8 @@ class ArtifactDetail(msgspec.Struct):
     parents: list[str] = []
     """The applications that its plugins are made for, such as ``cdap-data-pipeline[6.0.0,7.0.0)``; empty:
     all."""
+    applications: list[ApplicationClass] = []
+    """The system applications in use, likewise."""
 
     @property
     def id(self) -> ArtifactId:
@@ -114,6 +118,16 @@ class PluginRef(msgspec.Struct, frozen=True):
     type: str
     name: str
     class_name: str
+
+
+class ApplicationRef(msgspec.Struct, frozen=True):
+    """A system application of one exact artifact content."""
+
+    artifact: ArtifactId
+    path: str
+    """Where the content lies; it never changes there while the digest is the same."""
+    digest: str
+    application: ApplicationClass
 
 
 class PluginLookup(msgspec.Struct):

@@ -12,6 +12,7 @@ from localcdap.artifacts.catalog import Catalog, changes
 from localcdap.artifacts.copies import Copies
 from localcdap.artifacts.index import ArtifactIndex
 from localcdap.artifacts.model import (
+    ApplicationRef,
     ArtifactDetail,
     ArtifactSelector,
     CapabilityCount,
@@ -24,7 +25,7 @@ from localcdap.artifacts.parents import APP_VERSION, APPS
 from localcdap.artifacts.places import Place, find_system, find_user
 from localcdap.artifacts.selection import Candidate, choose, look_up, narrow, usable_in
 from localcdap.artifacts.spaces import AnyNamespace, Namespaces, strays
-from localcdap.artifacts.sync import ArtifactState, Inspector, Synchronizer
+from localcdap.artifacts.sync import ArtifactState, Deployer, Inspector, Synchronizer
 from localcdap.artifacts.version import VersionRange
 from localcdap.store.store import Store, Transaction
 
@@ -41,6 +42,7 @@ class ArtifactService:
     :param cache: folder for copies of artifact contents; nothing is ever loaded from anywhere else.
     :param required_capabilities: a plugin without one of these does not exist for anybody.
     :param namespaces: which there are; None where any is as good as another.
+    :param deployer: makes system applications ready for use; None where they do not matter.
     :param on_change: called in the transaction that changes the index for pipelines or their authors.
     """
 
@@ -55,10 +57,11 @@ class ArtifactService:
         required_capabilities: Iterable[str] = (),
         on_change: Callable[[Transaction, SyncReport], None] | None = None,
         namespaces: Namespaces | None = None,
+        deployer: Deployer | None = None,
     ) -> None:
         self._index = ArtifactIndex(store)
         self._copies = Copies(cache.absolute())
-        self._synchronizer = Synchronizer(self._index, inspector, self._copies)
+        self._synchronizer = Synchronizer(self._index, inspector, self._copies, deployer)
         self._system_directory = system_directory.absolute()
         self._plugin_directories = [folder.absolute() for folder in plugin_directories]
         self._required = frozenset(canonical(value) for value in required_capabilities)
@@ -202,6 +205,10 @@ class ArtifactService:
         candidates = catalog.candidates(namespace, type, name)
         names = catalog.names(namespace, type) if not candidates else []
         return look_up(candidates, names, name, selector or ArtifactSelector())
+
+    def list_applications(self) -> list[ApplicationRef]:
+        """The system applications in use, by name."""
+        return list(self._catalog().applications.values())
 
     def _catalog(self) -> Catalog:
         if self._current is None:

@@ -11,6 +11,7 @@ from typing import Final, Protocol
 
 import msgspec
 
+from localcdap.api.app.application import ApplicationClass
 from localcdap.api.errors import BadRequestError, HostLostError, LocalcdapError
 from localcdap.artifacts.contents import digest, shown, signature
 from localcdap.artifacts.copies import Copies
@@ -22,7 +23,7 @@ from localcdap.artifacts.places import Place
 from localcdap.store.store import Transaction
 
 _LOG: Final = logging.getLogger(__name__)
-_FORMAT: Final = f"2-{APP_VERSION}-{sys.implementation.cache_tag}"
+_FORMAT: Final = f"3-{APP_VERSION}-{sys.implementation.cache_tag}"
 """Changes when inspection tells something new, so that everything is inspected again."""
 
 
@@ -32,6 +33,17 @@ class Inspector(Protocol):
     def inspect(self, path: str, digest: str) -> Inspection:
         """:raises PluginError: when the code did not come to an end.
         :raises HostLostError: when it was closed meanwhile; nothing is known of the code then.
+        """
+
+
+class Deployer(Protocol):
+    """Who makes the system applications of an artifact ready for use."""
+
+    def deploy(self, namespace: str, applications: Sequence[ApplicationClass]) -> None:
+        """Done again for the same ones, it changes nothing.
+
+        :param namespace: of their artifact.
+        :raises LocalcdapError: when they cannot be used; the artifact is then a broken one.
         """
 
 
@@ -47,9 +59,16 @@ class ArtifactState(msgspec.Struct):
 class Synchronizer:
     """Compares directories and index. A content is inspected once, however often it is found."""
 
-    def __init__(self, index: ArtifactIndex, inspector: Inspector, copies: Copies) -> None:
+    def __init__(
+        self,
+        index: ArtifactIndex,
+        inspector: Inspector,
+        copies: Copies,
+        deployer: Deployer | None = None,
+    ) -> None:
         self._index = index
         self._inspector = inspector
+        self._deployer = deployer
         self._copies = copies
 
     def look(
@@ -66,7 +85,7 @@ class Synchronizer:
         :param touched: paths that may have changed; others are looked at only when they are new. None: all.
         :param unfinished: paths that are being written; they stay as they were.
         """
-        work = _Work(self._inspector, self._copies, old, retry_errors)
+        work = _Work(self._inspector, self._copies, old, self._deployer, retry_errors)
         entries: dict[str, Entry] = {}
         for place in places:
             key = shown(place.path)
@@ -111,12 +130,18 @@ class _Work:
     """One synchronization."""
 
     def __init__(
-        self, inspector: Inspector, copies: Copies, old: ArtifactState, retry_errors: bool
+        self,
+        inspector: Inspector,
+        copies: Copies,
+        old: ArtifactState,
+        deployer: Deployer | None,
+        retry_errors: bool,
     ) -> None:
         self.contents = dict(old.contents)
         self.copied = False
         """Whether a copy was made that look-ups do not know of."""
         self._old = old
+        self._deployer = deployer
         self._inspector = inspector
         self._copies = copies
         self._inspected_by = f"{_FORMAT} {_installed_packages()}"
@@ -154,6 +179,11 @@ class _Work:
             )
         if found.errors:
             return self._broken(key, place, old, identity, now, found.digest)
+        refusal = self._refusal(place, found)
+        if refusal is not None:
+            refused = msgspec.structs.replace(identity, problem=refusal)
+            # Without a signature: it may be deployed the next time.
+            return self._broken(key, place, old, refused, digest=found.digest)
         return Entry(
             path=key,
             scope=place.scope,
@@ -194,6 +224,16 @@ class _Work:
             self.contents[found] = Content.of(found, inspection, self._inspected_by)
             self._fresh.add(found)
         return self.contents[found]
+
+    def _refusal(self, place: Place, found: Content) -> str | None:
+        """Why the applications of a content cannot be used; None when they can, or there are none."""
+        if not found.applications or self._deployer is None:
+            return None
+        try:
+            self._deployer.deploy(place.namespace, found.applications)
+        except LocalcdapError as error:
+            return error.full_message
+        return None
 
     def _inspect(self, digest: str) -> Inspection:
         try:

@@ -1,22 +1,42 @@
 """What the authors of system applications import. This package imports nothing of localcdap but ``api``.
 
->>> from localcdap.api.app import FieldType, StructuredTableSpecification
->>> NOTES = StructuredTableSpecification(
-...     "notes",
-...     fields={"namespace": FieldType.STRING, "id": FieldType.LONG, "text": FieldType.STRING},
-...     primary_key=["namespace", "id"],
-... )
-
-and in a service, with its :class:`TransactionRunner`::
-
-    def add(context: TransactionContext) -> None:
-        context.table("notes").upsert({"namespace": "default", "id": 1, "text": "buy milk"})
-
-    transactions.run(add)
+>>> from localcdap.api.app import *
+>>> FIELDS = {"id": FieldType.LONG, "text": FieldType.STRING}
+>>> NOTES = namespaced_table("notes", fields=FIELDS, primary_key=["id"])
+>>> class Notes(SystemService):
+...     tables = [NOTES]
+...
+...     @put("/contexts/{context}/notes/{id}")
+...     def write(self, context: NamespaceSummary, id: int, body: str) -> None:
+...         row = context.key | {"id": id, "text": body}
+...         self.context.transactions.run(lambda tx: tx.table("notes").upsert(row))
+>>> @application(name="notebook", description="Keeps notes.")
+... class Notebook(SystemApplication):
+...     services = [Notes]
 """
 
+from localcdap.api.app.application import SystemApplication, SystemService, application
+from localcdap.api.app.context import (
+    ArtifactSummary,
+    ConfiguredPlugin,
+    EmittedError,
+    Message,
+    SystemContext,
+    TransformedRecords,
+    UserPlugin,
+)
+from localcdap.api.app.events import (
+    ArtifactsChanged,
+    Entity,
+    EntityCreated,
+    EntityDeleted,
+    RunStatusChanged,
+    SystemEventListener,
+)
 from localcdap.api.app.fields import FieldType
+from localcdap.api.app.namespacing import NamespaceSummary, namespaced_table
 from localcdap.api.app.ranges import Bound, Range
+from localcdap.api.app.routes import delete, get, post, put
 from localcdap.api.app.rows import StructuredRow, StructuredRows
 from localcdap.api.app.specification import StructuredTableSpecification
 from localcdap.api.app.table import QueryOption, SortOrder, StructuredTable
@@ -27,8 +47,11 @@ from localcdap.api.app.transactions import (
     TransactionRunner,
 )
 from localcdap.api.errors import (
+    BadRequestError,
+    ConflictError,
     IncompatibleTableError,
     InvalidTableFieldError,
+    NotFoundError,
     TableUsageError,
     TransactionConflictError,
     TransactionError,
@@ -36,18 +59,35 @@ from localcdap.api.errors import (
 )
 
 __all__ = [
+    "ArtifactSummary",
+    "ArtifactsChanged",
+    "BadRequestError",
     "Bound",
+    "ConfiguredPlugin",
+    "ConflictError",
+    "EmittedError",
+    "Entity",
+    "EntityCreated",
+    "EntityDeleted",
     "FieldType",
     "IncompatibleTableError",
     "InvalidTableFieldError",
+    "Message",
+    "NamespaceSummary",
+    "NotFoundError",
     "QueryOption",
     "Range",
+    "RunStatusChanged",
     "SortOrder",
     "StructuredRow",
     "StructuredRows",
     "StructuredTable",
     "StructuredTableAdmin",
     "StructuredTableSpecification",
+    "SystemApplication",
+    "SystemContext",
+    "SystemEventListener",
+    "SystemService",
     "TableUsageError",
     "TransactionConflictError",
     "TransactionContext",
@@ -55,4 +95,12 @@ __all__ = [
     "TransactionKind",
     "TransactionRunner",
     "TransactionTimeoutError",
+    "TransformedRecords",
+    "UserPlugin",
+    "application",
+    "delete",
+    "get",
+    "namespaced_table",
+    "post",
+    "put",
 ]

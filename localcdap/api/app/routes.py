@@ -1,0 +1,149 @@
+"""Routed methods of a service.
+
+A parameter of a routed method that its path names, as in ``/experiments/{id}``, is that part of the path;
+``body`` is the body of the request; any other is one of the query. Each is converted to the type it is
+annotated with. A part of the path whose type is :class:`NamespaceSummary` is the name of a namespace: the
+method gets that namespace, and is not called at all when there is none.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import typing
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from localcdap.api.app.namespacing import NamespaceSummary
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+ROUTE_MARK: Final = "__localcdap_route__"
+BODY: Final = "body"
+_SEGMENT: Final = re.compile(r"[^{}/]+|\{[a-zA-Z_]\w*\}")
+_WITHOUT_BODY: Final = ("GET", "DELETE")
+
+
+class Route(msgspec.Struct, frozen=True):
+    """Where a method of a service is reached."""
+
+    method: str
+    """``GET``, ``POST``, ``PUT`` or ``DELETE``."""
+    path: str
+    status: int
+    """Of the answer when all went well."""
+
+    @property
+    def parts(self) -> list[str]:
+        """The names in its path."""
+        return re.findall(r"\{(\w+)\}", self.path)
+
+
+def get(path: str, *, status: int = 200) -> Callable[[_Method], _Method]:
+    """Answer ``GET`` requests for a path.
+
+    :param path: begins with ``/``; a segment such as ``{id}`` stands for any one.
+    """
+    return _marked(Route("GET", path, status))
+
+
+def post(path: str, *, status: int = 200) -> Callable[[_Method], _Method]:
+    """Answer ``POST`` requests for a path."""
+    return _marked(Route("POST", path, status))
+
+
+def put(path: str, *, status: int = 200) -> Callable[[_Method], _Method]:
+    """Answer ``PUT`` requests for a path."""
+    return _marked(Route("PUT", path, status))
+
+
+def delete(path: str, *, status: int = 200) -> Callable[[_Method], _Method]:
+    """Answer ``DELETE`` requests for a path."""
+    return _marked(Route("DELETE", path, status))
+
+
+class Parameter(msgspec.Struct, frozen=True):
+    """A parameter of a routed method."""
+
+    name: str
+    type: Any
+    required: bool
+    default: Any = None
+
+    @property
+    def is_many(self) -> bool:
+        """Whether it takes each value of the query that has its name."""
+        return typing.get_origin(self.type) in (list, set, tuple, frozenset)
+
+
+class Handler:
+    """A routed method, taken apart.
+
+    :raises TypeError: when it cannot be called by a request; says every reason.
+    """
+
+    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+        self.name: Final = name
+        self.route: Final[Route] = getattr(function, ROUTE_MARK)
+        self.description: Final = inspect.getdoc(function) or ""
+        self.parameters: Final = list(_parameters(function))
+        problems = list(self._problems())
+        if problems:
+            raise TypeError("; ".join(f"{name}: {problem}" for problem in problems))
+
+    @property
+    def namespaced(self) -> list[str]:
+        """The parts of its path that name namespaces."""
+        return [each.name for each in self.parameters if each.type is NamespaceSummary]
+
+    @property
+    def query(self) -> list[Parameter]:
+        """The parameters that come from the query."""
+        taken = {BODY, *self.route.parts}
+        return [each for each in self.parameters if each.name not in taken]
+
+    def _problems(self) -> Iterator[str]:
+        route, names = self.route, {each.name for each in self.parameters}
+        segments = route.path.split("/")
+        if segments[0] or not all(map(_SEGMENT.fullmatch, segments[1:])):
+            yield f"the path '{route.path}' is not of the form /things/{{id}}"
+        if len(set(route.parts)) < len(route.parts):
+            yield f"the path '{route.path}' has a name twice"
+        for name in dict.fromkeys(route.parts):
+            if name not in names:
+                yield f"it has no parameter '{name}', which its path names"
+        if BODY in names and BODY not in route.parts and route.method in _WITHOUT_BODY:
+            yield f"a {route.method} request has no body"
+        for name in self.namespaced:
+            if name not in route.parts:
+                yield f"'{name}' is a namespace, but no part of its path"
+
+
+def handlers(service: type) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """The routed methods of a class, by name, in the order of their definition."""
+    for owner in reversed(service.__mro__):
+        for name in vars(owner):
+            function = inspect.getattr_static(service, name)
+            if hasattr(function, ROUTE_MARK) and getattr(service, name) is function:
+                yield name, function
+
+
+def _marked(route: Route) -> Callable[[_Method], _Method]:
+    def mark(method: _Method) -> _Method:
+        setattr(method, ROUTE_MARK, route)
+        return method
+
+    return mark
+
+
+def _parameters(function: Callable[..., Any]) -> Iterator[Parameter]:
+    """:raises TypeError: when it takes parameters without a name."""
+    hints = typing.get_type_hints(function, include_extras=True)
+    for place, (name, given) in enumerate(inspect.signature(function).parameters.items()):
+        if place == 0:
+            continue
+        if given.kind not in (given.POSITIONAL_OR_KEYWORD, given.KEYWORD_ONLY):
+            raise TypeError(f"{function.__name__}: '{name}' must be a parameter with a name")
+        required = given.default is given.empty
+        yield Parameter(name, hints.get(name, str), required, None if required else given.default)

@@ -1,0 +1,46 @@
+"""The HTTP statuses that errors of localcdap stand for."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from localcdap.api.errors import (
+    BadRequestError,
+    ConflictError,
+    HostError,
+    IncapableError,
+    InvalidPipelineError,
+    InvalidStageError,
+    MacroError,
+    NotFoundError,
+    PluginError,
+    SchemaError,
+    TransactionConflictError,
+    TransactionTimeoutError,
+)
+
+_STATUSES: Final[tuple[tuple[int, tuple[type[Exception], ...]], ...]] = (
+    (404, (NotFoundError,)),
+    (409, (ConflictError, TransactionConflictError)),
+    (
+        400,
+        (
+            BadRequestError,
+            SchemaError,
+            MacroError,
+            InvalidStageError,
+            InvalidPipelineError,
+            IncapableError,
+            PluginError,
+        ),
+    ),
+    (503, (HostError, TransactionTimeoutError)),
+)
+
+
+def status_of(error: BaseException) -> int:
+    """The status of an answer that tells of an error; 500 for what nobody expected.
+
+    A plugin that fails is the fault of who chose it: 400.
+    """
+    return next((status for status, kinds in _STATUSES if isinstance(error, kinds)), 500)

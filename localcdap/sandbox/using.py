@@ -1,0 +1,206 @@
+"""Using a plugin outside of a pipeline: its own methods, and records through a transform."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import logging
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from localcdap.api.arrow import RecordCodec
+from localcdap.api.codec import pack
+from localcdap.api.errors import InvalidStageError, LocalcdapError, PluginError
+from localcdap.api.failures import FailureCollector, ValidationFailure
+from localcdap.api.plugin import Grain, Plugin, Transform
+from localcdap.api.schema import Schema
+from localcdap.api.stage import Metrics, Record
+from localcdap.artifacts.loading import load_plugin
+from localcdap.artifacts.model import PluginRef
+from localcdap.artifacts.traces import own_frames
+from localcdap.sandbox.configuring import ConfigureRequest, configure_stage
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class CallRequest(msgspec.Struct):
+    """A method of a plugin to be called, on an object that is made for it."""
+
+    plugin: PluginRef
+    properties: dict[str, str]
+    method: str
+    arguments: list[Any]
+
+
+class TransformRequest(msgspec.Struct):
+    """Records for a transform of record grain."""
+
+    plugin: PluginRef
+    namespace: str
+    properties: dict[str, str]
+    schema: Schema
+    records: bytes
+    """An Arrow stream of one batch, see :func:`written`."""
+
+
+class TransformResult(msgspec.Struct):
+    """What a transform made of records."""
+
+    output_schema: Schema
+    records: bytes
+    error_schema: Schema
+    error_records: bytes
+    errors: list[tuple[int, str]]
+    """Code and message of each error record."""
+
+
+def call_plugin(request: CallRequest) -> bytes:
+    """Call a method in this process; what it returned, as :func:`localcdap.api.codec.pack` writes it.
+
+    :raises InvalidStageError: when the properties do not fit.
+    :raises PluginError: when it raised, has no such public method, or returned what cannot be sent.
+    :raises MemoryError: when it takes more memory than there is.
+    """
+    ref = request.plugin
+    with _blamed(ref):
+        plugin = _made(ref, request.properties)
+        method = getattr(plugin, request.method, None)
+        if request.method.startswith("_") or not callable(method):
+            raise PluginError(f"Plugin '{ref.name}' has no method '{request.method}'.")
+        return pack(method(*request.arguments))
+
+
+def transform_records(request: TransformRequest) -> TransformResult:
+    """Transform records in this process.
+
+    :raises InvalidStageError: when configuring the plugin gives failures.
+    :raises PluginError: when it raised, or is no transform of record grain.
+    :raises MemoryError: when it takes more memory than there is.
+    """
+    ref, schema = request.plugin, request.schema
+    configured = configure_stage(
+        ConfigureRequest(ref, ref.name, request.properties, [], {"input": schema})
+    )
+    _refuse(configured.failures)
+    output = configured.output_schema or schema
+    error_schema = configured.error_schema or schema
+    with _blamed(ref):
+        plugin = _made(ref, request.properties)
+        if not isinstance(plugin, Transform) or plugin.grain() is not Grain.RECORD:
+            raise PluginError(
+                f"Plugin '{ref.name}' is no transform that takes one record at a time."
+            )
+        emitted = _Emitted()
+        plugin.initialize(_Surroundings(request.namespace, ref.name, schema, output, error_schema))
+        try:
+            plugin.transform_records(RecordCodec(schema).decode(read(request.records)), emitted)
+        finally:
+            plugin.destroy()
+        return TransformResult(
+            output,
+            written(RecordCodec(output).encode(emitted)),
+            error_schema,
+            written(RecordCodec(error_schema).encode(each.record for each in emitted.errors)),
+            [(each.code, each.message) for each in emitted.errors],
+        )
+
+
+def written(batch: pa.RecordBatch) -> bytes:
+    """A batch as an Arrow stream."""
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def read(data: bytes) -> pa.RecordBatch:
+    """The batch of :func:`written`."""
+    import pyarrow as pa
+
+    with pa.ipc.open_stream(data) as stream:
+        return stream.read_next_batch()
+
+
+def _made(ref: PluginRef, properties: dict[str, str]) -> Plugin:
+    cls = load_plugin(ref)
+    failures = FailureCollector(ref.name)
+    config = cls.Config.build(properties, failures)
+    _refuse(list(failures))
+    return cls(config)
+
+
+def _refuse(failures: list[ValidationFailure]) -> None:
+    if failures:
+        raise InvalidStageError([failure.full_message for failure in failures])
+
+
+@contextlib.contextmanager
+def _blamed(ref: PluginRef) -> Iterator[None]:
+    """Turns whatever user code raises into a PluginError."""
+    try:
+        yield
+    except (MemoryError, PluginError, InvalidStageError):
+        raise
+    except (Exception, SystemExit) as error:
+        frames = own_frames(error, Path(ref.path))
+        if isinstance(error, LocalcdapError):
+            message, action = error.message, error.corrective_action
+        else:
+            message, action = f"{type(error).__name__}: {error}", None
+        raise PluginError(f"Plugin '{ref.name}': {message}", action, traceback=frames) from error
+
+
+class _EmittedError(NamedTuple):
+    record: Record
+    code: int
+    message: str
+
+
+class _Emitted(list[Record]):
+    """Output records, and beside them error records."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.errors: list[_EmittedError] = []
+
+    def __call__(self, record: Record) -> None:
+        self.append(record)
+
+    def error(self, record: Record, code: int, message: str) -> None:
+        self.errors.append(_EmittedError(record, int(code), str(message)))
+
+    def alert(self, payload: Mapping[str, str]) -> None:
+        """There is nobody to alert."""
+
+
+class _Metrics:
+    def count(self, name: str, delta: int = 1) -> None:
+        """There is no run whose metric it could be."""
+
+
+class _Surroundings:
+    """The :class:`localcdap.api.stage.StageContext` of a plugin that is in no run."""
+
+    run_id = ""
+
+    def __init__(
+        self, namespace: str, name: str, schema: Schema, output: Schema, errors: Schema
+    ) -> None:
+        self.stage_name: str = name
+        self.namespace: str = namespace
+        self.arguments: Mapping[str, str] = {}
+        self.logical_start_time = datetime.datetime.now(datetime.UTC)
+        self.input_schemas: Mapping[str, Schema] = {"input": schema}
+        self.input_schema: Schema = schema
+        self.output_schema: Schema | None = output
+        self.error_schema: Schema | None = errors
+        self.port_schemas: Mapping[str, Schema] = {}
+        self.logger = logging.getLogger(f"localcdap.stage.{name}")
+        self.metrics: Metrics = _Metrics()
