@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
 from localcdap.api.errors import DocumentError
 from localcdap.studio.document import read_document
 from localcdap.studio.model import PipelineDocument
+from localcdap.studio.source import decode
 
 
 def read_pipeline(name: str) -> PipelineDocument:
@@ -18,6 +20,19 @@ def read_pipeline(name: str) -> PipelineDocument:
     :raises DocumentError: when it cannot be read, or is no pipeline; with line and column.
     """
     return read_document(_read_text(name), name)
+
+
+def read_json(name: str) -> Any:
+    """The decoded JSON of a file.
+
+    :raises DocumentError: likewise, but for being no pipeline.
+    """
+    return decode(_read_text(name), name)
+
+
+def is_file(name: str) -> bool:
+    """Whether a name on the command line means a file and no deployed pipeline."""
+    return name == "-" or "/" in name or name.endswith(".json") or Path(name).exists()
 
 
 def _read_text(name: str) -> str:

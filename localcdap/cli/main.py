@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import keyword
 import sys
 from typing import Final
 
@@ -13,7 +14,10 @@ from localcdap.api.errors import LocalcdapError
 _COMMANDS: Final = {
     "demo": "Set up a sample pipeline, validate it, run it.",
     "validate": "Show every failure of a pipeline file.",
-    "run": "Run a pipeline file and show the records of each stage.",
+    "run": "Run a pipeline and show the records of each stage.",
+    "import": "Deploy a pipeline file as a version of a pipeline.",
+    "export": "Write the file of a deployed pipeline.",
+    "pipelines": "List, show or delete the deployed pipelines.",
     "plugins": "List the plugins that pipelines can use.",
     "plugin": "Describe one plugin and its properties.",
     "capabilities": "List what plugins are capable of.",
@@ -48,7 +52,8 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        module = importlib.import_module(f"localcdap.cli.{cmd_name}")
+        name = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
+        module = importlib.import_module(f"localcdap.cli.{name}")
         command: click.Command = module.command
         return command
 

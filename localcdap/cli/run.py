@@ -1,4 +1,4 @@
-"""``localcdap run FILE``: validate, run, show the records of each stage."""
+"""``localcdap run FILE|NAME``: validate, run, show the records of each stage."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from localcdap.cli.faults import NO
-from localcdap.cli.files import read_arguments, read_pipeline
+from localcdap.cli.files import is_file, read_arguments, read_pipeline
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import duration, is_terminal, print_json, print_table
+from localcdap.cli.pipelines import split
 from localcdap.engine.messages import RunStatus
 from localcdap.runs.model import Run, RunRequest
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command("run")
-@click.argument("file")
+@click.argument("pipeline", metavar="FILE|NAME[@VERSION]")
 @click.option(
     "-a", "arguments", multiple=True, metavar="K=V", help="A runtime argument; repeatable."
 )
@@ -31,32 +33,48 @@ if TYPE_CHECKING:
 @instance_options
 def command(
     instance: Instance,
-    file: str,
+    pipeline: str,
     arguments: tuple[str, ...],
     profile: str | None,
     detach: bool,
     fix: bool,
 ) -> int:
-    """Validate the pipeline in FILE ('-': standard input), run it on Spark, and show how many records
-    each stage read, wrote and refused.
+    """Validate the pipeline in FILE ('-': standard input), or the deployed pipeline NAME, run it on Spark,
+    and show how many records each stage read, wrote and refused.
 
     Nothing runs when the pipeline has failures. A failed or stopped run leaves its sinks untouched.
     """
     request = RunRequest(
-        document=read_pipeline(file).text,
+        document=read_pipeline(pipeline).text if is_file(pipeline) else None,
         namespace=instance.namespace,
-        name=Path(file).stem,
+        name=Path(pipeline).stem,
         arguments=read_arguments(arguments),
         profile=profile,
         use_suggested=fix,
     )
     with instance.connect(expects_run=True) as cdap:
-        run = start(cdap, request, detach=detach)
+        run = start(cdap, _completed(cdap, request, pipeline), detach=detach)
     if instance.json:
         print_json(run)
     else:
         show_result(run)
     return NO if run.status in (RunStatus.FAILED, RunStatus.KILLED) else 0
+
+
+def _completed(cdap: Cdap, request: RunRequest, pipeline: str) -> RunRequest:
+    """The request with the document of the deployed pipeline, where no file is named."""
+    name, version = split(pipeline)
+    if request.document is None:
+        found = cdap.applications.describe(request.namespace, name, version)
+        document = cdap.applications.export(request.namespace, name, found.version)
+        return msgspec.structs.replace(
+            request, document=document, application=name, application_version=found.version
+        )
+    if pipeline.isidentifier() and cdap.applications.exists(request.namespace, pipeline):
+        click.echo(
+            f"Running the file '{pipeline}', not the deployed pipeline of that name.", err=True
+        )
+    return request
 
 
 def start(cdap: Cdap, request: RunRequest, *, detach: bool = False) -> Run:

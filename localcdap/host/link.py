@@ -26,6 +26,7 @@ from localcdap.rpc.proxy import proxy
 from localcdap.runs.service import RunService
 from localcdap.store.service import DatabaseService
 from localcdap.store.structured.admin import TableAdmin
+from localcdap.studio.library.applications import ApplicationService
 from localcdap.studio.service import StudioService
 
 _Service = TypeVar("_Service")
@@ -46,6 +47,10 @@ class Cdap:
     @property
     def studio(self) -> StudioService:
         return self._link.service("studio", StudioService)
+
+    @property
+    def applications(self) -> ApplicationService:
+        return self._link.service("applications", ApplicationService)
 
     @property
     def runs(self) -> RunService:

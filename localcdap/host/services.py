@@ -30,11 +30,12 @@ from localcdap.runs.processes import RunProcess
 from localcdap.runs.profiles import Profiles, RemoteProfile
 from localcdap.runs.provisioning import Provisioners
 from localcdap.runs.service import RunService
-from localcdap.sandbox.supervisor import PluginWorker
+from localcdap.sandbox.pool import PluginWorkers
 from localcdap.settings import Settings, load_settings
 from localcdap.store.service import DatabaseService
 from localcdap.store.store import Store
 from localcdap.store.structured.tables import StructuredTables
+from localcdap.studio.library.applications import ApplicationService
 from localcdap.studio.service import StudioService
 
 
@@ -53,7 +54,7 @@ class Services:
             spare = RunProcess(home.runs, engine.directory) if expects_run else None
             if spare is not None:
                 unowned.callback(spare.cancel)
-            worker = PluginWorker(settings.plugin_time_limit_s, settings.plugin_memory_mb)
+            worker = PluginWorkers(settings.plugin_time_limit_s, settings.plugin_memory_mb)
             undo.callback(worker.close)
             worker.start()
             store = Store(home.database, backups=home.backups)
@@ -92,6 +93,7 @@ class Services:
             )
             undo.callback(self._runs.close)
             unowned.pop_all()
+            self._open_library(store)
             self._tables = TableService(store, self._namespaces)
             self._database = DatabaseService(store, home.backups)
             self._artifacts.sync()
@@ -115,10 +117,21 @@ class Services:
         )
         self._namespaces.holds(NamespaceContents("topics", remove=self._topics.delete_all))
 
+    def _open_library(self, store: Store) -> None:
+        """What namespaces keep of pipelines."""
+        self._applications = ApplicationService(
+            store,
+            self._topics,
+            self._namespaces,
+            self._artifacts,
+            self._studio,
+            self._runs.active_of,
+        )
+
     def _open_artifacts(
         self,
         store: Store,
-        worker: PluginWorker,
+        worker: PluginWorkers,
         home: Home,
         directories: Sequence[Path],
         required_capabilities: Sequence[str],
@@ -142,6 +155,7 @@ class Services:
         return {
             "artifacts": self._artifacts,
             "studio": self._studio,
+            "applications": self._applications,
             "runs": self._runs,
             "tables": self._tables,
             "database": self._database,

@@ -55,6 +55,9 @@ class RunRequest(msgspec.Struct, rename="camel"):
     """The compute profile; None for that of the namespace. The argument ``system.profile.name`` wins."""
     use_suggested: bool = False
     """Take the suggested artifact where the one named in the document is not there."""
+    application: str | None = None
+    """The deployed application that it is a run of; the run has its name, whatever the document says."""
+    application_version: str | None = None
 
 
 class Run(msgspec.Struct, rename="camel"):
@@ -78,6 +81,8 @@ class Run(msgspec.Struct, rename="camel"):
     error: RunError | None
     version: int
     """Grows with every change; see ``RunService.wait``."""
+    application_version: str | None = None
+    """The version of the application of this name that it is a run of; None for a file."""
     repairs: list[Repair] = []
     """The stages that run with another artifact than the one they name."""
     progress: RunProgress | None = None

@@ -176,6 +176,12 @@ class RunService:
         for run, process in self._records.active():
             self._watched(run, process)
 
+    def active_of(self, namespace: str, pipeline: str) -> list[str]:
+        """The ids of the runs of a pipeline that have not ended."""
+        with self._store.snapshot() as tx:
+            active = self._records.active_in(tx, namespace)
+        return [run for run, name in active if name == pipeline]
+
     def are_active(self) -> bool:
         """Whether a run has not ended."""
         return bool(self._records.active())
@@ -189,7 +195,7 @@ class RunService:
         self._watch.close()
 
     def _with_preferences(self, request: RunRequest) -> RunRequest:
-        name = read_document(request.document).name or request.name
+        name = request.application or read_document(request.document).name or request.name
         arguments = self._studio.arguments(request.namespace, name, request.arguments)
         return msgspec.structs.replace(request, arguments=arguments)
 
@@ -202,6 +208,7 @@ class RunService:
                 request.arguments,
                 runtime=True,
                 use_suggested=request.use_suggested,
+                name=request.application,
             )
         )
         if resolved.errors:
@@ -286,7 +293,7 @@ def _new_run(
     return Run(
         run=run_id,
         namespace=request.namespace,
-        pipeline=name or request.name or "pipeline",
+        pipeline=request.application or name or request.name or "pipeline",
         status=RunStatus.PENDING,
         arguments=request.arguments,
         profile=profile,
@@ -296,5 +303,6 @@ def _new_run(
         stages={stage.name: StageCounts() for stage in resolved.spec.stages},
         error=None,
         version=0,
+        application_version=request.application_version,
         repairs=resolved.repairs,
     )

@@ -1,47 +1,64 @@
-"""Writing repairs into a document, so that everything else of it stays as it is."""
+"""Writing changes into a document, so that everything else of it stays as it is."""
 
 from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from localcdap.studio.lenient import artifact_json, json_text
-from localcdap.studio.model import PipelineDocument
+from localcdap.studio.model import Path, PipelineDocument
 from localcdap.studio.plugins import Repair
+
+PluginChange = Callable[[dict[str, Any]], None]
+"""Changes the plugin of a stage in place."""
 
 
 def repaired(document: PipelineDocument, repairs: Iterable[Repair]) -> Any:
     """A copy of the document's source in which the repaired stages name their new artifacts."""
+
+    def change(repair: Repair) -> PluginChange:
+        return lambda plugin: plugin.update(artifact=artifact_json(repair.artifact))
+
+    return with_plugins(document, {repair.stage: change(repair) for repair in repairs})
+
+
+def with_plugins(document: PipelineDocument, changes: Mapping[str, PluginChange]) -> Any:
+    """A copy of the document's source with changes to the plugins of stages, by stage."""
     source = copy.deepcopy(document.source)
-    by_stage = {repair.stage: repair for repair in repairs}
-    if not by_stage:
+    if not changes:
         return source
-    return _inside(source, list(document.config_path), document, by_stage)
+
+    def rewrite(config: Any) -> None:
+        for stage in (*document.stages, *document.post_actions):
+            if stage.name in changes:
+                changes[stage.name](_plugin(config, stage.path))
+
+    return _inside(source, list(document.config_path), rewrite)
 
 
-def _inside(
-    node: Any, path: list[str | int], document: PipelineDocument, repairs: dict[str, Repair]
-) -> Any:
-    """The node with the configuration at the path repaired; JSON text on the way stays text."""
+def configuration(document: PipelineDocument) -> Any:
+    """A copy of the decoded configuration, in its old form where it has one."""
+    found: list[Any] = []
+    _inside(copy.deepcopy(document.source), list(document.config_path), found.append)
+    return found[0]
+
+
+def _inside(node: Any, path: list[str | int], rewrite: Callable[[Any], None]) -> Any:
+    """The node with the configuration at the path rewritten; JSON text on the way stays text."""
     if isinstance(node, str):
-        return json_text(_inside(json.loads(node), path, document, repairs))
+        return json_text(_inside(json.loads(node), path, rewrite))
     if path:
-        key = path[0]
-        node[key] = _inside(node[key], path[1:], document, repairs)
-        return node
-    for stage in (*document.stages, *document.post_actions):
-        repair = repairs.get(stage.name)
-        if repair is not None:
-            _repair(node, stage.path, repair)
+        node[path[0]] = _inside(node[path[0]], path[1:], rewrite)
+    else:
+        rewrite(node)
     return node
 
 
-def _repair(config: Any, path: tuple[str | int, ...], repair: Repair) -> None:
+def _plugin(config: Any, path: Path) -> Any:
     stage = config
     for key in path:
         stage = stage[key]
     # A stage of CDAP 3.2 is its own plugin.
-    plugin = stage.get("plugin") or stage
-    plugin["artifact"] = artifact_json(repair.artifact)
+    return stage.get("plugin") or stage

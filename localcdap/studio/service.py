@@ -48,6 +48,8 @@ class PipelineRequest(msgspec.Struct, rename="camel"):
     """Take the suggested artifact where the one asked for is missing."""
     connected: bool = False
     """Make the checks that need files, databases or a network, too."""
+    name: str | None = None
+    """What the pipeline is called, where that is not what the document says: whose preferences hold."""
 
 
 class PipelineRepair(msgspec.Struct):
@@ -195,7 +197,8 @@ class StudioService:
 
     def _resolve(self, request: PipelineRequest, document: PipelineDocument) -> ResolvedPipeline:
         self._check_namespace(request.namespace)
-        arguments = self.arguments(request.namespace, document.name, request.arguments)
+        name = request.name or document.name
+        arguments = self.arguments(request.namespace, name, request.arguments)
         secrets = self._secrets(request.namespace)
         resolved = resolve_pipeline(
             document,

@@ -1,0 +1,143 @@
+"""``localcdap import FILE``: a pipeline deployed into a namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from localcdap.cli.faults import NO
+from localcdap.cli.files import read_json, read_pipeline
+from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.output import plural, print_failures, print_json
+from localcdap.studio.library.hub import (
+    SPEC,
+    HubPackage,
+    is_package,
+    packaged_document,
+    read_package,
+)
+from localcdap.studio.library.model import Deployment, DeployRequest
+
+if TYPE_CHECKING:
+    from localcdap.host import Cdap
+
+
+class PackageImport(msgspec.Struct):
+    """What became of a package of the hub."""
+
+    label: str
+    deployments: list[Deployment]
+    notes: list[str]
+
+
+@click.command("import")
+@click.argument("file")
+@click.option("--name", metavar="NAME", help="What to call it; default: the name in the file.")
+@click.option(
+    "--fix",
+    is_flag=True,
+    help="Name the plugin artifacts that are here where others are asked for, and say which.",
+)
+@click.option("--change", metavar="TEXT", help="What is new in this version.")
+@instance_options
+def command(instance: Instance, file: str, name: str | None, fix: bool, change: str | None) -> int:
+    """Deploy the pipeline in FILE ('-': standard input) as a new version of the pipeline of its name.
+
+    It is validated first: with failures nothing is deployed. FILE is what CDAP 3 to 6 or Data Fusion exports,
+    or the spec.json (or folder) of a package of the hub, whose pipelines are deployed.
+    'localcdap export NAME' gives the file back.
+    """
+    request = DeployRequest(None, instance.namespace, name, fix=fix, change=change)
+    source = _package_source(file)
+    with instance.connect() as cdap:
+        if source is not None:
+            return _import_package(instance, cdap, source, request)
+        document = read_pipeline(file)
+        answer = cdap.applications.deploy(
+            msgspec.structs.replace(
+                request,
+                document=document.text,
+                file=file,
+                fallback_name=None if file == "-" else Path(file).stem,
+            )
+        )
+    if instance.json:
+        print_json(answer)
+    else:
+        _print(answer)
+    return 0 if answer.application is not None else NO
+
+
+def _package_source(file: str) -> Path | None:
+    """The specification of a package, when that is what the file is."""
+    path = Path(file)
+    if path.is_dir():
+        return path / SPEC
+    return path if path.name == SPEC and is_package(read_json(file)) else None
+
+
+def _import_package(instance: Instance, cdap: Cdap, source: Path, request: DeployRequest) -> int:
+    package = read_package(read_json(str(source)), str(source))
+    if request.name is not None and len(package.pipelines) > 1:
+        raise click.UsageError(
+            f"--name is for one pipeline; this package has {len(package.pipelines)}."
+        )
+    answer = PackageImport(
+        package.label, _deployed(cdap, source.parent, package, request), package.notes
+    )
+    if instance.json:
+        print_json(answer)
+    else:
+        for note in answer.notes:
+            click.echo(note, err=True)
+        for each in answer.deployments:
+            _print(each)
+    return 0 if all(each.application for each in answer.deployments) else NO
+
+
+def _deployed(
+    cdap: Cdap, folder: Path, package: HubPackage, request: DeployRequest
+) -> list[Deployment]:
+    found = []
+    for pipeline in package.pipelines:
+        file = str(folder / pipeline.file)
+        document = packaged_document(pipeline, read_json(file))
+        each = msgspec.structs.replace(request, document=document, file=file)
+        found.append(cdap.applications.deploy(each))
+    return found
+
+
+def _print(answer: Deployment) -> None:
+    _print_lines("read in a newer form", answer.upgrades)
+    _print_lines("changed", [str(repair) for repair in answer.repairs])
+    application = answer.application
+    if application is None:
+        print_failures(answer.errors)
+        click.secho(
+            f"{answer.name}: {plural(len(answer.errors), 'failure')}; not deployed",
+            fg="red",
+            bold=True,
+        )
+        if not answer.repairs and any(problem.repair for problem in answer.problems):
+            click.echo("The option --fix takes the artifacts that are here.")
+        return
+    if answer.problems and not answer.repairs:
+        count = plural(len(answer.problems), "stage")
+        click.echo(
+            f"Versions that are a range, of {count}, stay so; --fix writes those that are here."
+        )
+    print_failures(answer.warnings, warnings=True)
+    click.secho(
+        f"{application.name}: deployed as version {application.number}", fg="green", bold=True
+    )
+
+
+def _print_lines(heading: str, lines: Sequence[str]) -> None:
+    if lines:
+        click.secho(heading, bold=True)
+        for line in lines:
+            click.echo(f"  {line}")

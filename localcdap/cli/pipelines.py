@@ -1,0 +1,102 @@
+"""``localcdap pipelines``: the deployed pipelines of a namespace."""
+
+from __future__ import annotations
+
+import click
+
+from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.output import local_time, plural, print_json, print_table
+from localcdap.studio.library.model import Application
+
+
+@click.command("pipelines")
+@click.argument("action", type=click.Choice(["list", "show", "versions", "delete"]), default="list")
+@click.argument("name", required=False, metavar="[NAME[@VERSION]]")
+@click.option("--filter", "part", metavar="TEXT", help="Only names that TEXT is part of (list).")
+@instance_options
+def command(instance: Instance, action: str, name: str | None, part: str | None) -> None:
+    """List the deployed pipelines, show one, list its versions, or delete it with all of them.
+
+    'localcdap import' deploys a pipeline, 'localcdap run NAME' runs it. VERSION is the number of a version,
+    or the beginning of its id; by default the latest one. Deleting a pipeline keeps its runs.
+    """
+    if action == "list":
+        with instance.connect() as cdap:
+            found = cdap.applications.list_applications(instance.namespace, name_filter=part)
+        _print_list(instance, found)
+        return
+    if name is None:
+        raise click.UsageError(f"Name the pipeline: localcdap pipelines {action} NAME")
+    if action == "show":
+        _show(instance, *split(name))
+    elif action == "versions":
+        with instance.connect() as cdap:
+            _print_versions(instance, cdap.applications.versions(instance.namespace, name))
+    else:
+        with instance.connect() as cdap:
+            deleted = cdap.applications.delete(instance.namespace, name)
+        if instance.json:
+            print_json(deleted)
+        else:
+            click.echo(f"Pipeline '{name}' deleted, {plural(deleted.number, 'version')}.")
+
+
+def split(name: str) -> tuple[str, str | None]:
+    """Name and version of ``NAME@VERSION``; None for the latest version."""
+    application, _, version = name.partition("@")
+    return application, version or None
+
+
+def _print_list(instance: Instance, found: list[Application]) -> None:
+    if instance.json:
+        print_json(found)
+    elif found:
+        rows = [
+            (a.name, a.number, _kind(a), local_time(a.change.creation_time_millis), a.description)
+            for a in found
+        ]
+        print_table(("name", "version", "kind", "deployed", "description"), rows, "version")
+    else:
+        click.echo("No pipelines yet. Deploy one with 'localcdap import FILE'.", err=True)
+
+
+def _kind(application: Application) -> str:
+    return "streaming" if application.artifact.name == "cdap-data-streams" else "batch"
+
+
+def _print_versions(instance: Instance, found: list[Application]) -> None:
+    if instance.json:
+        print_json(found)
+        return
+    rows = [
+        (
+            a.number,
+            a.version,
+            local_time(a.change.creation_time_millis),
+            a.change.author,
+            a.change.description,
+        )
+        for a in found
+    ]
+    print_table(("version", "id", "deployed", "by", "change"), rows, "version")
+
+
+def _show(instance: Instance, name: str, version: str | None) -> None:
+    with instance.connect() as cdap:
+        found = cdap.applications.describe(instance.namespace, name, version)
+        runs = cdap.runs.list_runs(instance.namespace, pipeline=name, limit=1)
+    if instance.json:
+        print_json(found)
+        return
+    click.secho(found.name, bold=True, nl=False)
+    latest = ", the latest" if found.change.latest else ""
+    click.echo(f"  {_kind(found)} pipeline, version {found.number}{latest} ({found.version})")
+    if found.description:
+        click.echo(found.description)
+    change = f": {found.change.description}" if found.change.description else ""
+    click.echo(
+        f"Deployed {local_time(found.change.creation_time_millis)} by {found.change.author}{change}"
+    )
+    for run in runs:
+        click.echo(f"Last run {local_time(run.starting)}: {run.status} ({run.run})")
+    print_table(("stage", "type", "plugin"), [(p.id, p.type, p.name) for p in found.plugins])

@@ -1,0 +1,1 @@
+"""What a namespace keeps of pipelines: applications, drafts, and templates of plugins."""
