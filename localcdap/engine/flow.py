@@ -67,7 +67,7 @@ class Stage(msgspec.Struct):
         :raises StageError: when it is not known.
         """
         if stream.errors:
-            found = self.error_schema or self.input_schema
+            found = self.error_schema or self.input_schema or self.output_schema
         elif stream.port is not None:
             found = self.port_schemas.get(stream.port)
         else:

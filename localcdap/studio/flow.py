@@ -77,7 +77,9 @@ class Flow:
             self._tainted.add(connection.source)  # on a cycle, which has its own failure
             return None
         if self._structure.types[connection.target] == ERROR_TRANSFORM:
-            return outcome.error
+            # A source that declares nothing else would emit errors about records of its own.
+            own = outcome.output if self._structure.is_source(connection.source) else None
+            return outcome.error or own
         if connection.port is not None and outcome.ports:
             return outcome.ports.get(connection.port)
         return outcome.output

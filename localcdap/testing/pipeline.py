@@ -20,7 +20,7 @@ from localcdap.engine.commit import Staging
 from localcdap.engine.contexts import Surroundings
 from localcdap.engine.counting import StageCounts
 from localcdap.engine.execution import execute
-from localcdap.engine.flow import DATA_TYPES, ERROR_TRANSFORM, SINKS, Flow, Stage
+from localcdap.engine.flow import DATA_TYPES, ERROR_TRANSFORM, SINKS, Flow, Stage, Stream
 from localcdap.engine.planner import Plan, plan
 from localcdap.engine.tables import TableFiles, TableLoad, TableSource
 from localcdap.engine.tasks.plan import error_record_schema
@@ -157,8 +157,7 @@ class PipelineTester:
         """A sink of the error records of a stage, each with ``record``, ``code``, ``message`` and
         ``stage``.
         """
-        schema = self._stage(source).error_schema or self._stage(source).input_schema
-        assert schema is not None
+        schema = self._stage(source).schema(Stream(source, errors=True))
         properties = {"schema": str(error_record_schema(schema))}
         self.stage(f"{name} collector", file_ref(given.WrappedErrors), properties, [source])
         self.sink(name, f"{name} collector")
@@ -239,7 +238,7 @@ class PipelineTester:
         """The schema of the records that a connection carries."""
         stage = self._stage(connection.source)
         if ref.type == ERROR_TRANSFORM:
-            schema = stage.error_schema or stage.input_schema
+            schema = stage.schema(Stream(stage.name, errors=True))
         elif connection.port is not None:
             schema = stage.port_schemas.get(connection.port)
         else:

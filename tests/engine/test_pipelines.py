@@ -73,6 +73,14 @@ def test_errors_that_nobody_reads_are_counted_and_dropped(spark, pipeline):
     assert pipeline.run()["even"] == StageCounts(in_=10, out=10, error=5, alert=5)
 
 
+def test_a_source_has_no_errors_to_collect(spark, pipeline):
+    pipeline.sink("out", "in")
+    pipeline.collect_errors("errors", "in")
+
+    assert pipeline.run()["errors"] == StageCounts()
+    assert pipeline.read("errors") == []
+
+
 def test_errors_of_two_stages_come_together(spark, pipeline):
     pipeline.stage("one", plugins.EvenTwice, {}, ["in"])
     pipeline.stage("shifted", plugins.AddOne, {}, ["in"])

@@ -124,6 +124,12 @@ def test_an_error_transform_gets_the_error_schema():
     assert spec["z"].input_schemas == {"e": error}
 
 
+def test_errors_of_a_source_have_its_schema():
+    spec = spec_of("source:s errors:e sink:y sink:z", "s>y s>e e>z", s=ABC)
+    assert spec["e"].input_schemas == {"s": SCHEMA}
+    assert spec["s"].error_schema is None
+
+
 def test_conditions_forward_their_input():
     spec = spec_of(
         "source:s if:c if:d transform:t sink:y sink:z", "s>c c?true>t t>y c?false>d d?true>z", s=ABC
