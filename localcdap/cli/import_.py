@@ -13,9 +13,9 @@ from localcdap.cli.faults import NO
 from localcdap.cli.files import read_json, read_pipeline
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import plural, print_failures, print_json
+from localcdap.studio.library.draft_model import Draft, DraftRequest
 from localcdap.studio.library.hub import (
     SPEC,
-    HubPackage,
     is_package,
     packaged_document,
     read_package,
@@ -31,6 +31,7 @@ class PackageImport(msgspec.Struct):
 
     label: str
     deployments: list[Deployment]
+    drafts: list[Draft]
     notes: list[str]
 
 
@@ -86,9 +87,17 @@ def _import_package(instance: Instance, cdap: Cdap, source: Path, request: Deplo
         raise click.UsageError(
             f"--name is for one pipeline; this package has {len(package.pipelines)}."
         )
-    answer = PackageImport(
-        package.label, _deployed(cdap, source.parent, package, request), package.notes
-    )
+    answer = PackageImport(package.label, [], [], package.notes)
+    files = [str(source.parent / pipeline.file) for pipeline in package.pipelines]
+    configs = [read_json(file) for file in files]  # before anything is deployed
+    for pipeline, file, config in zip(package.pipelines, files, configs, strict=True):
+        document = packaged_document(pipeline, config)
+        if pipeline.is_draft:
+            kept = DraftRequest(document, request.name or pipeline.name, file=file)
+            answer.drafts.append(cdap.drafts.save(request.namespace, kept))
+        else:
+            deployment = msgspec.structs.replace(request, document=document, file=file)
+            answer.deployments.append(cdap.applications.deploy(deployment))
     if instance.json:
         print_json(answer)
     else:
@@ -96,19 +105,9 @@ def _import_package(instance: Instance, cdap: Cdap, source: Path, request: Deplo
             click.echo(note, err=True)
         for each in answer.deployments:
             _print(each)
+        for draft in answer.drafts:
+            click.echo(f"{draft.name}: kept as a draft, revision {draft.revision}")
     return 0 if all(each.application for each in answer.deployments) else NO
-
-
-def _deployed(
-    cdap: Cdap, folder: Path, package: HubPackage, request: DeployRequest
-) -> list[Deployment]:
-    found = []
-    for pipeline in package.pipelines:
-        file = str(folder / pipeline.file)
-        document = packaged_document(pipeline, read_json(file))
-        each = msgspec.structs.replace(request, document=document, file=file)
-        found.append(cdap.applications.deploy(each))
-    return found
 
 
 def _print(answer: Deployment) -> None:

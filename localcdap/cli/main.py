@@ -18,6 +18,7 @@ _COMMANDS: Final = {
     "import": "Deploy a pipeline file as a version of a pipeline.",
     "export": "Write the file of a deployed pipeline.",
     "pipelines": "List, show or delete the deployed pipelines.",
+    "drafts": "Keep pipelines that are being made, every save of them.",
     "plugins": "List the plugins that pipelines can use.",
     "plugin": "Describe one plugin and its properties.",
     "capabilities": "List what plugins are capable of.",

@@ -9,6 +9,7 @@ from importlib import metadata
 from typing import Any, TypeVar
 
 from localcdap.api.errors import ConflictError, HostLostError
+from localcdap.apps.service import AppService
 from localcdap.artifacts.service import ArtifactService
 from localcdap.datasets.service import TableService
 from localcdap.datasets.transactions import ADMIN, TRANSACTIONS, HostRunner, TransactionService
@@ -23,10 +24,13 @@ from localcdap.rpc.election import HostSeat, elect
 from localcdap.rpc.frames import Call
 from localcdap.rpc.methods import remote_method
 from localcdap.rpc.proxy import proxy
+from localcdap.runs.debugging import DebugService
+from localcdap.runs.previews import PreviewService
 from localcdap.runs.service import RunService
 from localcdap.store.service import DatabaseService
 from localcdap.store.structured.admin import TableAdmin
 from localcdap.studio.library.applications import ApplicationService
+from localcdap.studio.library.drafts import DraftService
 from localcdap.studio.service import StudioService
 
 _Service = TypeVar("_Service")
@@ -53,8 +57,24 @@ class Cdap:
         return self._link.service("applications", ApplicationService)
 
     @property
+    def drafts(self) -> DraftService:
+        return self._link.service("drafts", DraftService)
+
+    @property
     def runs(self) -> RunService:
         return self._link.service("runs", RunService)
+
+    @property
+    def previews(self) -> PreviewService:
+        return self._link.service("previews", PreviewService)
+
+    @property
+    def debugging(self) -> DebugService:
+        return self._link.service("debugging", DebugService)
+
+    @property
+    def apps(self) -> AppService:
+        return self._link.service("apps", AppService)
 
     @property
     def tables(self) -> TableService:

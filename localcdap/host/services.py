@@ -7,6 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from localcdap.api.locations import Locations
+from localcdap.apps.child import MESSAGING, PLATFORM
+from localcdap.apps.deployment import Deployment
+from localcdap.apps.listening import AppListeners
+from localcdap.apps.platform import Platform
+from localcdap.apps.processes import AppProcesses
+from localcdap.apps.service import AppService
 from localcdap.artifacts.announcing import announcer
 from localcdap.artifacts.service import ArtifactService
 from localcdap.artifacts.trash import put_away
@@ -26,8 +32,11 @@ from localcdap.namespaces.preferences import PreferenceService
 from localcdap.namespaces.secure_keys import SecureKeyService
 from localcdap.namespaces.service import NamespaceService
 from localcdap.namespaces.vaults import FileVault, KeyringVault, has_keyring
+from localcdap.runs.debugging import DebugService
+from localcdap.runs.preview_process import PreviewProcesses
+from localcdap.runs.previews import PreviewService
 from localcdap.runs.processes import RunProcess
-from localcdap.runs.profiles import Profiles, RemoteProfile
+from localcdap.runs.profiles import NATIVE, Profiles, RemoteProfile
 from localcdap.runs.provisioning import Provisioners
 from localcdap.runs.service import RunService
 from localcdap.sandbox.pool import PluginWorkers
@@ -36,6 +45,7 @@ from localcdap.store.service import DatabaseService
 from localcdap.store.store import Store
 from localcdap.store.structured.tables import StructuredTables
 from localcdap.studio.library.applications import ApplicationService
+from localcdap.studio.library.drafts import DraftService
 from localcdap.studio.service import StudioService
 
 
@@ -78,13 +88,14 @@ class Services:
                 preferences=self._preferences.of_pipeline,
                 secure_keys=self._secure_keys.get,
             )
+            provisioners = Provisioners(profiles_of(settings), engine, settings.locations)
             self._runs = RunService(
                 store,
                 self._topics,
                 self._namespaces,
                 self._artifacts,
                 self._studio,
-                Provisioners(profiles_of(settings), engine, settings.locations),
+                provisioners,
                 home=home.path,
                 directory=home.runs,
                 counts=settings.engine_counts,
@@ -94,9 +105,14 @@ class Services:
             undo.callback(self._runs.close)
             unowned.pop_all()
             self._open_library(store)
+            native = provisioners.of(NATIVE)
+            processes = PreviewProcesses(home.previews, engine.directory, native)
+            self._open_trials(processes, worker, home, settings.preview_records)
+            undo.callback(self._previews.close)
             self._tables = TableService(store, self._namespaces)
             self._database = DatabaseService(store, home.backups)
             self._artifacts.sync()
+            self._open_apps(structured, home, settings, undo)
             watcher = FolderWatcher(plugin_directories, self._artifacts, worker.close)
             undo.callback(watcher.close)
             watcher.start()
@@ -127,6 +143,69 @@ class Services:
             self._studio,
             self._runs.active_of,
         )
+        self._drafts = DraftService(store, self._namespaces)
+
+    def _open_trials(
+        self, processes: PreviewProcesses, workers: PluginWorkers, home: Home, records: int
+    ) -> None:
+        """What tries pipelines and stages on a few records."""
+        self._previews = PreviewService(
+            self._namespaces,
+            self._artifacts,
+            self._studio,
+            processes,
+            home=home.path,
+            records=records,
+        )
+        self._debugging = DebugService(
+            self._namespaces,
+            self._artifacts,
+            self._studio,
+            workers,
+            self._secure_keys.get,
+            processes,
+            home=home.path,
+        )
+
+    def _open_apps(
+        self,
+        structured: StructuredTables,
+        home: Home,
+        settings: Settings,
+        undo: contextlib.ExitStack,
+    ) -> None:
+        """System applications, and a plugin worker that is theirs alone: front ends need not wait for it."""
+        plugins = PluginWorker(settings.plugin_time_limit_s, settings.plugin_memory_mb)
+        platform = Platform(
+            self._namespaces,
+            self._artifacts,
+            self._preferences,
+            self._secure_keys,
+            self._messaging,
+            plugins,
+        )
+        processes = AppProcesses(
+            home.path,
+            {PLATFORM: platform, MESSAGING: self._messaging, ADMIN: structured.admin},
+            lambda: TransactionService(structured),
+            memory_mb=settings.app_memory_mb,
+            idle_s=settings.app_idle_minutes * 60,
+        )
+        limit_s = settings.app_time_limit_s
+        self._app_listeners = AppListeners(
+            self._topics,
+            self._messaging,
+            self._artifacts,
+            processes,
+            structured.transactions,
+            structured.admin,
+            limit_s,
+        )
+        self._apps = AppService(self._artifacts, processes, self._app_listeners, limit_s)
+        undo.callback(self._app_listeners.close)
+        undo.callback(processes.close)
+        undo.callback(plugins.close)
+        self._app_listeners.start()
 
     def _open_artifacts(
         self,
@@ -145,6 +224,7 @@ class Services:
             required_capabilities=required_capabilities,
             on_change=announcer(self._topics),
             namespaces=self._namespaces,
+            deployer=Deployment(self._structured_tables),
         )
         self._namespaces.holds(artifact_contents(artifacts, directories, home.trash))
         return artifacts
@@ -156,7 +236,11 @@ class Services:
             "artifacts": self._artifacts,
             "studio": self._studio,
             "applications": self._applications,
+            "drafts": self._drafts,
             "runs": self._runs,
+            "previews": self._previews,
+            "debugging": self._debugging,
+            "apps": self._apps,
             "tables": self._tables,
             "database": self._database,
             "messaging": self._messaging,
@@ -169,8 +253,8 @@ class Services:
         }
 
     def are_busy(self) -> bool:
-        """Whether runs are active."""
-        return self._runs.are_active()
+        """Whether runs are active, or listeners of applications have events to see."""
+        return self._runs.are_active() or self._app_listeners.are_busy
 
     def end_waiting(self) -> None:
         """Answer those who wait for messages; nobody waits any more."""

@@ -26,6 +26,7 @@ class PackagedPipeline(msgspec.Struct):
     file: str
     """Name of the file with its configuration, beside the specification."""
     is_draft: bool
+    """Whether it is kept as a draft and not deployed."""
 
 
 class HubPackage(msgspec.Struct):

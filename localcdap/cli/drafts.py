@@ -1,0 +1,125 @@
+"""``localcdap drafts``: pipelines that are being made, every save of them kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from localcdap.cli.files import read_pipeline
+from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.output import local_time, plural, print_json, print_table
+from localcdap.studio.library.draft_model import Draft, DraftRequest
+
+_ACTIONS = ["list", "save", "show", "revisions", "restore", "delete"]
+
+
+@click.command("drafts")
+@click.argument("action", type=click.Choice(_ACTIONS), default="list")
+@click.argument("target", required=False, metavar="[FILE|NAME]")
+@click.option("--name", metavar="NAME", help="What to call it (save); default: the name in FILE.")
+@click.option("--description", metavar="TEXT", help="What it is for (save).")
+@click.option(
+    "--based-on", type=int, metavar="N", help="The revision that FILE was made from (save)."
+)
+@click.option("--revision", type=int, metavar="N", help="An earlier revision (show, restore).")
+@click.option(
+    "--sort", "sort_by", default="name", metavar="COLUMN", help="Order of the list [name]."
+)
+@click.option("--descending", is_flag=True, help="… the other way round.")
+@click.option("--filter", "part", metavar="TEXT", help="Only names that TEXT is part of (list).")
+@instance_options
+def command(
+    instance: Instance,
+    action: str,
+    target: str | None,
+    name: str | None,
+    description: str | None,
+    based_on: int | None,
+    revision: int | None,
+    sort_by: str,
+    descending: bool,
+    part: str | None,
+) -> None:
+    """List the drafts; save FILE ('-': standard input) as a draft; write the JSON of one (show); list its
+    revisions; restore an earlier one; or delete it.
+
+    A draft need not be valid. Each save is kept as a revision: 'localcdap diff draft:NAME@1 draft:NAME'
+    compares two. With --based-on, a save is refused when another one came between.
+    """
+    if action == "list":
+        _list(instance, sort_by, descending, part)
+        return
+    if target is None:
+        what = (
+            "the file: localcdap drafts save FILE"
+            if action == "save"
+            else f"the draft: {action} NAME"
+        )
+        raise click.UsageError(f"Name {what}")
+    if action == "save":
+        request = DraftRequest(None, name, description, revision=based_on)
+        _tell(instance, _saved(instance, target, request), "saved")
+    elif action == "show":
+        with instance.connect() as cdap:
+            click.echo(cdap.drafts.export(instance.namespace, target, revision))
+    elif action == "revisions":
+        _list_revisions(instance, target)
+    elif action == "restore":
+        if revision is None:
+            raise click.UsageError("Say which one: --revision N")
+        with instance.connect() as cdap:
+            restored = cdap.drafts.restore(instance.namespace, target, revision)
+        _tell(instance, restored, f"restored from revision {revision}")
+    else:
+        with instance.connect() as cdap:
+            deleted = cdap.drafts.delete(instance.namespace, target)
+        _tell(instance, deleted, "deleted")
+
+
+def _saved(instance: Instance, file: str, request: DraftRequest) -> Draft:
+    document = read_pipeline(file)
+    request.document, request.file = document.text, file
+    if request.name is None and not document.name and file != "-":
+        request.name = Path(file).stem
+    with instance.connect() as cdap:
+        return cdap.drafts.save(instance.namespace, request)
+
+
+def _tell(instance: Instance, draft: Draft, what: str) -> None:
+    if instance.json:
+        print_json(draft)
+    elif what == "deleted":
+        click.echo(f"Draft '{draft.name}' deleted, {plural(draft.revision, 'revision')}.")
+    else:
+        click.echo(f"Draft '{draft.name}' {what}, now at revision {draft.revision}.")
+
+
+def _list(instance: Instance, sort_by: str, descending: bool, part: str | None) -> None:
+    with instance.connect() as cdap:
+        found = cdap.drafts.list_drafts(
+            instance.namespace,
+            sort_by=sort_by,
+            sort_order="DESC" if descending else "ASC",
+            filter=part,
+        )
+    if instance.json:
+        print_json(found)
+    elif found:
+        rows = [
+            (d.name, d.revision, local_time(d.updated_time_millis), d.id, d.description)
+            for d in found
+        ]
+        print_table(("name", "revision", "saved", "id", "description"), rows, "revision")
+    else:
+        click.echo("No drafts yet. Save one with 'localcdap drafts save FILE'.", err=True)
+
+
+def _list_revisions(instance: Instance, name: str) -> None:
+    with instance.connect() as cdap:
+        found = cdap.drafts.revisions(instance.namespace, name)
+    if instance.json:
+        print_json(found)
+        return
+    rows = [(d.revision, local_time(d.updated_time_millis), d.name, d.hash[:12]) for d in found]
+    print_table(("revision", "saved", "name", "hash"), rows, "revision")
