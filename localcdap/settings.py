@@ -57,6 +57,12 @@ class Settings(msgspec.Struct, kw_only=True):
     """Seconds that one inspect, configure, debug or method call may take."""
     plugin_memory_mb: int = 1024
     """Memory of the plugin worker, in MiB."""
+    app_time_limit_s: float = 60.0
+    """Seconds that a system application may take to answer."""
+    app_memory_mb: int = 1024
+    """Memory of the process of a system application, in MiB."""
+    app_idle_minutes: float = 10.0
+    """Minutes without a call after which the process of a system application is ended."""
     engine_cores: str = "*"
     """Threads of the local Spark server; ``*``: as many as the machine has."""
     engine_memory: str = "2g"
@@ -86,6 +92,9 @@ OPTIONS: Final[dict[str, str]] = {
     "plugin.required.capabilities": "plugin_required_capabilities",
     "plugin.time_limit_s": "plugin_time_limit_s",
     "plugin.memory_mb": "plugin_memory_mb",
+    "app.time_limit_s": "app_time_limit_s",
+    "app.memory_mb": "app_memory_mb",
+    "app.idle_minutes": "app_idle_minutes",
     "engine.cores": "engine_cores",
     "engine.memory": "engine_memory",
     "engine.idle_minutes": "engine_idle_minutes",
@@ -306,9 +315,14 @@ def _out_of_range(attribute: str, value: object) -> str | None:
             return f"Expected '*' or a number of threads, got '{value}'"
         case "engine_memory" if not re.fullmatch(r"[1-9][0-9]*[kKmMgGtT]?", str(value)):
             return f"Expected a size such as '2g' or '512m', got '{value}'"
-        case "plugin_memory_mb" | "preview_records" | "plugin_time_limit_s" if (
-            not float(str(value)) > 0
-        ):
+        case (
+            "plugin_memory_mb"
+            | "preview_records"
+            | "plugin_time_limit_s"
+            | "app_memory_mb"
+            | "app_time_limit_s"
+            | "app_idle_minutes"
+        ) if not float(str(value)) > 0:
             return f"Expected a number above 0, got {value}"
         case "engine_idle_minutes" if not float(str(value)) >= 0:
             return f"Expected 0 (never) or more minutes, got {value}"

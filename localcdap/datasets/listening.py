@@ -96,6 +96,15 @@ class TableListening:
         return self._transactions.run(lambda context: _position_in(context, self._listener.name))
 
 
+def listener_position(
+    transactions: TransactionRunner, admin: StructuredTableAdmin, name: str
+) -> int:
+    """The id of the last message that a listener has passed; 0 when there was none."""
+    if not admin.exists(POSITIONS.table):
+        return 0
+    return transactions.run(lambda context: _position_in(context, name))
+
+
 def _position_in(context: TransactionContext, name: str) -> int:
     row = context.table(POSITIONS.table).read({"listener": name})
     return int(row["position"]) if row is not None else 0

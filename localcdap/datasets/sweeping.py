@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from localcdap.api.app.events import EntityDeleted, SystemEventListener
+from localcdap.api.app.namespacing import GENERATION, NAMESPACE
 from localcdap.store.columns import quoted
 from localcdap.store.store import Transaction
 from localcdap.store.structured.admin import TableAdmin
 from localcdap.store.structured.sql import TableSql
-
-NAMESPACE: Final = "namespace"
-GENERATION: Final = "generation"
 
 
 class NamespaceSweep(SystemEventListener[Transaction]):

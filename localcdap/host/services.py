@@ -112,7 +112,7 @@ class Services:
             self._tables = TableService(store, self._namespaces)
             self._database = DatabaseService(store, home.backups)
             self._artifacts.sync()
-            self._open_apps(structured, home, settings, undo)
+            self._open_apps(structured, worker, home, settings, undo)
             watcher = FolderWatcher(plugin_directories, self._artifacts, worker.close)
             undo.callback(watcher.close)
             watcher.start()
@@ -170,19 +170,19 @@ class Services:
     def _open_apps(
         self,
         structured: StructuredTables,
+        worker: PluginWorkers,
         home: Home,
         settings: Settings,
         undo: contextlib.ExitStack,
     ) -> None:
-        """System applications, and a plugin worker that is theirs alone: front ends need not wait for it."""
-        plugins = PluginWorker(settings.plugin_time_limit_s, settings.plugin_memory_mb)
+        """System applications, and who wakes them."""
         platform = Platform(
             self._namespaces,
             self._artifacts,
             self._preferences,
             self._secure_keys,
             self._messaging,
-            plugins,
+            worker,
         )
         processes = AppProcesses(
             home.path,
@@ -204,7 +204,6 @@ class Services:
         self._apps = AppService(self._artifacts, processes, self._app_listeners, limit_s)
         undo.callback(self._app_listeners.close)
         undo.callback(processes.close)
-        undo.callback(plugins.close)
         self._app_listeners.start()
 
     def _open_artifacts(

@@ -42,7 +42,7 @@ class EmittedError(msgspec.Struct, rename="camel"):
 class TransformedRecords(msgspec.Struct, rename="camel"):
     """What a plugin made of records."""
 
-    output_schema: Schema | None
+    output_schema: Schema
     records: list[dict[str, Any]]
     errors: list[EmittedError]
 
@@ -61,7 +61,10 @@ class UserPlugin(Protocol):
     one that raises, hangs or crashes is a PluginError here.
     """
 
-    artifact: ArtifactId
+    @property
+    def artifact(self) -> ArtifactId:
+        """The one that it came in."""
+        ...
 
     def configure(self, input_schemas: Mapping[str, Schema | None]) -> ConfiguredPlugin:
         """Validate the properties and propagate the schema.
@@ -80,12 +83,11 @@ class UserPlugin(Protocol):
         """
         ...
 
-    def transform(
-        self, records: Sequence[Mapping[str, Any]], schema: Schema | None = None
-    ) -> TransformedRecords:
+    def transform(self, records: Sequence[Mapping[str, Any]], schema: Schema) -> TransformedRecords:
         """Let a transform of record grain work on some records.
 
-        :param schema: of the records; None when the plugin does not need it.
+        :param schema: of the records.
+        :raises BadRequestError: when the records do not fit the schema.
         :raises InvalidStageError: when configuring it gives failures.
         :raises PluginError: when it raised, hung, crashed, or is no such transform.
         """

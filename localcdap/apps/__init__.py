@@ -1,0 +1,1 @@
+"""System applications: deployed from artifacts, run in processes of their own, called by anybody."""

@@ -1,0 +1,121 @@
+"""The process of an application.
+
+Started by :mod:`localcdap.apps.process`, which writes an :class:`Order` to its standard input. Standard
+output and standard error belong to the application.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from localcdap.api.app.application import SystemApplication
+from localcdap.api.app.events import SystemEventListener
+from localcdap.api.errors import LocalcdapError, PluginError
+from localcdap.apps.context import AppContext
+from localcdap.apps.model import AppAnswer, AppRequest
+from localcdap.apps.platform import Platform
+from localcdap.apps.runtime import AppRuntime
+from localcdap.artifacts.loading import import_module
+from localcdap.artifacts.model import ApplicationRef
+from localcdap.artifacts.traces import own_frames, summary
+from localcdap.datasets.listening import TableListening
+from localcdap.datasets.transactions import ADMIN, TRANSACTIONS, HostRunner, TransactionService
+from localcdap.messaging.service import MessagingService
+from localcdap.rpc.client import Client
+from localcdap.rpc.record import HostRecord
+from localcdap.rpc.server import Server
+from localcdap.sandbox.limits import die_with, limit_memory
+from localcdap.store.structured.admin import TableAdmin
+
+ENDPOINT: Final = "app"
+PLATFORM: Final = "platform"
+MESSAGING: Final = "messaging"
+"""Under which names both ends call each other, beside those of the tables."""
+
+
+class Order(msgspec.Struct):
+    """What a process is started for."""
+
+    app: ApplicationRef
+    host: HostRecord
+    """How it reaches its host."""
+    address: str
+    """Where it listens itself, with the same key."""
+    memory_mb: int
+
+
+class AppEndpoint:
+    """What the process does for its host. Threads may share it."""
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self._runtime: AppRuntime | None = None
+
+    def load(self) -> None:
+        """Make the application ready; called once, before anything else.
+
+        :raises PluginError: when its code raises.
+        """
+        ref, host = self._order.app, Client(self._order.host)
+        runner = HostRunner(lambda: host.service(TRANSACTIONS, TransactionService))
+        context = AppContext(host.service(PLATFORM, Platform), runner)
+        messaging = host.service(MESSAGING, MessagingService)
+        admin = host.service(ADMIN, TableAdmin)
+
+        def listen(listener: SystemEventListener[Any]) -> TableListening:
+            return TableListening(messaging, runner, admin, listener)
+
+        try:
+            self._runtime = AppRuntime(_loaded(ref), context, listen)
+        except (Exception, SystemExit) as error:
+            raise self._blamed(error) from error
+
+    def answer(self, request: AppRequest) -> AppAnswer:
+        """See :meth:`localcdap.apps.runtime.AppRuntime.answer`."""
+        assert self._runtime is not None
+        return self._runtime.answer(request)
+
+    def deliver(self, listener: str) -> int:
+        """See :meth:`localcdap.apps.runtime.AppRuntime.deliver`.
+
+        :raises PluginError: when the listener raises.
+        """
+        assert self._runtime is not None
+        try:
+            return self._runtime.deliver(listener)
+        except LocalcdapError:
+            raise
+        except Exception as error:
+            raise self._blamed(error) from error
+
+    def _blamed(self, error: BaseException) -> PluginError:
+        ref = self._order.app
+        path = Path(ref.path)
+        return PluginError(
+            f"Application '{ref.application.name}': {summary(error, path)}",
+            traceback=own_frames(error, path),
+        )
+
+
+def main() -> None:
+    """Serve until killed, which the host does; the process also ends with it."""
+    supervisor = int(sys.argv[1])
+    die_with(supervisor)
+    order = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Order)
+    limit_memory(order.memory_mb)
+    Server(order.address, bytes.fromhex(order.host.authkey), {ENDPOINT: AppEndpoint(order)})
+    while os.getppid() == supervisor:  # where the system does not tell that it ended
+        threading.Event().wait(5.0)
+    os._exit(0)
+
+
+def _loaded(ref: ApplicationRef) -> type[SystemApplication]:
+    module, _, attribute = ref.application.class_name.rpartition(".")
+    found: type[SystemApplication] = vars(import_module(ref.path, ref.digest, module))[attribute]
+    return found

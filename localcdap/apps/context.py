@@ -1,0 +1,126 @@
+"""What a service of an application is given, wherever its code runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from localcdap.api.app.context import (
+    ArtifactSummary,
+    ConfiguredPlugin,
+    EmittedError,
+    Message,
+    TransformedRecords,
+)
+from localcdap.api.app.namespacing import NamespaceSummary
+from localcdap.api.app.transactions import TransactionRunner
+from localcdap.api.arrow import RecordCodec
+from localcdap.api.codec import unpack
+from localcdap.api.errors import BadRequestError, StageError
+from localcdap.api.schema import Schema
+from localcdap.apps.platform import Platform
+from localcdap.artifacts.model import ArtifactSelector, PluginRef
+from localcdap.sandbox.configuring import ConfigureRequest
+from localcdap.sandbox.using import CallRequest, TransformRequest, read, written
+
+
+class AppContext:
+    """The :class:`localcdap.api.app.SystemContext` on the services of a host.
+
+    :param platform: itself, or what calls it.
+    """
+
+    def __init__(self, platform: Platform, transactions: TransactionRunner) -> None:
+        self._platform = platform
+        self.transactions: TransactionRunner = transactions
+
+    def namespace_exists(self, namespace: str) -> bool:
+        return self.get_namespace_summary(namespace) is not None
+
+    def get_namespace_summary(self, namespace: str) -> NamespaceSummary | None:
+        return self._platform.find_namespace(namespace)
+
+    def list_namespaces(self) -> list[NamespaceSummary]:
+        return self._platform.list_namespaces()
+
+    def list_artifacts(self, namespace: str) -> list[ArtifactSummary]:
+        return self._platform.list_artifacts(namespace)
+
+    def plugin(
+        self,
+        namespace: str,
+        type: str,
+        name: str,
+        properties: Mapping[str, str] | None = None,
+        *,
+        artifact: str | None = None,
+        version: str | None = None,
+    ) -> AppPlugin:
+        selector = ArtifactSelector(name=artifact, version=version)
+        ref = self._platform.find_plugin(namespace, type, name, selector)
+        return AppPlugin(self._platform, ref, namespace, dict(properties or {}))
+
+    def get_preferences(self, namespace: str, *, resolved: bool = True) -> dict[str, str]:
+        return self._platform.get_preferences(namespace, resolved)
+
+    def evaluate_macros(
+        self,
+        namespace: str,
+        properties: Mapping[str, str],
+        arguments: Mapping[str, str] | None = None,
+    ) -> dict[str, str]:
+        return self._platform.evaluate_macros(namespace, dict(properties), dict(arguments or {}))
+
+    def create_topic(self, namespace: str, topic: str) -> None:
+        self._platform.create_topic(namespace, topic)
+
+    def publish(self, namespace: str, topic: str, *payloads: Any) -> list[int]:
+        return self._platform.publish(namespace, topic, list(payloads))
+
+    def fetch(
+        self, namespace: str, topic: str, after: int = 0, limit: int = 100, wait_s: float = 0.0
+    ) -> list[Message]:
+        return self._platform.fetch(namespace, topic, after, limit, wait_s)
+
+
+class AppPlugin:
+    """The :class:`localcdap.api.app.UserPlugin` of a namespace."""
+
+    def __init__(
+        self, platform: Platform, ref: PluginRef, namespace: str, properties: dict[str, str]
+    ) -> None:
+        self.artifact: Final = ref.artifact
+        self._platform = platform
+        self._ref = ref
+        self._namespace = namespace
+        self._properties = properties
+
+    def configure(self, input_schemas: Mapping[str, Schema | None]) -> ConfiguredPlugin:
+        request = ConfigureRequest(
+            self._ref, self._ref.name, self._properties, [], dict(input_schemas)
+        )
+        result = self._platform.configure(request)
+        return ConfiguredPlugin(result.failures, result.output_schema, result.error_schema)
+
+    def call(self, method: str, *arguments: Any) -> Any:
+        request = CallRequest(self._ref, self._properties, method, list(arguments))
+        return unpack(self._platform.call(request), Any)
+
+    def transform(self, records: Sequence[Mapping[str, Any]], schema: Schema) -> TransformedRecords:
+        try:
+            batch = RecordCodec(schema).encode([dict(each) for each in records])
+        except StageError as error:
+            raise BadRequestError(error.message, error.corrective_action) from None
+        request = TransformRequest(
+            self._ref, self._namespace, self._properties, schema, written(batch)
+        )
+        result = self._platform.transform(request)
+        errors = RecordCodec(result.error_schema).decode(read(result.error_records))
+        return TransformedRecords(
+            result.output_schema,
+            RecordCodec(result.output_schema).decode(read(result.records)),
+            [
+                EmittedError(record, code, message)
+                for record, (code, message) in zip(errors, result.errors, strict=True)
+            ],
+        )

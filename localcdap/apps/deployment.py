@@ -1,0 +1,44 @@
+"""Deploying the applications of an artifact: where they may be, and their tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from localcdap.api.app.application import ApplicationClass
+from localcdap.api.app.events import SYSTEM_NAMESPACE
+from localcdap.api.app.transactions import StructuredTableAdmin
+from localcdap.api.errors import ConflictError, LocalcdapError
+
+
+class Deployment:
+    """Makes applications ready for use, see :class:`localcdap.artifacts.sync.Deployer`.
+
+    :param admin: makes their tables.
+    """
+
+    def __init__(self, admin: StructuredTableAdmin) -> None:
+        self._admin = admin
+
+    def deploy(self, namespace: str, applications: Sequence[ApplicationClass]) -> None:
+        """Make the tables of applications, or add to them what they lack.
+
+        :raises ConflictError: when they are not in the namespace of the system, or a table exists that
+            cannot become what is asked for; says all of it.
+        """
+        if namespace != SYSTEM_NAMESPACE:
+            names = ", ".join(f"'{each.name}'" for each in applications)
+            raise ConflictError(
+                f"A system application runs in the namespace '{SYSTEM_NAMESPACE}' only, and {names} is in "
+                f"'{namespace}'.",
+                f"Move the artifact into the sub-folder '{SYSTEM_NAMESPACE}' of the plugin directory.",
+            )
+        problems = []
+        for application in applications:
+            for service in application.services:
+                for table in service.tables:
+                    try:
+                        self._admin.create_or_update(table)
+                    except LocalcdapError as error:
+                        problems.append(f"Application '{application.name}': {error.full_message}")
+        if problems:
+            raise ConflictError("\n".join(problems))

@@ -1,0 +1,215 @@
+"""Waking applications whose listeners have events to see: a thread each, so that none holds up another."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from localcdap.api.app.application import ListenerDetail
+from localcdap.api.app.events import SYSTEM_NAMESPACE, ArtifactsChanged
+from localcdap.api.app.transactions import StructuredTableAdmin, TransactionRunner
+from localcdap.api.errors import LocalcdapError
+from localcdap.apps.processes import AppProcesses
+from localcdap.artifacts.model import ApplicationRef
+from localcdap.artifacts.service import ArtifactService
+from localcdap.datasets.listening import POSITIONS, listener_position
+from localcdap.messaging.service import MessagingService
+from localcdap.messaging.topics import Topics
+
+_LOG: Final = logging.getLogger(__name__)
+_FIRST_PAUSE_S: Final = 0.2
+_LONGEST_PAUSE_S: Final = 60.0
+_BATCH: Final = 1000
+_ARTIFACTS: Final = (ArtifactsChanged.topic,)
+
+
+class AppListeners:
+    """The listeners of the applications that are deployed.
+
+    :param limit_s: seconds that a listener may take for the events that it has yet to see.
+    """
+
+    def __init__(
+        self,
+        topics: Topics,
+        messaging: MessagingService,
+        artifacts: ArtifactService,
+        processes: AppProcesses,
+        transactions: TransactionRunner,
+        admin: StructuredTableAdmin,
+        limit_s: float,
+    ) -> None:
+        self._topics = topics
+        self._messaging = messaging
+        self._artifacts = artifacts
+        self._processes = processes
+        self._transactions = transactions
+        self._admin = admin
+        self._limit_s = limit_s
+        self._drivers: dict[str, _Driver] = {}
+        self._closing = False
+        self._thread = threading.Thread(target=self._work, name="app-listeners", daemon=True)
+
+    def start(self) -> None:
+        """Look after the listeners, also of applications that are deployed later."""
+        self._thread.start()
+
+    @property
+    def are_busy(self) -> bool:
+        """Whether one has events to see, and has not just failed on them."""
+        return any(driver.is_busy for driver in list(self._drivers.values()))
+
+    def failure(self, name: str) -> tuple[int, str | None]:
+        """How often in a row a listener has failed, and with what the last time."""
+        driver = self._drivers.get(name)
+        return (driver.tries, driver.error) if driver is not None else (0, None)
+
+    def close(self) -> None:
+        """Stop; the processes must have been ended."""
+        self._closing = True
+        self._topics.wake()
+        if self._thread.is_alive():
+            self._thread.join()
+        for driver in self._drivers.values():
+            driver.close()
+
+    def _work(self) -> None:
+        while not (self._closing or self._topics.closed):
+            seen = self._topics.changes(SYSTEM_NAMESPACE, _ARTIFACTS)
+            try:
+                self._refresh()
+            except (
+                LocalcdapError
+            ) as error:  # the database refuses; the next change may find it better
+                _LOG.warning("listeners of applications: %s", error)
+            self._topics.wait(SYSTEM_NAMESPACE, _ARTIFACTS, seen, None, lambda: self._closing)
+
+    def _refresh(self) -> None:
+        """Have a driver for each listener that there is now, and for no other."""
+        wanted = self._wanted()
+        for name, driver in list(self._drivers.items()):
+            if wanted.get(name) != driver.what:
+                driver.close()
+                del self._drivers[name]
+        for name in self._known() - wanted.keys():
+            self._messaging.forget_listener(name)
+        for name, (app, listener) in wanted.items():
+            if name not in self._drivers:
+                self._drivers[name] = self._driver(app, listener)
+
+    def _wanted(self) -> Mapping[str, tuple[ApplicationRef, ListenerDetail]]:
+        found: dict[str, tuple[ApplicationRef, ListenerDetail]] = {}
+        for app in self._artifacts.list_applications():
+            for listener in app.application.listeners:
+                if listener.name in found:
+                    _LOG.warning(
+                        "listener '%s' of application '%s' is not called: there is another one of "
+                        "that name",
+                        listener.name,
+                        app.application.name,
+                    )
+                found.setdefault(listener.name, (app, listener))
+        return found
+
+    def _known(self) -> set[str]:
+        """Names of all listeners of applications that there ever were."""
+        if not self._admin.exists(POSITIONS.table):
+            return set()
+        return self._transactions.run(
+            lambda context: {row["listener"] for row in context.table(POSITIONS.table).scan()}
+        )
+
+    def _driver(self, app: ApplicationRef, listener: ListenerDetail) -> _Driver:
+        def deliver() -> int:
+            self._processes.use(app, lambda process: process.deliver(listener.name, self._limit_s))
+            return position()
+
+        def position() -> int:
+            return listener_position(self._transactions, self._admin, listener.name)
+
+        return _Driver((app, listener), self._topics, self._messaging, position, deliver)
+
+
+class _Driver:
+    """One listener and its thread.
+
+    :param position: the id of the last message that the listener has passed.
+    :param deliver: hands over to it what it has yet to see; its position then.
+    """
+
+    def __init__(
+        self,
+        what: tuple[ApplicationRef, ListenerDetail],
+        topics: Topics,
+        messaging: MessagingService,
+        position: Callable[[], int],
+        deliver: Callable[[], int],
+    ) -> None:
+        self.what: Final = what
+        self.tries = 0
+        self.error: str | None = None
+        self.is_busy = True
+        self._listener = what[1]
+        self._topics = topics
+        self._messaging = messaging
+        self._position = position
+        self._deliver = deliver
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(
+            target=self._work, name=f"app-listener-{self._listener.name}", daemon=True
+        )
+        self._thread.start()
+
+    def close(self) -> None:
+        self._stopping.set()
+        self._topics.wake()
+        self._thread.join()
+
+    def _work(self) -> None:
+        at: int | None = None
+        while not (self._stopping.is_set() or self._topics.closed):
+            seen = self._topics.changes(SYSTEM_NAMESPACE, self._listener.topics)
+            try:
+                at = self._passed(self._position() if at is None else at)
+            except LocalcdapError as error:
+                self._pause_after(error)
+                at = None
+                continue
+            self.tries, self.error, self.is_busy = 0, None, False
+            self._topics.wait(
+                SYSTEM_NAMESPACE, self._listener.topics, seen, None, self._stopping.is_set
+            )
+            self.is_busy = True
+
+    def _passed(self, at: int) -> int:
+        """Pass all messages behind ``at``; the process is woken only for those that are wanted.
+
+        :returns: the id of the last one.
+        """
+        self._note(at)  # from now on nothing is swept away that it has yet to see
+        while not (self._stopping.is_set() or self._topics.closed):
+            messages = self._topics.fetch(
+                SYSTEM_NAMESPACE, self._listener.topics, at, _BATCH, wait_s=0
+            )
+            if not messages:
+                break
+            if any(message.payload.get("kind") in self._listener.events for message in messages):
+                at = self._deliver()
+            else:
+                at = messages[-1].id
+                self._note(at)
+        return at
+
+    def _note(self, at: int) -> None:
+        self._messaging.note_listener(self._listener.name, self._listener.topics, at)
+
+    def _pause_after(self, error: LocalcdapError) -> None:
+        self.is_busy = False
+        self.tries += 1
+        self.error = str(error)
+        if self.tries == 1 and not self._topics.closed:
+            _LOG.warning("listener '%s' failed and will try again: %s", self._listener.name, error)
+        pause = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** min(self.tries - 1, 16))
+        self._stopping.wait(pause)

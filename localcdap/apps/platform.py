@@ -1,0 +1,143 @@
+"""What the host does for applications beyond their tables."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Protocol
+
+from localcdap.api.app.context import ArtifactSummary, Message
+from localcdap.api.app.namespacing import NamespaceSummary
+from localcdap.api.errors import ConflictError, MacroError, NotFoundError
+from localcdap.artifacts.model import ArtifactSelector, PluginRef
+from localcdap.artifacts.service import ArtifactService
+from localcdap.messaging.service import MessagingService
+from localcdap.namespaces.model import Namespace
+from localcdap.namespaces.preferences import Level, PreferenceService
+from localcdap.namespaces.secure_keys import SecureKeyService
+from localcdap.namespaces.service import NamespaceService
+from localcdap.sandbox.configuring import ConfigureRequest, ConfigureResult
+from localcdap.sandbox.using import CallRequest, TransformRequest, TransformResult
+from localcdap.studio.functions import macro_functions
+from localcdap.studio.macros import MacroOptions, MacroParser, call_of, lookup_in
+
+
+class PluginUser(Protocol):
+    """Who runs the code of plugins, within limits."""
+
+    def configure(self, request: ConfigureRequest) -> ConfigureResult: ...
+
+    def call(self, request: CallRequest) -> bytes: ...
+
+    def transform(self, request: TransformRequest) -> TransformResult: ...
+
+
+class Platform:
+    """A service of the host that only processes of applications call. Threads may share it."""
+
+    def __init__(
+        self,
+        namespaces: NamespaceService,
+        artifacts: ArtifactService,
+        preferences: PreferenceService,
+        secure_keys: SecureKeyService,
+        messaging: MessagingService,
+        plugins: PluginUser,
+    ) -> None:
+        self._namespaces = namespaces
+        self._artifacts = artifacts
+        self._preferences = preferences
+        self._secure_keys = secure_keys
+        self._messaging = messaging
+        self._plugins = plugins
+
+    def find_namespace(self, name: str) -> NamespaceSummary | None:
+        """The namespace; None when there is none of that name."""
+        try:
+            return _summary(self._namespaces.describe(name))
+        except NotFoundError:
+            return None
+
+    def list_namespaces(self) -> list[NamespaceSummary]:
+        """All namespaces, by name."""
+        return [_summary(each) for each in self._namespaces.list_namespaces()]
+
+    def list_artifacts(self, namespace: str) -> list[ArtifactSummary]:
+        """The artifacts in use that a namespace sees."""
+        return [
+            ArtifactSummary(
+                each.id, each.namespace, [(plugin.type, plugin.name) for plugin in each.plugins]
+            )
+            for each in self._artifacts.list_artifacts(namespace)
+            if each.digest
+        ]
+
+    def find_plugin(
+        self, namespace: str, type: str, name: str, selector: ArtifactSelector
+    ) -> PluginRef:
+        """:raises NotFoundError: when there is no such plugin or namespace."""
+        self._namespaces.require(namespace)
+        found = self._artifacts.find_plugin(namespace, type, name, selector).plugin
+        if found is None:
+            self._artifacts.get_plugin(
+                namespace, type, name, selector
+            )  # says what there is instead
+            raise NotFoundError(f"Plugin named '{name}' of type '{type}' not found.")
+        return found
+
+    def configure(self, request: ConfigureRequest) -> ConfigureResult:
+        """See :meth:`localcdap.sandbox.supervisor.PluginWorker.configure`."""
+        return self._plugins.configure(request)
+
+    def call(self, request: CallRequest) -> bytes:
+        """See :meth:`localcdap.sandbox.supervisor.PluginWorker.call`."""
+        return self._plugins.call(request)
+
+    def transform(self, request: TransformRequest) -> TransformResult:
+        """See :meth:`localcdap.sandbox.supervisor.PluginWorker.transform`."""
+        return self._plugins.transform(request)
+
+    def get_preferences(self, namespace: str, resolved: bool) -> dict[str, str]:
+        """See :meth:`localcdap.api.app.SystemContext.get_preferences`."""
+        level = Level(namespace)
+        preferences = self._preferences
+        return preferences.resolved(level) if resolved else preferences.get(level)
+
+    def evaluate_macros(
+        self, namespace: str, properties: dict[str, str], arguments: dict[str, str]
+    ) -> dict[str, str]:
+        """See :meth:`localcdap.api.app.SystemContext.evaluate_macros`."""
+        values = self.get_preferences(namespace, resolved=True) | arguments
+        functions = macro_functions(
+            time.time_ns() // 1_000_000, secure=lambda key: self._secure_keys.get(namespace, key)
+        )
+        parser = MacroParser(lookup_in(values), call_of(functions), MacroOptions())
+        evaluated = {}
+        for name, text in properties.items():
+            try:
+                evaluated[name] = parser.parse(text) or ""
+            except MacroError as error:
+                message = f"Property '{name}': {error.message}"
+                raise MacroError(message, error.corrective_action) from None
+        return evaluated
+
+    def create_topic(self, namespace: str, topic: str) -> None:
+        """Make a topic, unless it is there."""
+        try:
+            self._messaging.create_topic(namespace, topic)
+        except ConflictError:
+            self._messaging.describe_topic(namespace, topic)
+
+    def publish(self, namespace: str, topic: str, payloads: list[Any]) -> list[int]:
+        """See :meth:`localcdap.api.app.SystemContext.publish`."""
+        return self._messaging.publish(namespace, topic, payloads)
+
+    def fetch(
+        self, namespace: str, topic: str, after: int, limit: int, wait_s: float
+    ) -> list[Message]:
+        """See :meth:`localcdap.api.app.SystemContext.fetch`."""
+        found = self._messaging.fetch(namespace, topic, after, limit, wait_s)
+        return [Message(each.id, each.topic, each.payload) for each in found]
+
+
+def _summary(namespace: Namespace) -> NamespaceSummary:
+    return NamespaceSummary(namespace.name, namespace.description, namespace.generation)

@@ -1,0 +1,204 @@
+"""The process of one application as its host sees it: started, called, ended."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final, NoReturn
+
+import msgspec
+
+from localcdap.api.errors import HostError, HostLostError, PluginError
+from localcdap.apps.child import ENDPOINT, AppEndpoint, Order
+from localcdap.apps.model import AppAnswer, AppRequest
+from localcdap.artifacts.model import ApplicationRef
+from localcdap.datasets.transactions import TRANSACTIONS, TransactionService
+from localcdap.rpc.client import Client
+from localcdap.rpc.record import HostRecord, socket_address
+from localcdap.rpc.server import Server
+
+_LOG: Final = logging.getLogger(__name__)
+_START_S: Final = 30.0
+_PAUSE_S: Final = 0.01
+_OUTPUT_KEPT: Final = 50
+"""Lines of an application's output that are kept to explain a crash."""
+_numbers: Final = itertools.count()
+# The process runs the code of this very package, wherever that lies; the folder does not stay on the path,
+# where its other modules could hide those of the standard library.
+_MAIN: Final = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); import localcdap; del sys.path[0]; "
+    "from localcdap.apps.child import main; main()"
+)
+
+
+class AppProcess:
+    """A running application. Threads may share it.
+
+    :param home: the instance's folder.
+    :param services: what it can call in this process, by name.
+    :param transactions: its alone: what is open in them when it ends is rolled back at once.
+    :raises PluginError: when it cannot be started, or its code raises.
+    """
+
+    def __init__(
+        self,
+        app: ApplicationRef,
+        home: Path,
+        services: Mapping[str, object],
+        transactions: TransactionService,
+        memory_mb: int,
+    ) -> None:
+        self.app: Final = app
+        self.used = time.monotonic()
+        """When a call began or ended last."""
+        self._name = app.application.name
+        self._calls = 0
+        self._counting = threading.Lock()
+        self._output: deque[str] = deque(maxlen=_OUTPUT_KEPT)
+        self._transactions = transactions
+        self._popen: subprocess.Popen[bytes] | None = None
+        self._ended = threading.Event()
+        key = secrets.token_bytes(32)
+        unique = home / f"{os.getpid()}-{next(_numbers)}"
+        address, own = socket_address(unique / "host"), socket_address(unique / "app")
+        self._addresses = (address, own)
+        self._server = Server(address, key, {**services, TRANSACTIONS: transactions})
+        host = HostRecord(os.getpid(), "", address, key.hex())
+        self._start(Order(app, host, own, memory_mb))
+        try:
+            self._client = self._connected(HostRecord(self.pid, "", own, key.hex()))
+            self._client.service(ENDPOINT, AppEndpoint, _START_S).load()
+        except (HostLostError, TimeoutError) as error:
+            self._lost(error, "while it was loaded")
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def pid(self) -> int:
+        return self._popen.pid if self._popen else 0
+
+    @property
+    def is_alive(self) -> bool:
+        return self._popen is not None and self._popen.poll() is None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no call is under way."""
+        return self._calls == 0
+
+    def answer(self, request: AppRequest, limit_s: float) -> AppAnswer:
+        """:raises PluginError: when it ended, or did not answer in time; it is ended then."""
+        what = f"while it answered {request.method} {request.path}"
+        with self._calling(what, limit_s):
+            return self._client.service(ENDPOINT, AppEndpoint, limit_s).answer(request)
+
+    def deliver(self, listener: str, limit_s: float) -> int:
+        """:raises PluginError: likewise, and when the listener raised."""
+        with self._calling(f"in listener '{listener}'", limit_s):
+            return self._client.service(ENDPOINT, AppEndpoint, limit_s).deliver(listener)
+
+    def close(self) -> None:
+        """End the process and everything that it started; may be called twice."""
+        if self._popen is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._popen.pid, signal.SIGKILL)
+            self._popen.wait()
+        self._ended.wait(1.0)
+        self._server.close(grace_s=0.5)
+        self._transactions.close()
+        for address in self._addresses:
+            Path(address).unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def _calling(self, what: str, limit_s: float) -> Iterator[None]:
+        with self._counting:
+            self._calls += 1
+        self.used = time.monotonic()
+        try:
+            yield
+        except HostLostError as error:
+            self._lost(error, what)
+        except TimeoutError:
+            self.close()
+            raise PluginError(
+                f"Application '{self._name}' was ended because it took more than {limit_s:g} s {what}.",
+                "Look for an endless loop or a slow call in it, or raise app.time_limit_s.",
+            ) from None
+        finally:
+            self.used = time.monotonic()
+            with self._counting:
+                self._calls -= 1
+
+    def _start(self, order: Order) -> None:
+        started = threading.Event()
+        # The thread that starts a process must live as long: Linux takes it for the parent.
+        threading.Thread(
+            target=self._run, args=(order, started), name=f"app-{self._name}", daemon=True
+        ).start()
+        started.wait()
+
+    def _run(self, order: Order, started: threading.Event) -> None:
+        command = [sys.executable, "-P", "-c", _MAIN, str(Path(__file__).parents[2])]
+        try:
+            self._popen = subprocess.Popen(
+                [*command, str(os.getpid())],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            assert self._popen.stdin is not None
+            with contextlib.suppress(BrokenPipeError), self._popen.stdin as stdin:
+                stdin.write(msgspec.msgpack.encode(order))
+        except OSError as error:
+            self._output.append(str(error))
+        started.set()
+        if self._popen is not None and self._popen.stdout is not None:
+            for line in self._popen.stdout:
+                self._output.append(line.decode("utf-8", "replace").rstrip("\n"))
+                _LOG.debug("%s: %s", self._name, self._output[-1])
+            self._popen.wait()
+        # Nobody else may have noticed its end; what it left open must not get in others' way.
+        self._transactions.close()
+        self._ended.set()
+
+    def _connected(self, record: HostRecord) -> Client:
+        deadline = time.monotonic() + _START_S
+        while True:
+            try:
+                return Client(record)
+            except HostError as error:
+                if not self.is_alive or time.monotonic() > deadline:
+                    raise HostLostError(error.message) from None
+                time.sleep(_PAUSE_S)
+
+    def _lost(self, error: Exception, what: str) -> NoReturn:
+        """:raises PluginError: which says how the process ended."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            if self._popen is not None:
+                self._popen.wait(1.0)
+        code = self._popen.poll() if self._popen is not None else None
+        self.close()
+        if code is None:
+            how = f"could not be reached ({error})"
+        elif code < 0:
+            how = f"was ended by {signal.Signals(-code).name}"
+        else:
+            how = f"ended its process with exit code {code}"
+        raise PluginError(
+            f"Application '{self._name}' {how} {what}.",
+            "It is started again when it is called next.",
+            traceback=list(self._output),
+        ) from None

@@ -1,0 +1,87 @@
+"""The system applications of an instance, as front ends see them."""
+
+from __future__ import annotations
+
+from localcdap.api.errors import NotFoundError
+from localcdap.apps.listening import AppListeners
+from localcdap.apps.model import AppAnswer, AppDetail, AppRequest, AppSummary, ListenerState
+from localcdap.apps.processes import AppProcesses
+from localcdap.artifacts.model import ApplicationRef
+from localcdap.artifacts.service import ArtifactService
+from localcdap.rpc.methods import once
+
+
+class AppService:
+    """Lists, describes and calls applications. Threads may share it.
+
+    :param limit_s: seconds that an answer may take.
+    """
+
+    def __init__(
+        self,
+        artifacts: ArtifactService,
+        processes: AppProcesses,
+        listeners: AppListeners,
+        limit_s: float,
+    ) -> None:
+        self._artifacts = artifacts
+        self._processes = processes
+        self._listeners = listeners
+        self._limit_s = limit_s
+
+    def list_applications(self) -> list[AppSummary]:
+        """The applications that are deployed, by name."""
+        return [self._summary(app) for app in self._artifacts.list_applications()]
+
+    def describe(self, name: str) -> AppDetail:
+        """An application with its services, routes, tables and listeners.
+
+        :raises NotFoundError: when there is none of that name; lists those that are.
+        """
+        app = self._find(name)
+        listeners = [
+            ListenerState(each.name, each.events, each.topics, *self._listeners.failure(each.name))
+            for each in app.application.listeners
+        ]
+        summary = self._summary(app)
+        return AppDetail(
+            summary.name,
+            summary.description,
+            summary.artifact,
+            summary.running,
+            app.application.services,
+            listeners,
+        )
+
+    @once
+    def call(self, name: str, request: AppRequest) -> AppAnswer:
+        """Call a service of an application, which is started when it is not running.
+
+        What the service refuses is an answer with its status.
+
+        :raises NotFoundError: when there is no such application.
+        :raises PluginError: when it cannot be started, ends in the middle of the call, or takes too long.
+        """
+        return self._processes.use(
+            self._find(name), lambda process: process.answer(request, self._limit_s)
+        )
+
+    @once
+    def stop(self, name: str) -> None:
+        """End the process of an application; the next call starts it again.
+
+        :raises NotFoundError: when there is no such application.
+        """
+        self._processes.end(self._find(name).application.name)
+
+    def _find(self, name: str) -> ApplicationRef:
+        apps = {app.application.name: app for app in self._artifacts.list_applications()}
+        if name not in apps:
+            known = ", ".join(apps) or "none"
+            raise NotFoundError(f"There is no application '{name}'.", f"There are: {known}.")
+        return apps[name]
+
+    def _summary(self, app: ApplicationRef) -> AppSummary:
+        found = app.application
+        running = self._processes.is_running(found.name)
+        return AppSummary(found.name, found.description, app.artifact, running)
