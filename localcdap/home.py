@@ -37,6 +37,11 @@ class Home:
         return self.path / "runs"
 
     @property
+    def previews(self) -> Path:
+        """One sub-folder for each preview while it goes on."""
+        return self.path / "previews"
+
+    @property
     def engine(self) -> Path:
         """Discovery, logs and scratch space of the local Spark server."""
         return self.path / "engine"

@@ -19,6 +19,8 @@ _COMMANDS: Final = {
     "export": "Write the file of a deployed pipeline.",
     "pipelines": "List, show or delete the deployed pipelines.",
     "drafts": "Keep pipelines that are being made, every save of them.",
+    "preview": "Run a pipeline on a few records and show those of each stage.",
+    "debug": "Try one stage of a pipeline on given records.",
     "plugins": "List the plugins that pipelines can use.",
     "plugin": "Describe one plugin and its properties.",
     "capabilities": "List what plugins are capable of.",

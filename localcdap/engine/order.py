@@ -11,15 +11,28 @@ from typing import Final
 
 import msgspec
 
+from localcdap.api.codec import plain, revived
 from localcdap.api.errors import EngineError
 from localcdap.api.locations import Locations
 from localcdap.artifacts.model import PluginRef
+from localcdap.engine.trials import Trial
 
 ORDER: Final = "order.json"
 SPOOL: Final = "spool"
 SETTLED: Final = "settled"
 """File of a run on a cluster whose process is gone: what it wrote there was finished or cleared away."""
 _POLL_S: Final = 0.01
+
+
+class PreviewOrder(msgspec.Struct):
+    """What makes a preview of a run: nothing is written, and the records of every stage are told."""
+
+    records: int
+    """The most records that are read from each source."""
+    shown: int
+    """The most records of each stream that are told."""
+    trial: Trial | None = None
+    """A stage that is tried by itself; the document is not looked at then."""
 
 
 class WorkOrder(msgspec.Struct):
@@ -55,6 +68,7 @@ class WorkOrder(msgspec.Struct):
     user: str = ""
     host_directory: str | None = None
     """The instance's folder, where the host can be found; None when there is no host to ask."""
+    preview: PreviewOrder | None = None
 
     @property
     def places(self) -> Locations:
@@ -72,7 +86,7 @@ def write_order(run_directory: Path, order: WorkOrder) -> None:
     draft = run_directory / f".{ORDER}"
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
-        file.write(msgspec.json.encode(order))
+        file.write(msgspec.json.encode(order, enc_hook=plain))
     draft.rename(run_directory / ORDER)
 
 
@@ -80,7 +94,7 @@ def read_order(run_directory: Path) -> WorkOrder:
     """:raises EngineError: when the order cannot be read."""
     path = run_directory / ORDER
     try:
-        return msgspec.json.decode(path.read_bytes(), type=WorkOrder)
+        return msgspec.json.decode(path.read_bytes(), type=WorkOrder, dec_hook=revived)
     except (OSError, msgspec.DecodeError) as error:
         raise EngineError(f"The work order {path} cannot be read: {error}.") from error
 

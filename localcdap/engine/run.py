@@ -39,6 +39,10 @@ def main(arguments: list[str]) -> int:
     order = wait_for_order(directory, sys.stdin.fileno())
     if order is None:
         return 0
+    if order.preview is not None:
+        from localcdap.engine.previewing import PreviewRun
+
+        return _EXIT_CODES[PreviewRun(directory, order).carry_out().value]
     from localcdap.engine.running import Run
 
     return _EXIT_CODES[Run(directory, order).carry_out().value]

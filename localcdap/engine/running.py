@@ -32,7 +32,7 @@ from localcdap.engine.messages import (
 from localcdap.engine.order import SPOOL, WorkOrder
 from localcdap.engine.outage import Outage
 from localcdap.engine.reporting import ProgressReport, log_to, status
-from localcdap.engine.resolving import resolve
+from localcdap.engine.resolving import Resolved, resolve
 from localcdap.engine.secrets import DiscreetSpool, secrets_of
 from localcdap.engine.server import Endpoint
 from localcdap.engine.session import connect
@@ -118,17 +118,9 @@ class Run:
             order.user,
             order.arguments,
         )
-        endpoint = Endpoint(order.engine_url, order.engine_token)
-        opening = _begin(partial(connect, endpoint, order.session_id))
-        resolved = resolve(order)
-        spark = opening.result()
-        self._cancellation.spark = spark
-        self._outage.watch(spark)
+        resolved, around = self._resolved()
         progress = ProgressReport(spool)
-        spark.registerProgressHandler(progress)
-        for key, value in resolved.spark_properties.items():
-            _set(spark, key, value)
-        around = self._surroundings(spark)
+        around.spark.registerProgressHandler(progress)
         if order.remote:
             self._settle_on(around)
         workflow = self._workflow = Workflow(
@@ -152,6 +144,23 @@ class Run:
         _LOG.info("Pipeline '%s' succeeded", order.pipeline)
         spool.append(*done, status(RunStatus.COMPLETED), durable=True)
         return RunStatus.COMPLETED
+
+    def _while_connecting(self, work: Callable[[], _Result]) -> tuple[_Result, Surroundings]:
+        """Do some work, such as resolving a pipeline, while the session with Spark is opened."""
+        endpoint = Endpoint(self._order.engine_url, self._order.engine_token)
+        opening = _begin(partial(connect, endpoint, self._order.session_id))
+        done = work()
+        spark = opening.result()
+        self._cancellation.spark = spark
+        self._outage.watch(spark)
+        return done, self._surroundings(spark)
+
+    def _resolved(self) -> tuple[Resolved, Surroundings]:
+        """The pipeline, and a session that has the properties that it asks for."""
+        resolved, around = self._while_connecting(partial(resolve, self._order))
+        for key, value in resolved.spark_properties.items():
+            _set(around.spark, key, value)
+        return resolved, around
 
     def _listening(
         self, around: Surroundings, spool: SpoolWriter, progress: ProgressReport

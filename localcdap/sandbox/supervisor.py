@@ -8,21 +8,34 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeVar
 
+import msgspec
+
+from localcdap.api.codec import pack, unpack
 from localcdap.api.errors import HostLostError, PluginError
 from localcdap.api.failures import FailureCollector
-from localcdap.artifacts.model import Inspection
+from localcdap.artifacts.model import Inspection, PluginRef
 from localcdap.artifacts.traces import dumped_frames
+from localcdap.rpc.faults import error_of
 from localcdap.sandbox.configuring import ConfigureRequest, ConfigureResult
+from localcdap.sandbox.jobs import answer_type, job_name
 from localcdap.sandbox.memo import ConfigureMemo
 from localcdap.sandbox.process import Loss, WorkerLostError, WorkerProcess
+from localcdap.sandbox.using import (
+    CallRequest,
+    TransformRequest,
+    TransformResult,
+    call_plugin,
+    transform_records,
+)
 from localcdap.sandbox.worker import WorkerService
 
 _LOG: Final = logging.getLogger(__name__)
+_R = TypeVar("_R")
 _T = TypeVar("_T")
 
 
 class PluginWorker:
-    """Inspects artifacts and configures stages in a process of its own. Threads may share it.
+    """Inspects artifacts, configures stages and uses plugins in a process of its own. Threads may share it.
 
     The process starts with the first call, or with :meth:`start`. One that a plugin hung, crashed or
     damaged is replaced. A call that ends badly in a process where other artifacts ran before is made
@@ -30,15 +43,21 @@ class PluginWorker:
 
     :param time_limit_s: seconds that one call may take.
     :param memory_mb: memory of the process, in MiB.
+    :param memo: remembered results of :meth:`configure`, when they are shared with other workers.
     """
 
-    def __init__(self, time_limit_s: float = 10.0, memory_mb: int = 1024) -> None:
+    def __init__(
+        self,
+        time_limit_s: float = 10.0,
+        memory_mb: int = 1024,
+        memo: ConfigureMemo | None = None,
+    ) -> None:
         self._time_limit_s = time_limit_s
         self._memory_mb = memory_mb
         self._turn = threading.Lock()
         self._process: WorkerProcess | None = None
         self._closed = False
-        self._memo = ConfigureMemo()
+        self._memo = memo if memo is not None else ConfigureMemo()
 
     def start(self) -> None:
         """Start the process in the background, so that the first call need not wait for it."""
@@ -86,6 +105,50 @@ class PluginWorker:
                 result = ConfigureResult(list(failures))
         self._memo.keep(request, result, crashed)
         return result
+
+    def call(self, request: CallRequest) -> bytes:
+        """Call a method of a plugin; what it returned, packed.
+
+        :raises InvalidStageError: when its properties do not fit.
+        :raises PluginError: when it raised, hung, crashed or took too much memory.
+        """
+        plugin = request.plugin
+        who = f"Method '{request.method}' of plugin '{plugin.name}'"
+        return self.do(call_plugin, request, plugin, who)
+
+    def transform(self, request: TransformRequest) -> TransformResult:
+        """Let a transform work on records.
+
+        :raises InvalidStageError: when configuring it gives failures.
+        :raises PluginError: when it raised, hung, crashed, took too much memory, or is no such transform.
+        """
+        plugin = request.plugin
+        return self.do(transform_records, request, plugin, f"Plugin '{plugin.name}'")
+
+    def do(self, job: Callable[[_R], _T], request: _R, plugin: PluginRef, who: str) -> _T:
+        """Have a job done that calls a plugin's code.
+
+        :param job: see :mod:`localcdap.sandbox.jobs`.
+        :param who: starts the message when the plugin hung, crashed or took too much memory.
+        :raises PluginError: when it did.
+        :raises HostLostError: when this was closed meanwhile.
+        :raises LocalcdapError: what the job raised.
+        """
+        name, packed = job_name(job), msgspec.Raw(pack(request))
+        with self._turn:
+            try:
+                done = self._call(
+                    plugin.digest, lambda worker: worker.do(name, packed), who, plugin.path
+                )
+            except PluginError as error:
+                if self._closed:
+                    raise HostLostError(error.message) from None
+                raise
+            self._retire_damaged(done.damage, who)
+        if done.fault is not None:
+            raise error_of(done.fault)
+        answer: _T = unpack(done.answer, answer_type(job))
+        return answer
 
     def close(self) -> None:
         """End the process, also from under a call that another thread waits for."""

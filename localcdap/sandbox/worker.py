@@ -17,15 +17,19 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from localcdap.api.errors import LocalcdapError
 from localcdap.artifacts.inspection import inspect_artifact
 from localcdap.artifacts.model import Inspection
+from localcdap.rpc.faults import fault_of
+from localcdap.rpc.frames import Fault
 from localcdap.rpc.peer import answer_calls
 from localcdap.sandbox.configuring import ConfigureRequest, ConfigureResult, configure_stage
 from localcdap.sandbox.health import Health
+from localcdap.sandbox.jobs import do_job
+from localcdap.sandbox.limits import die_with, limit_memory
 
 OUT_OF_MEMORY: Final = 97
 """Exit code of a worker that reached its memory limit."""
-_PR_SET_PDEATHSIG: Final = 1
 _T = TypeVar("_T")
 
 
@@ -40,6 +44,15 @@ class Configured(msgspec.Struct):
     """A configured stage, and why the worker must not be used again (None when it may)."""
 
     result: ConfigureResult
+    damage: str | None
+
+
+class Done(msgspec.Struct):
+    """What came of a job, and why the worker must not be used again (None when it may)."""
+
+    answer: msgspec.Raw
+    """Empty when the job raised."""
+    fault: Fault | None
     damage: str | None
 
 
@@ -60,6 +73,14 @@ class WorkerService:
         result = self._guarded(lambda: configure_stage(request))
         return Configured(result, self._health.restore())
 
+    def do(self, job: str, request: msgspec.Raw) -> Done:
+        """Do a job, see :mod:`localcdap.sandbox.jobs`."""
+        try:
+            answer, fault = self._guarded(lambda: do_job(job, request)), None
+        except LocalcdapError as error:
+            answer, fault = msgspec.Raw(), fault_of(error)
+        return Done(answer, fault, self._health.restore())
+
     def _guarded(self, call: Callable[[], _T]) -> _T:
         try:
             return call()
@@ -77,8 +98,8 @@ def main(arguments: list[str]) -> None:
     """
     connection, supervisor, memory_mb = (int(argument) for argument in arguments)
     os.set_inheritable(connection, False)
-    _die_with(supervisor)
-    _limit_memory(memory_mb)
+    die_with(supervisor)
+    limit_memory(memory_mb)
     # A descriptor of its own, so that the dump comes through when a plugin has closed the others.
     errors = os.dup(2)
     faulthandler.enable(errors, all_threads=False)
@@ -86,26 +107,6 @@ def main(arguments: list[str]) -> None:
     answer_calls(Connection(connection), {"worker": WorkerService()})
     # Not sys.exit: threads and exit handlers of plugins must not hold the process.
     os._exit(0)
-
-
-def _die_with(supervisor: int) -> None:
-    """End this process when its supervisor ends, even while user code keeps it from noticing."""
-    if not sys.platform.startswith("linux"):
-        return
-    import ctypes
-
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != supervisor:
-        os._exit(0)
-
-
-def _limit_memory(memory_mb: int) -> None:
-    """Limit private memory. Not the address space: V8 and Arrow reserve much that they never use."""
-    import resource
-
-    limit = memory_mb * 1024 * 1024
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,317 @@
+"""Records as JSON: the one form in which people write them and front ends show them.
+
+=====================  =================================================================
+type                   JSON
+=====================  =================================================================
+boolean, string, enum  as they are
+numbers                numbers; ``"NaN"``, ``"Infinity"``, ``"-Infinity"``
+bytes                  text in base64
+date                   ``"2026-01-02"``
+time                   ``"03:04:05.678"``
+timestamp              ``"2026-01-02T03:04:05Z"``; without a zone it is UTC
+datetime               ``"2026-01-02T03:04:05"``
+decimal                text, ``"12.50"``; a number is read too
+array, record          array, object
+map                    object; a key that is no text is written as its JSON
+union                  the form of the member; the first one that takes the value is read
+=====================  =================================================================
+
+A field that is absent is null. JSON has no schema in it: reading needs that of the records.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import datetime
+import decimal
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from localcdap.api.errors import BadRequestError
+from localcdap.api.schema import LogicalType, Schema, Type
+
+_MOST_PROBLEMS: Final = 20
+_MOST_TEXT: Final = 60
+_NOT_FINITE: Final = ("NaN", "Infinity", "-Infinity")
+_ZONE_NAME: Final = re.compile(r"\[[\w/+-]+\]$")
+"""Behind the offset, as Java's ``ZonedDateTime`` writes it."""
+_RANGES: Final = {Type.INT: (-(2**31), 2**31 - 1), Type.LONG: (-(2**63), 2**63 - 1)}
+
+
+def record_to_json(value: Any) -> Any:
+    """A record, or one of its values, as decoded JSON."""
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else _not_finite(value)
+        case bytes() | bytearray() | memoryview():
+            return base64.b64encode(value).decode("ascii")
+        case datetime.datetime():
+            return value.isoformat().replace("+00:00", "Z")
+        case datetime.date() | datetime.time():
+            return value.isoformat()
+        case Mapping():
+            return {_key_to_json(key): record_to_json(each) for key, each in value.items()}
+        case list() | tuple():
+            return [record_to_json(each) for each in value]
+    return str(value)
+
+
+def _not_finite(value: float) -> str:
+    return _NOT_FINITE[0 if math.isnan(value) else (1 if value > 0 else 2)]
+
+
+def _key_to_json(key: Any) -> str:
+    plain = record_to_json(key)
+    return plain if isinstance(plain, str) else json.dumps(plain)
+
+
+def records_from_json(
+    schema: Schema, records: Iterable[Any], source: str | None = None
+) -> list[dict[str, Any]]:
+    """The records that decoded JSON means, with the fields of the schema in its order.
+
+    :param source: where the records come from, for messages.
+    :raises BadRequestError: with every record and field that does not fit, and what was expected there.
+    """
+    found: list[dict[str, Any]] = []
+    problems: list[str] = []
+    for number, record in enumerate(records, start=1):
+        reader = _Reader(f"record {number}", problems)
+        found.append(reader.record(schema, record, ""))
+    if problems:
+        more = len(problems) - _MOST_PROBLEMS
+        shown = problems[:_MOST_PROBLEMS] + ([f"… and {more} more."] if more > 0 else [])
+        of = f" of '{source}'" if source else ""
+        raise BadRequestError(
+            f"The records{of} do not fit their schema:\n" + "\n".join(shown),
+            "Correct the records, or the schema that they are given.",
+        )
+    return found
+
+
+class _Misfit(Exception):  # noqa: N818 - never leaves this module
+    """A value that is none of its type."""
+
+
+class _Reader:
+    """Reads one record; what does not fit is noted and read as null."""
+
+    def __init__(self, where: str, problems: list[str]) -> None:
+        self._where = where
+        self._problems = problems
+
+    def record(self, schema: Schema, value: Any, path: str) -> dict[str, Any]:
+        if not isinstance(value, Mapping):
+            self._note(path, "expected an object", value)
+            return {}
+        for name in value:
+            if schema.field(name) is None:
+                known = ", ".join(schema.field_names) or "none"
+                self._problems.append(
+                    f"{self._where}: there is no field '{_at(path, name)}'; fields: {known}."
+                )
+        return {f.name: self.value(f.schema, value.get(f.name), _at(path, f.name)) for f in schema}
+
+    def value(self, schema: Schema, value: Any, path: str) -> Any:
+        if value is None:
+            if not (schema.is_nullable or schema.type is Type.NULL):
+                self._note(path, f"expected {_expected(schema)}, which must not be null", value)
+            return None
+        inner = schema.non_nullable
+        try:
+            return self._present(inner, value, path)
+        except (_Misfit, ValueError, ArithmeticError, RecursionError):
+            self._note(path, f"expected {_expected(inner)}", value)
+            return None
+
+    def _present(self, schema: Schema, value: Any, path: str) -> Any:
+        if schema.logical_type is not None:
+            return _LOGICAL[schema.logical_type](value)
+        match schema.type:
+            case Type.RECORD:
+                return self.record(schema, value, path)
+            case Type.ARRAY if schema.items is not None:
+                items = schema.items
+                return [self.value(items, v, f"{path}[{n}]") for n, v in enumerate(_list(value))]
+            case Type.MAP if schema.keys is not None and schema.values is not None:
+                keys, values = schema.keys, schema.values
+                return {
+                    self._key(keys, k, path): self.value(values, v, f"{path}.{k}")
+                    for k, v in _object(value).items()
+                }
+            case Type.UNION:
+                return _first_member(schema.members, value)
+        return _simple(schema, value)
+
+    def _key(self, schema: Schema, key: str, path: str) -> Any:
+        read = self.value(schema, _decoded_key(schema.non_nullable, key), f"{path}.keys")
+        return tuple(read) if isinstance(read, list) else read
+
+    def _note(self, path: str, expected: str, value: Any) -> None:
+        place = f"{self._where}, field '{path}'" if path else self._where
+        self._problems.append(f"{place}: {expected}, not {_shown(value)}.")
+
+
+def _at(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _first_member(members: Sequence[Schema], value: Any) -> Any:
+    for member in members:
+        problems: list[str] = []
+        is_cut = isinstance(value, float) and member.type in _RANGES
+        if member.type is Type.NULL or is_cut:
+            continue
+        read = _Reader("", problems).value(member, value, "value")
+        if not problems:
+            return read
+    raise _Misfit
+
+
+def _decoded_key(schema: Schema, key: str) -> Any:
+    """A key of an object, decoded where its schema is not one of text."""
+    is_text = schema.type in (Type.STRING, Type.ENUM, Type.BYTES) or schema.logical_type
+    if is_text:
+        return key
+    try:
+        return json.loads(key)
+    except ValueError:
+        return key
+
+
+def _simple(schema: Schema, value: Any) -> Any:
+    match schema.type:
+        case Type.BOOLEAN if isinstance(value, bool):
+            return value
+        case Type.INT | Type.LONG:
+            return _whole(value, *_RANGES[schema.type])
+        case Type.FLOAT | Type.DOUBLE:
+            return _float(value)
+        case Type.STRING if isinstance(value, str):
+            return value
+        case Type.ENUM if value in schema.symbols:
+            return value
+        case Type.BYTES:
+            return _bytes(value)
+    raise _Misfit
+
+
+def _whole(value: Any, lowest: int, highest: int) -> int:
+    is_whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    if isinstance(value, bool) or not is_whole or not lowest <= value <= highest:
+        raise _Misfit
+    return int(value)
+
+
+def _float(value: Any) -> float:
+    if value in _NOT_FINITE:
+        return float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _Misfit
+    return float(value)
+
+
+def _bytes(value: Any) -> bytes:
+    try:
+        return base64.b64decode(_text(value), validate=True)
+    except binascii.Error:
+        raise _Misfit from None
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise _Misfit
+    return value
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise _Misfit
+    return value
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise _Misfit
+    return value
+
+
+def _date(value: Any) -> datetime.date:
+    return datetime.date.fromisoformat(_text(value))
+
+
+def _time(value: Any) -> datetime.time:
+    read = datetime.time.fromisoformat(_text(value))
+    if read.tzinfo is not None:
+        raise _Misfit
+    return read
+
+
+def _timestamp(value: Any) -> datetime.datetime:
+    read = datetime.datetime.fromisoformat(_ZONE_NAME.sub("", _text(value)))
+    utc = datetime.UTC
+    return read.astimezone(utc) if read.tzinfo is not None else read.replace(tzinfo=utc)
+
+
+def _datetime(value: Any) -> datetime.datetime:
+    read = datetime.datetime.fromisoformat(_text(value))
+    if read.tzinfo is not None:
+        raise _Misfit
+    return read
+
+
+def _decimal(value: Any) -> decimal.Decimal:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise _Misfit
+    read = decimal.Decimal(str(value))
+    if not read.is_finite():
+        raise _Misfit
+    return read
+
+
+_LOGICAL: Final[dict[LogicalType, Callable[[Any], Any]]] = {
+    LogicalType.DATE: _date,
+    LogicalType.TIME_MILLIS: _time,
+    LogicalType.TIME_MICROS: _time,
+    LogicalType.TIMESTAMP_MILLIS: _timestamp,
+    LogicalType.TIMESTAMP_MICROS: _timestamp,
+    LogicalType.DATETIME: _datetime,
+    LogicalType.DECIMAL: _decimal,
+}
+_EXAMPLES: Final[dict[LogicalType, str]] = {
+    LogicalType.DATE: "a date such as '2026-01-02'",
+    LogicalType.TIME_MILLIS: "a time such as '03:04:05'",
+    LogicalType.TIME_MICROS: "a time such as '03:04:05'",
+    LogicalType.TIMESTAMP_MILLIS: "a timestamp such as '2026-01-02T03:04:05Z'",
+    LogicalType.TIMESTAMP_MICROS: "a timestamp such as '2026-01-02T03:04:05Z'",
+    LogicalType.DATETIME: "a datetime such as '2026-01-02T03:04:05'",
+    LogicalType.DECIMAL: "a decimal such as '12.50'",
+}
+
+
+def _expected(schema: Schema) -> str:
+    if schema.logical_type is not None:
+        return _EXAMPLES[schema.logical_type]
+    match schema.type:
+        case Type.BYTES:
+            return "bytes as text in base64"
+        case Type.ENUM:
+            return f"one of {', '.join(schema.symbols)}"
+        case Type.RECORD:
+            return "an object"
+        case Type.ARRAY:
+            return "an array"
+        case Type.MAP:
+            return "an object (a map)"
+    return f"a value of type {schema.display_name}"
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _MOST_TEXT else text[: _MOST_TEXT - 1] + "…"

@@ -1,0 +1,104 @@
+"""``localcdap debug FILE STAGE``: what one stage makes of given records."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import click
+
+from localcdap.api.errors import BadRequestError
+from localcdap.cli.faults import NO
+from localcdap.cli.files import read_arguments, read_pipeline
+from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.output import plural, print_json
+from localcdap.cli.records import print_problem, print_records, print_rejected, read_json
+from localcdap.runs.debugging import DebugAnswer, DebugRequest, GivenRecords
+
+_GIVEN: Final = {"stage", "records", "schema"}
+_MOST_ON_SCREEN: Final = 50
+
+
+@click.command("debug")
+@click.argument("file")
+@click.argument("stage")
+@click.option(
+    "--input", "records", metavar="RECORDS", help="JSON file with records; '-': standard input."
+)
+@click.option(
+    "-a", "arguments", multiple=True, metavar="K=V", help="A runtime argument; repeatable."
+)
+@click.option(
+    "--limit", default=100, show_default=True, type=click.IntRange(1), help="Of a source."
+)
+@click.option("--spark", is_flag=True, help="Run it on Spark even where that is not needed.")
+@instance_options
+def command(
+    instance: Instance,
+    file: str,
+    stage: str,
+    records: str | None,
+    arguments: tuple[str, ...],
+    limit: int,
+    spark: bool,
+) -> int:
+    """Try STAGE of the pipeline in FILE on some records: its output, its error records, its exceptions.
+
+    RECORDS holds an array of objects (or one object a line); of a stage with several inputs an object with
+    such an array for each input stage. Bytes are text in base64, dates and timestamps are written
+    "2026-01-02" and "2026-01-02T03:04:05Z", decimals "12.50". To an error transform each is
+    {"record": {…}, "code": 1, "message": "…"}. A source needs none; a sink writes nothing.
+    """
+    request = DebugRequest(
+        stage=stage,
+        input=_given(read_json(records)) if records is not None else [],
+        namespace=instance.namespace,
+        arguments=read_arguments(arguments),
+        document=read_pipeline(file).text,
+        records=limit,
+        on_engine=spark,
+    )
+    with instance.connect() as cdap:
+        answer = cdap.debugging.debug(request)
+    if instance.json:
+        print_json(answer)
+    else:
+        _print(answer)
+    return NO if answer.errors else 0
+
+
+def _given(document: Any) -> list[GivenRecords]:
+    """The records of each input, in any of the forms that are taken."""
+    match document:
+        case list() if document and all(_says_its_stage(each) for each in document):
+            return [GivenRecords(e["stage"], e["records"], e.get("schema")) for e in document]
+        case list():
+            return [GivenRecords(records=document)]
+        case dict() if all(isinstance(each, list) for each in document.values()):
+            return [GivenRecords(stage, records) for stage, records in document.items()]
+    raise BadRequestError(
+        "The records are neither an array of objects, nor an object with an array for each input stage.",
+        'Write them like [{"name": "ada"}], or {"input stage": [{"name": "ada"}]}.',
+    )
+
+
+def _says_its_stage(each: Any) -> bool:
+    return (
+        isinstance(each, dict)
+        and {"stage", "records"} <= each.keys() <= _GIVEN
+        and isinstance(each["records"], list)
+    )
+
+
+def _print(answer: DebugAnswer) -> None:
+    if answer.output is not None:
+        print_records(answer.output.schema, answer.output.records, _MOST_ON_SCREEN)
+    for port, output in answer.ports.items():
+        click.secho(f"port {port}", bold=True)
+        print_records(output.schema, output.records, _MOST_ON_SCREEN)
+    if answer.error_records:
+        click.secho(plural(len(answer.error_records), "error record"), bold=True)
+        print_rejected(answer.error_records, _MOST_ON_SCREEN)
+    for line in answer.logs:
+        click.echo(line, err=True)
+    for problem in answer.errors:
+        print_problem(problem)

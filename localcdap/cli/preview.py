@@ -1,0 +1,135 @@
+"""``localcdap preview FILE``: run on a few records, and see what each stage makes of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from localcdap.api.errors import NotFoundError
+from localcdap.cli.faults import NO
+from localcdap.cli.files import read_arguments, read_pipeline
+from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.output import duration, plural, print_failures, print_json
+from localcdap.cli.records import print_problem, print_records, print_rejected
+from localcdap.engine.samples import StageSample
+from localcdap.runs.preview_model import (
+    DEFAULT_TIMEOUT_MINUTES,
+    Preview,
+    PreviewRequest,
+    PreviewStatus,
+)
+
+if TYPE_CHECKING:
+    from localcdap.host import Cdap
+
+_WAIT_S: Final = 10.0
+_MOST_ON_SCREEN: Final = 10
+"""Records of each stage; all with --stage or --json."""
+
+
+@click.command("preview")
+@click.argument("file")
+@click.option("--stage", metavar="S", help="Show this stage only, with all of its records.")
+@click.option("--limit", type=int, help="The most records read from each source [preview.records].")
+@click.option(
+    "-a", "arguments", multiple=True, metavar="K=V", help="A runtime argument; repeatable."
+)
+@click.option(
+    "--timeout",
+    default=DEFAULT_TIMEOUT_MINUTES,
+    show_default=True,
+    metavar="MINUTES",
+    help="Stop it after this time.",
+)
+@click.option(
+    "--fix", is_flag=True, help="Use the suggested artifact where the one asked for is missing."
+)
+@instance_options
+def command(
+    instance: Instance,
+    file: str,
+    stage: str | None,
+    limit: int | None,
+    arguments: tuple[str, ...],
+    timeout: float,
+    fix: bool,
+) -> int:
+    """Run the pipeline in FILE ('-': standard input) on the first records of its sources, and show the
+    records of every stage.
+
+    Sinks write nothing: shown is what they would write. Post actions are left out; actions and conditions do
+    what they always do.
+    """
+    document = read_pipeline(file)
+    names = [each.name for each in document.stages]
+    if stage is not None and stage not in names:
+        raise NotFoundError(
+            f"The pipeline has no stage '{stage}'.", f"Its stages: {', '.join(names) or 'none'}."
+        )
+    request = PreviewRequest(
+        document=document.text,
+        namespace=instance.namespace,
+        name=Path(file).stem,
+        arguments=read_arguments(arguments),
+        records=limit,
+        timeout_minutes=timeout,
+        use_suggested=fix,
+    )
+    with instance.connect() as cdap:
+        preview = _ended(cdap, request)
+    if stage is not None:
+        preview.stages = {name: each for name, each in preview.stages.items() if name == stage}
+    if instance.json:
+        print_json(preview)
+    else:
+        _print(preview, every=stage is not None)
+    return 0 if preview.status is PreviewStatus.COMPLETED else NO
+
+
+def _ended(cdap: Cdap, request: PreviewRequest) -> Preview:
+    """The preview once it has ended; an interrupt from the keyboard ends it."""
+    preview = cdap.previews.start(request)
+    try:
+        while not preview.status.is_end:
+            preview = cdap.previews.wait(
+                request.namespace, preview.preview, preview.version, _WAIT_S
+            )
+    except KeyboardInterrupt:
+        click.echo("Stopping the preview …", err=True)
+        preview = cdap.previews.stop(request.namespace, preview.preview)
+    return preview
+
+
+def _print(preview: Preview, *, every: bool) -> None:
+    for name, sample in preview.stages.items():
+        _print_stage(name, sample, every=every)
+    print_failures(preview.errors)
+    colour = {PreviewStatus.COMPLETED: "green"}.get(preview.status, "red")
+    click.secho(f"{preview.status}", fg=colour, bold=True, nl=False)
+    took = duration(preview.submit_time, preview.end_time)
+    click.echo(f"  preview of {preview.pipeline}{f'  in {took}' if took else ''}")
+    error = preview.error
+    if error is not None and not any(each.problems for each in preview.stages.values()):
+        click.secho(error.message, fg="red")
+        if error.corrective_action:
+            click.echo(error.corrective_action)
+        for frame in error.trace:
+            click.echo(f"  {frame.rstrip()}")
+
+
+def _print_stage(name: str, sample: StageSample, *, every: bool) -> None:
+    rejected = f", {plural(sample.error_count, 'error record')}" if sample.error_count else ""
+    most = max(sample.count, 1) if every else _MOST_ON_SCREEN
+    click.secho(name, fg="cyan", bold=True, nl=False)
+    click.echo(f"  {plural(sample.count, 'record')}{rejected}")
+    for port, each in sample.ports.items():
+        click.echo(f"port {port}")
+        print_records(each.schema, each.records, most)
+    if sample.records:
+        print_records(sample.schema, sample.records, most)
+    print_rejected(sample.errors, most)
+    for problem in sample.problems:
+        print_problem(problem)
+    click.echo()

@@ -1,0 +1,95 @@
+"""Records on a terminal and in files, in their JSON form (:mod:`localcdap.api.record_json`)."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from localcdap.api.errors import BadRequestError
+from localcdap.api.schema import Schema
+from localcdap.cli.output import print_table
+from localcdap.engine.samples import Problem, Rejected
+
+_WIDEST: Final = 40
+"""Characters of a value that are shown."""
+
+
+def read_json(name: str) -> Any:
+    """The JSON document in a file, or its lines where each is one; ``-`` is standard input.
+
+    :raises BadRequestError: when it cannot be read; with line and column.
+    """
+    text = _text(name)
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        lines = [line for line in text.splitlines() if line.strip()]
+        try:
+            return [json.loads(line) for line in lines]
+        except ValueError:
+            raise BadRequestError(
+                f"{name} is neither JSON nor lines of JSON: {error}.",
+                'Write the records as an array of objects: [{"name": "ada"}].',
+            ) from None
+
+
+def _text(name: str) -> str:
+    if name == "-":
+        return sys.stdin.read()
+    try:
+        return Path(name).read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise BadRequestError(f"{name}: there is no such file.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadRequestError(f"{name} cannot be read: {error}.") from None
+
+
+def print_records(schema: Schema | None, records: Sequence[Any], most: int) -> None:
+    """Print records as a table, of too many the first ones."""
+    if not records:
+        click.echo("  no records")
+        return
+    names = schema.field_names if schema is not None else list(records[0])
+    numbers = " ".join(name for name in names if " " not in name and _is_number(records, name))
+    rows = [[_cell(record.get(name)) for name in names] for record in records[:most]]
+    print_table([_cell(name) for name in names], rows, numbers)
+    if len(records) > most:
+        click.echo(f"… and {len(records) - most:,} more")
+
+
+def print_rejected(errors: Sequence[Rejected], most: int) -> None:
+    """Print error records, one a line, of too many the first ones."""
+    for each in errors[:most]:
+        mark = click.style("✗", fg="yellow")
+        click.echo(f"{mark} {each.code}: {each.message}  {json.dumps(each.record)}")
+    if len(errors) > most:
+        click.echo(f"… and {len(errors) - most:,} more error records")
+
+
+def print_problem(problem: Problem) -> None:
+    """Print what went wrong, with the plugin's own frames."""
+    place = f"record {problem.record}: " if problem.record is not None else ""
+    where = f"{problem.field}: " if problem.field else place
+    click.secho(f"✗ {where}{problem.message}", fg="red")
+    if problem.corrective_action:
+        click.echo(f"  {problem.corrective_action}")
+    for line in (problem.trace or "").splitlines():
+        click.echo(f"    {line.rstrip()}")
+
+
+def _is_number(records: Sequence[Any], name: str) -> bool:
+    values = [record.get(name) for record in records]
+    return all(isinstance(value, int | float | None) for value in values)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = " ".join(text.splitlines())
+    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
