@@ -43,6 +43,9 @@ def identify(path: Path) -> Identity:
     try:
         name, version, parents = _declared(path)
         _check_name(name)
+        version = version.replace(
+            "+", "-"
+        )  # what Python calls a local version is above its release
         ArtifactVersion(version)
         parents = ["".join(parent.split()) for parent in parents]
         check(parents)

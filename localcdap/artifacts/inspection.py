@@ -18,6 +18,7 @@ from localcdap.api.declaring import noted, noting
 from localcdap.api.plugin import PLUGIN_MARK, Plugin
 from localcdap.artifacts.loading import (
     application_classes,
+    code_root,
     import_module,
     module_names,
     mount,
@@ -151,6 +152,12 @@ def _import_problem(error: BaseException, place: Path, package: str) -> str:
         return told
     if error.name.startswith(f"{package}."):
         return f"{told}. The artifact has no such module of its own."
+    top = error.name.partition(".")[0]
+    if (code_root(place) / top).is_dir():
+        return (
+            f"{told}. The artifact is not installed: only its own import statements find '{top}' by that "
+            "name; elsewhere use __package__, as in importlib.resources.files(__package__)."
+        )
     # Not above: what it imports would slow down the start of each worker.
     from localcdap.artifacts.requirements import install_command
 

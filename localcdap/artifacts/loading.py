@@ -16,7 +16,7 @@ import importlib.util
 import re
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, TypeVar
@@ -192,6 +192,16 @@ class _ArtifactFinder(importlib.abc.MetaPathFinder):
                 return spec
         return None
 
+    def find_distributions(self, context: Any = None) -> Iterable[Any]:
+        """What ``importlib.metadata`` asks for: the artifact's own metadata, for its own code only."""
+        from importlib.metadata import DistributionFinder, MetadataPathFinder
+
+        if self._single or context is None or not _asking().startswith(f"{self._package}."):
+            return ()
+        name = context.name and context.name.removeprefix(f"{self._package}.")
+        here = DistributionFinder.Context(name=name, path=[str(self._root)])
+        return MetadataPathFinder.find_distributions(here)
+
     def _single_spec(self, fullname: str) -> importlib.machinery.ModuleSpec | None:
         assert self._single is not None
         if fullname != f"{self._package}.{file_module_name(self._single)}":
@@ -240,6 +250,19 @@ def _own_import(package: str, own_names: frozenset[str]) -> Any:
         return module if fromlist else sys.modules[f"{package}.{top}"]
 
     return own_import
+
+
+def _asking() -> str:
+    """The name of the module whose code called importlib."""
+    from inspect import currentframe
+
+    frame = currentframe()
+    while frame is not None:
+        name = str(frame.f_globals.get("__name__", ""))
+        if name != __name__ and not name.startswith("importlib"):
+            return name
+        frame = frame.f_back
+    return ""
 
 
 def _top_level_names(root: Path) -> frozenset[str]:

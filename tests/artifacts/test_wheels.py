@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 import zipfile
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as installed_version
 from pathlib import Path
 
 import pytest
@@ -101,6 +103,49 @@ def test_two_versions_of_one_wheel(instance):
     assert [p.description for p in found] == ["Version 1.0.0.", "Version 2.0.0."]
 
 
+def test_a_wheel_reads_its_own_metadata_and_nobody_elses(instance):
+    reads = """
+from importlib.metadata import PackageNotFoundError, version
+
+OWN = (version("pack"), version(__name__.removesuffix(".plug")))
+try:
+    version("other")
+except PackageNotFoundError as error:
+    OTHER = error.name
+"""
+    for name, number in (("pack", "1.0"), ("other", "3.0")):
+        text = source(name.title()) + (reads if name == "pack" else "")
+        files = {f"{name}/__init__.py": "", f"{name}/plug.py": text}
+        wheel(instance.plugins / f"{name}-{number}-py3-none-any.whl", name, number, files)
+    service = instance.synced()
+
+    assert service.list_artifacts("default", errors=True) == []
+    load_plugin(found(service, "Other"))
+    module = sys.modules[load_plugin(found(service, "Pack")).__module__]
+    assert (module.OWN, module.OTHER) == (("1.0", "1.0"), "other")
+    with pytest.raises(PackageNotFoundError):
+        installed_version("pack")
+
+
+def test_a_version_with_a_local_part_is_above_its_release(instance):
+    for number in ("1.0.0", "1.0.0+local.1"):
+        files = {"pack/__init__.py": "", "pack/plug.py": source("P")}
+        wheel(instance.plugins / f"pack-{number}-py3-none-any.whl", "pack", number, files)
+
+    assert found(instance.synced(), "P").artifact == ArtifactId("pack", "1.0.0-local.1", "USER")
+
+
+def test_an_own_package_that_only_imports_can_find(instance):
+    text = source("P") + "from importlib.resources import files\nfiles('pack')\n"
+    files = {"pack/__init__.py": "", "pack/plug.py": text}
+    wheel(instance.plugins / "pack-1.0-py3-none-any.whl", "pack", "1.0", files)
+
+    error = the_error(instance)
+    assert "No module named 'pack'" in error
+    assert "files(__package__)" in error
+    assert "pip install" not in error
+
+
 def the_error(instance) -> str:
     (detail,) = instance.synced().list_artifacts("default")
     assert detail.plugins == []
@@ -184,7 +229,7 @@ def test_a_file_where_a_folder_should_be(instance):
     [
         ("Name: x\n", "its METADATA has no Version"),
         ("Version: 1.0\n", "its METADATA has no Name"),
-        ("Name: x\nVersion: 1.0+cu118\n", "Could not parse '1.0+cu118' as an artifact version."),
+        ("Name: x\nVersion: 1!1.0\n", "Could not parse '1!1.0' as an artifact version."),
         ("Name: x y\nVersion: 1.0\n", "'x y' is no name for an artifact"),
     ],
 )
