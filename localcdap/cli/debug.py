@@ -30,7 +30,6 @@ _MOST_ON_SCREEN: Final = 50
 @click.option(
     "--limit", default=100, show_default=True, type=click.IntRange(1), help="Of a source."
 )
-@click.option("--spark", is_flag=True, help="Run it on Spark even where that is not needed.")
 @instance_options
 def command(
     instance: Instance,
@@ -39,7 +38,6 @@ def command(
     records: str | None,
     arguments: tuple[str, ...],
     limit: int,
-    spark: bool,
 ) -> int:
     """Try STAGE of the pipeline in FILE on some records: its output, its error records, its exceptions.
 
@@ -55,7 +53,6 @@ def command(
         arguments=read_arguments(arguments),
         document=read_pipeline(file).text,
         records=limit,
-        on_engine=spark,
     )
     with instance.connect() as cdap:
         answer = cdap.debugging.debug(request)

@@ -76,8 +76,6 @@ class DebugRequest(msgspec.Struct, rename="camel"):
     """The pipeline that the stage is in: from it come the schemas that the input does not say."""
     records: int = 100
     """The most records that a source reads."""
-    on_engine: bool = False
-    """Run the stage on Spark even where the plugin worker could."""
 
 
 class DebugOutput(msgspec.Struct):
@@ -183,7 +181,7 @@ class DebugService:
                 f"Stage '{stage.name}' gets its records from other stages, and none were given.",
                 "Give the records of each input stage, with their schema.",
             )
-        if self._grain(request.namespace, stage) in _IN_PYTHON and not request.on_engine:
+        if self._grain(request.namespace, stage) in _IN_PYTHON:
             return self._in_worker(trial)
         return self._on_engine(trial, request.records)
 

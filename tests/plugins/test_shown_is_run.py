@@ -9,22 +9,29 @@ from __future__ import annotations
 import datetime
 import decimal
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
 
+from localcdap.api.record_json import record_to_json
 from localcdap.api.schema import Schema
 from localcdap.artifacts.contents import digest
 from localcdap.artifacts.loading import load_artifact
 from localcdap.artifacts.places import find_system
 from localcdap.engine.tables import TableFiles
+from localcdap.runs.debugging import DebugRequest, GivenRecords
 from localcdap.testing import artifact_ref, run_stage
+from localcdap.testing.instance import TemporaryInstance
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from localcdap.host import Cdap
+    from localcdap.testing.single import StageRun
 
 PLUGINS = Path(__file__).resolve().parents[2] / "plugins_dir"
 WIDE = Schema.record(
@@ -191,24 +198,76 @@ def test_every_shipped_plugin_has_a_sample():
     assert set(SAMPLES) == set(SHIPPED)
 
 
+Ran = Callable[[tuple[str, str]], "StageRun"]
+
+
+@pytest.fixture(scope="module")
+def ran(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """Runs the sample of a plugin on Spark, each once."""
+
+    @cache
+    def run(plugin: tuple[str, str]) -> StageRun:
+        sample, folder = SAMPLES[plugin], tmp_path_factory.mktemp(plugin[1])
+        for name, content in sample.files.items():
+            (folder / name).write_text(content)
+        return run_stage(
+            spark,
+            artifact_ref(SHIPPED[plugin], *plugin),
+            sample.properties,
+            sample.inputs,
+            directory=folder,
+            tables=OneTable(folder),
+        )
+
+    return run
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize("plugin", SHIPPED, ids=lambda p: f"{p[0]} {p[1]}")
-def test_the_schema_shown_is_the_schema_run(
-    spark: SparkSession, tmp_path: Path, plugin: tuple[str, str]
-):
-    sample = SAMPLES[plugin]
-    for name, content in sample.files.items():
-        (tmp_path / name).write_text(content)
-
-    run = run_stage(
-        spark,
-        artifact_ref(SHIPPED[plugin], *plugin),
-        sample.properties,
-        sample.inputs,
-        directory=tmp_path,
-        tables=OneTable(tmp_path),
-    )
+def test_the_schema_shown_is_the_schema_run(ran: Ran, plugin: tuple[str, str]):
+    sample, run = SAMPLES[plugin], ran(plugin)
 
     is_sink = plugin[0] == "batchsink"
     assert run.counts.in_ == sum(len(records) for _, records in sample.inputs.values())
     assert is_sink or run.counts.out > 0
+
+
+@pytest.fixture(scope="module")
+def cdap(cdap_engine_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cdap]:
+    """The services of an instance that has the shipped plugins."""
+    assert cdap_engine_directory
+    with TemporaryInstance(tmp_path_factory.mktemp("instance")) as instance:
+        yield instance.cdap
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "plugin", [p for p in SHIPPED if SAMPLES[p].inputs], ids=lambda p: f"{p[0]} {p[1]}"
+)
+def test_a_stage_that_is_debugged_gives_what_it_gives_in_a_run(
+    ran: Ran, cdap: Cdap, plugin: tuple[str, str]
+):
+    sample = SAMPLES[plugin]
+    stage = {"type": plugin[0], "name": plugin[1], "properties": sample.properties}
+    given = [
+        GivenRecords(source, record_to_json(records), schema.to_json())
+        for source, (schema, records) in sample.inputs.items()
+    ]
+
+    answer = cdap.debugging.debug(DebugRequest({"name": "stage", "plugin": stage}, given))
+
+    assert answer.errors == []
+    if plugin[0] == "batchsink":
+        assert answer.output is not None
+        assert len(answer.output.records) == len(given[0].records)
+        return
+    run = ran(plugin)
+    output = answer.output.records if answer.output else []
+    errors = [(e.record, e.code, e.message) for e in answer.error_records]
+    assert in_any_order(output) == in_any_order(record_to_json(run.records))
+    assert {port: each.records for port, each in answer.ports.items()} == record_to_json(run.ports)
+    assert errors == [(record_to_json(e["record"]), e["code"], e["message"]) for e in run.errors]
+
+
+def in_any_order(records: list[Any]) -> list[str]:
+    return sorted(json.dumps(each, sort_keys=True) for each in records)
