@@ -56,6 +56,7 @@ def test_every_setting_can_be_set_in_the_file(file):
         plugin.required.capabilities = ["native", "PII"]
         plugin.time_limit_s = 2.5
         plugin.memory_mb = 512
+        app = {time_limit_s = 5, memory_mb = 300, idle_minutes = 1}
         [engine]
         cores = 2
         memory = "512m"
@@ -80,6 +81,9 @@ def test_every_setting_can_be_set_in_the_file(file):
         "plugin.required.capabilities": ["mode_native", "pii"],
         "plugin.time_limit_s": 2.5,
         "plugin.memory_mb": 512,
+        "app.time_limit_s": 5,
+        "app.memory_mb": 300,
+        "app.idle_minutes": 1,
         "engine.cores": "2",
         "engine.memory": "512m",
         "engine.idle_minutes": 0,

@@ -1,4 +1,5 @@
-"""The kit for the authors of plugins: a stage without Spark, a pipeline on Spark, a whole instance.
+"""The kit for the authors of plugins and system applications: a stage without Spark, a pipeline on Spark,
+an application without processes, a whole instance.
 
 Installing localcdap makes the fixtures of :mod:`localcdap.testing.fixtures` known to pytest.
 
@@ -14,6 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from localcdap.testing.apps import AppTester
     from localcdap.testing.instance import TemporaryInstance
     from localcdap.testing.output import StageOutput
     from localcdap.testing.pipeline import PipelineTester
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from localcdap.testing.stage import StageTester
 
 __all__ = [
+    "AppTester",
     "PipelineTester",
     "StageOutput",
     "StageRun",
@@ -33,6 +36,7 @@ __all__ = [
 ]
 
 _MODULES: Final = {
+    "AppTester": "apps",
     "PipelineTester": "pipeline",
     "StageOutput": "output",
     "StageRun": "single",

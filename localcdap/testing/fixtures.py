@@ -1,4 +1,4 @@
-"""The pytest plugin: fixtures for tests of plugins. Nothing is loaded before a test asks for one.
+"""The pytest plugin: fixtures for tests of plugins and applications. Nothing is loaded before one is used.
 
 ``cdap_pipeline``
     a :class:`~localcdap.testing.pipeline.PipelineTester` in a temporary folder, on local Spark.
@@ -6,6 +6,8 @@
     a Spark session, for :func:`localcdap.testing.run_stage`.
 ``cdap_instance``
     a :class:`~localcdap.testing.instance.TemporaryInstance`, on the same Spark.
+``cdap_app``
+    makes an :class:`~localcdap.testing.apps.AppTester` of a system application, without any process.
 ``cdap_structured_tables``
     :class:`~localcdap.store.structured.tables.StructuredTables` in a temporary file: ``admin`` makes tables,
     ``transactions`` runs bodies on them, as the service of a system application finds both.
@@ -19,8 +21,9 @@ used and goes on until it is idle, so that the next session finds it warm.
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -29,8 +32,10 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from localcdap.api.app import SystemApplication
     from localcdap.engine.server import Endpoint
     from localcdap.store.structured.tables import StructuredTables
+    from localcdap.testing.apps import AppTester
     from localcdap.testing.instance import TemporaryInstance
     from localcdap.testing.pipeline import PipelineTester
 
@@ -102,6 +107,20 @@ def cdap_instance(
 
     with TemporaryInstance(tmp_path / "home") as instance:
         yield instance
+
+
+@pytest.fixture
+def cdap_app(tmp_path: Path) -> Iterator[Callable[[type[SystemApplication]], AppTester]]:
+    """Deploys the class of a system application in a database of its own."""
+    from localcdap.testing.apps import AppTester
+
+    with contextlib.ExitStack() as testers:
+
+        def deploy(app: type[SystemApplication]) -> AppTester:
+            folder = tmp_path / "apps" / app.__qualname__
+            return testers.enter_context(AppTester(app, folder))
+
+        yield deploy
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 
 import msgspec
 
@@ -116,6 +117,17 @@ class Experiments(SystemService):
             return {row["namespace"]: row["times"] for row in tx.table("deletions").scan()}
 
         return self.context.transactions.run(read)
+
+    def initialize(self) -> None:
+        self.started = time.monotonic()
+
+    @get("/pid")
+    def pid(self) -> int:
+        return os.getpid()
+
+    @get("/asleep")
+    def asleep(self) -> None:
+        time.sleep(60)
 
     @get("/rows")
     def rows(self) -> int:

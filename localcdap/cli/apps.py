@@ -1,0 +1,151 @@
+"""``localcdap apps [NAME [METHOD PATH]]``: list, describe and call the system applications."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from localcdap.apps.model import AppAnswer, AppDetail
+
+_METHODS = ("GET", "POST", "PUT", "DELETE")
+
+
+@click.command("apps")
+@click.argument("name", required=False)
+@click.argument("method", required=False, type=click.Choice(_METHODS, case_sensitive=False))
+@click.argument("path", required=False)
+@click.option("--query", "-q", multiple=True, metavar="K=V", help="A query parameter; repeatable.")
+@click.option(
+    "--body",
+    "-b",
+    metavar="JSON",
+    help="The body: JSON; @FILE for a file's, @- for standard input's.",
+)
+@click.option("--service", metavar="S", help="The service that is meant, if there are several.")
+@instance_options
+def command(
+    instance: Instance,
+    name: str | None,
+    method: str | None,
+    path: str | None,
+    query: tuple[str, ...],
+    body: str | None,
+    service: str | None,
+) -> None:
+    r"""List the system applications, describe the application NAME, or call it.
+
+    They are in artifacts in the plugin folder 'system'. A call prints the body of the answer; its status is
+    the exit code: 0 below 400, else 1.
+
+    \b
+    localcdap apps
+    localcdap apps notebook
+    localcdap apps notebook GET /contexts/default/notes -q limit=10
+    """
+    if name is None:
+        _list(instance)
+    elif method is None:
+        _describe(instance, name)
+    elif path is None:
+        raise click.UsageError(f"Name the path: localcdap apps {name} {method} /PATH")
+    else:
+        from localcdap.apps.model import AppRequest
+
+        request = AppRequest(method.upper(), path, _query(query), _body(body), service)
+        with instance.connect() as cdap:
+            answer = cdap.apps.call(name, request)
+        _print(answer, as_json=instance.json)
+        if answer.status >= 400:
+            raise click.exceptions.Exit(1)
+
+
+def _query(pairs: tuple[str, ...]) -> dict[str, str | list[str]]:
+    """Values by name, as lists so that a name can be given more than once."""
+    found: dict[str, list[str]] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise click.UsageError(f"'{pair}' is not of the form KEY=VALUE.")
+        found.setdefault(key, []).append(value)
+    return dict(found)
+
+
+def _body(given: str | None) -> bytes | None:
+    if given is None:
+        return None
+    if not given.startswith("@"):
+        return given.encode()
+    if given == "@-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(given[1:]).read_bytes()
+    except OSError as error:
+        raise click.UsageError(f"{given[1:]} cannot be read: {error.strerror}.") from None
+
+
+def _print(answer: AppAnswer, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"status": answer.status, "body": answer.body})
+    elif isinstance(answer.body, bytes):
+        sys.stdout.buffer.write(answer.body)
+    elif answer.status >= 400:
+        body = answer.body if isinstance(answer.body, dict) else {"message": answer.body}
+        click.secho(f"{answer.status}: {body.get('message')}", fg="red", err=True)
+        if body.get("correctiveAction"):
+            click.echo(body["correctiveAction"], err=True)
+    elif answer.body is not None:
+        click.echo(msgspec.json.format(msgspec.json.encode(answer.body), indent=2))
+
+
+def _list(instance: Instance) -> None:
+    with instance.connect() as cdap:
+        found = cdap.apps.list_applications()
+    if instance.json:
+        print_json(found)
+        return
+    if not found:
+        click.echo("No system applications.", err=True)
+        return
+    rows = [
+        (
+            each.name,
+            f"{each.artifact.name} {each.artifact.version}",
+            "yes" if each.running else "",
+            each.description,
+        )
+        for each in found
+    ]
+    print_table(("name", "artifact", "running", "description"), rows)
+
+
+def _describe(instance: Instance, name: str) -> None:
+    with instance.connect() as cdap:
+        app = cdap.apps.describe(name)
+    if instance.json:
+        print_json(app)
+        return
+    click.secho(app.name, bold=True)
+    click.echo(app.description)
+    _describe_services(app)
+    for listener in app.listeners:
+        click.echo(f"\nlistener {listener.name}: {', '.join(listener.events)}")
+        if listener.error:
+            click.secho(f"  failed {listener.tries} times: {listener.error}", fg="red")
+
+
+def _describe_services(app: AppDetail) -> None:
+    for service in app.services:
+        click.echo(f"\nservice {service.name}")
+        for route in service.routes:
+            query = f"?{'&'.join(route.query)}" if route.query else ""
+            click.echo(f"  {route.method:6} {route.path}{query}")
+        for table in service.tables:
+            click.echo(f"  table {table.table} ({', '.join(table.primary_key)})")

@@ -1,0 +1,206 @@
+"""A system application without any process: its routes and listeners, on the real services of an instance."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import msgspec
+
+from localcdap.api.app.application import SystemApplication, describe
+from localcdap.api.app.events import SYSTEM_NAMESPACE, SystemEventListener
+from localcdap.api.codec import plain
+from localcdap.apps.context import AppContext
+from localcdap.apps.deployment import Deployment
+from localcdap.apps.model import AppAnswer, AppRequest
+from localcdap.apps.platform import Platform
+from localcdap.apps.runtime import AppRuntime
+from localcdap.artifacts.inspection import inspect_artifact
+from localcdap.artifacts.model import Inspection
+from localcdap.artifacts.service import ArtifactService
+from localcdap.datasets.listening import TableListening
+from localcdap.datasets.sweeping import NamespaceSweep
+from localcdap.messaging.listeners import Delivery
+from localcdap.messaging.service import MessagingService
+from localcdap.messaging.topics import Topics
+from localcdap.namespaces.contents import NamespaceContents
+from localcdap.namespaces.preferences import PreferenceService
+from localcdap.namespaces.secure_keys import SecureKeyService
+from localcdap.namespaces.service import NamespaceService
+from localcdap.namespaces.vaults import FileVault
+from localcdap.sandbox.configuring import ConfigureRequest, ConfigureResult, configure_stage
+from localcdap.sandbox.using import (
+    CallRequest,
+    TransformRequest,
+    TransformResult,
+    call_plugin,
+    transform_records,
+)
+from localcdap.store.store import Store
+from localcdap.store.structured.tables import StructuredTables
+
+_SWEPT_WITHIN_S: Final = 10.0
+
+
+class AppTester:
+    """An application that a test has for itself, deployed in a database of its own.
+
+    >>> app = cdap_app(Notebook)                                          # doctest: +SKIP
+    >>> app.put("/contexts/default/notes/1", body="buy milk").status      # doctest: +SKIP
+    204
+    >>> app.namespaces.create("sales")                                    # doctest: +SKIP
+
+    Plugins that it uses run in this process, too.
+
+    :param folder: for the database and plugins; must not hold those of another.
+    :raises ConflictError: when its tables cannot be made.
+    """
+
+    def __init__(self, app: type[SystemApplication], folder: Path) -> None:
+        self._folder = folder
+        with contextlib.ExitStack() as undo:
+            store = undo.enter_context(Store(folder / "localcdap.duckdb"))
+            tables = StructuredTables(store)
+            undo.callback(tables.close)
+            self.transactions: Final = tables.transactions
+            self.tables: Final = tables.admin
+            topics = Topics(store)
+            self._delivery = Delivery(store, topics)
+            undo.callback(self._delivery.close)
+            undo.callback(topics.close)
+            self.namespaces: Final = NamespaceService(store, topics)
+            self.namespaces.holds(NamespaceContents("topics", remove=topics.delete_all))
+            self.messaging: Final = MessagingService(
+                store, topics, self._delivery, self.namespaces.require
+            )
+            self.preferences: Final = PreferenceService(store, self.namespaces)
+            vault = FileVault(folder / "secrets.json")
+            self.secure_keys: Final = SecureKeyService(
+                store, self.namespaces, [vault], lambda: vault.name
+            )
+            self._delivery.add(NamespaceSweep(tables.admin))
+            self._artifacts = _artifacts(store, folder, self.namespaces)
+            Deployment(tables.admin).deploy(SYSTEM_NAMESPACE, [describe(app, app.__qualname__)])
+            platform = Platform(
+                self.namespaces,
+                self._artifacts,
+                self.preferences,
+                self.secure_keys,
+                self.messaging,
+                _Here(),
+            )
+            self.context: Final = AppContext(platform, tables.transactions)
+            self._runtime = AppRuntime(app, self.context, self._listening)
+            self._undo = undo.pop_all()
+
+    def get(self, path: str, *, service: str | None = None, **query: Any) -> AppAnswer:
+        """Answer a ``GET`` request.
+
+        :param service: its name; None for the only one.
+        :param query: parameters; each a value that can be written as text, or a list of them.
+        """
+        return self._answer("GET", path, None, service, query)
+
+    def post(
+        self, path: str, body: Any = None, *, service: str | None = None, **query: Any
+    ) -> AppAnswer:
+        """Answer a ``POST`` request.
+
+        :param body: what JSON can hold, a Struct, or bytes.
+        """
+        return self._answer("POST", path, body, service, query)
+
+    def put(
+        self, path: str, body: Any = None, *, service: str | None = None, **query: Any
+    ) -> AppAnswer:
+        """Answer a ``PUT`` request."""
+        return self._answer("PUT", path, body, service, query)
+
+    def delete(self, path: str, *, service: str | None = None, **query: Any) -> AppAnswer:
+        """Answer a ``DELETE`` request."""
+        return self._answer("DELETE", path, None, service, query)
+
+    def deliver(self) -> None:
+        """Hand over to the listeners the system events that happened, and remove the rows of deleted
+        namespaces.
+
+        :raises Exception: what a listener raised.
+        """
+        self._runtime.deliver_all()
+        deadline = time.monotonic() + _SWEPT_WITHIN_S
+        while any(each.waiting for each in self._delivery.statuses()):
+            if time.monotonic() > deadline:
+                raise TimeoutError("the rows of deleted namespaces were not removed")
+            time.sleep(0.005)
+
+    def drop(self, artifact: str | Path, namespace: str = "default") -> None:
+        """Copy an artifact, a file or a folder, into the plugin folder of a namespace."""
+        source = Path(artifact)
+        folder = self._folder / "plugins"
+        place = (folder if namespace == "default" else folder / namespace) / source.name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        (shutil.copytree if source.is_dir() else shutil.copyfile)(source, place)
+        self._artifacts.sync()
+
+    def close(self) -> None:
+        """Close the database."""
+        self._undo.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _answer(
+        self, method: str, path: str, body: Any, service: str | None, query: dict[str, Any]
+    ) -> AppAnswer:
+        sent = msgspec.to_builtins(body, builtin_types=(bytes,), enc_hook=plain)
+        texts = {
+            name: [_text(each) for each in value] if isinstance(value, list) else _text(value)
+            for name, value in query.items()
+        }
+        return self._runtime.answer(AppRequest(method, path, texts, sent, service))
+
+    def _listening(self, listener: SystemEventListener[Any]) -> TableListening:
+        return TableListening(self.messaging, self.transactions, self.tables, listener)
+
+
+class _Here:
+    """Runs the code of plugins in this process."""
+
+    def inspect(self, path: str, digest: str) -> Inspection:
+        return inspect_artifact(path, digest)
+
+    def configure(self, request: ConfigureRequest) -> ConfigureResult:
+        return configure_stage(request)
+
+    def call(self, request: CallRequest) -> bytes:
+        return call_plugin(request)
+
+    def transform(self, request: TransformRequest) -> TransformResult:
+        return transform_records(request)
+
+
+def _artifacts(store: Store, folder: Path, namespaces: NamespaceService) -> ArtifactService:
+    return ArtifactService(
+        store,
+        _Here(),
+        system_directory=folder / "system",
+        plugin_directories=[folder / "plugins"],
+        cache=folder / "cache",
+        namespaces=namespaces,
+    )
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
