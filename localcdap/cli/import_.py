@@ -112,7 +112,7 @@ def _import_package(instance: Instance, cdap: Cdap, source: Path, request: Deplo
 
 def _print(answer: Deployment) -> None:
     _print_lines("read in a newer form", answer.upgrades)
-    _print_lines("changed", [str(repair) for repair in answer.repairs])
+    _print_lines("changed", [str(each) for each in (*answer.repairs, *answer.templates)])
     application = answer.application
     if application is None:
         print_failures(answer.errors)

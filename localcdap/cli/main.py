@@ -22,6 +22,7 @@ _COMMANDS: Final = {
     "preview": "Run a pipeline on a few records and show those of each stage.",
     "debug": "Try one stage of a pipeline on given records.",
     "plugins": "List the plugins that pipelines can use.",
+    "templates": "Keep plugins with properties set beforehand.",
     "plugin": "Describe one plugin and its properties.",
     "capabilities": "List what plugins are capable of.",
     "artifacts": "List the artifacts and what is wrong with them.",

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import click
+import msgspec
 
 from localcdap.artifacts.model import ArtifactSelector, PluginSummary
 from localcdap.cli.faults import NO
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import print_json, print_table
+from localcdap.studio.plugin_templates import PluginTemplate
 
 
 @click.command("plugins")
@@ -42,7 +46,9 @@ def command(
     scope: str | None,
     all_versions: bool,
 ) -> int:
-    """List the plugins that pipelines of the namespace can use, newest version of each."""
+    """List the plugins that pipelines of the namespace can use, newest version of each, and its templates of
+    them.
+    """
     name, _, version = (artifact or "").partition(":")
     with instance.connect() as cdap:
         plugins = cdap.artifacts.list_plugins(
@@ -52,6 +58,10 @@ def command(
             all_versions=all_versions,
             artifact=ArtifactSelector(scope, name, version),
         )
+        templates = cdap.templates.list_templates(instance.namespace)
+    plugins = sorted(
+        [*plugins, *_of_templates(templates, plugins)], key=lambda each: (each.type, each.name)
+    )
     if instance.json:
         print_json(plugins)
     elif plugins:
@@ -61,6 +71,30 @@ def command(
     return 0 if plugins else NO
 
 
+class TemplateSummary(PluginSummary, rename="camel"):
+    """A template in a list of plugins."""
+
+    template_of: str
+    """Name of the plugin."""
+
+
+def _of_templates(
+    templates: list[PluginTemplate], plugins: list[PluginSummary]
+) -> Iterator[PluginSummary]:
+    """The templates of listed plugins, each in the place of one."""
+    known = {(plugin.type, plugin.name): plugin for plugin in plugins}
+    for template in templates:
+        plugin = known.get((template.plugin_type, template.plugin_name))
+        if plugin is not None:
+            described = template.description or plugin.description
+            changed = msgspec.structs.replace(plugin, name=template.name, description=described)
+            yield TemplateSummary(
+                **msgspec.structs.asdict(changed), template_of=template.plugin_name
+            )
+
+
 def _row(plugin: PluginSummary) -> tuple[str, str, str, str]:
     artifact = f"{plugin.artifact.name} {plugin.artifact.version}"
+    if isinstance(plugin, TemplateSummary):
+        artifact = f"template of {plugin.template_of}"
     return plugin.type, plugin.name, artifact, plugin.description.split(". ")[0]

@@ -31,6 +31,7 @@ from localcdap.store.service import DatabaseService
 from localcdap.store.structured.admin import TableAdmin
 from localcdap.studio.library.applications import ApplicationService
 from localcdap.studio.library.drafts import DraftService
+from localcdap.studio.library.templates import TemplateService
 from localcdap.studio.service import StudioService
 
 _Service = TypeVar("_Service")
@@ -55,6 +56,10 @@ class Cdap:
     @property
     def applications(self) -> ApplicationService:
         return self._link.service("applications", ApplicationService)
+
+    @property
+    def templates(self) -> TemplateService:
+        return self._link.service("templates", TemplateService)
 
     @property
     def drafts(self) -> DraftService:

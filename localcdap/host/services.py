@@ -46,6 +46,7 @@ from localcdap.store.store import Store
 from localcdap.store.structured.tables import StructuredTables
 from localcdap.studio.library.applications import ApplicationService
 from localcdap.studio.library.drafts import DraftService
+from localcdap.studio.library.templates import TemplateService
 from localcdap.studio.service import StudioService
 
 
@@ -80,14 +81,7 @@ class Services:
             self._artifacts = self._open_artifacts(
                 store, worker, home, plugin_directories, settings.plugin_required_capabilities
             )
-            self._studio = StudioService(
-                self._artifacts,
-                worker.configure,
-                locations=Locations(settings.locations, str(home.path)),
-                check_namespace=self._namespaces.require,
-                preferences=self._preferences.of_pipeline,
-                secure_keys=self._secure_keys.get,
-            )
+            self._open_studio(store, worker, Locations(settings.locations, str(home.path)))
             provisioners = Provisioners(profiles_of(settings), engine, settings.locations)
             self._runs = RunService(
                 store,
@@ -132,6 +126,18 @@ class Services:
             store, self._topics, self._delivery, self._namespaces.require
         )
         self._namespaces.holds(NamespaceContents("topics", remove=self._topics.delete_all))
+
+    def _open_studio(self, store: Store, worker: PluginWorkers, locations: Locations) -> None:
+        self._templates = TemplateService(store, self._namespaces, self._artifacts)
+        self._studio = StudioService(
+            self._artifacts,
+            worker.configure,
+            locations=locations,
+            check_namespace=self._namespaces.require,
+            preferences=self._preferences.of_pipeline,
+            secure_keys=self._secure_keys.get,
+            templates=self._templates.list_templates,
+        )
 
     def _open_library(self, store: Store) -> None:
         """What namespaces keep of pipelines."""
@@ -236,6 +242,7 @@ class Services:
             "studio": self._studio,
             "applications": self._applications,
             "drafts": self._drafts,
+            "templates": self._templates,
             "runs": self._runs,
             "previews": self._previews,
             "debugging": self._debugging,

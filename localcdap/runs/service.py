@@ -264,7 +264,7 @@ class RunService:
             record = self.wait(run, record.version, timeout_s=0.2)
 
     def _order(self, run: Run, request: RunRequest, resolved: ResolvedPipeline) -> WorkOrder:
-        document = request.document
+        document = self._studio.write_out(request.namespace, request.document).document
         text = document if isinstance(document, str) else msgspec.json.encode(document).decode()
         return WorkOrder(
             run_id=run.run,

@@ -32,6 +32,8 @@ class PluginUse(msgspec.Struct, frozen=True):
     properties: dict[str, str]
     """As in the document, macros not evaluated; nulls are left out."""
     artifact: ArtifactSelector | None = None
+    template: str | None = None
+    """The template that it is marked to be made from, see :mod:`localcdap.studio.plugin_templates`."""
 
 
 class StageUse(msgspec.Struct, frozen=True):

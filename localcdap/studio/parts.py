@@ -88,18 +88,22 @@ def _read_stage(
         raw = {}
         plugin = PluginUse("", "", {})
     else:
-        plugin = read_plugin(raw, default_type)
+        plugin = read_plugin(raw, default_type, node)
         _check_plugin(plugin, raw, name or None, problems)
     return StageUse(name, plugin, path) if name else None
 
 
-def read_plugin(node: Mapping[str, Any], default_type: str = "") -> PluginUse:
+def read_plugin(
+    node: Mapping[str, Any], default_type: str = "", stage: Mapping[str, Any] | None = None
+) -> PluginUse:
     """The plugin of a stage; name and type are empty where they are missing."""
+    marks = [(each or {}).get("pluginTemplate") for each in (node, stage)]
     return PluginUse(
         type=as_text(node.get("type")) or default_type,
         name=as_text(node.get("name")) or "",
         properties=as_properties(node.get("properties")),
         artifact=as_selector(node.get("artifact")),
+        template=next((mark for mark in marks if isinstance(mark, str) and mark), None),
     )
 
 

@@ -11,21 +11,27 @@ from localcdap.studio.lenient import artifact_json, json_text
 from localcdap.studio.model import Path, PipelineDocument
 from localcdap.studio.plugins import Repair
 
-PluginChange = Callable[[dict[str, Any]], None]
-"""Changes the plugin of a stage in place."""
+StageChange = Callable[[dict[str, Any]], None]
+"""Changes the node of a stage in place."""
 
 
 def repaired(document: PipelineDocument, repairs: Iterable[Repair]) -> Any:
     """A copy of the document's source in which the repaired stages name their new artifacts."""
 
-    def change(repair: Repair) -> PluginChange:
-        return lambda plugin: plugin.update(artifact=artifact_json(repair.artifact))
+    def change(repair: Repair) -> StageChange:
+        return lambda stage: plugin_of(stage).update(artifact=artifact_json(repair.artifact))
 
-    return with_plugins(document, {repair.stage: change(repair) for repair in repairs})
+    return with_stages(document, {repair.stage: change(repair) for repair in repairs})
 
 
-def with_plugins(document: PipelineDocument, changes: Mapping[str, PluginChange]) -> Any:
-    """A copy of the document's source with changes to the plugins of stages, by stage."""
+def plugin_of(stage: dict[str, Any]) -> dict[str, Any]:
+    """The node of a stage's plugin; a stage of CDAP 3.2 is its own."""
+    plugin: dict[str, Any] = stage.get("plugin") or stage
+    return plugin
+
+
+def with_stages(document: PipelineDocument, changes: Mapping[str, StageChange]) -> Any:
+    """A copy of the document's source with changes to the nodes of stages, by stage."""
     source = copy.deepcopy(document.source)
     if not changes:
         return source
@@ -33,7 +39,7 @@ def with_plugins(document: PipelineDocument, changes: Mapping[str, PluginChange]
     def rewrite(config: Any) -> None:
         for stage in (*document.stages, *document.post_actions):
             if stage.name in changes:
-                changes[stage.name](_plugin(config, stage.path))
+                changes[stage.name](_node(config, stage.path))
 
     return _inside(source, list(document.config_path), rewrite)
 
@@ -56,9 +62,7 @@ def _inside(node: Any, path: list[str | int], rewrite: Callable[[Any], None]) ->
     return node
 
 
-def _plugin(config: Any, path: Path) -> Any:
-    stage = config
+def _node(config: Any, path: Path) -> Any:
     for key in path:
-        stage = stage[key]
-    # A stage of CDAP 3.2 is its own plugin.
-    return stage.get("plugin") or stage
+        config = config[key]
+    return config

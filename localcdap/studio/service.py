@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,14 @@ from localcdap.studio.flow import merge
 from localcdap.studio.functions import macro_functions
 from localcdap.studio.model import PipelineDocument
 from localcdap.studio.parts import read_stage
+from localcdap.studio.plugin_templates import (
+    PluginTemplate,
+    TemplateUse,
+    by_name,
+    with_template,
+    with_templates,
+    written_out,
+)
 from localcdap.studio.plugins import Artifacts, IndexedPlugins, Repair
 from localcdap.studio.propagation import Configurer, StageConfiguration
 from localcdap.studio.repair import repaired
@@ -28,6 +36,8 @@ from localcdap.studio.warnings import warnings_of
 
 SecureKeys = Callable[[str, str], str]
 """The value of a secure key, by namespace and key."""
+Templates = Callable[[str], Sequence[PluginTemplate]]
+"""The templates of plugins, by namespace."""
 Preferences = Callable[[str, str | None], Mapping[str, str]]
 """Values of macros, by namespace and the name of a pipeline; None for the namespace's own."""
 
@@ -59,6 +69,14 @@ class PipelineRepair(msgspec.Struct):
     repairs: list[Repair]
     document: Any
     """The decoded JSON with the repairs written in, all else as it was."""
+
+
+class WrittenOut(msgspec.Struct):
+    """A document without templates of plugins."""
+
+    document: Any
+    """As it was given when no stage uses a template, else decoded JSON."""
+    templates: list[TemplateUse]
 
 
 class StageSchema(msgspec.Struct):
@@ -104,6 +122,7 @@ class StudioService:
         check_namespace: Callable[[str], object] = lambda _: None,
         preferences: Preferences = lambda _, __: {},
         secure_keys: SecureKeys | None = None,
+        templates: Templates = lambda _: (),
     ) -> None:
         self._artifacts = artifacts
         self._configurer = configurer
@@ -111,13 +130,14 @@ class StudioService:
         self._check_namespace = check_namespace
         self._preferences = preferences
         self._secure_keys = secure_keys
+        self._templates = templates
 
     def validate_pipeline(self, request: PipelineRequest) -> PipelineValidation:
         """Every failure of a pipeline, or its specification.
 
         :raises DocumentError: when the document is no pipeline at all.
         """
-        return _validation(self._resolve(request, _read(request)))
+        return _validation(self._resolve(request, self.read(request)))
 
     def validate_pipeline_stage(self, request: PipelineRequest, stage: str) -> StageValidation:
         """Every failure of one stage of a pipeline, or its specification in that pipeline.
@@ -125,7 +145,7 @@ class StudioService:
         :raises NotFoundError: when the pipeline has no such stage.
         :raises DocumentError: likewise.
         """
-        document = _read(request)
+        document = self.read(request)
         names = [each.name for each in document.stages]
         if stage not in names:
             raise NotFoundError(
@@ -142,7 +162,7 @@ class StudioService:
 
         :raises DocumentError: likewise.
         """
-        document = _read(request)
+        document = self.read(request)
         chosen = msgspec.structs.replace(request, use_suggested=True)
         resolved = self._resolve(chosen, document)
         fixed = repaired(document, resolved.repairs)
@@ -164,6 +184,7 @@ class StudioService:
         if failures or stage is None:
             return StageValidation(failures, None)
         self._check_namespace(request.namespace)
+        stage = with_template(stage, by_name(self._templates(request.namespace)), failures)
         arguments: dict[str, str] = {}
         if request.resolve_macros_from_preferences:
             arguments = self.arguments(request.namespace, None, request.arguments)
@@ -178,9 +199,29 @@ class StudioService:
         common, different = merge(stage.name, stage.plugin.type, known)
         outcome = configure(stage, inputs)
         outcome.settle(common)
-        failures = secrets.without(outcome.failures + different)
+        failures = secrets.without(failures + outcome.failures + different)
         spec = None if failures else secrets.stage_without(stage_spec(outcome))
         return StageValidation(failures, spec, warnings_of(outcome))
+
+    def read(self, request: PipelineRequest) -> PipelineDocument:
+        """The document of a request, its stages with the plugins that templates stand for.
+
+        :raises DocumentError: when it is no pipeline at all.
+        :raises NotFoundError: when there is no such namespace.
+        """
+        self._check_namespace(request.namespace)
+        document = read_document(request.document, request.file)
+        return with_templates(document, self._templates(request.namespace))
+
+    def write_out(self, namespace: str, document: Any) -> WrittenOut:
+        """A document with templates of plugins written out, for where they are not known.
+
+        :param document: JSON text, or decoded JSON.
+        :raises DocumentError: likewise.
+        """
+        read = read_document(document)
+        source, uses = written_out(read, self._templates(namespace))
+        return WrittenOut(source if uses else document, uses)
 
     def arguments(
         self, namespace: str, pipeline: str | None, given: dict[str, str]
@@ -193,7 +234,7 @@ class StudioService:
 
         :raises DocumentError: when the document is no pipeline at all.
         """
-        return self._resolve(request, _read(request))
+        return self._resolve(request, self.read(request))
 
     def _resolve(self, request: PipelineRequest, document: PipelineDocument) -> ResolvedPipeline:
         self._check_namespace(request.namespace)
@@ -220,10 +261,6 @@ class StudioService:
     def _secrets(self, namespace: str) -> Secrets:
         keys = self._secure_keys
         return Secrets(None if keys is None else partial(keys, namespace))
-
-
-def _read(request: PipelineRequest) -> PipelineDocument:
-    return read_document(request.document, request.file)
 
 
 def _validation(resolved: ResolvedPipeline) -> PipelineValidation:

@@ -77,17 +77,18 @@ class ApplicationService:
         :raises ConflictError: when ``parent_version`` is not the latest version.
         :raises NotFoundError: when there is no such namespace.
         """
-        self._namespaces.require(request.namespace)
-        given = read_document(request.document, request.file)
+        given = self._studio.read(
+            PipelineRequest(request.document, request.namespace, file=request.file)
+        )
         name = application_name(request, given)
         finder = IndexedPlugins(self._artifacts, request.namespace)
         found = import_problems(given, finder)
         repairs = [repair for _, repair in found if repair is not None] if request.fix else []
-        document = read_document(repaired(given, repairs), request.file) if repairs else given
-        text = text_of(document.source if repairs else request.document)
+        text = text_of(repaired(given, repairs) if repairs else request.document)
         validation = self._studio.validate_pipeline(
             PipelineRequest(text, request.namespace, file=request.file, name=name)
         )
+        kept = self._studio.write_out(request.namespace, text)
         answer = Deployment(
             name,
             None,
@@ -95,10 +96,11 @@ class ApplicationService:
             validation.warnings,
             [problem for problem, _ in found],
             repairs,
+            kept.templates,
             upgrades(given),
         )
         if not validation.errors:
-            answer.application = self._keep(request, name, document, text)
+            answer.application = self._keep(request, name, given, text_of(kept.document))
         return answer
 
     def list_applications(

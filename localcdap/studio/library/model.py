@@ -13,6 +13,7 @@ from localcdap.artifacts.parents import APP_VERSION
 from localcdap.studio.document import BATCH_ARTIFACTS, STREAMING_ARTIFACTS
 from localcdap.studio.library.problems import ImportProblem
 from localcdap.studio.model import PipelineDocument
+from localcdap.studio.plugin_templates import TemplateUse
 from localcdap.studio.plugins import Repair
 
 LATEST: Final = ("latest", "-SNAPSHOT")
@@ -93,6 +94,8 @@ class Deployment(msgspec.Struct, rename="camel"):
     """What the document asks for and this instance does not have just so, repaired or not."""
     repairs: list[Repair]
     """What was changed in the document, by stage."""
+    templates: list[TemplateUse]
+    """The stages that used templates of plugins, which are written out in what is kept."""
     upgrades: list[str]
     """What of the document has an old form and how it was read."""
 

@@ -1,0 +1,110 @@
+"""``localcdap templates``: plugins with properties set beforehand, under names of their own."""
+
+from __future__ import annotations
+
+import click
+
+from localcdap.artifacts.model import ArtifactSelector
+from localcdap.cli.namespaces import pairs
+from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.output import print_json, print_table
+from localcdap.studio.plugin_templates import PluginTemplate
+
+
+@click.command("templates")
+@click.argument("action", type=click.Choice(["list", "create", "show", "delete"]), default="list")
+@click.argument("name", required=False)
+@click.option("--type", "type_", metavar="T", help="Type of the plugin, for instance batchsource.")
+@click.option("--plugin", metavar="NAME", help="The plugin that it stands for (create).")
+@click.option("--artifact", metavar="NAME[:VERSION]", default="", help="… of this artifact.")
+@click.option("-p", "values", multiple=True, metavar="K=V", help="A property; repeatable (create).")
+@click.option(
+    "--lock", "locked", multiple=True, metavar="K", help="Stages cannot change K (create)."
+)
+@click.option("--description", metavar="TEXT", default="", help="What it is for (create).")
+@click.option("--replace", is_flag=True, help="Take the place of the one of that name (create).")
+@instance_options
+def command(
+    instance: Instance,
+    action: str,
+    name: str | None,
+    type_: str | None,
+    plugin: str | None,
+    artifact: str,
+    values: tuple[str, ...],
+    locked: tuple[str, ...],
+    description: str,
+    replace: bool,
+) -> None:
+    """List the templates of plugins, or create, show or delete the template NAME.
+
+    A stage whose plugin has the name of a template gets its plugin and its properties; it may set others, and
+    those that are not locked otherwise. What is deployed or exported has the plugin itself.
+    """
+    if action == "list":
+        _list(instance)
+        return
+    if name is None:
+        raise click.UsageError(f"Name the template: localcdap templates {action} NAME")
+    if action == "create":
+        if type_ is None or plugin is None:
+            raise click.UsageError("Say what it is a template of: --type T --plugin NAME")
+        artifact_name, _, version = artifact.partition(":")
+        template = PluginTemplate(
+            name,
+            type_,
+            plugin,
+            pairs(values),
+            list(locked),
+            ArtifactSelector(None, artifact_name or None, version or None),
+            description,
+        )
+        with instance.connect() as cdap:
+            cdap.templates.save(instance.namespace, template, replace)
+        _tell(instance, template, f"Template '{name}' of {type_} {plugin} created.")
+        return
+    with instance.connect() as cdap:
+        if action == "delete":
+            found = cdap.templates.delete(instance.namespace, name, type_)
+            text = f"Template '{name}' deleted."
+        else:
+            found = cdap.templates.get(instance.namespace, name, type_)
+            text = ""
+    _tell(instance, found, text)
+
+
+def _tell(instance: Instance, template: PluginTemplate, text: str) -> None:
+    if instance.json:
+        print_json(template)
+    elif text:
+        click.echo(text)
+    else:
+        _print(template)
+
+
+def _list(instance: Instance) -> None:
+    with instance.connect() as cdap:
+        found = cdap.templates.list_templates(instance.namespace)
+    if instance.json:
+        print_json(found)
+    elif found:
+        rows = [
+            (t.plugin_type, t.name, t.plugin_name, ", ".join(_shown(t)), t.description)
+            for t in found
+        ]
+        print_table(("type", "name", "plugin", "properties", "description"), rows)
+    else:
+        click.echo("No templates yet. Make one with 'localcdap templates create NAME'.", err=True)
+
+
+def _shown(template: PluginTemplate) -> list[str]:
+    return [f"{name} (locked)" if name in template.locked else name for name in template.properties]
+
+
+def _print(template: PluginTemplate) -> None:
+    click.secho(template.name, bold=True, nl=False)
+    click.echo(f"  a template of {template.plugin_type} {template.plugin_name}")
+    if template.description:
+        click.echo(template.description)
+    rows = list(zip(_shown(template), template.properties.values(), strict=True))
+    print_table(("property", "value"), rows)
