@@ -15,6 +15,7 @@ from localcdap.api.codec import plain, revived
 from localcdap.api.errors import EngineError
 from localcdap.api.locations import Locations
 from localcdap.artifacts.model import PluginRef
+from localcdap.engine.given import GivenStream
 from localcdap.engine.trials import Trial
 
 ORDER: Final = "order.json"
@@ -33,6 +34,26 @@ class PreviewOrder(msgspec.Struct):
     """The most records of each stream that are told."""
     trial: Trial | None = None
     """A stage that is tried by itself; the document is not looked at then."""
+    given: list[GivenStream] = []
+    """Records that take the place of stages."""
+    left_out: list[str] = []
+    """Stages that are not run: those that only lead to given records, and actions."""
+    decisions: dict[str, bool] = {}
+    """Conditions that are not asked, and what they are taken to say."""
+    unevaluated: list[str] = []
+    """Stages that are not run, or write nothing: their macros may lack a value, and the world outside is not
+    looked at."""
+
+
+class Case(msgspec.Struct):
+    """One pipeline of several that are tried in one process, each field as in :class:`WorkOrder`."""
+
+    pipeline: str
+    document: str
+    plugins: dict[str, PluginRef]
+    arguments: dict[str, str]
+    logical_start_ms: int
+    preview: PreviewOrder
 
 
 class WorkOrder(msgspec.Struct):
@@ -69,6 +90,8 @@ class WorkOrder(msgspec.Struct):
     host_directory: str | None = None
     """The instance's folder, where the host can be found; None when there is no host to ask."""
     preview: PreviewOrder | None = None
+    cases: list[Case] = []
+    """Pipelines that are tried one after the other; that of the order itself is not looked at then."""
 
     @property
     def places(self) -> Locations:

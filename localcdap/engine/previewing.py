@@ -17,6 +17,7 @@ from localcdap.api.pipeline import Connection
 from localcdap.engine.contexts import Surroundings
 from localcdap.engine.counting import StageCounts
 from localcdap.engine.flow import Flow, Stream
+from localcdap.engine.given import given_records
 from localcdap.engine.messages import Failed, Message, RunStatus
 from localcdap.engine.order import PreviewOrder, WorkOrder
 from localcdap.engine.phases import Step
@@ -43,7 +44,21 @@ class Sampled(msgspec.Struct, tag="sample", tag_field="kind"):
     sample: StageSample
 
 
-PreviewMessage = Message | Sampled
+class CaseBegan(msgspec.Struct, tag="case", tag_field="kind"):
+    """What is told from here on is of this case."""
+
+    case: int
+    """Its place in the order."""
+
+
+class CaseEnded(msgspec.Struct, tag="case-end", tag_field="kind"):
+    """Nothing more comes of this case."""
+
+    case: int
+    failed: Failed | None = None
+
+
+PreviewMessage = Message | Sampled | CaseBegan | CaseEnded
 """What a preview says about itself."""
 
 
@@ -51,7 +66,7 @@ class PreviewRun(Run):
     """Carries out the order of a preview. It ends with its owner, who holds the other end of its input."""
 
     def _carry_out(self, spool: SpoolWriter) -> RunStatus:
-        threading.Thread(target=_end_with_owner, name="owner", daemon=True).start()
+        threading.Thread(target=end_with_owner, name="owner", daemon=True).start()
         preview = self._order.preview
         if preview is None:
             raise EngineError("The work order is none of a preview.")
@@ -128,6 +143,7 @@ class PreviewWorkflow(Workflow):
             shown=self._preview.shown,
             told=self._told,
             given=self._given(flow),
+            left_out=self._preview.left_out,
         )
         stepwise.run()
         self._kept.update(stepwise.connectors)
@@ -137,7 +153,18 @@ class PreviewWorkflow(Workflow):
 
     def _given(self, flow: Flow) -> Mapping[Stream, pa.RecordBatch]:
         entries = [s.name for s in flow.stages if not s.input_schemas and s.name in self._kept]
-        return {Stream(name): self._kept[name] for name in entries}
+        led_to = {Stream(name): self._kept[name] for name in entries}
+        return led_to | given_records(flow, self._preview.given)
+
+    def _run_control(self, step: Step, name: str) -> None:
+        decided = self._preview.decisions.get(name)
+        if decided is not None:
+            self._chain(self._kept)
+            self._leave(name, "true" if decided else "false")
+        elif name in self._preview.left_out:
+            self._leave(name)
+        else:
+            super()._run_control(step, name)
 
     def _count_phase(self, stages: list[str], counts: dict[str, StageCounts]) -> None:
         for name in self._route.exits(stages):
@@ -153,7 +180,7 @@ def _error(message: str, action: str | None, stage: str | None, trace: str | Non
     return made
 
 
-def _end_with_owner() -> None:
+def end_with_owner() -> None:
     """Wait for the end of the input; then nobody is there who could ask for the records."""
     while os.read(0, 4096):
         pass

@@ -122,6 +122,7 @@ def resolve(
         ),
         locations=order.places,
         done=done,
+        unevaluated=order.preview.unevaluated if order.preview is not None else (),
     )
     if resolved.spec is None:
         texts = [failure.full_message for failure in resolved.errors]

@@ -39,6 +39,10 @@ def main(arguments: list[str]) -> int:
     order = wait_for_order(directory, sys.stdin.fileno())
     if order is None:
         return 0
+    if order.cases:
+        from localcdap.engine.cases import CasesRun
+
+        return _EXIT_CODES[CasesRun(directory, order).carry_out().value]
     if order.preview is not None:
         from localcdap.engine.previewing import PreviewRun
 

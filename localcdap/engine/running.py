@@ -90,7 +90,7 @@ class Run:
                 end = self._undone(spool, RunStatus.KILLED, [])
             except Exception as error:
                 end = self._undone(
-                    spool, RunStatus.FAILED, [_failed(self._outage.error() or error)]
+                    spool, RunStatus.FAILED, [failed(self._outage.error() or error)]
                 )
             finally:
                 self._cancellation.finish()
@@ -240,7 +240,8 @@ def _begin(work: Callable[[], _Result]) -> Future[_Result]:
     return future
 
 
-def _failed(error: Exception) -> Failed:
+def failed(error: Exception) -> Failed:
+    """An error as a run tells it."""
     told = error if isinstance(error, LocalcdapError) else stage_error(error)
     stage = getattr(told, "stage", None)
     trace: list[str] = list(getattr(told, "__notes__", []))

@@ -10,7 +10,7 @@ here, without Spark.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.arrow import RecordCodec
@@ -44,7 +44,8 @@ class Stepwise:
     :param limit: the most records that are read from each source.
     :param shown: the most records that are told of each stream.
     :param told: is told what each stage that handles records made of them, as soon as it has.
-    :param given: records that come from elsewhere.
+    :param given: records that come from elsewhere; the stages that would give them are not run.
+    :param left_out: more stages that are not run.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Stepwise:
         shown: int,
         told: Told,
         given: Mapping[Stream, pa.RecordBatch],
+        left_out: Collection[str] = (),
     ) -> None:
         self._flow: Final = flow
         self._around: Final = around
@@ -63,6 +65,7 @@ class Stepwise:
         self._shown: Final = shown
         self._told: Final = told
         self._batches: Final = dict(given)
+        self._left_out: Final = {*left_out, *(stream.stage for stream in given)}
         self.problems: Final[list[Problem]] = []
         """Why stages failed; what is behind such a stage was not run."""
         self.counts: Final[dict[str, StageCounts]] = {}
@@ -71,7 +74,7 @@ class Stepwise:
 
     def run(self) -> None:
         for stage in self._flow.stages:
-            if Stream(stage.name) in self._batches:  # a condition that an earlier phase led to
+            if stage.name in self._left_out:
                 continue
             if all(stream in self._batches for stream in self._flow.inputs(stage.name)):
                 self._run(stage)
@@ -95,9 +98,9 @@ class Stepwise:
         if stage.type == CONDITION:
             self.connectors[stage.name] = self._all_of(stage)
             return PythonRun()
-        plugin = instantiate(load_plugin(stage.plugin), stage.name, stage.properties)
         if stage.type in SINKS:
             return PythonRun()
+        plugin = instantiate(load_plugin(stage.plugin), stage.name, stage.properties)
         if runs_in_python(plugin):
             streams = self._flow.inputs(stage.name)
             schema = feed_schema(stage, plugin, streams)

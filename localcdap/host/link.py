@@ -24,6 +24,7 @@ from localcdap.rpc.election import HostSeat, elect
 from localcdap.rpc.frames import Call
 from localcdap.rpc.methods import remote_method
 from localcdap.rpc.proxy import proxy
+from localcdap.runs.cases import CaseService
 from localcdap.runs.debugging import DebugService
 from localcdap.runs.previews import PreviewService
 from localcdap.runs.service import RunService
@@ -72,6 +73,10 @@ class Cdap:
     @property
     def previews(self) -> PreviewService:
         return self._link.service("previews", PreviewService)
+
+    @property
+    def cases(self) -> CaseService:
+        return self._link.service("cases", CaseService)
 
     @property
     def debugging(self) -> DebugService:

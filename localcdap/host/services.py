@@ -32,6 +32,7 @@ from localcdap.namespaces.preferences import PreferenceService
 from localcdap.namespaces.secure_keys import SecureKeyService
 from localcdap.namespaces.service import NamespaceService
 from localcdap.namespaces.vaults import FileVault, KeyringVault, has_keyring
+from localcdap.runs.cases import CaseService
 from localcdap.runs.debugging import DebugService
 from localcdap.runs.preview_process import PreviewProcesses
 from localcdap.runs.previews import PreviewService
@@ -103,6 +104,7 @@ class Services:
             processes = PreviewProcesses(home.previews, engine.directory, native)
             self._open_trials(processes, worker, home, settings.preview_records)
             undo.callback(self._previews.close)
+            undo.callback(self._cases.close)
             self._tables = TableService(store, self._namespaces)
             self._database = DatabaseService(store, home.backups)
             self._artifacts.sync()
@@ -162,6 +164,9 @@ class Services:
             processes,
             home=home.path,
             records=records,
+        )
+        self._cases = CaseService(
+            self._namespaces, self._artifacts, self._studio, processes, home=home.path
         )
         self._debugging = DebugService(
             self._namespaces,
@@ -245,6 +250,7 @@ class Services:
             "templates": self._templates,
             "runs": self._runs,
             "previews": self._previews,
+            "cases": self._cases,
             "debugging": self._debugging,
             "apps": self._apps,
             "tables": self._tables,

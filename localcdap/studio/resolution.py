@@ -52,6 +52,7 @@ def resolve_pipeline(
     use_suggested: bool = False,
     locations: Locations | None = None,
     done: Collection[str] = (),
+    unevaluated: Collection[str] = (),
     warn: bool = False,
 ) -> ResolvedPipeline:
     """Check the structure, configure every post action and stage, and build the specification.
@@ -62,6 +63,7 @@ def resolve_pipeline(
         made too.
     :param done: the stages that have run. What comes behind another action is taken as it is before a run:
         its macros may lack a value, and the world outside is not looked at.
+    :param unevaluated: stages that will not be run, which are taken as they are before a run likewise.
     :param warn: look for what is probably a mistake, too.
     """
     structure = Structure(document)
@@ -74,7 +76,7 @@ def resolve_pipeline(
         macros or MacroContext(),
         use_suggested=use_suggested,
         locations=locations,
-        later=_behind_actions(structure, done),
+        later=_behind_actions(structure, done) | set(unevaluated),
     )
     ending = [configure(each, {}) for each in document.post_actions if each.plugin.name]
     propagation = Propagation(structure, configure)

@@ -54,6 +54,8 @@ class PipelineRequest(msgspec.Struct, rename="camel"):
     """Where the document came from, named in errors."""
     runtime: bool = False
     """Whether every macro must have a value."""
+    unevaluated: list[str] = []
+    """Stages whose macros may stay open all the same."""
     use_suggested: bool = False
     """Take the suggested artifact where the one asked for is missing."""
     connected: bool = False
@@ -250,6 +252,7 @@ class StudioService:
             ),
             use_suggested=request.use_suggested,
             locations=self._locations if request.connected else None,
+            unevaluated=request.unevaluated,
             warn=True,
         )
         resolved.errors = secrets.without(resolved.errors)
