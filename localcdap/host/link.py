@@ -30,6 +30,7 @@ from localcdap.runs.previews import PreviewService
 from localcdap.runs.service import RunService
 from localcdap.store.service import DatabaseService
 from localcdap.store.structured.admin import TableAdmin
+from localcdap.studio.editing.service import EditingService
 from localcdap.studio.library.applications import ApplicationService
 from localcdap.studio.library.drafts import DraftService
 from localcdap.studio.library.templates import TemplateService
@@ -53,6 +54,10 @@ class Cdap:
     @property
     def studio(self) -> StudioService:
         return self._link.service("studio", StudioService)
+
+    @property
+    def editing(self) -> EditingService:
+        return self._link.service("editing", EditingService)
 
     @property
     def applications(self) -> ApplicationService:

@@ -14,6 +14,7 @@ from localcdap.apps.platform import Platform
 from localcdap.apps.processes import AppProcesses
 from localcdap.apps.service import AppService
 from localcdap.artifacts.announcing import announcer
+from localcdap.artifacts.model import SyncReport
 from localcdap.artifacts.service import ArtifactService
 from localcdap.artifacts.trash import put_away
 from localcdap.artifacts.watcher import FolderWatcher
@@ -43,8 +44,9 @@ from localcdap.runs.service import RunService
 from localcdap.sandbox.pool import PluginWorkers
 from localcdap.settings import Settings, load_settings
 from localcdap.store.service import DatabaseService
-from localcdap.store.store import Store
+from localcdap.store.store import Store, Transaction
 from localcdap.store.structured.tables import StructuredTables
+from localcdap.studio.editing.service import EditingService
 from localcdap.studio.library.applications import ApplicationService
 from localcdap.studio.library.drafts import DraftService
 from localcdap.studio.library.templates import TemplateService
@@ -140,6 +142,15 @@ class Services:
             secure_keys=self._secure_keys.get,
             templates=self._templates.list_templates,
         )
+        self._editing = EditingService(
+            self._artifacts,
+            worker,
+            locations=locations,
+            check_namespace=self._namespaces.require,
+            preferences=self._preferences.of_pipeline,
+            secure_keys=self._secure_keys.get,
+            templates=self._templates.list_templates,
+        )
 
     def _open_library(self, store: Store) -> None:
         """What namespaces keep of pipelines."""
@@ -225,6 +236,12 @@ class Services:
         directories: Sequence[Path],
         required_capabilities: Sequence[str],
     ) -> ArtifactService:
+        announce = announcer(self._topics)
+
+        def changed(tx: Transaction, report: SyncReport) -> None:
+            announce(tx, report)
+            tx.on_commit(self._editing.refresh_soon)
+
         artifacts = ArtifactService(
             store,
             worker,
@@ -232,7 +249,7 @@ class Services:
             plugin_directories=directories,
             cache=home.artifact_cache,
             required_capabilities=required_capabilities,
-            on_change=announcer(self._topics),
+            on_change=changed,
             namespaces=self._namespaces,
             deployer=Deployment(self._structured_tables),
         )
@@ -245,6 +262,7 @@ class Services:
         return {
             "artifacts": self._artifacts,
             "studio": self._studio,
+            "editing": self._editing,
             "applications": self._applications,
             "drafts": self._drafts,
             "templates": self._templates,
@@ -269,8 +287,9 @@ class Services:
         return self._runs.are_active() or self._app_listeners.are_busy
 
     def end_waiting(self) -> None:
-        """Answer those who wait for messages; nobody waits any more."""
+        """Answer those who wait for messages or changes; nobody waits any more."""
         self._topics.close()
+        self._editing.close_all()
 
     def close(self) -> None:
         """Stop the services, newest first. Runs go on."""

@@ -23,10 +23,13 @@ class Incoming(msgspec.Struct):
     common: Schema | None
     """See :func:`merge`."""
     failures: list[ValidationFailure]
+    is_tainted: bool = False
+    """See :class:`Outcome`; likewise the next."""
+    forwarded: list[str] = []
 
 
 class Flow:
-    """Schemas on their way from outcome to outcome.
+    """Schemas on their way from outcome to outcome: what flows into a stage follows from its inputs alone.
 
     A stage that failed is *broken*; what it does not tell is unknown downstream. Only the stages right
     behind it say so: further downstream nothing is known that a user could act on.
@@ -35,16 +38,6 @@ class Flow:
     def __init__(self, structure: Structure, outcomes: Mapping[str, Outcome]) -> None:
         self._structure = structure
         self._outcomes = outcomes
-        self._broken: set[str] = set()
-        self._tainted: set[str] = set()
-        """Stages with an input that is unknown because of a broken stage."""
-        self._forwarded: dict[str, list[str]] = {}
-        """By condition: the broken stages before it, which make unknown what it passes on."""
-
-    def broken(self, stage: str) -> None:
-        """Note that a stage failed; with an unknown input that may be no fault of its own."""
-        if stage not in self._tainted:
-            self._broken.add(stage)
 
     def into(self, stage: str) -> Incoming:
         """What flows into a stage whose inputs have been configured (but for those on a cycle)."""
@@ -67,15 +60,19 @@ class Flow:
             schemas[connection.source] = schemas.get(connection.source) or schema
             if schema is not None:
                 known.append(schema)
-        failures = self._unknown(stage, [name for name, s in schemas.items() if s is None])
+        unknown = [name for name, s in schemas.items() if s is None]
+        causes = [cause for each in unknown for cause in self._causes(each)]
+        is_tainted = bool(causes) or any(map(self._is_tainted, unknown))
         common, different = merge(stage, type, known)
-        return Incoming(schemas, common, failures + different)
+        if type == CONDITION:
+            return Incoming(schemas, common, different, is_tainted, causes)
+        failures = [_unknown(stage, cause) for cause in dict.fromkeys(causes)]
+        return Incoming(schemas, common, failures + different, is_tainted)
 
     def _along(self, connection: Connection) -> Schema | None:
         outcome = self._outcomes.get(connection.source)
         if outcome is None:
-            self._tainted.add(connection.source)  # on a cycle, which has its own failure
-            return None
+            return None  # on a cycle, which has its own failure
         if self._structure.types[connection.target] == ERROR_TRANSFORM:
             # A source that declares nothing else would emit errors about records of its own.
             own = outcome.output if self._structure.is_source(connection.source) else None
@@ -84,20 +81,18 @@ class Flow:
             return outcome.ports.get(connection.port)
         return outcome.output
 
-    def _unknown(self, stage: str, inputs: list[str]) -> list[ValidationFailure]:
-        """A failure for each broken stage right before this one, conditions looked through."""
-        causes = [cause for each in inputs for cause in self._causes(each)]
-        if causes or not self._tainted.isdisjoint(inputs):
-            self._tainted.add(stage)
-        if self._structure.is_condition(stage):
-            self._forwarded[stage] = causes
-            return []
-        return [_unknown(stage, cause) for cause in dict.fromkeys(causes)]
+    def _is_tainted(self, stage: str) -> bool:
+        outcome = self._outcomes.get(stage)
+        return outcome is None or outcome.is_tainted
 
     def _causes(self, stage: str) -> list[str]:
+        """The broken stages that make unknown what comes from this one, conditions looked through."""
+        outcome = self._outcomes.get(stage)
+        if outcome is None:
+            return []
         if self._structure.is_condition(stage):
-            return self._forwarded.get(stage, [])
-        return [stage] if stage in self._broken else []
+            return outcome.forwarded
+        return [stage] if outcome.is_broken else []
 
 
 def _unknown(stage: str, cause: str) -> ValidationFailure:

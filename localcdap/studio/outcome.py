@@ -27,6 +27,14 @@ class Outcome(msgspec.Struct):
     ports: dict[str, Schema] = {}
     declared: frozenset[str] = frozenset()
     """Names of the properties that the plugin has."""
+    is_checking: bool = False
+    """Whether the plugin has still to answer; the result is then that of the stage before, if any."""
+    is_broken: bool = False
+    """Whether it failed by no fault of another: what it does not tell is unknown because of it."""
+    is_tainted: bool = False
+    """Whether an input is unknown because of a broken stage, however far before."""
+    forwarded: list[str] = []
+    """Of a condition: the broken stages before it, which make unknown what it passes on."""
 
     def settle(self, common: Schema | None) -> None:
         """Set the schemas that leave the stage, from its result and the schema common to its inputs.
@@ -44,6 +52,12 @@ class Outcome(msgspec.Struct):
         if type not in SINKS:
             self.ports = result.port_schemas
             self.output = None if self.ports else result.output_schema
+
+    def passes_on(self) -> tuple[object, ...]:
+        """Everything of it that matters to the stages behind it."""
+        type = self.stage.plugin.type
+        flags = (self.is_broken, self.is_tainted, tuple(self.forwarded))
+        return type, self.output, self.error, self.ports, flags
 
     @property
     def plugin(self) -> PluginRef | None:

@@ -79,8 +79,8 @@ def resolve_pipeline(
         later=_behind_actions(structure, done) | set(unevaluated),
     )
     ending = [configure(each, {}) for each in document.post_actions if each.plugin.name]
-    propagation = Propagation(structure, configure)
-    propagation.run()
+    propagation = Propagation(configure)
+    propagation.update(structure)
     outcomes = propagation.outcomes
     properties, conflicts = pipeline_properties(document, outcomes.values())
     errors += [failure for each in ending for failure in each.failures]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+from functools import cached_property
+
 from localcdap.api.pipeline import Connection
 from localcdap.studio.graph import Graph
-from localcdap.studio.model import App, PipelineDocument
+from localcdap.studio.model import App, PipelineDocument, StageUse
 from localcdap.studio.plugin_types import (
     ACTIONS,
     BATCH,
@@ -23,6 +26,8 @@ class Structure:
         self.document = document
         self.types: dict[str, str] = {}
         """Plugin type by stage; empty where the document does not say it."""
+        self.stages, self.further = _by_name(document)
+        """By name, and those with a name that another one has."""
         for stage in document.stages:
             self.types.setdefault(stage.name, stage.plugin.type)
         self.graph = Graph(self.types, document.connections)
@@ -43,6 +48,23 @@ class Structure:
         self.unknown: frozenset[str] = frozenset(s for s, t in self.types.items() if t not in known)
         """Stages whose type, and so whose role, is not known."""
 
+    def with_document(self, document: PipelineDocument) -> Structure:
+        """The same for a document in which nothing is different but plugins of a type and properties."""
+        renewed = copy.copy(self)
+        renewed.document = document
+        renewed.stages, renewed.further = _by_name(document)
+        return renewed
+
+    @cached_property
+    def order(self) -> list[str]:
+        """See :meth:`Graph.order`."""
+        return self.graph.order()
+
+    @cached_property
+    def knots(self) -> list[list[str]]:
+        """See :meth:`Graph.knots`."""
+        return self.graph.knots()
+
     def is_source(self, stage: str) -> bool:
         return self.types[stage] in SOURCES
 
@@ -60,3 +82,9 @@ class Structure:
 
     def stages_of(self, type: str) -> list[str]:
         return [stage for stage, each in self.types.items() if each == type]
+
+
+def _by_name(document: PipelineDocument) -> tuple[dict[str, StageUse], list[StageUse]]:
+    first: dict[str, StageUse] = {}
+    further = [s for s in document.stages if first.setdefault(s.name, s) is not s]
+    return first, further

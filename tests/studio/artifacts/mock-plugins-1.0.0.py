@@ -1,5 +1,7 @@
 """One small plugin of each type, for the tests of the studio."""
 
+import time
+
 from localcdap.api import (
     BatchAggregator,
     BatchJoiner,
@@ -85,6 +87,12 @@ class Quote(Transform):
             stage.failures.add(f"'{self.config.text}' is wrong.").with_config_property("text")
         if self.config.property:
             stage.set_pipeline_property("p", self.config.property)
+
+
+@plugin(type="transform", name="Slow", description="Takes ten seconds.")
+class Slow(Transform):
+    def configure(self, stage: StageConfigurer) -> None:
+        time.sleep(10)
 
 
 @plugin(type="batchsink", name="Sink", description="Swallows records.")

@@ -1,0 +1,1 @@
+"""Editing sessions: pipelines that are changed step by step, and judged after every step."""

@@ -1,0 +1,140 @@
+"""Plugins asked in the background: a thread for each plugin, so that one that hangs holds up no other."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from localcdap.api.errors import LocalcdapError
+from localcdap.api.failures import FailureCollector
+from localcdap.sandbox.configuring import ConfigureRequest, ConfigureResult
+
+_LOG: Final = logging.getLogger(__name__)
+LATE_S: Final = 0.5
+"""Seconds after which a plugin is late: what waits for its stage goes on without it."""
+_IDLE_S: Final = 5.0
+"""Seconds for which a thread waits for more to ask its plugin."""
+
+
+class Check(msgspec.Struct, eq=False):
+    """A question to a plugin, and who wants the answer."""
+
+    request: ConfigureRequest
+    answer: Callable[[ConfigureRequest, ConfigureResult], None]
+    """Called with the result, in another thread."""
+    late: Callable[[], None]
+    """Called when the answer takes more than half a second, in another thread."""
+    since: float = 0.0
+    """When it was asked (``time.monotonic``)."""
+
+
+class Checks:
+    """Asks plugins. Threads may share it.
+
+    Questions to one plugin are asked one by one, in the order in which they came. One that comes under the
+    key of another that was not asked yet takes its place.
+
+    :param configure: such as ``PluginWorkers.configure``, which serves several plugins side by side.
+    """
+
+    def __init__(self, configure: Callable[[ConfigureRequest], ConfigureResult]) -> None:
+        self._configure = configure
+        self._lanes: dict[Hashable, _Lane] = {}
+        self._asked = threading.Condition()
+        self._open: dict[Hashable, Check] = {}
+        """Checks that nobody knows to be late, by key."""
+        self._watch: threading.Thread | None = None
+        self._closed = False
+
+    def ask(self, key: Hashable, check: Check) -> None:
+        """Ask a plugin in the background.
+
+        :param key: whose question it is, such as a session and a stage.
+        """
+        plugin = check.request.plugin
+        check.since = time.monotonic()
+        with self._asked:
+            if self._closed:
+                return
+            self._open[key] = check
+            lane = self._lanes.setdefault((plugin.digest, plugin.class_name), _Lane())
+            lane.waiting[key] = check
+            if lane.thread is None:
+                lane.thread = _thread(lambda: self._serve(lane))
+            if self._watch is None:
+                self._watch = _thread(self._look)
+            self._asked.notify_all()
+
+    def close(self) -> None:
+        """Ask nothing more."""
+        with self._asked:
+            self._closed = True
+            self._asked.notify_all()
+
+    def _serve(self, lane: _Lane) -> None:
+        while True:
+            with self._asked:
+                while not lane.waiting and not self._closed:
+                    if not self._asked.wait(_IDLE_S) and not lane.waiting:
+                        lane.thread = None
+                        return
+                if self._closed:
+                    return
+                key, check = lane.waiting.popitem(last=False)
+            try:
+                result = self._configure(check.request)
+            except LocalcdapError as error:
+                result = _failed(check.request, error)
+            with self._asked:
+                if self._open.get(key) is check:
+                    del self._open[key]
+            _call(partial(check.answer, check.request, result))
+
+    def _look(self) -> None:
+        """Tell who waits for a late plugin that it is late."""
+        while True:
+            with self._asked:
+                if self._closed or (not self._open and not self._asked.wait(_IDLE_S)):
+                    self._watch = None
+                    return
+                before = time.monotonic() - LATE_S
+                late = {key: check for key, check in self._open.items() if check.since < before}
+                for key in late:
+                    del self._open[key]
+            for check in late.values():
+                _call(check.late)
+            time.sleep(LATE_S / 5)
+
+
+class _Lane:
+    """The questions to one plugin."""
+
+    def __init__(self) -> None:
+        self.waiting: OrderedDict[Hashable, Check] = OrderedDict()
+        self.thread: threading.Thread | None = None
+
+
+def _thread(target: Callable[[], None]) -> threading.Thread:
+    thread = threading.Thread(target=target, name="localcdap-editing-check", daemon=True)
+    thread.start()
+    return thread
+
+
+def _call(function: Callable[[], object]) -> None:
+    try:
+        function()
+    except Exception:  # a fault in one session must not end the thread that serves all
+        _LOG.exception("an answer of a plugin could not be taken")
+
+
+def _failed(request: ConfigureRequest, error: LocalcdapError) -> ConfigureResult:
+    failures = FailureCollector(request.stage)
+    failures.add(error.message, error.corrective_action)
+    return ConfigureResult(list(failures))
