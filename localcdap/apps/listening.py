@@ -150,7 +150,8 @@ class _Driver:
         self.what: Final = what
         self.tries = 0
         self.error: str | None = None
-        self.is_busy = True
+        self.is_busy = False
+        """Whether there are events for it that it has not seen, and it does not pause."""
         self._listener = what[1]
         self._topics = topics
         self._messaging = messaging
@@ -181,7 +182,6 @@ class _Driver:
             self._topics.wait(
                 SYSTEM_NAMESPACE, self._listener.topics, seen, None, self._stopping.is_set
             )
-            self.is_busy = True
 
     def _passed(self, at: int) -> int:
         """Pass all messages behind ``at``; the process is woken only for those that are wanted.
@@ -196,6 +196,7 @@ class _Driver:
             if not messages:
                 break
             if any(message.payload.get("kind") in self._listener.events for message in messages):
+                self.is_busy = True
                 at = self._deliver()
             else:
                 at = messages[-1].id

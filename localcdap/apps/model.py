@@ -30,7 +30,8 @@ class AppAnswer(msgspec.Struct):
     status: int
     """As in HTTP."""
     body: Any = None
-    """A plain value, or bytes; of an error an object with ``message`` and ``correctiveAction``."""
+    """A plain value, or bytes; of an error an object with ``message`` and ``correctiveAction``, and
+    with ``stacktrace`` where nobody expected it."""
 
 
 class AppSummary(msgspec.Struct, rename="camel"):

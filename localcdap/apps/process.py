@@ -68,6 +68,7 @@ class AppProcess:
         self._output: deque[str] = deque(maxlen=_OUTPUT_KEPT)
         self._transactions = transactions
         self._popen: subprocess.Popen[bytes] | None = None
+        self._client: Client | None = None
         self._ended = threading.Event()
         key = secrets.token_bytes(32)
         unique = home / f"{os.getpid()}-{next(_numbers)}"
@@ -78,7 +79,7 @@ class AppProcess:
         self._start(Order(app, host, own, memory_mb))
         try:
             self._client = self._connected(HostRecord(self.pid, "", own, key.hex()))
-            self._client.service(ENDPOINT, AppEndpoint, _START_S).load()
+            self._endpoint(_START_S).load()
         except (HostLostError, TimeoutError) as error:
             self._lost(error, "while it was loaded")
         except BaseException:
@@ -102,12 +103,12 @@ class AppProcess:
         """:raises PluginError: when it ended, or did not answer in time; it is ended then."""
         what = f"while it answered {request.method} {request.path}"
         with self._calling(what, limit_s):
-            return self._client.service(ENDPOINT, AppEndpoint, limit_s).answer(request)
+            return self._endpoint(limit_s).answer(request)
 
     def deliver(self, listener: str, limit_s: float) -> int:
         """:raises PluginError: likewise, and when the listener raised."""
         with self._calling(f"in listener '{listener}'", limit_s):
-            return self._client.service(ENDPOINT, AppEndpoint, limit_s).deliver(listener)
+            return self._endpoint(limit_s).deliver(listener)
 
     def close(self) -> None:
         """End the process and everything that it started; may be called twice."""
@@ -116,10 +117,16 @@ class AppProcess:
                 os.killpg(self._popen.pid, signal.SIGKILL)
             self._popen.wait()
         self._ended.wait(1.0)
+        if self._client is not None:
+            self._client.close()
         self._server.close(grace_s=0.5)
         self._transactions.close()
         for address in self._addresses:
             Path(address).unlink(missing_ok=True)
+
+    def _endpoint(self, limit_s: float) -> AppEndpoint:
+        assert self._client is not None
+        return self._client.service(ENDPOINT, AppEndpoint, limit_s)
 
     @contextlib.contextmanager
     def _calling(self, what: str, limit_s: float) -> Iterator[None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import traceback
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 from urllib.parse import unquote
@@ -44,8 +45,10 @@ class Router:
             return AppAnswer(status_of(error), body)
         except Exception as error:
             _LOG.exception("%s %s", request.method, request.path)
+            message = f"{type(error).__name__}: {error}"
+            trace = "".join(traceback.format_exception(error)).splitlines()
             return AppAnswer(
-                500, {"message": f"{type(error).__name__}: {error}", "correctiveAction": None}
+                500, {"message": message, "correctiveAction": None, "stacktrace": trace}
             )
 
     def _answer(self, request: AppRequest) -> AppAnswer:

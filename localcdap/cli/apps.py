@@ -99,8 +99,9 @@ def _print(answer: AppAnswer, *, as_json: bool) -> None:
     elif answer.status >= 400:
         body = answer.body if isinstance(answer.body, dict) else {"message": answer.body}
         click.secho(f"{answer.status}: {body.get('message')}", fg="red", err=True)
-        if body.get("correctiveAction"):
-            click.echo(body["correctiveAction"], err=True)
+        for line in body.get("stacktrace") or [body.get("correctiveAction")]:
+            if line:
+                click.echo(line, err=True)
     elif answer.body is not None:
         click.echo(msgspec.json.format(msgspec.json.encode(answer.body), indent=2))
 

@@ -30,8 +30,12 @@ def command(instance: Instance, errors: bool, retry: bool) -> None:
     if not artifacts:
         click.echo("No artifact has an error." if errors else "No artifacts.", err=True)
         return
-    rows = [(a.name, a.version, a.scope, len(a.plugins), a.path) for a in artifacts]
-    print_table(("name", "version", "scope", "plugins", "path"), rows, numbers="plugins")
+    rows = [
+        (a.name, a.version, a.scope, len(a.plugins), len(a.applications), a.path) for a in artifacts
+    ]
+    print_table(
+        ("name", "version", "scope", "plugins", "apps", "path"), rows, numbers="plugins apps"
+    )
     for artifact in artifacts:
         if artifact.error:
             click.secho(f"\n{artifact.path}", fg="red", bold=True)

@@ -88,10 +88,20 @@ def test_the_tests_that_are_shown_pass(tmp_path, monkeypatch, cdap_pipeline):
     (tmp_path / "shout.py").write_text(python_block("@plugin("), encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     shown = {}
-    exec(python_block("def test_"), shown)
+    exec(python_block("def test_stage"), shown)
 
     shown["test_stage"]()
     shown["test_in_a_pipeline"](cdap_pipeline)
+
+
+def test_the_application_that_is_shown_passes_its_test(tmp_path, monkeypatch, cdap_app):
+    path = tmp_path / "notebook.py"
+    path.write_text(python_block("@application("), encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    shown = {}
+    exec(python_block("def test_notes"), shown)
+
+    shown["test_notes"](cdap_app)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)

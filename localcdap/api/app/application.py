@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, Final, TypeVar
 
@@ -152,16 +153,20 @@ def _unique(classes: Sequence[Any], base: type, what: str) -> Iterator[Any]:
 
 
 def _service(cls: type[SystemService]) -> ServiceDetail:
-    found = [Handler(name, function) for name, function in handlers(cls)]
-    taken: set[tuple[str, str]] = set()
-    for each in found:
-        key = (each.route.method, each.route.path)
-        if key in taken:
-            raise TypeError(f"service {cls.__qualname__} answers {' '.join(key)} twice.")
-        taken.add(key)
+    found: list[Handler] = []
+    problems: list[str] = []
+    for name, function in handlers(cls):
+        try:
+            found.append(Handler(name, function))
+        except (TypeError, NameError) as error:  # a name in an annotation that means nothing
+            problems.append(str(error))
+    counts = Counter((each.route.method, each.route.path) for each in found)
+    problems += [f"{' '.join(key)} is answered twice" for key, count in counts.items() if count > 1]
     for table in cls.tables:
         if not isinstance(table, StructuredTableSpecification):
-            raise TypeError(f"service {cls.__qualname__}: {table!r} is no table specification.")
+            problems.append(f"{table!r} is no table specification")
+    if problems:
+        raise TypeError(f"service {cls.__qualname__}: {'; '.join(problems)}.")
     return ServiceDetail(cls.name, list(cls.tables), [_route(each) for each in found])
 
 
