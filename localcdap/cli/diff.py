@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 import msgspec
 
 from localcdap.api.pipeline import Connection
 from localcdap.cli.faults import NO
-from localcdap.cli.files import read_pipeline
+from localcdap.cli.files import is_file, read_pipeline
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import print_json
+from localcdap.cli.pipelines import deployed
 from localcdap.studio.comparison import Change, PipelineComparison, StageChange, compare_pipelines
+from localcdap.studio.document import read_document
+from localcdap.studio.model import PipelineDocument
 
+if TYPE_CHECKING:
+    from localcdap.host import Cdap
+
+_DRAFT: Final = "draft:"
+"""Before the name of a draft."""
 _MARKS = {
     "added": ("+", "green"),
     "removed": ("-", "red"),
@@ -27,11 +35,14 @@ _MARKS = {
 @click.argument("b")
 @instance_options
 def command(instance: Instance, a: str, b: str) -> int:
-    """Show what is different in pipeline file B from A, by stage, property and connection.
+    """Show what is different in pipeline B from A, by stage, property and connection.
 
-    Schemas are compared field by field; layout and order do not count. Exit code 1 when they differ.
+    Each is a file ('-': standard input), a deployed pipeline NAME or NAME@VERSION, or a draft, draft:NAME or
+    draft:NAME@REVISION. Schemas are compared field by field; layout and order do not count. Exit code 1 when
+    they differ.
     """
-    comparison = compare_pipelines(read_pipeline(a), read_pipeline(b))
+    first, second = _read_both(instance, a, b)
+    comparison = compare_pipelines(first, second)
     if instance.json:
         print_json(comparison)
     elif comparison.is_equal:
@@ -39,6 +50,30 @@ def command(instance: Instance, a: str, b: str) -> int:
     else:
         _print(comparison)
     return 0 if comparison.is_equal else NO
+
+
+def _read_both(instance: Instance, *names: str) -> list[PipelineDocument]:
+    """The documents; the instance is opened for those that are in it only."""
+    files = {name: read_pipeline(name) for name in names if _is_file(name)}
+    if len(files) == len(set(names)):
+        return [files[name] for name in names]
+    with instance.connect() as cdap:
+        return [files.get(name) or _kept(cdap, instance.namespace, name) for name in names]
+
+
+def _is_file(name: str) -> bool:
+    return is_file(name) and not name.startswith(_DRAFT)
+
+
+def _kept(cdap: Cdap, namespace: str, name: str) -> PipelineDocument:
+    """A draft or a deployed pipeline."""
+    if not name.startswith(_DRAFT):
+        return read_document(deployed(cdap, namespace, name)[1], name)
+    draft, revision = name.removeprefix(_DRAFT), None
+    before, _, number = draft.rpartition("@")
+    if before and number.isdecimal():
+        draft, revision = before, int(number)
+    return read_document(cdap.drafts.export(namespace, draft, revision), name)
 
 
 def _print(comparison: PipelineComparison) -> None:

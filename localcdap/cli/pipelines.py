@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
+from localcdap.api.errors import NotFoundError
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import local_time, plural, print_json, print_table
 from localcdap.studio.library.model import Application
+
+if TYPE_CHECKING:
+    from localcdap.host import Cdap
 
 
 @click.command("pipelines")
@@ -45,6 +51,21 @@ def split(name: str) -> tuple[str, str | None]:
     """Name and version of ``NAME@VERSION``; None for the latest version."""
     application, _, version = name.partition("@")
     return application, version or None
+
+
+def deployed(cdap: Cdap, namespace: str, text: str) -> tuple[Application, str]:
+    """The deployed pipeline that ``NAME`` or ``NAME@VERSION`` means, and its document's JSON text.
+
+    :raises NotFoundError: when there is none; the message lists what there is.
+    """
+    name, version = split(text)
+    try:
+        application = cdap.applications.describe(namespace, name, version)
+    except NotFoundError as error:
+        raise NotFoundError(
+            f"There is no file '{text}'. {error.message}", error.corrective_action
+        ) from None
+    return application, cdap.applications.export(namespace, name, application.version)
 
 
 def _print_list(instance: Instance, found: list[Application]) -> None:

@@ -12,7 +12,7 @@ from localcdap.cli.faults import NO
 from localcdap.cli.files import is_file, read_arguments, read_pipeline
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import duration, is_terminal, print_json, print_table
-from localcdap.cli.pipelines import split
+from localcdap.cli.pipelines import deployed
 from localcdap.engine.messages import RunStatus
 from localcdap.runs.model import Run, RunRequest
 
@@ -63,12 +63,10 @@ def command(
 
 def _completed(cdap: Cdap, request: RunRequest, pipeline: str) -> RunRequest:
     """The request with the document of the deployed pipeline, where no file is named."""
-    name, version = split(pipeline)
     if request.document is None:
-        found = cdap.applications.describe(request.namespace, name, version)
-        document = cdap.applications.export(request.namespace, name, found.version)
+        found, document = deployed(cdap, request.namespace, pipeline)
         return msgspec.structs.replace(
-            request, document=document, application=name, application_version=found.version
+            request, document=document, application=found.name, application_version=found.version
         )
     if pipeline.isidentifier() and cdap.applications.exists(request.namespace, pipeline):
         click.echo(

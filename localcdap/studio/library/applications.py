@@ -31,7 +31,7 @@ from localcdap.studio.library.model import (
     application_name,
 )
 from localcdap.studio.library.problems import import_problems
-from localcdap.studio.library.texts import formatted, text_of
+from localcdap.studio.library.texts import formatted, require_text, text_of
 from localcdap.studio.library.upgrades import upgraded, upgrades
 from localcdap.studio.model import PipelineDocument
 from localcdap.studio.plugins import Artifacts, IndexedPlugins
@@ -77,6 +77,7 @@ class ApplicationService:
         :raises ConflictError: when ``parent_version`` is not the latest version.
         :raises NotFoundError: when there is no such namespace.
         """
+        require_text(request.change or "")
         given = self._studio.read(
             PipelineRequest(request.document, request.namespace, file=request.file)
         )

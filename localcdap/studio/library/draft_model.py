@@ -14,6 +14,7 @@ from localcdap.api.failures import ArtifactId
 from localcdap.studio.document import BATCH_ARTIFACTS, STREAMING_ARTIFACTS
 from localcdap.studio.lenient import as_text
 from localcdap.studio.library.model import application_artifact
+from localcdap.studio.library.texts import require_text
 from localcdap.studio.model import App, PipelineDocument
 
 
@@ -56,12 +57,13 @@ class DraftRequest(msgspec.Struct, rename="camel"):
 
 
 def draft_name(request: DraftRequest, document: PipelineDocument) -> str:
-    """:raises BadRequestError: when there is none."""
+    """:raises BadRequestError: when there is none, or it is no text."""
     name = request.name or document.name
     if not name:
         raise BadRequestError(
             "The draft has no name.", "Give it one with --name, or as 'name' in the document."
         )
+    require_text(name, request.description or "")
     return name
 
 

@@ -13,6 +13,7 @@ from localcdap.artifacts.selection import nearest
 from localcdap.namespaces.contents import NamespaceContents
 from localcdap.namespaces.service import NamespaceService
 from localcdap.store.store import Store, Transaction
+from localcdap.studio.library.texts import require_text
 from localcdap.studio.plugin_templates import PluginTemplate, by_name
 from localcdap.studio.plugins import Artifacts
 
@@ -99,6 +100,7 @@ class TemplateService:
         type, name = template.plugin_type, template.name
         if not name.strip():
             raise BadRequestError("The template has no name.")
+        require_text(name, template.description, *template.properties.values())
         if self._artifacts.find_plugin(namespace, type, name).plugin is not None:
             raise ConflictError(
                 f"There is a plugin '{name}' of type '{type}' already.", "Choose another name."

@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from localcdap.api.errors import BadRequestError
+
 
 def text_of(document: Any) -> str:
     """The JSON text of a document that can be read as JSON; a text stays as it is."""
@@ -15,6 +17,15 @@ def text_of(document: Any) -> str:
     if isinstance(document, (bytes, bytearray)):
         return bytes(document).decode("utf-8-sig")
     return json.dumps(document, ensure_ascii=False)
+
+
+def require_text(*texts: str) -> None:
+    """:raises BadRequestError: when one holds half of a surrogate pair, which can be stored nowhere."""
+    for text in texts:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise BadRequestError(f"{text!a} is no UTF-8 text.") from None
 
 
 def formatted(text: str) -> str:

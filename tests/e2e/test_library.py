@@ -1,0 +1,222 @@
+"""Pipelines that an instance keeps, as the commands show them."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from localcdap.cli.main import run
+from localcdap.home import Home
+from localcdap.host import connect
+from tests.e2e.pipelines import csv_source, json_sink, pipeline, schema, write
+from tests.e2e.program import Program
+
+ROW = schema(id="int", name="string")
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def command(program: Program, capsys, monkeypatch) -> Iterator[Command]:
+    """Runs a command in this process, which is the host meanwhile: (exit code, output, errors)."""
+    for name, value in program.environment.items():
+        monkeypatch.setenv(name, value)
+
+    def call(*arguments: str, input: str = "") -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "stdin", io.StringIO(input))
+        code = run([*arguments, "--home", str(program.home)])
+        told = capsys.readouterr()
+        return code, told.out, told.err
+
+    with connect(Home(program.home)):
+        yield call
+
+
+@pytest.fixture
+def document(tmp_path: Path) -> dict[str, Any]:
+    stages = [csv_source("In", tmp_path / "in.csv", ROW), json_sink("Out", tmp_path / "out")]
+    return pipeline(stages, ("In", "Out")) | {"__ui__": {"nodes": [1.50]}}
+
+
+@pytest.fixture
+def file(document: dict[str, Any], tmp_path: Path) -> str:
+    return write(document, tmp_path / "orders.json")
+
+
+def answer(told: tuple[int, str, str]) -> Any:
+    code, out, err = told
+    assert code == 0, err
+    return json.loads(out)
+
+
+def test_a_pipeline_is_deployed_exported_compared_and_deleted(
+    command: Command, document: dict[str, Any], file: str, tmp_path: Path
+):
+    first = answer(command("import", file, "--name", "orders", "--json"))
+    assert first["application"]["number"] == 1
+    exported = command("export", "orders")[1]
+    assert exported.strip() == json.dumps(document, indent=2)
+    assert command("export", "orders@1", "--output", str(tmp_path / "e.json"))[0] == 0
+    assert command("diff", str(tmp_path / "e.json"), "orders")[:2] == (0, "No differences.\n")
+
+    document["config"]["stages"][0]["plugin"]["properties"]["skipHeader"] = "true"
+    changed = write(document, tmp_path / "changed.json")
+    code, out, _ = command("import", changed, "--name", "orders", "--change", "with a header")
+    assert (code, out.splitlines()[-1]) == (0, "orders: deployed as version 2")
+    code, out, _ = command("diff", "orders@1", "orders", "--json")
+    assert code == 1
+    assert json.loads(out)["stages"][0]["changes"][0]["what"] == "skipHeader"
+
+    (listed,) = answer(command("pipelines", "--json"))
+    assert (listed["name"], listed["number"]) == ("orders", 2)
+    assert "with a header" in command("pipelines", "versions", "orders")[1]
+    assert "version 1 (" in command("pipelines", "show", "orders@1")[1]
+    assert command("pipelines", "delete", "orders")[1] == "Pipeline 'orders' deleted, 2 versions.\n"
+    assert answer(command("pipelines", "--json")) == []
+
+
+def test_an_import_with_failures_says_all_and_keeps_nothing_until_fixed(
+    command: Command, document: dict[str, Any], tmp_path: Path
+):
+    for stage in document["config"]["stages"]:
+        stage["plugin"]["artifact"]["version"] = "1.0.0"
+    file = write(document, tmp_path / "old.json")
+    code, out, _ = command("import", file)
+    assert code == 1
+    assert out.count("Plugin named 'File'") == 2
+    assert "2 failures; not deployed" in out
+    assert answer(command("pipelines", "--json")) == []
+
+    code, out, _ = command("import", file, "--fix")
+    assert code == 0
+    assert "Stage 'In' uses core-plugins 2.11.0 instead of core-plugins 1.0.0 (SYSTEM)." in out
+    code, out, _ = command("diff", file, "test_pipeline", "--json")
+    changes = [(s["name"], [c["what"] for c in s["changes"]]) for s in json.loads(out)["stages"]]
+    assert changes == [("In", ["artifact"]), ("Out", ["artifact"])]
+
+
+def test_a_package_of_the_hub_is_imported(
+    command: Command, document: dict[str, Any], tmp_path: Path
+):
+    def action(type: str, name: str) -> dict[str, Any]:
+        arguments = {"artifact": document["artifact"], "name": name, "config": "p.json"}
+        return {"type": type, "arguments": [{"name": k, "value": v} for k, v in arguments.items()]}
+
+    actions = [action("create_pipeline", "a"), action("create_pipeline_draft", "b")]
+    write({"specVersion": "1.0", "label": "P", "actions": actions}, tmp_path / "p" / "spec.json")
+    code, _, err = command("import", str(tmp_path / "p"))
+    assert code == 2
+    assert "p.json: there is no such file." in err
+    write(document["config"], tmp_path / "p" / "p.json")
+    assert answer(command("import", str(tmp_path / "p" / "spec.json"), "--json"))["label"] == "P"
+    assert [a["name"] for a in answer(command("pipelines", "--json"))] == ["a"]
+    assert [d["name"] for d in answer(command("drafts", "--json"))] == ["b"]
+    assert json.loads(command("export", "a")[1])["config"] == document["config"]
+
+
+def test_a_draft_is_saved_compared_restored_and_deleted(
+    command: Command, document: dict[str, Any], file: str, tmp_path: Path
+):
+    assert answer(command("drafts", "save", file, "--name", "my draft", "--json"))["revision"] == 1
+    document["config"]["stages"].pop()
+    half = write(document, tmp_path / "half.json")
+    assert command("drafts", "save", half, "--name", "my draft", "--based-on", "1")[0] == 0
+    code, _, err = command("drafts", "save", file, "--name", "my draft", "--based-on", "1")
+    assert code == 1
+    assert "made from revision 1, the latest is revision 2" in err
+    code, out, _ = command("diff", "draft:my draft@1", "draft:my draft")
+    assert code == 1
+    assert "- Out  batchsink File" in out
+
+    assert json.loads(command("drafts", "show", "my draft")[1]) == document
+    assert command("drafts", "restore", "my draft", "--revision", "1")[0] == 0
+    assert command("diff", file, "draft:my draft@3")[0] == 0
+    assert len(answer(command("drafts", "revisions", "my draft", "--json"))) == 3
+    assert command("drafts", "delete", "my draft")[0] == 0
+    assert answer(command("drafts", "--json")) == []
+
+
+def test_a_template_is_listed_and_used_as_a_plugin(
+    command: Command, document: dict[str, Any], tmp_path: Path
+):
+    path = str(tmp_path / "in.csv")
+    properties = ["-p", f"path={path}", "-p", "format=csv", "--lock", "path"]
+    create = ["templates", "create", "Orders", "--type", "batchsource", "--plugin", "File"]
+    assert command(*create, *properties)[0] == 0
+    assert command(*create, *properties)[0] == 1
+    listed = {p["name"]: p for p in answer(command("plugins", "--type", "batchsource", "--json"))}
+    assert listed["Orders"]["templateOf"] == "File"
+    assert "templateOf" not in listed["File"]
+    assert command("plugins", "--capability", "PII")[0] == 1
+
+    plugin = document["config"]["stages"][0]["plugin"]
+    plugin["name"] = "Orders"
+    for name in ("path", "format"):
+        del plugin["properties"][name]
+    file = write(document, tmp_path / "t.json")
+    assert command("validate", file)[0] == 0
+    assert "uses template 'Orders': batchsource File." in command("import", file)[1]
+    kept = json.loads(command("export", "test_pipeline")[1])["config"]["stages"][0]["plugin"]
+    assert (kept["name"], kept["properties"]["path"]) == ("File", path)
+
+    plugin["properties"]["path"] = "/elsewhere"
+    code, out, _ = command("validate", write(document, tmp_path / "t.json"))
+    assert code == 1
+    assert "path: Property 'path' is locked by template 'Orders'." in out
+    assert command("templates", "delete", "Orders")[0] == 0
+
+
+def test_wrong_use_has_its_exit_code(command: Command):
+    cases: list[tuple[tuple[str, ...], int]] = [
+        (("import", "nope.json"), 2),
+        (("import", "nope"), 2),
+        (("export", "nope"), 1),
+        (("pipelines", "show"), 2),
+        (("pipelines", "delete", "nope"), 1),
+        (("run", "nope"), 1),
+        (("diff", "nope", "draft:nope"), 1),
+        (("drafts", "save"), 2),
+        (("drafts", "show", "nope"), 1),
+        (("drafts", "restore", "nope"), 2),
+        (("drafts", "--sort", "colour"), 2),
+        (("templates", "create", "x"), 2),
+        (("templates", "create", "x", "--type", "transform", "--plugin", "Nope"), 1),
+        (("templates", "delete", "x"), 1),
+        (("pipelines", "-n", "nope"), 1),
+        (("drafts", "-n", "nope"), 1),
+        (("templates", "-n", "nope"), 1),
+    ]
+    told = {arguments: command(*arguments)[0] for arguments, _ in cases}
+    assert told == dict(cases)
+
+
+def test_a_plugin_that_is_required_away_later_is_not_found_when_its_pipeline_runs(
+    program: Program, document: dict[str, Any], file: str
+):
+    with connect(Home(program.home)):
+        assert program("import", file).code == 0  # as a client of this process
+    program.settings('[plugin]\nrequired.capabilities = "PII"\n')
+    with connect(Home(program.home)):
+        refused = program("run", "test_pipeline")
+        assert refused.code == 1
+        assert "Plugin named 'File' of type 'batchsource' not found." in refused.out
+        assert "nothing was run" in refused.err
+        assert json.loads(program("runs", "test_pipeline", "--json").out) == []
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_deployed_pipeline_runs_under_its_name(command: Command, file: str, tmp_path: Path):
+    (tmp_path / "in.csv").write_text("1,ada\n2,bob\n")
+    deployed = answer(command("import", file, "--name", "people", "--json"))["application"]
+    ran = answer(command("run", "people", "--json"))
+    assert (ran["status"], ran["pipeline"]) == ("COMPLETED", "people")
+    assert ran["applicationVersion"] == deployed["version"]
+    (listed,) = answer(command("runs", "people", "--json"))
+    assert listed["run"] == ran["run"]
+    assert "Last run" in command("pipelines", "show", "people")[1]
