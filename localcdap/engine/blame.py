@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from localcdap.api.errors import LocalcdapError, PluginError, StageError
+from localcdap.api.plugin import Grain
+from localcdap.artifacts.loading import load_plugin
 from localcdap.engine.flow import Stage
 from localcdap.engine.tasks.failing import Failure, failure_in
 
@@ -41,12 +43,19 @@ _SYMPTOMS: Final = (
         "Give it more with engine.memory in localcdap.toml, and restart the engine.",
     ),
     (
+        r"Python worker exited unexpectedly",
+        "the Python process in which records are computed crashed, or a plugin ended it.",
+        "Look for os._exit, for native code and for much memory in the plugins up to this stage.",
+    ),
+    (
         r"ModuleNotFoundError: No module named '([\w.]+)'",
         r"Spark's Python workers have no module '\1'.",
         "Install it for their Python; or name it in 'packages' of the profile, if they are a cluster's.",
     ),
 )
+_CRASHED: Final = "Python worker exited unexpectedly"
 _OURS: Final = re.compile(r"[/\\](?:localcdap[/\\]engine|pyspark|grpc|concurrent|threading)[/\\.]")
+_IN_PYTHON: Final = (Grain.RECORD, Grain.BATCH)
 _MARK: Final = "localcdap-stage:"
 _MARK_END: Final = ":localcdap-end "
 _MARKED: Final = re.compile(f"{_MARK}(.*?){_MARK_END}(.*?)(?: SQLSTATE: \\w+|$)", re.DOTALL)
@@ -63,7 +72,7 @@ def working_on(stage: str) -> Iterator[None]:
     token = _current.set(stage)
     try:
         yield
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise stage_error(error, stage) from error
     finally:
         _current.reset(token)
@@ -78,8 +87,12 @@ def culprit(error: BaseException, stages: Sequence[Stage]) -> str | None:
     """The one stage that an error of an action can come from, by what Spark says of the expression.
 
     An action computes many stages. Spark quotes the expression that failed, which may be a property of a
-    stage, or names the line that made it, which may lie in the artifact of one stage only.
+    stage, or names the line that made it, which may lie in the artifact of one stage only. Of a crash it
+    says nothing, but there may be only one stage in Python.
     """
+    if _CRASHED in _text(error):
+        python = [s.name for s in stages if load_plugin(s.plugin).grain() in _IN_PYTHON]
+        return python[0] if len(python) == 1 else None
     ask = getattr(error, "getQueryContext", None)
     for context in ask() if ask is not None else ():
         if context.contextType().name == "SQL":

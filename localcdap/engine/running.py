@@ -89,9 +89,7 @@ class Run:
             except Killed:
                 end = self._undone(spool, RunStatus.KILLED, [])
             except Exception as error:
-                end = self._undone(
-                    spool, RunStatus.FAILED, [failed(self._outage.error() or error)]
-                )
+                end = self._undone(spool, RunStatus.FAILED, [failed(self._outage.error() or error)])
             finally:
                 self._cancellation.finish()
                 self._leave_engine()

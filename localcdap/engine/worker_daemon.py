@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
+import os
 
 from pyspark.daemon import manager
 
@@ -39,7 +40,14 @@ def spare_collections() -> None:
     gc.set_threshold(_COLLECT_AFTER, 20, 20)
 
 
+def keep_commands() -> None:
+    """Take standard input from the workers: Spark tells the daemon there what to do."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.register_at_fork(after_in_child=lambda: os.dup2(nothing, 0))
+
+
 if __name__ == "__main__":
     preload()
+    keep_commands()
     spare_collections()
     manager()

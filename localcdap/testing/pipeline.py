@@ -238,8 +238,8 @@ class PipelineTester:
         """The schema of the records that a connection carries."""
         stage = self._stage(connection.source)
         if ref.type == ERROR_TRANSFORM:
-            schema = stage.schema(Stream(stage.name, errors=True))
-        elif connection.port is not None:
+            return stage.schema(Stream(stage.name, errors=True))
+        if connection.port is not None:
             schema = stage.port_schemas.get(connection.port)
         else:
             schema = stage.output_schema

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -131,6 +133,12 @@ class Broken(Transform):
                     record["n"] = None
                 case "type":
                     record["n"] = "three"
+                case "ask":
+                    record["word"] = sys.stdin.read()
+                case "leave":
+                    sys.exit(0)
+                case "die":
+                    os._exit(3)
         emit(record)
 
 

@@ -39,6 +39,27 @@ def test_a_plugin_that_raises_names_stage_record_and_its_own_lines(spark, pipeli
     assert not any("runners.py" in frame for frame in error.__notes__)
 
 
+@pytest.mark.parametrize(
+    ("how", "said"), [("leave", "SystemExit: 0. Record: {n: 3"), ("die", "or a plugin ended it")]
+)
+def test_a_plugin_that_ends_its_process(spark, pipeline, how, said):
+    pipeline.stage("broken", plugins.Broken, {"how": how}, ["in"])
+    pipeline.sink("out", "broken")
+
+    error = failure(pipeline, spark)
+
+    assert error.stage == "broken"
+    assert said in error.message
+
+
+def test_a_plugin_that_reads_standard_input_gets_nothing_and_does_not_hang(spark, pipeline):
+    pipeline.stage("broken", plugins.Broken, {"how": "ask"}, ["in"])
+    pipeline.sink("out", "broken")
+    pipeline.run()
+
+    assert [r["word"] for r in pipeline.read("out") if r["n"] == 3] == [""]
+
+
 def test_a_plugin_that_cannot_be_initialized(spark, pipeline):
     pipeline.stage("broken", plugins.Broken, {"how": "initialize"}, ["in"])
     pipeline.sink("out", "broken")

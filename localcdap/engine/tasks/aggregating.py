@@ -17,7 +17,7 @@ from localcdap.api.schema import Field, Schema
 from localcdap.api.stage import Record
 from localcdap.engine.tasks.chunks import conform
 from localcdap.engine.tasks.emitters import RecordEmitter
-from localcdap.engine.tasks.failing import failure_of
+from localcdap.engine.tasks.failing import RAISED, failure_of
 from localcdap.engine.tasks.layout import Layout
 from localcdap.engine.tasks.plan import PassStage
 from localcdap.engine.tasks.reports import TaskReport, encode_report
@@ -83,7 +83,7 @@ class AggregateRunner(Runner):
                 found = [encode_key(key) for key in self.plugin.group_by(record)]
                 keys += found
                 rows += [row] * len(found)
-        except Exception as error:
+        except RAISED as error:
             raise failure_of(self.name, error, record) from None
         taken = (
             batch if rows == list(range(batch.num_rows)) else batch.take(pa.array(rows, pa.int64()))
@@ -106,7 +106,7 @@ class AggregateRunner(Runner):
         for key, records in groups(batches, decode):
             try:
                 self.plugin.aggregate(key, records, emit)
-            except Exception as error:
+            except RAISED as error:
                 raise failure_of(self.name, error, {"group": key}) from None
             self.count("groups", 1)
             if len(emit) + len(emit.errors) >= _FLUSH:

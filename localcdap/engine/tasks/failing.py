@@ -12,6 +12,8 @@ import msgspec
 
 from localcdap.api.errors import LocalcdapError
 
+RAISED: Final = (Exception, SystemExit, KeyboardInterrupt)
+"""What the code of a plugin may raise: a call of ``sys.exit`` must not pass for the end of a task."""
 _BEGIN: Final = "localcdap-failure:"
 _END: Final = ":localcdap-end"
 _MARKED: Final = re.compile(re.escape(_BEGIN) + r"(\{.*?\})" + re.escape(_END))
@@ -44,7 +46,7 @@ class StageFailure(Exception):  # noqa: N818 - it is a failure that was already 
         return StageFailure, (self.failure,)
 
 
-def failure_of(stage: str, error: Exception, record: Any = None) -> StageFailure:
+def failure_of(stage: str, error: BaseException, record: Any = None) -> StageFailure:
     """The failure that an exception of plugin code means.
 
     :param record: what the plugin was given when it raised; None when it is not known.
@@ -84,7 +86,7 @@ def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def _own_frames(error: Exception) -> list[str]:
+def _own_frames(error: BaseException) -> list[str]:
     frames = traceback.extract_tb(error.__traceback__)
     own = [f for f in frames if not f.filename.startswith(_OURS)]
     return [f"{f.filename}:{f.lineno} in {f.name}: {f.line}" for f in own[-_MOST_FRAMES:]]

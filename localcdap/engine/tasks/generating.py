@@ -11,7 +11,7 @@ from localcdap.api.schema import Schema
 from localcdap.artifacts.loading import load_plugin
 from localcdap.artifacts.model import PluginRef
 from localcdap.engine.tasks.chunks import conform
-from localcdap.engine.tasks.failing import failure_of
+from localcdap.engine.tasks.failing import RAISED, failure_of
 from localcdap.engine.tasks.runners import blamed
 from localcdap.engine.tasks.telling import telling
 
@@ -39,7 +39,7 @@ def generating_pass(
                     try:
                         for made in read(tasks[number]):
                             yield conform(made, codec)
-                    except Exception as error:
+                    except RAISED as error:
                         raise failure_of(stage, error, tasks[number]) from None
 
     return run

@@ -16,7 +16,7 @@ from localcdap.engine.flow import AGGREGATOR, ERROR_TRANSFORM, SPLITTER, Stream,
 from localcdap.engine.tasks.chunks import Chunk, FailedRecord, conform
 from localcdap.engine.tasks.context import CountingMetrics, FactsContext
 from localcdap.engine.tasks.emitters import PortsEmitter, RecordEmitter
-from localcdap.engine.tasks.failing import failure_of
+from localcdap.engine.tasks.failing import RAISED, failure_of
 from localcdap.engine.tasks.plan import CountKey, PassStage, error_record_schema
 
 Streams = dict[Stream, Chunk]
@@ -27,7 +27,7 @@ def blamed(stage: str) -> Iterator[None]:
     """Turns whatever is raised inside into a failure of the stage."""
     try:
         yield
-    except Exception as error:
+    except RAISED as error:
         raise failure_of(stage, error) from None
 
 
@@ -108,7 +108,7 @@ class TransformRunner(Runner):
         try:
             for record in chunk.records() if last else chunk.copies():
                 transform(record, emit)
-        except Exception as error:
+        except RAISED as error:
             raise failure_of(self.name, error, record) from None
         return self.emitted(emit, self._codec)
 
@@ -116,7 +116,7 @@ class TransformRunner(Runner):
         emit = RecordEmitter(self.name)
         try:
             self.plugin.transform_records(records, emit)
-        except Exception as error:
+        except RAISED as error:
             raise failure_of(self.name, error, self._refused(records)) from None
         return self.emitted(emit, self._codec)
 
@@ -125,7 +125,7 @@ class TransformRunner(Runner):
         for record in records:
             try:
                 self.plugin.transform(record, RecordEmitter(self.name))
-            except Exception:
+            except RAISED:
                 return record
         return None
 
@@ -140,7 +140,7 @@ class ErrorRunner(TransformRunner):
             for row in chunk.records() if last else chunk.copies():
                 failed = FailedRecord(row["record"], row["code"], row["message"], row["stage"])
                 self.plugin.transform(failed, emit)
-        except Exception as error:
+        except RAISED as error:
             raise failure_of(self.name, error, failed and failed.record) from None
         return self.emitted(emit, self._codec)
 
@@ -178,7 +178,7 @@ class SplitterRunner(Runner):
         try:
             for record in chunk.records() if last else chunk.copies():
                 self.plugin.transform(record, emit)
-        except Exception as error:
+        except RAISED as error:
             raise failure_of(self.name, error, record) from None
         for port, records in emit.ports.items():
             self.count("out", len(records), port)
