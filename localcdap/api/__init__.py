@@ -25,6 +25,7 @@ from localcdap.api.errors import (
     StageError,
 )
 from localcdap.api.failures import FailureBuilder, FailureCollector, ValidationFailure
+from localcdap.api.methods import plugin_method
 from localcdap.api.plugin import (
     BatchAggregator,
     BatchJoiner,
@@ -98,4 +99,5 @@ __all__ = [
     "capability",
     "field",
     "plugin",
+    "plugin_method",
 ]

@@ -15,6 +15,7 @@ from localcdap.api.app.application import ApplicationClass, describe
 from localcdap.api.capability import capabilities_of
 from localcdap.api.config import PluginConfig, PluginProperty
 from localcdap.api.declaring import noted, noting
+from localcdap.api.methods import PluginMethod, methods_of
 from localcdap.api.plugin import PLUGIN_MARK, Plugin
 from localcdap.artifacts.loading import (
     application_classes,
@@ -119,6 +120,10 @@ def _described(cls: type[Plugin], class_name: str) -> PluginClass:
             for declared in cls.Config.declared().values()
         ],
         grain=cls.grain().value,
+        methods=[
+            _as_read(method.describe(), PluginMethod)
+            for _, method in sorted(methods_of(cls).items())
+        ],
     )
 
 

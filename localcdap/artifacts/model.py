@@ -14,6 +14,7 @@ from localcdap.api.app.application import ApplicationClass
 from localcdap.api.app.events import ArtifactChange
 from localcdap.api.config import PluginProperty
 from localcdap.api.failures import ArtifactId
+from localcdap.api.methods import PluginMethod
 
 SYSTEM: Final = "SYSTEM"
 """Scope of the artifacts that come with localcdap; every namespace sees them."""
@@ -37,6 +38,8 @@ class PluginClass(msgspec.Struct, rename="camel"):
     """In declaration order."""
     grain: str = "none"
     """``record``, ``batch``, ``dataframe``, or ``none`` for a plugin that handles no data."""
+    methods: list[PluginMethod] = []
+    """What can be asked of the plugin, by name."""
 
 
 class Inspection(msgspec.Struct):
@@ -96,6 +99,7 @@ class PluginInfo(PluginSummary, rename="camel"):
     properties: dict[str, PluginProperty]
     """By property name, in declaration order."""
     grain: str = "none"
+    methods: list[PluginMethod] = []
 
 
 class ArtifactSelector(msgspec.Struct, frozen=True):

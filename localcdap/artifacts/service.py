@@ -192,6 +192,7 @@ class ArtifactService:
             capabilities=plugin.capabilities,
             properties={declared.name: declared for declared in plugin.properties},
             grain=plugin.grain,
+            methods=plugin.methods,
         )
 
     def find_plugin(

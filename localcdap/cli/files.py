@@ -55,13 +55,13 @@ def _read_text(name: str) -> str:
         raise DocumentError(f"{name} cannot be read: {error.strerror}.", file=name) from None
 
 
-def read_arguments(pairs: tuple[str, ...]) -> dict[str, str]:
+def read_arguments(pairs: tuple[str, ...], option: str = "-a") -> dict[str, str]:
     """The runtime arguments of ``-a key=value`` options; the last of one key wins."""
     arguments: dict[str, str] = {}
     for pair in pairs:
         key, separator, value = pair.partition("=")
         if not separator or not key:
-            raise click.BadParameter(f"'{pair}' is not of the form key=value.", param_hint="-a")
+            raise click.BadParameter(f"'{pair}' is not of the form key=value.", param_hint=option)
         arguments[key] = value
     return arguments
 

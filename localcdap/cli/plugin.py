@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
 
 import click
@@ -40,6 +41,13 @@ def _print(info: PluginInfo) -> None:
         click.secho(prop.name, bold=True, nl=False)
         click.echo(f"  {_kind(prop)}")
         click.echo(textwrap.indent(textwrap.fill(prop.description, 84), "    "))
+    for method in info.methods:
+        click.echo()
+        click.secho(f"{method.name}", bold=True, nl=False)
+        click.echo(f"  method, see 'localcdap call {info.type} {info.name} {method.name}'")
+        click.echo(textwrap.indent(textwrap.fill(method.description, 84), "    "))
+        if method.request is not None:
+            click.echo(f"    Request: {json.dumps(method.request)}")
 
 
 def _kind(prop: PluginProperty) -> str:

@@ -34,6 +34,7 @@ from localcdap.studio.editing.service import EditingService
 from localcdap.studio.library.applications import ApplicationService
 from localcdap.studio.library.drafts import DraftService
 from localcdap.studio.library.templates import TemplateService
+from localcdap.studio.methods import MethodService
 from localcdap.studio.service import StudioService
 
 _Service = TypeVar("_Service")
@@ -90,6 +91,10 @@ class Cdap:
     @property
     def apps(self) -> AppService:
         return self._link.service("apps", AppService)
+
+    @property
+    def methods(self) -> MethodService:
+        return self._link.service("methods", MethodService)
 
     @property
     def tables(self) -> TableService:

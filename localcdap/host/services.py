@@ -50,6 +50,7 @@ from localcdap.studio.editing.service import EditingService
 from localcdap.studio.library.applications import ApplicationService
 from localcdap.studio.library.drafts import DraftService
 from localcdap.studio.library.templates import TemplateService
+from localcdap.studio.methods import MethodService
 from localcdap.studio.service import StudioService
 
 
@@ -188,6 +189,13 @@ class Services:
             processes,
             home=home.path,
         )
+        self._methods = MethodService(
+            self._artifacts,
+            self._studio,
+            workers,
+            self._secure_keys.get,
+            self._namespaces.require,
+        )
 
     def _open_apps(
         self,
@@ -270,6 +278,7 @@ class Services:
             "previews": self._previews,
             "cases": self._cases,
             "debugging": self._debugging,
+            "methods": self._methods,
             "apps": self._apps,
             "tables": self._tables,
             "database": self._database,
@@ -284,7 +293,7 @@ class Services:
 
     def are_busy(self) -> bool:
         """Whether runs are active, or listeners of applications have events to see."""
-        return self._runs.are_active() or self._app_listeners.are_busy
+        return self._runs.are_active() or self._app_listeners.are_busy()
 
     def end_waiting(self) -> None:
         """Answer those who wait for messages or changes; nobody waits any more."""

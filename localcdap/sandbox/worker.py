@@ -17,6 +17,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from localcdap.api.codec import pack
 from localcdap.api.errors import LocalcdapError
 from localcdap.artifacts.inspection import inspect_artifact
 from localcdap.artifacts.model import Inspection
@@ -51,7 +52,7 @@ class Done(msgspec.Struct):
     """What came of a job, and why the worker must not be used again (None when it may)."""
 
     answer: msgspec.Raw
-    """Empty when the job raised."""
+    """None when the job raised."""
     fault: Fault | None
     damage: str | None
 
@@ -78,7 +79,7 @@ class WorkerService:
         try:
             answer, fault = self._guarded(lambda: do_job(job, request)), None
         except LocalcdapError as error:
-            answer, fault = msgspec.Raw(), fault_of(error)
+            answer, fault = msgspec.Raw(pack(None)), fault_of(error)
         return Done(answer, fault, self._health.restore())
 
     def _guarded(self, call: Callable[[], _T]) -> _T:
