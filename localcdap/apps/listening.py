@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from localcdap.api.app.application import ListenerDetail
@@ -16,7 +16,7 @@ from localcdap.artifacts.model import ApplicationRef
 from localcdap.artifacts.service import ArtifactService
 from localcdap.datasets.listening import POSITIONS, listener_position
 from localcdap.messaging.service import MessagingService
-from localcdap.messaging.topics import Topics
+from localcdap.messaging.topics import Message, Topics
 
 _LOG: Final = logging.getLogger(__name__)
 _FIRST_PAUSE_S: Final = 0.2
@@ -56,10 +56,9 @@ class AppListeners:
         """Look after the listeners, also of applications that are deployed later."""
         self._thread.start()
 
-    @property
     def are_busy(self) -> bool:
         """Whether one has events to see, and has not just failed on them."""
-        return any(driver.is_busy for driver in list(self._drivers.values()))
+        return any(driver.is_busy() for driver in list(self._drivers.values()))
 
     def failure(self, name: str) -> tuple[int, str | None]:
         """How often in a row a listener has failed, and with what the last time."""
@@ -150,8 +149,8 @@ class _Driver:
         self.what: Final = what
         self.tries = 0
         self.error: str | None = None
-        self.is_busy = False
-        """Whether there are events for it that it has not seen, and it does not pause."""
+        self._at: int | None = None
+        """The id of the last message passed; None while that is not known."""
         self._listener = what[1]
         self._topics = topics
         self._messaging = messaging
@@ -163,51 +162,57 @@ class _Driver:
         )
         self._thread.start()
 
+    def is_busy(self) -> bool:
+        """Whether there are events for it that it has not seen, and it has not just failed on them."""
+        if self.tries:
+            return False
+        at = self._at if self._at is not None else self._position()
+        return any(map(self._wants, self._behind(at)))
+
     def close(self) -> None:
         self._stopping.set()
         self._topics.wake()
         self._thread.join()
 
     def _work(self) -> None:
-        at: int | None = None
         while not (self._stopping.is_set() or self._topics.closed):
             seen = self._topics.changes(SYSTEM_NAMESPACE, self._listener.topics)
             try:
-                at = self._passed(self._position() if at is None else at)
+                self._pass(self._position() if self._at is None else self._at)
             except LocalcdapError as error:
-                self._pause_after(error)
-                at = None
+                self._at = None
+                if not self._stopping.is_set():
+                    self._pause_after(error)
                 continue
-            self.tries, self.error, self.is_busy = 0, None, False
+            self.tries, self.error = 0, None
             self._topics.wait(
                 SYSTEM_NAMESPACE, self._listener.topics, seen, None, self._stopping.is_set
             )
 
-    def _passed(self, at: int) -> int:
-        """Pass all messages behind ``at``; the process is woken only for those that are wanted.
-
-        :returns: the id of the last one.
-        """
+    def _pass(self, at: int) -> None:
+        """Pass all messages behind ``at``; the process is woken only for those that are wanted."""
         self._note(at)  # from now on nothing is swept away that it has yet to see
+        self._at = at
         while not (self._stopping.is_set() or self._topics.closed):
-            messages = self._topics.fetch(
-                SYSTEM_NAMESPACE, self._listener.topics, at, _BATCH, wait_s=0
-            )
+            messages = self._behind(self._at)
             if not messages:
                 break
-            if any(message.payload.get("kind") in self._listener.events for message in messages):
-                self.is_busy = True
-                at = self._deliver()
+            if any(map(self._wants, messages)):
+                self._at = self._deliver()
             else:
-                at = messages[-1].id
-                self._note(at)
-        return at
+                self._at = messages[-1].id
+                self._note(self._at)
+
+    def _behind(self, at: int) -> Sequence[Message]:
+        return self._topics.fetch(SYSTEM_NAMESPACE, self._listener.topics, at, _BATCH, wait_s=0)
+
+    def _wants(self, message: Message) -> bool:
+        return message.payload.get("kind") in self._listener.events
 
     def _note(self, at: int) -> None:
         self._messaging.note_listener(self._listener.name, self._listener.topics, at)
 
     def _pause_after(self, error: LocalcdapError) -> None:
-        self.is_busy = False
         self.tries += 1
         self.error = str(error)
         if self.tries == 1 and not self._topics.closed:

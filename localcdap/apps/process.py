@@ -65,6 +65,7 @@ class AppProcess:
         self._name = app.application.name
         self._calls = 0
         self._counting = threading.Lock()
+        self._closing = threading.Lock()
         self._output: deque[str] = deque(maxlen=_OUTPUT_KEPT)
         self._transactions = transactions
         self._popen: subprocess.Popen[bytes] | None = None
@@ -111,7 +112,11 @@ class AppProcess:
             return self._endpoint(limit_s).deliver(listener)
 
     def close(self) -> None:
-        """End the process and everything that it started; may be called twice."""
+        """End the process and everything that it started; may be called twice, and by several threads."""
+        with self._closing:
+            self._close()
+
+    def _close(self) -> None:
         if self._popen is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._popen.pid, signal.SIGKILL)
