@@ -253,7 +253,7 @@ class EngineError(LocalcdapError):
 
 
 class StoreError(LocalcdapError):
-    """The instance's database file cannot be used."""
+    """The instance's folder or its database file cannot be used."""
 
 
 class DamagedStoreError(StoreError):

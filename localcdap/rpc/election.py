@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from localcdap.api.errors import ConflictError, HostError
+from localcdap.api.errors import ConflictError, HostError, StoreError
 from localcdap.rpc.client import Client
 from localcdap.rpc.record import (
     HostRecord,
@@ -98,6 +98,7 @@ def elect(home: Path, version: str, wait_s: float = 10.0) -> HostSeat | Client:
 
     :param version: of this process; others find it in :attr:`Client.host`.
     :param wait_s: seconds to wait for a host that does not answer.
+    :raises StoreError: when the folder cannot be made or written to.
     :raises HostError: when another process holds the seat and does not answer; names its id.
     """
     deadline = time.monotonic() + wait_s
@@ -132,7 +133,7 @@ def _take_seat(home: Path) -> int | None:
     except BlockingIOError:
         return None
     except OSError as error:
-        raise HostError(
+        raise StoreError(
             f"The instance's folder {home} cannot be used: {error.strerror}.",
             "Choose a folder that you may write to with --home or $LOCALCDAP_HOME.",
         ) from error

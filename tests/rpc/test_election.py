@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from localcdap.api.errors import ConflictError, HostError, HostLostError
+from localcdap.api.errors import ConflictError, HostError, StoreError, HostLostError
 from localcdap.rpc import record as records
 from localcdap.rpc.client import Client
 from localcdap.rpc.election import HostSeat, elect
@@ -248,7 +248,7 @@ def test_a_socket_folder_of_somebody_else_is_refused(tmp_path: Path):
 def test_a_home_that_cannot_be_written_is_named(tmp_path: Path):
     (tmp_path / "file").write_text("")
 
-    with pytest.raises(HostError, match=r"folder .*file/home cannot be used"):
+    with pytest.raises(StoreError, match=r"folder .*file/home cannot be used"):
         elect(tmp_path / "file" / "home", "1.0")
 
 
