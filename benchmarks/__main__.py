@@ -24,6 +24,8 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, default=default, help="inputs, outputs, results")
     options = parser.parse_args()
     own_servers(options.folder)
+    # As for whoever has installed it: Python compiles a module once, not in each process.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     results: list[Row] = []
     print(f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()}")
     print(f"{'what':34}{'localcdap':>10}  {'reference':28}{'':>9}{'ratio':>7}  target")
@@ -46,9 +48,13 @@ def line(row: Row) -> str:
     """One line of the table."""
     verdict = "met" if row.met else "MISSED"
     return (
-        f"{row.name:34}{row.ours_s:>8.2f} s  {row.reference:28}{row.reference_s:>7.2f} s"
+        f"{row.name:34}{_time(row.ours_s):>10}  {row.reference:28}{_time(row.reference_s):>9}"
         f"{row.ratio:>7.2f}  {row.target} {verdict}"
     )
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.2f} s" if seconds >= 0.1 else f"{seconds * 1000:.1f} ms"
 
 
 def own_servers(folder: Path) -> None:

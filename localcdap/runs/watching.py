@@ -25,7 +25,10 @@ from localcdap.runs.records import ProcessIdentity, RunRecords
 from localcdap.store.store import Store
 
 _LOG: Final = logging.getLogger(__name__)
-_PAUSE_S: Final = 0.03
+_SHORTEST_S: Final = 0.01
+_LONGEST_S: Final = 0.1
+_SHARE: Final = 0.02
+"""Between two looks at a run passes so much of the time for which it is watched, within these limits."""
 _STOP_GRACE_S: Final = 10.0
 """Seconds that a run may take to stop by itself before its process is killed."""
 
@@ -50,6 +53,8 @@ class WatchedRun:
         self._records = records
         self._on_change = on_change
         self._stop_by: float | None = None
+        self._since: Final = time.monotonic()
+        self._heard = -1
         self._consumer: SpoolConsumer[Message] = SpoolConsumer(
             store,
             directory / SPOOL,
@@ -60,6 +65,12 @@ class WatchedRun:
             lambda _: on_change(),
         )
 
+    @property
+    def pause_s(self) -> float:
+        """Seconds until the next look at it."""
+        age = time.monotonic() - self._since
+        return min(_LONGEST_S, max(_SHORTEST_S, age * _SHARE))
+
     def stop(self) -> None:
         """Ask the run to stop; it is killed when it takes too long."""
         self._stop_by = time.monotonic() + _STOP_GRACE_S
@@ -68,7 +79,12 @@ class WatchedRun:
     def look(self) -> bool:
         """Consume what the run said. Returns whether it has ended and all is done about it."""
         alive = is_alive(self.process)
+        size = _size(self.directory / SPOOL)
+        if alive and size == self._heard:
+            self._kill_when_late()
+            return False
         self._consumer.consume()
+        self._heard = size
         if not self._has_ended():
             if alive:
                 self._kill_when_late()
@@ -144,7 +160,9 @@ class Watch:
                     del self._runs[run.run]
                 if is_last:
                     return
-                self._changed.wait_for(lambda: self._closed, _PAUSE_S)
+                pause = min((run.pause_s for run in self._runs.values()), default=_LONGEST_S)
+                if not self._closed:
+                    self._changed.wait(pause)
 
     def _has_ended(self, run: WatchedRun) -> bool:
         try:
@@ -154,3 +172,11 @@ class Watch:
             _LOG.warning("run %s: %s", run.run, error)
             time.sleep(1.0)
             return False
+
+
+def _size(spool: Path) -> int:
+    """Bytes of a spool; 0 for one that is not there yet."""
+    try:
+        return spool.stat().st_size
+    except FileNotFoundError:
+        return 0

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import time
 from pathlib import Path
 
-import psutil
 import pytest
 
 from localcdap.engine.server import EngineServer
-from localcdap.runs.processes import OUTPUT_FILE
 from tests.e2e.pipelines import csv_source, json_records, json_sink, pipeline, python, schema, write
 from tests.e2e.program import Program, wait_until
+from tests.processes import run_process
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -68,15 +66,6 @@ def when_running(program: Program) -> dict:
     return wait_until(running, "the run is running")
 
 
-def run_process(program: Program, run: str) -> int:
-    """The process id of a run: whose output is the run's."""
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):
-            if any(file.path.endswith(f"{run}/{OUTPUT_FILE}") for file in process.open_files()):
-                return process.pid
-    raise AssertionError("the run has no process")
-
-
 def ended(program: Program) -> dict | None:
     run = last(program)
     return run if run.get("status") in ("COMPLETED", "FAILED", "KILLED") else None
@@ -86,7 +75,7 @@ def test_killed_run_process_is_a_failed_run(program: Program, slow: SlowPipeline
     command = program.start("run", slow.file, "--json")
     run = when_running(program)
 
-    os.kill(run_process(program, run["run"]), signal.SIGKILL)
+    run_process(run["run"]).kill()
     command.communicate(timeout=60)
 
     assert command.returncode == 1
@@ -115,7 +104,7 @@ def test_run_process_and_host_killed_together(program: Program, slow: SlowPipeli
     run = when_running(program)
 
     host.kill()
-    os.kill(run_process(program, run["run"]), signal.SIGKILL)
+    run_process(run["run"]).kill()
     host.wait()
 
     assert wait_until(lambda: ended(program), "the run has ended")["status"] == "FAILED"

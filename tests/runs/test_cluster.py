@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from localcdap.engine.messages import RunStatus
@@ -18,6 +16,7 @@ from localcdap.host import Cdap, connect
 from localcdap.runs.model import Run, RunRequest
 from tests.e2e.pipelines import csv_source, json_records, json_sink, pipeline, schema, stage
 from tests.e2e.program import wait_until
+from tests.processes import run_process
 from tests.runs.cluster import TOKEN, cluster
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
@@ -201,10 +200,7 @@ def test_a_killed_run_leaves_nothing_at_work_or_half_written(home: Home, lake: P
         started = cdap.runs.start(RunRequest(document))
         wait_until(marker.exists, "a record comes to the plugin")
         assert [p.name for p in lake.parent.iterdir() if p.name.startswith(".out")]
-        for process in psutil.Process().children(recursive=True):
-            with contextlib.suppress(psutil.NoSuchProcess):
-                if started.run in " ".join(process.cmdline()):
-                    process.kill()
+        run_process(started.run).kill()
         ended = started
         while not ended.status.is_end:
             ended = cdap.runs.wait(ended.run, ended.version, 30)
