@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from localcdap.api.errors import ConflictError, HostError, StoreError, HostLostError
+from localcdap.api.errors import ConflictError, HostError, HostLostError, StoreError
 from localcdap.rpc import record as records
 from localcdap.rpc.client import Client
 from localcdap.rpc.election import HostSeat, elect
