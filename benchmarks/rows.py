@@ -9,6 +9,7 @@ from typing import Final
 
 from benchmarks import data, pipelines
 from benchmarks.artifacts import artifacts
+from benchmarks.editing import editing
 from benchmarks.measure import Command, Row, alternate, at_most, remove, times_faster
 from benchmarks.structured import structured
 
@@ -131,5 +132,6 @@ ALL: Final = {
     "records": records,
     "validate": validate,
     "artifacts": artifacts,
+    "editing": editing,
     "structured": structured,
 }
