@@ -31,7 +31,6 @@ from localcdap.runs.model import now
 from localcdap.runs.preview_model import MOST_RECORDS
 from localcdap.runs.preview_process import PreviewProcesses
 from localcdap.sandbox.pool import PluginWorkers
-from localcdap.studio.document import read_document
 from localcdap.studio.evaluation import MacroContext
 from localcdap.studio.flow import merge
 from localcdap.studio.functions import macro_functions
@@ -194,7 +193,7 @@ class DebugService:
             use, failures = read_stage(request.stage)
             return use, given, failures
         name = request.stage if isinstance(request.stage, str) else ""
-        document = read_document(request.document)
+        document = self._studio.read(PipelineRequest(request.document, request.namespace))
         use = next((each for each in document.stages if each.name == name), None)
         if use is None:
             known = ", ".join(each.name for each in document.stages) or "none"

@@ -215,7 +215,7 @@ class PreviewService:
 
     def _order(self, entry: _Entry, resolved: ResolvedPipeline) -> WorkOrder:
         request, preview = entry.request, entry.preview
-        text = request.document
+        text = self._studio.write_out(request.namespace, request.document).document
         records = request.records or self._records_of(entry.document)
         arguments = self._studio.arguments(request.namespace, preview.pipeline, request.arguments)
         return WorkOrder(
