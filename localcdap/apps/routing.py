@@ -43,7 +43,7 @@ class Router:
         except LocalcdapError as error:
             body = {"message": error.message, "correctiveAction": error.corrective_action}
             return AppAnswer(status_of(error), body)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             _LOG.exception("%s %s", request.method, request.path)
             message = f"{type(error).__name__}: {error}"
             trace = "".join(traceback.format_exception(error)).splitlines()
