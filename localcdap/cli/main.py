@@ -21,6 +21,7 @@ _COMMANDS: Final = {
     "drafts": "Keep pipelines that are being made, every save of them.",
     "preview": "Run a pipeline on a few records and show those of each stage.",
     "debug": "Try one stage of a pipeline on given records.",
+    "test": "Run tests of pipelines: given records in, expected records out.",
     "plugins": "List the plugins that pipelines can use.",
     "templates": "Keep plugins with properties set beforehand.",
     "plugin": "Describe one plugin and its properties.",

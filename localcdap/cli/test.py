@@ -1,0 +1,255 @@
+"""``localcdap test``: golden tests of pipelines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+import msgspec
+
+from localcdap.api.errors import BadRequestError, InvalidPipelineError, LocalcdapError
+from localcdap.cli.faults import NO
+from localcdap.cli.files import read_arguments, read_pipeline
+from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.output import plural, print_json
+from localcdap.cli.pipelines import split
+from localcdap.goldens.junit import write_junit
+from localcdap.goldens.model import Golden, Mistake, stream_of
+from localcdap.goldens.reading import check_stages, find_tests, name_of, read_golden
+from localcdap.goldens.running import case_of, try_cases
+from localcdap.goldens.showing import MARKS, detail_lines
+from localcdap.goldens.verdict import Outcome, Verdict, judge
+from localcdap.goldens.writing import update, write_new
+from localcdap.runs.case_model import CaseRequest, CaseResult, CaseStatus
+from localcdap.studio.document import read_document
+from localcdap.studio.model import PipelineDocument
+
+if TYPE_CHECKING:
+    from localcdap.host import Cdap
+
+_COLOURS: Final = {"missing": "red", "unexpected": "green", "changed": "yellow"}
+_NEW_RECORDS: Final = 20
+
+
+@click.command("test")
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
+@click.option("-k", "part", metavar="TEXT", help="Only tests that TEXT is part of the path of.")
+@click.option("--stage", metavar="S", help="Look at the records of this stage only.")
+@click.option(
+    "--update", "updates", is_flag=True, help="Expect from now on what the pipelines give."
+)
+@click.option(
+    "--junit", metavar="FILE", type=click.Path(path_type=Path), help="Write a JUnit report too."
+)
+@click.option(
+    "--new",
+    "new",
+    metavar="PIPELINE",
+    help="Write a first test of a pipeline file, from the first records of its sources, to PATH (default: "
+    "beside it).",
+)
+@click.option("--limit", default=_NEW_RECORDS, show_default=True, help="With --new: those records.")
+@click.option(
+    "-a", "arguments", multiple=True, metavar="K=V", help="With --new: a runtime argument."
+)
+@instance_options
+def command(
+    instance: Instance,
+    paths: tuple[Path, ...],
+    part: str | None,
+    stage: str | None,
+    updates: bool,
+    junit: Path | None,
+    new: str | None,
+    limit: int,
+    arguments: tuple[str, ...],
+) -> int:
+    """Run the tests in the files and folders PATH [the current folder], named *.test.toml or *.test.json.
+
+    A test names a pipeline, the records that sources (or any other stages) are to give, and the records
+    expected of stages and sinks:
+
+    \b
+      pipeline = "pipeline.json"
+      [arguments]
+      "input.date" = "2026-01-02"
+      [given]                             # a field that is not there is null
+      Purchases = [{ customer = "ada", price = 1.2 }, { customer = "ada" }]
+      Customers = "customers.csv"         # or .json, .jsonl
+      [expect]
+      Spending = [{ customer = "ada", spent = 1.2 }]
+      "Check.errors" = 1                  # a number of records
+      [expect."By customer"]
+      records = "expected.json"
+      ordered = true                      # fields = ["customer"], key = […], tolerance = 0.01
+
+    Also: application = "NAME[@VERSION]" in place of pipeline, start, records, timeout, skip = ["Action"],
+    [decisions] "Condition" = true, and [fails] with when = "validation" or "run", stage and message, for a
+    pipeline that must fail. "Stage.port" is a port of a splitter, "Stage.errors" its error records.
+
+    Sinks write nothing, and need no values for macros; nor do stages that are replaced. All else runs as in a
+    preview, on one session for all tests. Exit code 1 when a test fails, 2 for mistakes in test files.
+    """  # noqa: D301
+    if new is not None:
+        return _write_new(instance, new, paths, limit, read_arguments(arguments))
+    files = [each for each in find_tests(paths or [Path()]) if (part or "") in str(each)]
+    if not files:
+        raise BadRequestError(
+            "There are no tests.",
+            "Write one: localcdap test --new pipeline.json; or name the folder that they are in.",
+        )
+    verdicts = []
+    with instance.connect(expects_run=False) as cdap:
+        goldens, documents = _read(cdap, instance, files, stage)
+        for golden, result in _tried(cdap, instance, goldens, documents):
+            verdict = judge(golden, result, _outputs(golden, documents[golden.file], stage))
+            changed = updates and _update(golden, verdict, result)
+            verdicts.append(verdict)
+            if not instance.json:
+                _print(verdict, updated=bool(changed))
+            if changed and not verdict.reasons:
+                verdict.outcome = Outcome.PASSED
+    if junit is not None:
+        write_junit(junit, verdicts)
+    if instance.json:
+        print_json({"tests": verdicts})
+    else:
+        _print_summary(verdicts)
+    return 0 if all(each.outcome is Outcome.PASSED for each in verdicts) else NO
+
+
+def _read(
+    cdap: Cdap, instance: Instance, files: Sequence[Path], stage: str | None
+) -> tuple[list[Golden], dict[Path, PipelineDocument]]:
+    """The tests and the documents of their pipelines, by test file.
+
+    :raises BadRequestError: with every mistake in any of the files.
+    """
+    goldens: list[Golden] = []
+    documents: dict[Path, PipelineDocument] = {}
+    mistakes: list[Mistake] = []
+    for file in files:
+        golden, found = read_golden(file)
+        if golden is not None and not any(
+            each.key in ("", "pipeline", "application") for each in found
+        ):
+            try:
+                document = documents[file] = _document(cdap, instance.namespace, golden)
+                found += check_stages(golden, document)
+                goldens.append(golden)
+            except LocalcdapError as error:
+                found.append(Mistake(file, 1, "", error.full_message))
+        mistakes += found
+    if mistakes:
+        ordered = sorted(mistakes, key=lambda each: (str(each.file), each.line))
+        raise BadRequestError(
+            f"{plural(len(mistakes), 'mistake')} in test files; nothing was run:\n"
+            + "\n".join(map(str, ordered)),
+            "The form of test files: localcdap test --help",
+        )
+    known = {each.name for document in documents.values() for each in document.stages}
+    if stage is not None and stage not in known:
+        raise BadRequestError(
+            f"No pipeline of these tests has a stage '{stage}'.",
+            f"Their stages: {', '.join(sorted(known))}.",
+        )
+    return goldens, documents
+
+
+def _document(cdap: Cdap, namespace: str, golden: Golden) -> PipelineDocument:
+    if golden.pipeline is not None:
+        return read_pipeline(str(golden.pipeline))
+    name, version = split(golden.application or "")
+    return read_document(cdap.applications.export(namespace, name, version))
+
+
+def _tried(
+    cdap: Cdap,
+    instance: Instance,
+    goldens: Sequence[Golden],
+    documents: dict[Path, PipelineDocument],
+) -> Iterator[tuple[Golden, CaseResult]]:
+    requests = [case_of(each, documents[each.file]) for each in goldens]
+    for result in try_cases(cdap.cases, instance.namespace, requests):
+        yield goldens[result.case], result
+
+
+def _outputs(golden: Golden, document: PipelineDocument, stage: str | None) -> list[str] | None:
+    if stage is None:
+        return None
+    names = [each.name for each in document.stages]
+    streams = {output: stream_of(output, names) for output in golden.expect}
+    return [output for output, stream in streams.items() if stream and stream.stage == stage]
+
+
+def _update(golden: Golden, verdict: Verdict, result: CaseResult) -> bool:
+    return bool(verdict.outputs) and bool(update(golden, verdict, result))
+
+
+def _write_new(
+    instance: Instance,
+    pipeline: str,
+    paths: Sequence[Path],
+    limit: int,
+    arguments: dict[str, str],
+) -> int:
+    document = read_pipeline(pipeline)
+    source = Path(pipeline)
+    file = paths[0] if paths else source.with_name(f"{source.stem}.test.toml")
+    if name_of(file) == file.name:
+        raise BadRequestError(f"{file} is no name of a test file.", "Name it *.test.toml.")
+    request = CaseRequest(
+        document=document.text, name=source.stem, arguments=arguments, records=limit
+    )
+    with instance.connect() as cdap:
+        (result,) = try_cases(cdap.cases, instance.namespace, [request])
+        if result.errors:
+            raise InvalidPipelineError(
+                "The pipeline is not valid.",
+                failures=[msgspec.to_builtins(each) for each in result.errors],
+            )
+        if result.status is not CaseStatus.COMPLETED:
+            told = result.error
+            raise BadRequestError(
+                f"The pipeline failed: {told.message if told else result.status}",
+                told.corrective_action if told else None,
+            )
+        write_new(file, source, arguments, document, result)
+        golden, mistakes = read_golden(file)
+        assert golden is not None, mistakes
+        (again,) = try_cases(cdap.cases, instance.namespace, [case_of(golden, document)])
+    verdict = judge(golden, again)
+    if instance.json:
+        print_json({"file": str(file), "tests": [verdict]})
+    else:
+        click.echo(f"{file} is written; read it before you rely on it.")
+        _print(verdict)
+    return 0 if verdict.outcome is Outcome.PASSED else NO
+
+
+def _print(verdict: Verdict, *, updated: bool = False) -> None:
+    mark, colour = {
+        Outcome.PASSED: ("✓", "green"),
+        Outcome.FAILED: ("✗", "red"),
+        Outcome.STOPPED: ("-", "yellow"),
+    }[verdict.outcome]
+    if updated:
+        mark, colour = "↻", "yellow"
+    note = "  updated" if updated else ""
+    click.secho(mark, fg=colour, bold=True, nl=False)
+    click.echo(f" {verdict.file}  {verdict.took_ms / 1000:.1f} s{note}")
+    for line in detail_lines(verdict):
+        kind = next(
+            (k for k, each in MARKS.items() if re.match(rf" +{re.escape(each)} ", line)), ""
+        )
+        click.secho(f"    {line}", fg=_COLOURS.get(kind))
+
+
+def _print_summary(verdicts: Sequence[Verdict]) -> None:
+    counts = {each: sum(v.outcome is each for v in verdicts) for each in Outcome}
+    parts = [f"{count} {outcome}" for outcome, count in counts.items() if count]
+    colour = "green" if counts[Outcome.PASSED] == len(verdicts) else "red"
+    click.secho(", ".join(parts), fg=colour, bold=True)
