@@ -20,13 +20,14 @@
     ├── PluginError               user code raised, crashed, hung or ate its memory
     ├── StageError                a stage failed during a run; knows the stage
     ├── EngineError               Spark cannot be started or reached
-    ├── StoreError                the instance's database file cannot be used
+    ├── StoreError                the instance's folder or database file cannot be used
     │   ├── DamagedStoreError     … because it is damaged, or no database at all
     │   └── TransactionError      a transaction is used where it cannot be: nested, over, read-only
     │       ├── TransactionConflictError  … others got in its way; nothing of it was kept
     │       └── TransactionTimeoutError   … took too long; nothing of it was kept
     └── HostError                 the process at the other end cannot be reached, or failed
-        └── HostLostError         … went away in the middle of a call
+        ├── HostLostError         … went away in the middle of a call
+        └── HostSilentError       … holds the instance and does not answer
 
 A message alone must let a user act; every error may also carry ``corrective_action``, a sentence in
 the imperative.
@@ -294,6 +295,10 @@ class HostError(LocalcdapError):
 
 class HostLostError(HostError):
     """The process at the other end went away; whether the call took effect is unknown."""
+
+
+class HostSilentError(HostError):
+    """Another process holds the instance and does not answer: it is stopped, or not done yet."""
 
 
 def _rebuilt(cls: type[LocalcdapError], attributes: dict[str, Any]) -> LocalcdapError:

@@ -24,6 +24,7 @@ FAULT: Final = 3
 _CODES: Final[tuple[tuple[type[errors.LocalcdapError], int], ...]] = (
     (errors.BadRequestError, BAD_INPUT),
     (errors.StoreError, BAD_INPUT),
+    (errors.HostSilentError, BAD_INPUT),
     (errors.HostError, FAULT),
 )
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from localcdap.api.errors import ConflictError, HostError, StoreError
+from localcdap.api.errors import ConflictError, HostError, HostSilentError, StoreError
 from localcdap.rpc.client import Client
 from localcdap.rpc.record import (
     HostRecord,
@@ -99,7 +99,7 @@ def elect(home: Path, version: str, wait_s: float = 10.0) -> HostSeat | Client:
     :param version: of this process; others find it in :attr:`Client.host`.
     :param wait_s: seconds to wait for a host that does not answer.
     :raises StoreError: when the folder cannot be made or written to.
-    :raises HostError: when another process holds the seat and does not answer; names its id.
+    :raises HostSilentError: when another process holds the seat and does not answer; names its id.
     """
     deadline = time.monotonic() + wait_s
     while True:
@@ -140,9 +140,23 @@ def _take_seat(home: Path) -> int | None:
     return lock
 
 
-def _silent(home: Path, problem: str) -> HostError:
+def _silent(home: Path, problem: str) -> HostSilentError:
     pid = (home / LOCK_FILE).read_text(encoding="ascii", errors="replace").strip()
-    return HostError(
+    if _is_stopped(pid):
+        return HostSilentError(
+            f"Process {pid} owns the instance at {home} but is stopped, as Ctrl-Z does.",
+            f"Let it go on with 'fg' in its terminal or 'kill -CONT {pid}', or end it with 'kill -9 {pid}'.",
+        )
+    return HostSilentError(
         f"Process {pid} owns the instance at {home} but cannot be called: {problem}",
         f"Wait until it is done, or end it with 'kill {pid}'.",
     )
+
+
+def _is_stopped(pid: str) -> bool:
+    """Whether a process is suspended; False where the system does not tell (Linux does)."""
+    try:
+        state = Path("/proc", pid, "stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return False
+    return state.rpartition(")")[2].split()[:1] == ["T"]

@@ -43,9 +43,11 @@ def _shake_hands(
     except AuthenticationError as error:
         raise HostError(f"Refused: the key is wrong ({error}).") from None
     except BlockingIOError:
-        raise HostError(f"The other process was silent for {timeout_s:g} s.") from None
+        raise HostError(f"The other process was silent for {timeout_s:.2g} s.") from None
     except (OSError, EOFError, AssertionError) as error:  # an assertion is how garbage shows
-        raise HostError(f"The other process broke off the greeting: {error}.") from None
+        raise HostError(
+            f"The other process broke off the greeting: {error or 'it ended'}."
+        ) from None
 
 
 def _limit_reads(connection: Connection, seconds: float) -> None:

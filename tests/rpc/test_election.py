@@ -17,7 +17,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from localcdap.api.errors import ConflictError, HostError, HostLostError, StoreError
+from localcdap.api.errors import (
+    ConflictError,
+    HostError,
+    HostLostError,
+    HostSilentError,
+    StoreError,
+)
 from localcdap.rpc import record as records
 from localcdap.rpc.client import Client
 from localcdap.rpc.election import HostSeat, elect
@@ -124,17 +130,18 @@ def test_a_frozen_host_is_named(start: Start, home: Path):
     host.stdout.readline()
     host.send_signal(signal.SIGSTOP)
 
-    with pytest.raises(HostError, match=f"Process {host.pid} owns .* silent") as caught:
+    with pytest.raises(HostSilentError, match=f"Process {host.pid} owns .* stopped") as caught:
         elect(home, "1.0", wait_s=0.3)
-    assert caught.value.corrective_action.endswith(f"'kill {host.pid}'.")
+    assert f"'kill -CONT {host.pid}'" in caught.value.corrective_action
 
 
 def test_a_host_that_never_listens_is_named(home: Path):
     with (
         elect(home, "1.0"),
-        pytest.raises(HostError, match=f"Process {os.getpid()} .* it does not listen"),
+        pytest.raises(HostSilentError, match=f"Process {os.getpid()} .* not listen") as caught,
     ):
         elect(home, "1.0", wait_s=0.1)
+    assert caught.value.corrective_action.endswith(f"'kill {os.getpid()}'.")
 
 
 def test_what_the_host_leaves_is_private_and_goes_with_it(home: Path):
