@@ -43,16 +43,30 @@ class PackageImport(msgspec.Struct):
     is_flag=True,
     help="Name the plugin artifacts that are here where others are asked for, and say which.",
 )
+@click.option(
+    "--based-on",
+    metavar="V",
+    help="The version that FILE was made from; refused when it is not the latest any more.",
+)
 @click.option("--change", metavar="TEXT", help="What is new in this version.")
 @instance_options
-def command(instance: Instance, file: str, name: str | None, fix: bool, change: str | None) -> int:
+def command(
+    instance: Instance,
+    file: str,
+    name: str | None,
+    fix: bool,
+    based_on: str | None,
+    change: str | None,
+) -> int:
     """Deploy the pipeline in FILE ('-': standard input) as a new version of the pipeline of its name.
 
     It is validated first: with failures nothing is deployed. FILE is what CDAP 3 to 6 or Data Fusion exports,
     or the spec.json (or folder) of a package of the hub, whose pipelines are deployed.
     'localcdap export NAME' gives the file back.
     """
-    request = DeployRequest(None, instance.namespace, name, fix=fix, change=change)
+    request = DeployRequest(
+        None, instance.namespace, name, fix=fix, change=change, parent_version=based_on
+    )
     source = _package_source(file)
     with instance.connect() as cdap:
         if source is not None:

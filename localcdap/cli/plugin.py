@@ -6,11 +6,13 @@ import json
 import textwrap
 
 import click
+import msgspec
 
 from localcdap.api.config import PluginProperty
 from localcdap.artifacts.model import ArtifactSelector, PluginInfo
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import print_json
+from localcdap.studio.plugin_templates import PluginTemplate, by_name
 
 
 @click.command("plugin")
@@ -20,15 +22,39 @@ from localcdap.cli.output import print_json
 @click.option("--scope", type=click.Choice(["SYSTEM", "USER"], case_sensitive=False))
 @instance_options
 def command(instance: Instance, type_: str, name: str, artifact: str, scope: str | None) -> None:
-    """Describe a plugin and its properties, for instance 'localcdap plugin batchsource File'."""
+    """Describe a plugin, or a template of one, and its properties, for instance
+    'localcdap plugin batchsource File'.
+    """
     artifact_name, _, version = artifact.partition(":")
     selector = ArtifactSelector(scope, artifact_name, version)
     with instance.connect() as cdap:
+        templates = by_name(cdap.templates.list_templates(instance.namespace))
+        template = templates.get((type_, name))
+        if template is not None:
+            name, selector = template.plugin_name, template.artifact
         info = cdap.artifacts.get_plugin(instance.namespace, type_, name, selector)
+    if template is not None:
+        info = _with_presets(info, template)
     if instance.json:
         print_json(info)
     else:
         _print(info)
+
+
+def _with_presets(info: PluginInfo, template: PluginTemplate) -> PluginInfo:
+    """The plugin as a template of it is: under its name, and with its values as defaults."""
+    properties = dict(info.properties)
+    for name in template.properties.keys() & properties.keys():
+        value = template.properties[name]
+        properties[name] = msgspec.structs.replace(properties[name], required=False, default=value)
+    described = template.description or info.description
+    locked = f" Locked: {', '.join(template.locked)}." if template.locked else ""
+    return msgspec.structs.replace(
+        info,
+        name=template.name,
+        description=f"A template of {info.name}. {described}{locked}",
+        properties=properties,
+    )
 
 
 def _print(info: PluginInfo) -> None:

@@ -72,6 +72,9 @@ def test_a_pipeline_is_deployed_exported_compared_and_deleted(
     assert code == 1
     assert json.loads(out)["stages"][0]["changes"][0]["what"] == "skipHeader"
 
+    code, _, err = command("import", changed, "--name", "orders", "--based-on", "1")
+    assert code == 1
+    assert "its version 1" in err
     (listed,) = answer(command("pipelines", "--json"))
     assert (listed["name"], listed["number"]) == ("orders", 2)
     assert "with a header" in command("pipelines", "versions", "orders")[1]
@@ -152,6 +155,9 @@ def test_a_template_is_listed_and_used_as_a_plugin(
     listed = {p["name"]: p for p in answer(command("plugins", "--type", "batchsource", "--json"))}
     assert listed["Orders"]["templateOf"] == "File"
     assert "templateOf" not in listed["File"]
+    shown = answer(command("plugin", "batchsource", "Orders", "--json"))
+    assert (shown["name"], shown["properties"]["path"]["default"]) == ("Orders", path)
+    assert "A template of File." in shown["description"]
     assert command("plugins", "--capability", "PII")[0] == 1
 
     plugin = document["config"]["stages"][0]["plugin"]
