@@ -56,6 +56,7 @@ class AppEndpoint:
     def __init__(self, order: Order) -> None:
         self._order = order
         self._runtime: AppRuntime | None = None
+        self._pid = os.getpid()
 
     def load(self) -> None:
         """Make the application ready; called once, before anything else.
@@ -79,7 +80,11 @@ class AppEndpoint:
     def answer(self, request: AppRequest) -> AppAnswer:
         """See :meth:`localcdap.apps.runtime.AppRuntime.answer`."""
         assert self._runtime is not None
-        return self._runtime.answer(request)
+        try:
+            return self._runtime.answer(request)
+        finally:
+            if os.getpid() != self._pid:  # a copy that it made of itself must not answer, too
+                os._exit(0)
 
     def deliver(self, listener: str) -> int:
         """See :meth:`localcdap.apps.runtime.AppRuntime.deliver`.

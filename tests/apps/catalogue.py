@@ -125,6 +125,11 @@ class Experiments(SystemService):
     def pid(self) -> int:
         return os.getpid()
 
+    @get("/copied")
+    def copied(self) -> bool:
+        """Whether this is the copy."""
+        return os.fork() == 0
+
     @get("/asleep")
     def asleep(self) -> None:
         time.sleep(60)

@@ -139,6 +139,13 @@ def test_killed_in_the_middle_of_a_transaction(instance, namespace):
     assert instance.call("GET", one).body == {"id": "a", "note": "", "runs": 1}
 
 
+def test_a_copy_that_it_makes_of_itself_does_not_answer(instance):
+    answers = {instance.call("GET", "/copied").body for _ in range(5)}
+
+    assert answers == {False}
+    assert instance.call("GET", "/pid").body != os.getpid()
+
+
 def test_killed_between_two_calls(instance, namespace):
     create(instance, namespace, "a")
     os.kill(instance.call("GET", "/pid").body, signal.SIGKILL)

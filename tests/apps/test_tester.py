@@ -180,7 +180,7 @@ def test_a_table_that_cannot_become_what_is_asked_for(app, cdap_app):
 def test_a_wrong_declaration_is_refused_with_every_reason():
     class Wrong(SystemService):
         @get("/things/{id}")
-        def read(self, body: str, space: NamespaceSummary) -> None: ...
+        def read(self, body: str, space: NamespaceSummary, count: len) -> None: ...
 
     @application(name="wrong", description="Wrong.")
     class WrongApp(SystemApplication):
@@ -189,6 +189,7 @@ def test_a_wrong_declaration_is_refused_with_every_reason():
     with pytest.raises(TypeError) as caught:
         describe(WrongApp, "x.WrongApp")
     assert "no parameter 'id'" in str(caught.value)
+    assert "nothing can be converted to the type of 'count'" in str(caught.value)
     assert "a GET request has no body" in str(caught.value)
     assert "'space' is a namespace, but no part of its path" in str(caught.value)
 

@@ -115,6 +115,11 @@ class Handler:
                 yield f"it has no parameter '{name}', which its path names"
         if BODY in names and BODY not in route.parts and route.method in _WITHOUT_BODY:
             yield f"a {route.method} request has no body"
+        for each in self.parameters:
+            try:
+                msgspec.json.Decoder(each.type)
+            except TypeError as error:
+                yield f"nothing can be converted to the type of '{each.name}': {error}"
         for name in self.namespaced:
             if name not in route.parts:
                 yield f"'{name}' is a namespace, but no part of its path"
