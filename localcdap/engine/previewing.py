@@ -30,11 +30,14 @@ from localcdap.engine.stepwise import Stepwise, Told
 from localcdap.engine.trials import given_batches
 from localcdap.engine.workflow import Workflow
 from localcdap.messaging.spool import SpoolWriter
+from localcdap.sandbox.limits import limit_memory
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _LOG: Final = logging.getLogger("localcdap.engine")
+_MEMORY_MB: Final = 3072
+"""Of the process, in which all that is Python runs; Spark's own is elsewhere."""
 
 
 class Sampled(msgspec.Struct, tag="sample", tag_field="kind"):
@@ -66,6 +69,7 @@ class PreviewRun(Run):
     """Carries out the order of a preview. It ends with its owner, who holds the other end of its input."""
 
     def _carry_out(self, spool: SpoolWriter) -> RunStatus:
+        limit_memory(_MEMORY_MB)
         threading.Thread(target=end_with_owner, name="owner", daemon=True).start()
         preview = self._order.preview
         if preview is None:

@@ -43,6 +43,7 @@ def run_in_python(stage: PassStage, feed: Schema, batch: pa.RecordBatch) -> Pyth
     An exception that one record causes does not keep the plugin from the records behind it.
 
     :param feed: of the batch: the fields that the plugin reads.
+    :raises MemoryError: when the plugin takes more memory than there is.
     """
     return _PythonStage(stage, feed).run(batch)
 
@@ -157,6 +158,8 @@ class _PythonStage:
             return Problem(error.message, error.corrective_action, stage, record=record)
         failure = error.failure
         raised = error.__context__
+        if isinstance(raised, MemoryError):
+            raise raised
         frames = []
         if isinstance(raised, Exception) and not isinstance(raised, LocalcdapError):
             frames = own_frames(raised, Path(self._stage.plugin.path))

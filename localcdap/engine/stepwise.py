@@ -10,10 +10,14 @@ here, without Spark.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+import contextlib
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.arrow import RecordCodec
+from localcdap.api.errors import StageError
 from localcdap.api.plugin import BatchJoiner, Plugin, SplitterTransform
 from localcdap.api.schema import Schema
 from localcdap.artifacts.loading import load_plugin
@@ -81,13 +85,10 @@ class Stepwise:
 
     def _run(self, stage: Stage) -> None:
         try:
-            with working_on(stage.name):
+            with working_on(stage.name), _memory_told(stage.name):
                 made = self._made(stage)
         except Exception as error:
-            found = stage_error(error, culprit(error, [stage]) or stage.name)
-            trace = "\n".join(getattr(found, "__notes__", [])) or None
-            problem = Problem(found.message, found.corrective_action, stage.name, trace=trace)
-            made = PythonRun(problems=[problem])
+            made = PythonRun(problems=[_problem(error, stage)])
         self._tell(stage, made)
         if made.problems:
             self.problems.extend(made.problems)
@@ -184,6 +185,28 @@ class Stepwise:
     def _schema(self, stage: Stage) -> Schema:
         """Of the records that reach a stage, all their fields."""
         return feed_schema(stage, Plugin(None), self._flow.inputs(stage.name))
+
+
+@contextlib.contextmanager
+def _memory_told(stage: str) -> Iterator[None]:
+    try:
+        yield
+    except MemoryError as error:
+        raise StageError(
+            f"Stage '{stage}' took more memory than its process may have.",
+            "Let the plugin take less memory, or give it fewer records.",
+            stage=stage,
+        ) from error
+
+
+def _problem(error: Exception, stage: Stage) -> Problem:
+    """What an exception means, its frames told relative to the artifact."""
+    found = stage_error(error, culprit(error, [stage]) or stage.name)
+    path = Path(stage.plugin.path)
+    root = f"{path if path.is_dir() else path.parent}{os.sep}"
+    frames = [note.removeprefix(root) for note in getattr(found, "__notes__", [])]
+    trace = "\n".join(frames) or None
+    return Problem(found.message, found.corrective_action, stage.name, trace=trace)
 
 
 def _taken(schema: Schema, rows: pa.Table) -> pa.RecordBatch:

@@ -21,7 +21,7 @@ from localcdap.api.failures import ValidationFailure
 from localcdap.api.schema import Schema
 from localcdap.artifacts.model import ArtifactSelector
 from localcdap.engine.flow import DATA_TYPES, SINKS, SOURCE, Stage
-from localcdap.engine.messages import Failed
+from localcdap.engine.messages import Failed, LogLine
 from localcdap.engine.order import PreviewOrder, WorkOrder
 from localcdap.engine.previewing import PreviewMessage, Sampled
 from localcdap.engine.samples import PortSample, Problem, Rejected, StageSample, shown_records
@@ -95,7 +95,7 @@ class DebugAnswer(msgspec.Struct, rename="camel"):
     ports: dict[str, DebugOutput] = {}
     """Of a splitter, by port."""
     logs: list[str] = []
-    """What the plugin logged and printed, where it ran in the plugin worker."""
+    """What the plugin logged; where it ran in the plugin worker, also what it printed."""
 
 
 class DebugService:
@@ -283,7 +283,7 @@ class DebugService:
         with closing(self._processes.start()) as process:
             ended = process.carry_out(order, told, lambda: now() > deadline)
         if told.sample is not None:
-            return _answer(told.sample, [])
+            return _answer(told.sample, told.lines)
         if told.error is not None:
             return DebugAnswer([told.error], None)
         message = "did not come to an end" if not ended else "gave nothing"
@@ -296,10 +296,13 @@ class _Told:
     def __init__(self) -> None:
         self.sample: StageSample | None = None
         self.error: Problem | None = None
+        self.lines: list[str] = []
 
     def __call__(self, message: PreviewMessage) -> None:
         if isinstance(message, Sampled):
             self.sample = message.sample
+        elif isinstance(message, LogLine) and message.stage is not None:
+            self.lines.append(f"{message.level} {message.text}")
         elif isinstance(message, Failed):
             trace = "\n".join(message.trace) or None
             self.error = Problem(

@@ -133,6 +133,16 @@ def test_a_stage_that_fails_leaves_the_records_of_the_others(instance: Temporary
     assert "behind" not in preview.stages
 
 
+def test_a_stage_that_takes_too_much_memory_fails_alone(instance: TemporaryInstance):
+    stages = [source("in", "old.csv"), stage("check", "transform", "Check", then="hog"), sink("o")]
+
+    preview = end(instance, start(instance, pipeline(stages, ("in", "check"), ("check", "o"))))
+
+    assert preview.status is PreviewStatus.RUN_FAILED
+    assert preview.error.message == "Stage 'check' took more memory than its process may have."
+    assert names(preview, "in") == ["methuselah"]
+
+
 def test_a_pipeline_with_failures_says_all_of_them(instance: TemporaryInstance):
     document = pipeline(
         [source("in", "${where}"), stage("check", "transform", "Check", least="x"), sink("out")],

@@ -33,6 +33,8 @@ class Check(Transform):
             self.deeper(age)
         if age > 150 and self.config.then == "exit":
             os._exit(7)
+        if age > 150 and self.config.then == "hog":
+            self.kept = bytearray(100_000_000_000)
         if age > 150 and self.config.then == "sleep":
             time.sleep(60)
         if age > 150 and self.config.then == "misfit":
