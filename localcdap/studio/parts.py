@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.pipeline import Connection
@@ -11,6 +11,8 @@ from localcdap.studio.failure import structural
 from localcdap.studio.lenient import as_properties, as_selector, as_text, json_text, kind_of
 from localcdap.studio.model import Path, PluginUse, StageUse
 
+TEMPLATE_MARK: Final = "pluginTemplate"
+"""By it CDAP's studio notes, in a stage or its plugin, the template that it was made from."""
 _NAME_IT = "Give it a name that no other stage has."
 
 
@@ -97,7 +99,7 @@ def read_plugin(
     node: Mapping[str, Any], default_type: str = "", stage: Mapping[str, Any] | None = None
 ) -> PluginUse:
     """The plugin of a stage; name and type are empty where they are missing."""
-    marks = [(each or {}).get("pluginTemplate") for each in (node, stage)]
+    marks = [(each or {}).get(TEMPLATE_MARK) for each in (node, stage)]
     return PluginUse(
         type=as_text(node.get("type")) or default_type,
         name=as_text(node.get("name")) or "",

@@ -15,9 +15,8 @@ import msgspec
 from localcdap.api.failures import FailureCollector, ValidationFailure
 from localcdap.artifacts.model import ArtifactSelector
 from localcdap.studio.model import PipelineDocument, StageUse
+from localcdap.studio.parts import TEMPLATE_MARK
 from localcdap.studio.repair import plugin_of, with_stages
-
-MARK = "pluginTemplate"
 
 
 class PluginTemplate(msgspec.Struct, rename="camel"):
@@ -130,7 +129,7 @@ class _Writing:
             named = msgspec.structs.asdict(self._use.artifact)
             plugin["artifact"] = {key: value for key, value in named.items() if value}
         for each in (node, plugin):
-            each.pop(MARK, None)
+            each.pop(TEMPLATE_MARK, None)
 
 
 def by_name(templates: Sequence[PluginTemplate]) -> Mapping[tuple[str, str], PluginTemplate]:

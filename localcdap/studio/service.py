@@ -218,11 +218,12 @@ class StudioService:
     def write_out(self, namespace: str, document: Any) -> WrittenOut:
         """A document with templates of plugins written out, for where they are not known.
 
-        :param document: JSON text, or decoded JSON.
-        :raises DocumentError: likewise.
+        :param document: a pipeline, as JSON text or decoded JSON.
         """
-        read = read_document(document)
-        source, uses = written_out(read, self._templates(namespace))
+        templates = self._templates(namespace)
+        if not templates:
+            return WrittenOut(document, [])
+        source, uses = written_out(read_document(document), templates)
         return WrittenOut(source if uses else document, uses)
 
     def arguments(

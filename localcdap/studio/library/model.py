@@ -10,7 +10,6 @@ import msgspec
 from localcdap.api.errors import BadRequestError
 from localcdap.api.failures import ArtifactId, ValidationFailure
 from localcdap.artifacts.parents import APP_VERSION
-from localcdap.studio.document import BATCH_ARTIFACTS, STREAMING_ARTIFACTS
 from localcdap.studio.library.problems import ImportProblem
 from localcdap.studio.model import PipelineDocument
 from localcdap.studio.plugin_templates import TemplateUse
@@ -127,8 +126,3 @@ def check_name(name: str) -> None:
 def application_artifact(document: PipelineDocument) -> ArtifactId:
     """The artifact that a pipeline is an application of, in the version that localcdap stands for."""
     return ArtifactId(document.app.value, APP_VERSION.text, "SYSTEM")
-
-
-def is_pipeline_artifact(name: str) -> bool:
-    """Whether an artifact makes pipelines, those of CDAP 3 included."""
-    return name.lower() in BATCH_ARTIFACTS | STREAMING_ARTIFACTS
