@@ -97,8 +97,19 @@ class AppProcess:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no call is under way."""
+        """Whether nobody has taken it for a call."""
         return self._calls == 0
+
+    def take(self) -> None:
+        """From now on, until :meth:`give_back`, it is not idle."""
+        with self._counting:
+            self._calls += 1
+        self.used = time.monotonic()
+
+    def give_back(self) -> None:
+        self.used = time.monotonic()
+        with self._counting:
+            self._calls -= 1
 
     def answer(self, request: AppRequest, limit_s: float) -> AppAnswer:
         """:raises PluginError: when it ended, or did not answer in time; it is ended then."""
@@ -135,9 +146,6 @@ class AppProcess:
 
     @contextlib.contextmanager
     def _calling(self, what: str, limit_s: float) -> Iterator[None]:
-        with self._counting:
-            self._calls += 1
-        self.used = time.monotonic()
         try:
             yield
         except HostLostError as error:
@@ -148,10 +156,6 @@ class AppProcess:
                 f"Application '{self._name}' was ended because it took more than {limit_s:g} s {what}.",
                 "Look for an endless loop or a slow call in it, or raise app.time_limit_s.",
             ) from None
-        finally:
-            self.used = time.monotonic()
-            with self._counting:
-                self._calls -= 1
 
     def _start(self, order: Order) -> None:
         started = threading.Event()

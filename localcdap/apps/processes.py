@@ -48,7 +48,11 @@ class AppProcesses:
 
         :raises PluginError: when it cannot be started, or as the call raises.
         """
-        return call(self._slot(app.application.name).process(app, self._start))
+        process = self._slot(app.application.name).taken(app, self._start)
+        try:
+            return call(process)
+        finally:
+            process.give_back()
 
     def is_running(self, name: str) -> bool:
         """Whether an application has a process."""
@@ -101,23 +105,22 @@ class _Slot:
     def is_running(self) -> bool:
         return self._process is not None and self._process.is_alive
 
-    def process(
+    def taken(
         self, app: ApplicationRef, start: Callable[[ApplicationRef], AppProcess]
     ) -> AppProcess:
-        """The process of this content, started if need be."""
+        """The process of this content, started if need be; it must be given back."""
         with self._turn:
             held = self._process
-            if held is not None and held.is_alive and held.app.digest == app.digest:
-                held.used = time.monotonic()
-                return held
-            self._process = None
-            if held is not None:
-                self._retired.append(held)
-            self._end_retired()
-            if self._closed:
-                raise HostLostError("The host of this application is closed.")
-            self._process = start(app)
-            return self._process
+            if held is None or not held.is_alive or held.app.digest != app.digest:
+                self._process = None
+                if held is not None:
+                    self._retired.append(held)
+                self._end_retired()
+                if self._closed:
+                    raise HostLostError("The host of this application is closed.")
+                held = self._process = start(app)
+            held.take()
+            return held
 
     def end(self) -> None:
         with self._turn:

@@ -164,3 +164,49 @@ def test_artifact_without_plugins(tmp_path):
     (error,) = errors_of(tmp_path, "x = 1\n")
 
     assert error.startswith("thing-1.0.0.py defines no plugin: decorate a class with @plugin")
+
+
+APPLICATION = """
+from localcdap.api.app import *
+
+class Service(SystemService):
+    tables = [namespaced_table("things", fields={{"id": FieldType.LONG}}, primary_key=["id"])]
+
+    @get("/contexts/{{context}}/things/{{id}}")
+    def read(self, context: NamespaceSummary, id: int, deep: bool = False) -> str:
+        "Read one."
+
+class Listener(SystemEventListener):
+    name = "things"
+    events = ({events})
+
+@application(name="things", description="Keeps things.")
+class Things(SystemApplication):
+    services = [Service]
+    listeners = [Listener]
+"""
+
+
+def test_an_artifact_may_hold_applications_beside_plugins(tmp_path):
+    text = source() + APPLICATION.format(events="EntityDeleted,")
+    found = inspect(write(tmp_path / "thing-1.0.0.py", text))
+
+    assert (found.errors, [each.name for each in found.plugins]) == ([], ["Hasher"])
+    (app,) = found.applications
+    assert (app.name, app.class_name) == ("things", "thing.Things")
+    (service,) = app.services
+    (route,) = service.routes
+    assert (route.method, route.namespaced, route.query) == ("GET", ["context"], ["deep"])
+    assert route.description == "Read one."
+    assert service.tables[0].primary_key == ("namespace", "generation", "id")
+    assert [(each.events, each.topics) for each in app.listeners] == [
+        (["entityDeleted"], ["entities"])
+    ]
+
+
+def test_an_application_that_is_declared_wrongly_is_told_with_its_place(tmp_path):
+    (error,) = errors_of(tmp_path, APPLICATION.format(events=""))
+
+    assert error == (
+        "thing-1.0.0.py:15: class Things: TypeError: listener Listener says no events."
+    )
