@@ -26,7 +26,7 @@ def instance(
 ) -> Iterator[TemporaryInstance]:
     assert cdap_engine_directory
     with TemporaryInstance(tmp_path_factory.mktemp("debugging")) as instance:
-        instance.settings("plugin.time_limit_s = 2\n")
+        instance.settings("plugin.time_limit_s = 5\n")
         (instance.home.path / "plugins").mkdir()
         (instance.home.path / "plugins" / "trying-1.0.0.py").write_text(PLUGINS)
         instance.cdap.secure_keys.put("default", "key", "open sesame")
@@ -75,13 +75,14 @@ def test_a_value_that_does_not_fit_names_its_record(debugging: DebugService):
     assert problem.message == "Field 'age' must be of type int, but a record holds 'old' (str)."
 
 
+@pytest.mark.slow
 def test_a_plugin_that_hangs_or_ends_its_process_costs_one_answer(debugging: DebugService):
     (problem,) = check(debugging, OLD, then="exit").errors
     assert "ended its process with exit code 7" in problem.message
     (problem,) = check(debugging, OLD, then="hog").errors
     assert "took more than 1024 MiB of memory" in problem.message
     (problem,) = check(debugging, OLD, then="sleep").errors
-    assert "did not come to an end within 2 s" in problem.message
+    assert "did not come to an end within 5 s" in problem.message
     assert "trying-1.0.0.py:24 in transform" in str(problem.trace)
     assert check(debugging, ADA).errors == []
 
