@@ -105,6 +105,8 @@ class PipelineValidation(msgspec.Struct):
     spec: PipelineSpec | None
     warnings: list[ValidationFailure] = []
     """What is probably a mistake and makes nothing invalid: properties that the plugins do not have."""
+    detected: dict[str, int] = {}
+    """When files or databases were looked at for a stage, in milliseconds since 1970, where they were."""
 
 
 class StageValidation(msgspec.Struct):
@@ -113,4 +115,5 @@ class StageValidation(msgspec.Struct):
     errors: list[ValidationFailure]
     spec: StageSpec | None
     warnings: list[ValidationFailure] = []
-    """As in :class:`PipelineValidation`."""
+    """As in :class:`PipelineValidation`; likewise the next."""
+    detected: dict[str, int] = {}

@@ -142,6 +142,7 @@ class Services:
             preferences=self._preferences.of_pipeline,
             secure_keys=self._secure_keys.get,
             templates=self._templates.list_templates,
+            detected=worker.detected,
         )
         self._editing = EditingService(
             self._artifacts,

@@ -41,6 +41,8 @@ class ResolvedPipeline(msgspec.Struct):
     """The specification of every stage whose plugin was found, in topological order."""
     warnings: list[ValidationFailure] = []
     """Those of the post actions, then of the stages, when they were asked for."""
+    detected: dict[str, int] = {}
+    """See :class:`localcdap.api.pipeline.PipelineValidation`."""
 
 
 def resolve_pipeline(

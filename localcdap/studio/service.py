@@ -12,6 +12,7 @@ from localcdap.api.errors import BadRequestError, NotFoundError, SchemaError
 from localcdap.api.locations import Locations
 from localcdap.api.pipeline import PipelineValidation, StageValidation
 from localcdap.api.schema import Schema
+from localcdap.studio.detection import DetectingConfigurer, Kept
 from localcdap.studio.document import read_document
 from localcdap.studio.evaluation import MacroContext
 from localcdap.studio.flow import merge
@@ -60,6 +61,8 @@ class PipelineRequest(msgspec.Struct, rename="camel"):
     """Take the suggested artifact where the one asked for is missing."""
     connected: bool = False
     """Make the checks that need files, databases or a network, too."""
+    detected: bool = False
+    """Take over what such checks found before, where plugin, properties and inputs are the same."""
     name: str | None = None
     """What the pipeline is called, where that is not what the document says: whose preferences hold."""
 
@@ -102,6 +105,8 @@ class StageRequest(msgspec.Struct, rename="camel"):
     arguments: dict[str, str] = {}
     """Values of macros that go before those of the preferences."""
     connected: bool = False
+    """As in :class:`PipelineRequest`; likewise the next."""
+    detected: bool = False
 
 
 class StudioService:
@@ -113,6 +118,7 @@ class StudioService:
     :param preferences: the values of macros that arguments do not define.
     :param secure_keys: None where there are none.
     :param locations: where paths of documents lie; without, there are no connected checks.
+    :param detected: what connected checks gave before, such as ``PluginWorkers.detected``.
     """
 
     def __init__(
@@ -125,6 +131,7 @@ class StudioService:
         preferences: Preferences = lambda _, __: {},
         secure_keys: SecureKeys | None = None,
         templates: Templates = lambda _: (),
+        detected: Kept = lambda _: None,
     ) -> None:
         self._artifacts = artifacts
         self._configurer = configurer
@@ -133,6 +140,7 @@ class StudioService:
         self._preferences = preferences
         self._secure_keys = secure_keys
         self._templates = templates
+        self._detected = detected
 
     def validate_pipeline(self, request: PipelineRequest) -> PipelineValidation:
         """Every failure of a pipeline, or its specification.
@@ -157,7 +165,9 @@ class StudioService:
         resolved = self._resolve(request, document)
         errors = [each for each in resolved.errors if each.stage == stage]
         warnings = [each for each in resolved.warnings if each.stage == stage]
-        return StageValidation(errors, None if errors else resolved.stages.get(stage), warnings)
+        spec = None if errors else resolved.stages.get(stage)
+        detected = {name: at for name, at in resolved.detected.items() if name == stage}
+        return StageValidation(errors, spec, warnings, detected)
 
     def repair_pipeline(self, request: PipelineRequest) -> PipelineRepair:
         """The same with suggested artifacts in place of missing ones, and the repaired document.
@@ -191,9 +201,10 @@ class StudioService:
         if request.resolve_macros_from_preferences:
             arguments = self.arguments(request.namespace, None, request.arguments)
         secrets = self._secrets(request.namespace)
+        configurer = self._detecting(request)
         configure = StageConfiguration(
             IndexedPlugins(self._artifacts, request.namespace),
-            self._configurer,
+            configurer,
             MacroContext(arguments, macro_functions(secure=secrets.source)),
             locations=self._locations if request.connected else None,
         )
@@ -203,7 +214,7 @@ class StudioService:
         outcome.settle(common)
         failures = secrets.without(failures + outcome.failures + different)
         spec = None if failures else secrets.stage_without(stage_spec(outcome))
-        return StageValidation(failures, spec, warnings_of(outcome))
+        return StageValidation(failures, spec, warnings_of(outcome), configurer.times)
 
     def read(self, request: PipelineRequest) -> PipelineDocument:
         """The document of a request, its stages with the plugins that templates stand for.
@@ -244,10 +255,11 @@ class StudioService:
         name = request.name or document.name
         arguments = self.arguments(request.namespace, name, request.arguments)
         secrets = self._secrets(request.namespace)
+        configurer = self._detecting(request)
         resolved = resolve_pipeline(
             document,
             IndexedPlugins(self._artifacts, request.namespace),
-            self._configurer,
+            configurer,
             MacroContext(
                 arguments, macro_functions(secure=secrets.source), runtime=request.runtime
             ),
@@ -256,11 +268,15 @@ class StudioService:
             unevaluated=request.unevaluated,
             warn=True,
         )
+        resolved.detected = configurer.times
         resolved.errors = secrets.without(resolved.errors)
         resolved.stages = {k: secrets.stage_without(v) for k, v in resolved.stages.items()}
         if resolved.spec is not None:
             resolved.spec = secrets.pipeline_without(resolved.spec)
         return resolved
+
+    def _detecting(self, request: PipelineRequest | StageRequest) -> DetectingConfigurer:
+        return DetectingConfigurer(self._configurer, self._detected, is_old_good=request.detected)
 
     def _secrets(self, namespace: str) -> Secrets:
         keys = self._secure_keys
@@ -268,7 +284,7 @@ class StudioService:
 
 
 def _validation(resolved: ResolvedPipeline) -> PipelineValidation:
-    return PipelineValidation(resolved.errors, resolved.spec, resolved.warnings)
+    return PipelineValidation(resolved.errors, resolved.spec, resolved.warnings, resolved.detected)
 
 
 def _schema(given: StageSchema) -> Schema | None:

@@ -34,6 +34,7 @@ class Draft:
         """A document as it is given; one of CDAP 3 is edited in the form of CDAP 6.
 
         :param document: JSON text, or decoded JSON.
+        :returns: the draft, and the typed document.
         :raises DocumentError: when it is no pipeline at all.
         """
         found = read_document(document, file)
@@ -65,8 +66,8 @@ class Draft:
         return json.dumps(self.source(), indent=2, ensure_ascii=False)
 
     def document(self) -> PipelineDocument:
-        """The typed document."""
-        return read_document(self.source())
+        """The typed document, of what :meth:`text` gives."""
+        return read_document(self._around if self._original is not None else self.source())
 
 
 def _at(node: Any, path: Path) -> Any:

@@ -1,5 +1,6 @@
 """One small plugin of each type, for the tests of the studio."""
 
+import pathlib
 import time
 
 from localcdap.api import (
@@ -38,6 +39,21 @@ class Source(BatchSource):
         stage.output_schema = self.config.schema
         if self.config.path == "bad":
             stage.failures.add("No such path.").with_config_property("path")
+
+
+@plugin(type="batchsource", name="Looking", description="Takes its fields from a file.")
+class Looking(BatchSource):
+    class Config(PluginConfig):
+        path: str = field("Where the names of the fields stand.", macro=True)
+
+    def configure_connected(self, stage: StageConfigurer) -> None:
+        try:
+            names = pathlib.Path(stage.resolve_path(self.config.path)).read_text().split()
+        except OSError:
+            stage.failures.add("There is no such file.").with_config_property("path")
+        else:
+            fields = [(name, Schema.STRING) for name in names]
+            stage.output_schema = Schema.record("found", fields)
 
 
 @plugin(type="transform", name="Pass", description="Passes records on.")
