@@ -20,7 +20,7 @@ from localcdap.studio.library.hub import (
     packaged_document,
     read_package,
 )
-from localcdap.studio.library.model import Deployment, DeployRequest
+from localcdap.studio.library.model import Deployment, DeployRequest, check_name
 
 if TYPE_CHECKING:
     from localcdap.host import Cdap
@@ -103,7 +103,10 @@ def _import_package(instance: Instance, cdap: Cdap, source: Path, request: Deplo
         )
     answer = PackageImport(package.label, [], [], package.notes)
     files = [str(source.parent / pipeline.file) for pipeline in package.pipelines]
-    configs = [read_json(file) for file in files]  # before anything is deployed
+    configs = [read_json(file) for file in files]  # before anything is deployed; likewise the names
+    for pipeline in package.pipelines:
+        if not pipeline.is_draft:
+            check_name(request.name or pipeline.name)
     for pipeline, file, config in zip(package.pipelines, files, configs, strict=True):
         document = packaged_document(pipeline, config)
         if pipeline.is_draft:

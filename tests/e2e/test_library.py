@@ -110,6 +110,13 @@ def test_a_package_of_the_hub_is_imported(
         arguments = {"artifact": document["artifact"], "name": name, "config": "p.json"}
         return {"type": type, "arguments": [{"name": k, "value": v} for k, v in arguments.items()]}
 
+    write(
+        {"specVersion": "1.0", "actions": [action("create_pipeline", "a b")]},
+        tmp_path / "spec.json",
+    )
+    write(document["config"], tmp_path / "p.json")
+    code, _, err = command("import", str(tmp_path / "spec.json"))
+    assert (code, "such as a_b." in err) == (2, True)
     actions = [action("create_pipeline", "a"), action("create_pipeline_draft", "b")]
     write({"specVersion": "1.0", "label": "P", "actions": actions}, tmp_path / "p" / "spec.json")
     code, _, err = command("import", str(tmp_path / "p"))
