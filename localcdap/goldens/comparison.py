@@ -52,7 +52,7 @@ def differences(
     compared = _Comparison(how, schema)
     wanted = [compared.normal(each) for each in expected]
     found = [_by_value(each, schema) for each in actual]
-    pairs = (
+    pairs = list(
         compared.in_order(wanted, found) if how.ordered else compared.in_any_order(wanted, found)
     )
     return [each for one, other in pairs for each in compared.difference(one, other)]
@@ -89,8 +89,16 @@ class _Comparison:
 
     # -- which records belong together ----------------------------------------------------------
 
-    def in_order(self, expected: list[Any], actual: list[Any]) -> Iterator[_Pair]:
+    def in_order(self, expected: list[Any], actual: list[Any]) -> list[_Pair]:
         """Records by their place, where some were put in or left out between them."""
+        aligned = list(self._aligned(expected, actual))
+        if len(expected) != len(actual):
+            return aligned
+        pairs = zip(expected, actual, strict=True)
+        by_place = [(one, other) for one, other in pairs if not self._equal(one, other)]
+        return by_place if len(by_place) <= len(aligned) else aligned
+
+    def _aligned(self, expected: list[Any], actual: list[Any]) -> Iterator[_Pair]:
         kinds: list[Any] = []
         here_kinds = [self._kind(each, kinds) for each in expected]
         there_kinds = [self._kind(each, kinds) for each in actual]

@@ -206,10 +206,10 @@ class _Reader:
             return Expectation(count=self._one(path, value, values.count))
         if not isinstance(value, dict):
             return Expectation(records=self._records(path, value))
-        for key in value.keys() - set(_EXPECT_KEYS):
-            hint = (
-                _nearest(key, _EXPECT_KEYS) or f' For an output of a stage write "{path[1]}.{key}".'
-            )
+        for key in [each for each in value if each not in _EXPECT_KEYS]:
+            hint = _nearest(key, _EXPECT_KEYS)
+            if key == "errors" or not hint:
+                hint = f' For an output of a stage write "{path[1]}.{key}".'
             self.note((*path, key), f"there is no such key.{hint}")
         if not {"records", "count"} & value.keys():
             self.note(path, "it expects neither 'records' nor 'count'.")

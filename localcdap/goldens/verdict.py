@@ -123,7 +123,8 @@ def _end_reasons(fails: Fails | None, result: CaseResult) -> list[str]:
         if result.status is CaseStatus.COMPLETED:
             return []
         what = "is not valid" if result.status is CaseStatus.INVALID else "failed"
-        return [f"The pipeline {what}: {each}" for _, each in told] or [f"The pipeline {what}."]
+        listed = [f"{stage}: {text}" if stage else text for stage, text in told]
+        return [f"The pipeline {what}: {each}" for each in listed] or [f"The pipeline {what}."]
     if result.status is CaseStatus.COMPLETED:
         return ["The pipeline was expected to fail, but did not."]
     reasons = []
@@ -148,7 +149,7 @@ def _end_reasons(fails: Fails | None, result: CaseResult) -> list[str]:
 
 def _failures(result: CaseResult) -> list[tuple[str | None, str]]:
     """Stage and text of all that has failed."""
-    found = [(each.stage, each.full_message) for each in result.errors]
+    found = [(each.stage, each.message) for each in result.errors]
     found += [
         (name, problem.message) for name, each in result.stages.items() for problem in each.problems
     ]
