@@ -69,8 +69,8 @@ class AppEndpoint:
         messaging = host.service(MESSAGING, MessagingService)
         admin = host.service(ADMIN, TableAdmin)
 
-        def listen(listener: SystemEventListener[Any]) -> TableListening:
-            return TableListening(messaging, runner, admin, listener)
+        def listen(listener: SystemEventListener[Any], name: str) -> TableListening:
+            return TableListening(messaging, runner, admin, listener, name)
 
         try:
             self._runtime = AppRuntime(_loaded(ref), context, listen)

@@ -11,6 +11,7 @@ from localcdap.api.app.application import ListenerDetail
 from localcdap.api.app.events import SYSTEM_NAMESPACE, ArtifactsChanged
 from localcdap.api.app.transactions import StructuredTableAdmin, TransactionRunner
 from localcdap.api.errors import LocalcdapError
+from localcdap.apps.model import is_listener_key, listener_key
 from localcdap.apps.processes import AppProcesses
 from localcdap.artifacts.model import ApplicationRef
 from localcdap.artifacts.service import ArtifactService
@@ -60,9 +61,9 @@ class AppListeners:
         """Whether one has events to see, and has not just failed on them."""
         return any(driver.is_busy() for driver in list(self._drivers.values()))
 
-    def failure(self, name: str) -> tuple[int, str | None]:
+    def failure(self, app: str, listener: str) -> tuple[int, str | None]:
         """How often in a row a listener has failed, and with what the last time."""
-        driver = self._drivers.get(name)
+        driver = self._drivers.get(listener_key(app, listener))
         return (driver.tries, driver.error) if driver is not None else (0, None)
 
     def close(self) -> None:
@@ -79,9 +80,7 @@ class AppListeners:
             seen = self._topics.changes(SYSTEM_NAMESPACE, _ARTIFACTS)
             try:
                 self._refresh()
-            except (
-                LocalcdapError
-            ) as error:  # the database refuses; the next change may find it better
+            except LocalcdapError as error:  # the database refuses; that may pass
                 _LOG.warning("listeners of applications: %s", error)
             self._topics.wait(SYSTEM_NAMESPACE, _ARTIFACTS, seen, None, lambda: self._closing)
 
@@ -96,39 +95,33 @@ class AppListeners:
             self._messaging.forget_listener(name)
         for name, (app, listener) in wanted.items():
             if name not in self._drivers:
-                self._drivers[name] = self._driver(app, listener)
+                self._drivers[name] = self._driver(name, app, listener)
 
     def _wanted(self) -> Mapping[str, tuple[ApplicationRef, ListenerDetail]]:
-        found: dict[str, tuple[ApplicationRef, ListenerDetail]] = {}
-        for app in self._artifacts.list_applications():
-            for listener in app.application.listeners:
-                if listener.name in found:
-                    _LOG.warning(
-                        "listener '%s' of application '%s' is not called: there is another one of "
-                        "that name",
-                        listener.name,
-                        app.application.name,
-                    )
-                found.setdefault(listener.name, (app, listener))
-        return found
+        return {
+            listener_key(app.application.name, listener.name): (app, listener)
+            for app in self._artifacts.list_applications()
+            for listener in app.application.listeners
+        }
 
     def _known(self) -> set[str]:
         """Names of all listeners of applications that there ever were."""
         if not self._admin.exists(POSITIONS.table):
             return set()
-        return self._transactions.run(
+        names = self._transactions.run(
             lambda context: {row["listener"] for row in context.table(POSITIONS.table).scan()}
         )
+        return {name for name in names if is_listener_key(name)}
 
-    def _driver(self, app: ApplicationRef, listener: ListenerDetail) -> _Driver:
+    def _driver(self, name: str, app: ApplicationRef, listener: ListenerDetail) -> _Driver:
         def deliver() -> int:
             self._processes.use(app, lambda process: process.deliver(listener.name, self._limit_s))
             return position()
 
         def position() -> int:
-            return listener_position(self._transactions, self._admin, listener.name)
+            return listener_position(self._transactions, self._admin, name)
 
-        return _Driver((app, listener), self._topics, self._messaging, position, deliver)
+        return _Driver(name, (app, listener), self._topics, self._messaging, position, deliver)
 
 
 class _Driver:
@@ -140,6 +133,7 @@ class _Driver:
 
     def __init__(
         self,
+        name: str,
         what: tuple[ApplicationRef, ListenerDetail],
         topics: Topics,
         messaging: MessagingService,
@@ -151,23 +145,25 @@ class _Driver:
         self.error: str | None = None
         self._at: int | None = None
         """The id of the last message passed; None while that is not known."""
+        self._name = name
         self._listener = what[1]
         self._topics = topics
         self._messaging = messaging
         self._position = position
         self._deliver = deliver
         self._stopping = threading.Event()
-        self._thread = threading.Thread(
-            target=self._work, name=f"app-listener-{self._listener.name}", daemon=True
-        )
+        self._thread = threading.Thread(target=self._work, name=f"listener-{name}", daemon=True)
         self._thread.start()
 
     def is_busy(self) -> bool:
         """Whether there are events for it that it has not seen, and it has not just failed on them."""
         if self.tries:
             return False
-        at = self._at if self._at is not None else self._position()
-        return any(map(self._wants, self._behind(at)))
+        try:
+            at = self._at if self._at is not None else self._position()
+            return any(map(self._wants, self._behind(at)))
+        except LocalcdapError:
+            return False
 
     def close(self) -> None:
         self._stopping.set()
@@ -210,12 +206,12 @@ class _Driver:
         return message.payload.get("kind") in self._listener.events
 
     def _note(self, at: int) -> None:
-        self._messaging.note_listener(self._listener.name, self._listener.topics, at)
+        self._messaging.note_listener(self._name, self._listener.topics, at)
 
     def _pause_after(self, error: LocalcdapError) -> None:
         self.tries += 1
         self.error = str(error)
         if self.tries == 1 and not self._topics.closed:
-            _LOG.warning("listener '%s' failed and will try again: %s", self._listener.name, error)
+            _LOG.warning("listener %s failed and will try again: %s", self._name, error)
         pause = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** min(self.tries - 1, 16))
         self._stopping.wait(pause)

@@ -10,6 +10,16 @@ from localcdap.api.app.application import ListenerDetail, ServiceDetail
 from localcdap.api.failures import ArtifactId
 
 
+def listener_key(app: str, listener: str) -> str:
+    """The name of an application's listener among all listeners."""
+    return f"{app}/{listener}"
+
+
+def is_listener_key(name: str) -> bool:
+    """Whether a listener's name is that of an application's."""
+    return "/" in name
+
+
 class AppRequest(msgspec.Struct):
     """A request to a service of an application."""
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-from localcdap.api.app.application import SystemApplication
+from localcdap.api.app.application import APPLICATION_MARK, SystemApplication
 from localcdap.api.app.context import SystemContext
 from localcdap.api.app.events import SystemEventListener
 from localcdap.api.app.statuses import status_of
 from localcdap.api.errors import BadRequestError, LocalcdapError, NotFoundError
-from localcdap.apps.model import AppAnswer, AppRequest
+from localcdap.apps.model import AppAnswer, AppRequest, listener_key
 from localcdap.apps.routing import Router
 
-Listen = Callable[[SystemEventListener[Any]], "Deliveries"]
-"""Makes what hands events over to a listener."""
+Listen = Callable[[SystemEventListener[Any], str], "Deliveries"]
+"""Makes what hands events over to a listener, whose position is kept under a name."""
 
 
 class Deliveries(Protocol):
@@ -38,7 +38,10 @@ class AppRuntime:
             service = cls(context)
             service.initialize()
             self._routers[cls.name] = Router(service, context.get_namespace_summary)
-        self._listening: Final = {each.name: listen(each()) for each in app.listeners}
+        name = vars(app)[APPLICATION_MARK][0]
+        self._listening: Final = {
+            each.name: listen(each(), listener_key(name, each.name)) for each in app.listeners
+        }
 
     def answer(self, request: AppRequest) -> AppAnswer:
         """Answer a request; whatever goes wrong is an answer, too."""

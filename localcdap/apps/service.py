@@ -40,7 +40,9 @@ class AppService:
         """
         app = self._find(name)
         listeners = [
-            ListenerState(each.name, each.events, each.topics, *self._listeners.failure(each.name))
+            ListenerState(
+                each.name, each.events, each.topics, *self._listeners.failure(name, each.name)
+            )
             for each in app.application.listeners
         ]
         summary = self._summary(app)

@@ -34,6 +34,8 @@ class TableListening:
 
     The position moves in the transaction of the effect. Until :meth:`forget`, what the listener has not
     seen yet is kept, whether or not anything calls it.
+
+    :param name: under which its position is kept; None for its own name.
     """
 
     def __init__(
@@ -42,13 +44,15 @@ class TableListening:
         transactions: TransactionRunner,
         admin: StructuredTableAdmin,
         listener: SystemEventListener[TransactionContext],
+        name: str | None = None,
     ) -> None:
         self._messaging = messaging
         self._transactions = transactions
         self._listener = listener
+        self._name = name or listener.name
         self._topics = sorted({kind.topic for kind in listener.events})
         admin.create_or_update(POSITIONS)
-        messaging.note_listener(listener.name, self._topics, self._position())
+        messaging.note_listener(self._name, self._topics, self._position())
 
     def deliver(self, wait_s: float = 0.0) -> int:
         """Hand over the events that are there; when there are none, those that come within the time.
@@ -68,18 +72,18 @@ class TableListening:
         finally:
             if done:
                 at = messages[done - 1].id
-                self._messaging.note_listener(self._listener.name, self._topics, at)
+                self._messaging.note_listener(self._name, self._topics, at)
         return done
 
     def forget(self) -> None:
         """The listener is no more: nothing is kept for it. One of its name begins anew."""
-        self._messaging.forget_listener(self._listener.name)
+        self._messaging.forget_listener(self._name)
         self._transactions.run(
-            lambda context: context.table(POSITIONS.table).delete({"listener": self._listener.name})
+            lambda context: context.table(POSITIONS.table).delete({"listener": self._name})
         )
 
     def _hand_over(self, message: Message, context: TransactionContext) -> None:
-        if _position_in(context, self._listener.name) >= message.id:
+        if _position_in(context, self._name) >= message.id:
             return  # another process was faster
         try:
             event: Any = msgspec.convert(message.payload, SystemEvent)
@@ -88,12 +92,10 @@ class TableListening:
             event = None
         if isinstance(event, self._listener.events):
             self._listener.on_event(event, context)
-        context.table(POSITIONS.table).upsert(
-            {"listener": self._listener.name, "position": message.id}
-        )
+        context.table(POSITIONS.table).upsert({"listener": self._name, "position": message.id})
 
     def _position(self) -> int:
-        return self._transactions.run(lambda context: _position_in(context, self._listener.name))
+        return self._transactions.run(lambda context: _position_in(context, self._name))
 
 
 def listener_position(

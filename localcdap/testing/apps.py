@@ -171,8 +171,8 @@ class AppTester:
         }
         return self._runtime.answer(AppRequest(method, path, texts, sent, service))
 
-    def _listening(self, listener: SystemEventListener[Any]) -> TableListening:
-        return TableListening(self.messaging, self.transactions, self.tables, listener)
+    def _listening(self, listener: SystemEventListener[Any], name: str) -> TableListening:
+        return TableListening(self.messaging, self.transactions, self.tables, listener, name)
 
 
 class _Here:
