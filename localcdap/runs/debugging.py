@@ -145,7 +145,9 @@ class DebugService:
 
     def _debugged(self, request: DebugRequest, secrets: Secrets) -> DebugAnswer:
         use, schemas, failures = self._stage(request)
-        arguments = self._studio.arguments(request.namespace, None, request.arguments)
+        arguments = self._studio.arguments(
+            request.namespace, self._pipeline(request), request.arguments
+        )
         if use is None or failures:
             return _failed(failures)
         type = use.plugin.type
@@ -211,6 +213,12 @@ class DebugService:
                 f"Its input stages: {', '.join(known_schemas) or 'none'}.",
             )
         return use, {k: given.get(k) or schema for k, schema in known_schemas.items()}, []
+
+    def _pipeline(self, request: DebugRequest) -> str | None:
+        """The name of the pipeline that the stage is in."""
+        if request.document is None:
+            return None
+        return self._studio.read(PipelineRequest(request.document, request.namespace)).name
 
     def _propagated(self, request: DebugRequest, name: str) -> Mapping[str, Schema | None]:
         """The schemas of the inputs of a stage of a pipeline; files are looked at where that is needed."""
@@ -281,13 +289,18 @@ class DebugService:
         )
         deadline = now() + _TIME_LIMIT_S * 1000
         with closing(self._processes.start()) as process:
-            ended = process.carry_out(order, told, lambda: now() > deadline)
+            process.carry_out(order, told, lambda: now() > deadline)
         if told.sample is not None:
             return _answer(told.sample, told.lines)
         if told.error is not None:
             return DebugAnswer([told.error], None)
-        message = "did not come to an end" if not ended else "gave nothing"
-        raise PluginError(f"Stage '{trial.stage.name}' {message} within {_TIME_LIMIT_S:g} s.")
+        if now() > deadline:
+            message = (
+                f"Stage '{trial.stage.name}' did not come to an end within {_TIME_LIMIT_S:g} s."
+            )
+        else:
+            message = f"The process that stage '{trial.stage.name}' ran in ended unexpectedly."
+        return DebugAnswer([Problem(message, "Look for the cause in its plugin.")], None)
 
 
 class _Told:

@@ -160,10 +160,16 @@ def test_a_source_reads_some_records_and_a_failure_of_spark_names_its_stage(
 
     answer = debugging.debug(DebugRequest(source("in", "many.csv"), records=3))
 
+    assert answer.errors == []
     assert answer.output.records == [{"name": f"n{n}", "age": n} for n in range(3)]
     failing = stage("boom", "sparkcompute", "Fails")
     answer = debugging.debug(DebugRequest(failing, [GivenRecords("in", [ADA], PEOPLE)]))
     assert "told to fail" in answer.errors[0].message
+    failing = stage("boom", "sparkcompute", "Leaves")
+    answer = debugging.debug(DebugRequest(failing, [GivenRecords("in", [ADA], PEOPLE)]))
+    assert [e.message for e in answer.errors] == [
+        "The process that stage 'boom' ran in ended unexpectedly."
+    ]
     assert not list((instance.home.path / "previews").iterdir())
 
 

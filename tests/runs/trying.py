@@ -58,6 +58,11 @@ class Fails(SparkCompute):
         from pyspark.sql import functions as F
         return df.withColumn("age", F.raise_error(F.lit("told to fail")).cast("int"))
 
+@plugin(type="sparkcompute", name="Leaves", description="Ends its process.")
+class Leaves(SparkCompute):
+    def apply(self, df, context):
+        os._exit(5)
+
 @plugin(type="action", name="Touch", description="Makes a file.")
 class Touch(Action):
     class Config(PluginConfig):
