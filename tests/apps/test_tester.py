@@ -5,7 +5,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from localcdap.api.app import (
     FieldType,
@@ -20,6 +23,7 @@ from localcdap.api.app import (
 from localcdap.api.app.application import describe
 from localcdap.api.errors import ConflictError
 from localcdap.apps.deployment import Deployment
+from localcdap.apps.model import AppRequest
 from localcdap.namespaces.preferences import Level
 from localcdap.testing import AppTester
 from tests.apps.catalogue import EXPERIMENTS, Catalogue, NewExperiment
@@ -206,3 +210,37 @@ def test_paths_that_are_none(path):
 
     with pytest.raises(TypeError, match="path"):
         describe(WrongApp, "x.WrongApp")
+
+
+SEGMENTS = st.sampled_from(
+    ["contexts", "sales", "default", "experiments", "runs", "a", "", "..", "%ff"]
+)
+PATHS = st.lists(SEGMENTS | st.text(max_size=5)).map(lambda parts: "/" + "/".join(parts))
+BODIES = (
+    st.none()
+    | st.binary(max_size=20)
+    | st.recursive(
+        st.none() | st.booleans() | st.floats() | st.text(max_size=5),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(st.sampled_from(["id", "note", "x"]), inner, max_size=3)
+        ),
+    )
+)
+QUERIES = st.dictionaries(
+    st.sampled_from(["limit", "after", "x"]),
+    st.text(max_size=5) | st.lists(st.text(max_size=3)),
+    max_size=2,
+)
+METHODS = st.sampled_from(["GET", "POST", "PUT", "DELETE", "get", "", "\0"])
+
+
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(METHODS, PATHS, QUERIES, BODIES)
+def test_whatever_is_asked_is_answered(app, method, path, query, body):
+    answer = app._runtime.answer(AppRequest(method, path, query, body))
+
+    assert answer.status in (200, 201, 400, 404, 405, 409)
+    msgspec.json.encode(answer)
