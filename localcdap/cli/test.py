@@ -101,17 +101,7 @@ def command(
             "There are no tests.",
             "Write one: localcdap test --new pipeline.json; or name the folder that they are in.",
         )
-    verdicts = []
-    with instance.connect(expects_run=False) as cdap:
-        goldens, documents = _read(cdap, instance, files, stage)
-        for golden, result in _tried(cdap, instance, goldens, documents):
-            verdict = judge(golden, result, _outputs(golden, documents[golden.file], stage))
-            changed = updates and _update(golden, verdict, result)
-            verdicts.append(verdict)
-            if not instance.json:
-                _print(verdict, updated=bool(changed))
-            if changed and not verdict.reasons:
-                verdict.outcome = Outcome.PASSED
+    verdicts = _run(instance, files, stage, updates=updates)
     if junit is not None:
         write_junit(junit, verdicts)
     if instance.json:
@@ -119,6 +109,24 @@ def command(
     else:
         _print_summary(verdicts)
     return 0 if all(each.outcome is Outcome.PASSED for each in verdicts) else NO
+
+
+def _run(
+    instance: Instance, files: Sequence[Path], stage: str | None, *, updates: bool
+) -> list[Verdict]:
+    """Run tests and, unless JSON is asked for, print a line for each."""
+    verdicts = []
+    with instance.connect() as cdap:
+        goldens, documents = _read(cdap, instance, files, stage)
+        for golden, result in _tried(cdap, instance, goldens, documents):
+            verdict = judge(golden, result, _outputs(golden, documents[golden.file], stage))
+            changed = updates and _update(golden, verdict, result)
+            verdicts.append(verdict)
+            if not instance.json:
+                _print(verdict, updated=changed)
+            if changed and not verdict.reasons:
+                verdict.outcome = Outcome.PASSED
+    return verdicts
 
 
 def _read(

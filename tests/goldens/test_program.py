@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -64,6 +63,7 @@ def people(folder: Path, **check: str) -> None:
     (folder / "p.json").write_text(json.dumps(document))
 
 
+@pytest.mark.slow
 def test_the_tests_of_the_demo_pass(test: Test, instance: TemporaryInstance):
     code, said = test(DEMO)
 
@@ -156,26 +156,24 @@ def test_mistakes_of_all_files_are_told_and_nothing_is_run(test: Test, tmp_path:
 
 
 def test_a_first_test_is_written_fails_after_a_change_and_is_updated(test: Test, tmp_path: Path):
-    shutil.copytree(DEMO, tmp_path / "demo", ignore=shutil.ignore_patterns("*.test.toml"))
-    folder = tmp_path / "demo"
-    file = folder / "pipeline.test.toml"
-    code, said = test(
-        "--new", folder / "pipeline.json", "-a", f"demo.folder={folder}", "--limit", 5
-    )
+    people(tmp_path)
+    (tmp_path / "in.csv").write_text("ada,36\nbob,7\neve,20\n")
+    file = tmp_path / "p.test.toml"
+    new = ("--new", tmp_path / "p.json", "-a", f"nowhere={tmp_path / 'in.csv'}", "--limit", "2")
+    code, said = test(*new)
     assert code == 0, said
-    text = (folder / "pipeline.json").read_text()
-    (folder / "pipeline.json").write_text(
-        text.replace("largest:max(amount)", "largest:min(amount)")
-    )
+    assert "eve" not in file.read_text()
+    people(tmp_path, least="5")
 
-    code, said = test(folder, "--stage", "Spending file")
+    code, said = test(tmp_path, "--stage", "Out")
     assert code == 1
-    assert 'customer="ada"' in said
-    assert "largest: 6.0 → 4.8" in said
-    assert "Spending table" not in said
+    assert "Out: expected 1 records, got 2" in said
+    assert '+ name="bob" age=7' in said
+    assert "Check.errors" not in said
     assert test(file, "--update")[0] == 0
     assert test(file)[0] == 0
-    assert test("--new", folder / "pipeline.json", file)[0] == 1
+    code, said = test(*new)
+    assert (code, "is there already" in said) == (1, True)
 
 
 def test_a_deployed_pipeline_is_tested_by_its_name(
