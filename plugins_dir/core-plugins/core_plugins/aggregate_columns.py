@@ -37,27 +37,41 @@ def needs_order(aggregates: list[Aggregate]) -> bool:
     return any(aggregate.function in _ORDERED for aggregate in aggregates)
 
 
-def aggregate_column(aggregate: Aggregate, schema: Schema) -> Column:
+def aggregate_column(
+    aggregate: Aggregate, schema: Schema, raising: Callable[[Column], Column]
+) -> Column:
     """The expression of an aggregate, named and of the type that the aggregate declares.
 
     A sum that does not fit its type fails the run; in CDAP it would wrap around.
+
+    :param raising: an expression that fails the stage with a message.
     """
     condition = aggregate.compiled(schema)
     chosen = None if condition is None else condition.column()
     if aggregate.field == ALL:
         return _count_all(chosen).alias(aggregate.name)
     made = _MAKERS[aggregate.function](column(aggregate.field), chosen)
-    return _declared(made, aggregate, schema).alias(aggregate.name)
+    return _declared(made, aggregate, schema, raising).alias(aggregate.name)
 
 
-def _declared(made: Column, aggregate: Aggregate, schema: Schema) -> Column:
+def _declared(
+    made: Column, aggregate: Aggregate, schema: Schema, raising: Callable[[Column], Column]
+) -> Column:
     """Numbers that Spark widens are narrowed again."""
+    from pyspark.sql import functions as F  # noqa: N812
+
     type = aggregate.output_field(schema).schema.non_nullable
     if aggregate.function not in ("Sum", "Avg", "CountDistinct"):
         return made
     if type.logical_type is not None:
         return made.cast(str(arrow_type(type)).replace("decimal128", "decimal"))
-    return made.cast(_SPARK_TYPES[type.type])
+    narrow = made.cast(_SPARK_TYPES[type.type])
+    if aggregate.function != "Sum" or type.type is not Type.INT:
+        return narrow
+    told = F.concat(F.lit(f"The sum '{aggregate.name}' overflows an int: "), made.cast("string"))
+    return F.when(made.isNull() | made.between(-(2**31), 2**31 - 1), narrow).otherwise(
+        raising(told).cast("int")
+    )
 
 
 _SPARK_TYPES: Final = {

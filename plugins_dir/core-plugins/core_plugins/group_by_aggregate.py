@@ -119,4 +119,5 @@ class GroupByAggregate(BatchAggregator):
             df = df.withColumn(ORDER, F.monotonically_increasing_id())
         if self.config.num_partitions:
             df = df.repartition(self.config.num_partitions, *keys)
-        return df.groupBy(*keys).agg(*[aggregate_column(a, schema) for a in aggregates])
+        columns = [aggregate_column(a, schema, context.raising) for a in aggregates]
+        return df.groupBy(*keys).agg(*columns)

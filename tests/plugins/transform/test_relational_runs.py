@@ -8,7 +8,7 @@ import decimal
 import pytest
 
 from localcdap.api import Schema, StageError
-from localcdap.testing import artifact_ref, run_stage
+from localcdap.testing import PipelineTester, artifact_ref, run_stage
 from tests.conftest import REPOSITORY
 from tests.plugins.transform.support import record
 
@@ -174,6 +174,23 @@ def test_every_function_with_values_with_nulls_and_without_values(spark):
 
 def test_no_records_give_no_groups(spark):
     assert group(spark, "k", AGGREGATES, EVERY, []) == []
+
+
+def test_a_sum_that_does_not_fit_is_blamed_on_its_stage_among_others_of_the_artifact(
+    spark, tmp_path
+):
+    pipeline = PipelineTester(spark, tmp_path)
+    rows = [{"k": 1, "i": 2**31 - 1}, {"k": 1, "i": 1}]
+    pipeline.source("in", record(k=Schema.INT, i=Schema.INT), rows)
+    pipeline.stage("keep", artifact_ref(CORE, "transform", "Projection"), {"keep": "k,i"}, ["in"])
+    sums = {"groupByFields": "k", "aggregates": "t:sum(i)"}
+    core = artifact_ref(CORE, "batchaggregator", "GroupByAggregate")
+    pipeline.stage("sum", core, sums, ["keep"])
+    pipeline.sink("out", "sum")
+
+    with pytest.raises(StageError, match="overflow") as caught:
+        pipeline.run()
+    assert caught.value.stage == "sum"
 
 
 def test_a_sum_that_does_not_fit_fails_the_run(spark):
