@@ -20,8 +20,8 @@ _T = TypeVar("_T")
 MOST: Final = 4
 """Workers at once."""
 QUICK_S: Final = 1.0
-"""Seconds within which a plugin must come to an end to be taken for a quick one; the start of a process counts."""
-_PATIENCE_S: Final = 0.05
+"""Seconds within which a plugin must come to an end, and its process start, to be taken for a quick one."""
+_PATIENCE_S: Final = 0.1
 """Seconds for which a call waits for a worker before another one is started."""
 
 

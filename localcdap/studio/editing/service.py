@@ -209,6 +209,7 @@ class EditingService:
                 f"There is no editing session '{id}'; it ended, or its host did.",
                 "Open the pipeline again.",
             )
+        session.used = time.monotonic()
         return session
 
     def _close_unused(self) -> None:

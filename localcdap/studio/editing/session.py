@@ -223,7 +223,6 @@ class EditingSession:
             self._checks.ask((self._key, stage, "detect"), check)
 
     def _require_open(self) -> None:
-        self.used = time.monotonic()
         if self._closed:
             raise NotFoundError("The editing session was closed.", "Open the pipeline again.")
 
