@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import platform
 import sys
@@ -20,6 +21,8 @@ from localcdap.home import find_home
 NO: Final = 1
 BAD_INPUT: Final = 2
 FAULT: Final = 3
+
+_NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT)
 
 _CODES: Final[tuple[tuple[type[errors.LocalcdapError], int], ...]] = (
     (errors.BadRequestError, BAD_INPUT),
@@ -65,7 +68,17 @@ def as_json(error: errors.LocalcdapError) -> dict[str, Any]:
 
 
 def report(error: BaseException, arguments: list[str]) -> int:
-    """Write a report of a fault of localcdap itself and say where it is. Returns the exit code."""
+    """Write a report of a fault of localcdap itself and say where it is. Returns the exit code.
+
+    A full disk is no such fault, wherever it is noticed.
+    """
+    if isinstance(error, OSError) and error.errno in _NO_SPACE:
+        where = f" at {error.filename}" if error.filename else ""
+        full = errors.StoreError(
+            f"The disk is full{where}: {error.strerror}.",
+            "Free some space, or choose a folder on another disk with --home or $LOCALCDAP_HOME.",
+        )
+        return show(full, arguments)
     text = "\n".join(
         (
             f"localcdap {' '.join(arguments)}",
