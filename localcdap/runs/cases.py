@@ -240,6 +240,8 @@ class CaseService:
     def _add(self, made: _Set, result: CaseResult) -> None:
         with self._changed:
             made.results.append(result)
+            # Nobody needs to wait until the process has gone.
+            made.is_ended = len(made.results) == len(made.request.cases)
             self._changed.notify_all()
 
 
