@@ -18,7 +18,7 @@ from localcdap.store.migration import SHIPPED, check_applied, read_migrations
 from localcdap.store.opening import first_line, open_file, untouched
 
 if TYPE_CHECKING:
-    import duckdb
+    from localcdap.store.driver import duckdb
 
 _COPY: Final = "localcdap_copy"
 _BEFORE_MIGRATION: Final = "before-migration-"
@@ -47,7 +47,7 @@ def copy_database(connection: duckdb.DuckDBPyConnection, target: Path) -> Backup
 
     :raises StoreError: when the file exists already or cannot be written.
     """
-    import duckdb
+    from localcdap.store.driver import duckdb
 
     if target.exists():
         raise StoreError(f"{target} exists already.", "Name a file that does not exist.")
@@ -143,7 +143,7 @@ def salvage_database(path: Path, kept: Path) -> list[str]:
     :returns: what is lost, a line for each table.
     :raises StoreError: when it does not even open.
     """
-    import duckdb
+    from localcdap.store.driver import duckdb
 
     saved = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
     lost: list[str] = []
@@ -206,7 +206,7 @@ def _tables(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str]]:
 
 def _problem(connection: duckdb.DuckDBPyConnection, table: tuple[str, str]) -> str | None:
     """Why a table cannot be read; DuckDB checks each block that it reads."""
-    import duckdb
+    from localcdap.store.driver import duckdb
 
     try:
         connection.execute(f"SELECT count(hash(t)) FROM {quoted(*table)} t").fetchall()  # noqa: S608

@@ -12,7 +12,7 @@ from localcdap.api.errors import StoreError
 from localcdap.store.opening import first_line, untouched, way_out
 
 if TYPE_CHECKING:
-    import duckdb
+    from localcdap.store.driver import duckdb
 
 SHIPPED: Final = Path(__file__).parent / "migrations"
 _NAME: Final = re.compile(r"(\d{4})_\w+\.sql")
@@ -111,7 +111,7 @@ _OUR_TABLES: Final = "SELECT table_name FROM duckdb_tables() WHERE NOT internal 
 
 
 def _apply(connection: duckdb.DuckDBPyConnection, path: Path, migration: Migration) -> None:
-    import duckdb
+    from localcdap.store.driver import duckdb
 
     connection.begin()
     try:

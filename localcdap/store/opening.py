@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from localcdap.api.errors import DamagedStoreError, StoreError
 
 if TYPE_CHECKING:
-    import duckdb
+    from localcdap.store.driver import duckdb
 
 _MAGIC: Final = b"DUCK"
 _MAGIC_OFFSET: Final = 8
@@ -28,7 +28,7 @@ def open_file(path: Path, *, read_only: bool = False) -> duckdb.DuckDBPyConnecti
     :raises StoreError: when another process has it open (named), when it is damaged or no DuckDB file
         (it is left as it is), or when it cannot be written.
     """
-    import duckdb
+    from localcdap.store.driver import duckdb
 
     try:
         if not read_only:

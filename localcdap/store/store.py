@@ -21,7 +21,7 @@ from localcdap.store.migration import SHIPPED, migrate, read_migrations
 from localcdap.store.opening import first_line, open_file
 
 if TYPE_CHECKING:
-    import duckdb
+    from localcdap.store.driver import duckdb
 
 _LOG: Final = logging.getLogger(__name__)
 _MOST_IDLE: Final = 8
@@ -253,7 +253,7 @@ def _follow_up(transaction: Transaction) -> None:
 
 
 def _roll_back(cursor: duckdb.DuckDBPyConnection) -> None:
-    import duckdb
+    from localcdap.store.driver import duckdb
 
     with contextlib.suppress(duckdb.Error):  # a failed commit has rolled back already
         cursor.rollback()
@@ -262,7 +262,7 @@ def _roll_back(cursor: duckdb.DuckDBPyConnection) -> None:
 @contextlib.contextmanager
 def _explained() -> Iterator[None]:
     """DuckDB's exceptions as localcdap's."""
-    import duckdb
+    from localcdap.store.driver import duckdb
 
     try:
         yield

@@ -21,6 +21,7 @@ HEAVY = (
     "textual",
     "pyspark",
     "duckdb",
+    "_duckdb",
     "pyarrow",
     "pandas",
     "numpy",
