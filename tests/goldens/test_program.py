@@ -63,7 +63,6 @@ def people(folder: Path, **check: str) -> None:
     (folder / "p.json").write_text(json.dumps(document))
 
 
-@pytest.mark.slow
 def test_the_tests_of_the_demo_pass(test: Test, instance: TemporaryInstance):
     code, said = test(DEMO)
 
