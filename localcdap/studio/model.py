@@ -43,6 +43,9 @@ class StageUse(msgspec.Struct, frozen=True):
     plugin: PluginUse
     path: Path = ()
     """Where it stands in the configuration."""
+    noted_schema: str | None = None
+    """The output schema that CDAP's studio noted beside the plugin: what it was when the pipeline was
+    drawn, as JSON text."""
 
 
 class PipelineDocument(msgspec.Struct):

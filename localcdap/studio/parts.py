@@ -92,7 +92,17 @@ def _read_stage(
     else:
         plugin = read_plugin(raw, default_type, node)
         _check_plugin(plugin, raw, name or None, problems)
-    return StageUse(name, plugin, path) if name else None
+    return StageUse(name, plugin, path, _noted_schema(node)) if name else None
+
+
+def _noted_schema(node: Mapping[str, Any]) -> str | None:
+    """The output schema of a stage as CDAP's studio notes it: text, an object, or a list of named ones."""
+    noted = node.get("outputSchema")
+    if isinstance(noted, list) and noted and isinstance(noted[0], Mapping):
+        noted = noted[0].get("schema")
+    if isinstance(noted, Mapping):
+        return json_text(noted)
+    return noted if isinstance(noted, str) else None
 
 
 def read_plugin(

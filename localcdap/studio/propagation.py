@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Mapping
 from typing import Final, Protocol
 
 import msgspec
 
-from localcdap.api.errors import BadRequestError, LocalcdapError
+from localcdap.api.errors import BadRequestError, LocalcdapError, SchemaError
 from localcdap.api.failures import FailureCollector, ValidationFailure
 from localcdap.api.locations import Locations
 from localcdap.api.pipeline import Connection
@@ -65,6 +66,7 @@ class StageConfiguration:
         plugin, failures = self._plugin(stage)
         outcome = Outcome(stage, failures, inputs=dict(inputs))
         if plugin is None:
+            outcome.result = ConfigureResult([], _presumed_schema(stage))
             return outcome
         is_later = stage.name in self._later
         macros = self._macros.before_runtime() if is_later else self._macros
@@ -104,6 +106,17 @@ class StageConfiguration:
             return lookup.suggested, []
         # With the suggested plugin the stages behind this one can be checked all the same.
         return lookup.suggested, [not_found(stage, lookup)]
+
+
+def _presumed_schema(stage: StageUse) -> Schema | None:
+    """What a stage without its plugin gives, as far as the document tells, so that those behind it can be
+    checked all the same: its property ``schema``, else what CDAP's studio noted.
+    """
+    for text in (stage.plugin.properties.get("schema"), stage.noted_schema):
+        with contextlib.suppress(SchemaError):
+            if text:
+                return Schema.parse_record(text)
+    return None
 
 
 def _failures_of(stage: str, error: LocalcdapError) -> list[ValidationFailure]:

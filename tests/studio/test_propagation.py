@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from localcdap.api.failures import ArtifactId
@@ -267,6 +269,42 @@ def test_a_plugin_that_does_not_exist_names_the_nearest():
         "pluginType": "transform",
     }
     assert told(answer)[1:] == [
+        ("z", "Input schema of stage 'z' is unknown because stage 't' is invalid.")
+    ]
+
+
+@pytest.mark.parametrize("place", ["property", "text", "object", "list"])
+def test_behind_a_plugin_that_does_not_exist_its_noted_schema_counts(place):
+    document = config("source:s transform:t sink:z", "s>t t>z", s=ABC, z={"field": "x"})
+    node, noted = document["stages"][1], record("a", "b")
+    node["plugin"]["name"] = "Wrangler"
+    if place == "property":
+        node["plugin"]["properties"]["schema"] = noted
+        node["outputSchema"] = record("x")  # of an earlier state of the drawing
+    else:
+        forms = {
+            "text": noted,
+            "object": json.loads(noted),
+            "list": [{"name": "etlSchemaBody", "schema": noted}],
+        }
+        node["outputSchema"] = forms[place]
+
+    answer = resolved(read_document(document))
+
+    assert told(answer) == [
+        ("t", "Plugin named 'Wrangler' of type 'transform' not found."),
+        ("z", "Field 'x' must exist in the input schema."),
+    ]
+
+
+@pytest.mark.parametrize("noted", ["${schema}", "nonsense", "", 7, [], [{}], {"type": "string"}])
+def test_what_is_noted_but_no_schema_counts_for_nothing(noted):
+    document = config("source:s transform:t sink:z", "s>t t>z", s=ABC)
+    node = document["stages"][1]
+    node["plugin"]["name"] = "Wrangler"
+    node["outputSchema"] = noted
+
+    assert told(resolved(read_document(document)))[1:] == [
         ("z", "Input schema of stage 'z' is unknown because stage 't' is invalid.")
     ]
 
