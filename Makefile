@@ -18,7 +18,7 @@ imports:
 	$(BIN)/lint-imports
 
 test:
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2
 
 format:
 	$(BIN)/ruff format .

@@ -262,7 +262,7 @@ class DamagedStoreError(StoreError):
 
 
 class TransactionError(StoreError):
-    """A transaction is used where it cannot be: inside another, after its end, or to write though read-only."""
+    """A transaction is used where it cannot be: in another one, after its end, to write in a reader."""
 
 
 class TransactionConflictError(TransactionError):

@@ -25,7 +25,7 @@ class AnyNamespace:
 
     def require(self, name: str) -> None: ...
 
-    def exists(self, name: str) -> bool:  # noqa: ARG002
+    def exists(self, name: str) -> bool:
         return True
 
 

@@ -181,7 +181,9 @@ def test_declarations_of_several_bases_are_united():
 
 @pytest.mark.parametrize("annotation", ["dict", "int | str", "list[int]", "bytes"])
 def test_an_unsupported_type_is_refused_when_the_class_is_made(annotation):
-    with pytest.raises(TypeError, match=r"Config: field 'wrong' has the unsupported type .*; use str, int"):
+    with pytest.raises(
+        TypeError, match=r"Config: field 'wrong' has the unsupported type .*; use str, int"
+    ):
         type(
             "Config",
             (PluginConfig,),
