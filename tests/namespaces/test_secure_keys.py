@@ -128,6 +128,9 @@ def keyring_in_memory() -> Iterator[dict[tuple[str, str], str]]:
     keyring = pytest.importorskip("keyring")
     from keyring.backend import KeyringBackend
 
+    # Asked before the class is made, which from then on is one of those to choose from.
+    before = keyring.get_keyring()
+
     kept: dict[tuple[str, str], str] = {}
 
     class Memory(KeyringBackend):
@@ -142,7 +145,6 @@ def keyring_in_memory() -> Iterator[dict[tuple[str, str], str]]:
         def delete_password(self, service: str, username: str) -> None:
             del kept[service, username]
 
-    before = keyring.get_keyring()
     keyring.set_keyring(Memory())
     yield kept
     keyring.set_keyring(before)

@@ -29,7 +29,7 @@ def test_the_readme_has_one_line_to_start_and_one_to_test():
 
     assert setups == [
         "python3 -m venv .venv && .venv/bin/pip install -q . && .venv/bin/localcdap demo",
-        "python3 -m venv .venv && .venv/bin/pip install -q -e '.[test]' && .venv/bin/pytest",
+        "python3 -m venv .venv && .venv/bin/pip install -q -e '.[test]' && .venv/bin/pytest -n 2",
     ]
 
 
@@ -37,7 +37,7 @@ def test_the_line_that_is_marked_as_the_test_line_is_the_one_to_test():
     text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 
     assert text.count("<!-- test -->") == 1
-    assert text.split("<!-- test -->\n```sh\n")[1].split("\n")[0].endswith(".venv/bin/pytest")
+    assert text.split("<!-- test -->\n```sh\n")[1].split("\n")[0].endswith(".venv/bin/pytest -n 2")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
