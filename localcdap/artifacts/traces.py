@@ -7,6 +7,8 @@ import traceback
 from pathlib import Path
 from typing import Final
 
+from localcdap.api.errors import LocalcdapError, PluginError
+
 _SHOWN_FRAMES: Final = 30
 _DUMPED: Final = re.compile(r'^  File "(.+)", line (\d+) in (.+)$', re.MULTILINE)
 
@@ -21,6 +23,18 @@ def own_frames(error: BaseException, path: Path) -> list[str]:
         for frame in _frames(error, path)[-_SHOWN_FRAMES:]
     ]
     return [*frames, _exception_only(error)]
+
+
+def plugin_error(who: str, error: BaseException, path: Path) -> PluginError:
+    """What user code raised as an error of the plugin, with the frames of the artifact at ``path``.
+
+    :param who: starts the message.
+    """
+    if isinstance(error, LocalcdapError):
+        message, action = error.message, error.corrective_action
+    else:
+        message, action = f"{type(error).__name__}: {error}", None
+    return PluginError(f"{who}: {message}", action, traceback=own_frames(error, path))
 
 
 def dumped_frames(dump: str, path: Path) -> list[str]:

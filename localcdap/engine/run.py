@@ -1,16 +1,21 @@
 """The process of a run: ``python -m localcdap.engine.run RUN_DIR``.
 
 It may be started before its order exists: it imports what takes long and waits until ``RUN_DIR/order.json``
-appears. When its standard input ends first, it goes away without a trace. Exit codes: 0 the run completed, or
-there was none; 1 it failed; 2 wrong usage; 143 it was killed.
+appears. When its standard input ends first, it goes away without a trace.
+
+Exit codes: 0 the run completed, or there was none; 1 it failed; 2 wrong usage; 143 it was killed; -9 plugins
+left processes behind, which it ended with itself.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import sys
 import threading
 from pathlib import Path
+from typing import NoReturn
 
 from localcdap.engine.order import wait_for_order
 
@@ -52,9 +57,16 @@ def main(arguments: list[str]) -> int:
     return _EXIT_CODES[Run(directory, order).carry_out().value]
 
 
-if __name__ == "__main__":
-    status = main(sys.argv[1:])
+def leave(status: int) -> NoReturn:
+    """End this process at once, with whatever plugins started in it and left behind."""
     sys.stdout.flush()
     sys.stderr.flush()
+    with contextlib.suppress(ChildProcessError):  # there is none
+        if os.waitpid(-1, os.WNOHANG) == (0, 0) and os.getpgrp() == os.getpid():
+            os.killpg(0, signal.SIGKILL)
     # Threads of gRPC take their time to end; there is nothing left that they could do.
     os._exit(status)
+
+
+if __name__ == "__main__":
+    leave(main(sys.argv[1:]))

@@ -128,7 +128,7 @@ def _die_with_parent() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def main() -> int:
+def main() -> None:
     """Be the template; in a forked process carry out a run."""
     began = time.time()
     _die_with_parent()
@@ -140,14 +140,10 @@ def main() -> int:
     gc.collect()
     gc.freeze()
     request = Template(_bound(), LoadedCode(began)).serve()
-    if request is None:
-        return 0
-    become(request)
-    return run.main([os.fsdecode(request.run_directory)])
+    if request is not None:
+        become(request)
+        run.leave(run.main([os.fsdecode(request.run_directory)]))
 
 
 if __name__ == "__main__":
-    status = main()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(status)
+    main()

@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
-from localcdap.api.errors import BadRequestError, LocalcdapError, NotFoundError, PluginError
+from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.api.failures import FailureCollector
 from localcdap.api.methods import Method, methods_of
 from localcdap.api.plugin import Plugin
 from localcdap.artifacts.loading import load_plugin
 from localcdap.artifacts.model import PluginRef
-from localcdap.artifacts.traces import own_frames
+from localcdap.artifacts.traces import plugin_error
 
 
 class MethodRequest(msgspec.Struct):
@@ -56,12 +56,7 @@ def call_method(request: MethodRequest) -> MethodAnswer:
     except (MemoryError, NotFoundError, BadRequestError):
         raise
     except (Exception, SystemExit) as error:
-        frames = own_frames(error, Path(ref.path))
-        if isinstance(error, LocalcdapError):
-            message, action = error.message, error.corrective_action
-        else:
-            message, action = f"{type(error).__name__}: {error}", None
-        raise PluginError(f"{where}: {message}", action, traceback=frames) from error
+        raise plugin_error(where, error, Path(ref.path)) from error
 
 
 def _method(cls: type[Plugin], ref: PluginRef, name: str) -> Method:

@@ -13,14 +13,14 @@ import msgspec
 
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.codec import pack
-from localcdap.api.errors import InvalidStageError, LocalcdapError, PluginError
+from localcdap.api.errors import InvalidStageError, PluginError
 from localcdap.api.failures import FailureCollector, ValidationFailure
 from localcdap.api.plugin import Grain, Plugin, Transform
 from localcdap.api.schema import Schema
 from localcdap.api.stage import Metrics, Record
 from localcdap.artifacts.loading import load_plugin
 from localcdap.artifacts.model import PluginRef
-from localcdap.artifacts.traces import own_frames
+from localcdap.artifacts.traces import plugin_error
 from localcdap.sandbox.configuring import ConfigureRequest, configure_stage
 
 if TYPE_CHECKING:
@@ -149,12 +149,7 @@ def _blamed(ref: PluginRef) -> Iterator[None]:
     except (MemoryError, PluginError, InvalidStageError):
         raise
     except (Exception, SystemExit) as error:
-        frames = own_frames(error, Path(ref.path))
-        if isinstance(error, LocalcdapError):
-            message, action = error.message, error.corrective_action
-        else:
-            message, action = f"{type(error).__name__}: {error}", None
-        raise PluginError(f"Plugin '{ref.name}': {message}", action, traceback=frames) from error
+        raise plugin_error(f"Plugin '{ref.name}'", error, Path(ref.path)) from error
 
 
 class _EmittedError(NamedTuple):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.e2e.pipelines import csv_source, json_sink, pipeline, schema, stage, write
-from tests.e2e.program import Program
+from tests.e2e.program import Program, wait_until
 
 ROW = schema(id="int")
 PLUGIN = """
@@ -94,3 +96,55 @@ def test_a_dropped_plugin_is_used_and_vanishes_with_its_file(program: Program):
     gone = program("plugin", "transform", "Mine")
     assert gone.code == 1
     assert "Plugin named 'Mine' of type 'transform' not found." in gone.err
+
+
+FORKS = """
+import os, pathlib, sys, time
+from localcdap.api import PluginConfig, StageConfigurer, Transform, field, plugin
+
+if "localcdap.engine.running" in sys.modules:
+    child = os.fork()
+    if not child:
+        time.sleep(600)
+        os._exit(0)
+    pathlib.Path({file!r}).write_text(str(child))
+
+@plugin(type="transform", name="Forks", description="Leaves a process behind.")
+class Forks(Transform):
+    class Config(PluginConfig):
+        pass
+
+    def configure(self, stage):
+        stage.output_schema = stage.input_schema
+
+    def transform(self, record, emit):
+        emit(record)
+"""
+
+
+@pytest.mark.spark
+def test_a_process_that_a_plugin_leaves_behind_ends_with_the_run(program: Program, tmp_path: Path):
+    folder = program.home / "plugins"
+    folder.mkdir(parents=True)
+    file = tmp_path / "child"
+    (folder / "forks-1.0.0.py").write_text(FORKS.format(file=str(file)))
+    (tmp_path / "in.csv").write_text("1\n")
+    forks = stage("Forks", "transform", "Forks")
+    del forks["plugin"]["artifact"]
+    document = pipeline(
+        [csv_source("In", tmp_path / "in.csv", ROW), forks, json_sink("Out", tmp_path / "o")],
+        ("In", "Forks"),
+        ("Forks", "Out"),
+    )
+
+    answer = program("run", write(document, tmp_path / "p.json"), "--json")
+
+    assert answer.json["status"] == "COMPLETED"
+    child = int(file.read_text())
+    wait_until(lambda: not _runs(child), "the end of the process that was left behind", 10)
+
+
+def _runs(pid: int) -> bool:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    return False
