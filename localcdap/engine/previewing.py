@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import threading
+import time
 from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 _LOG: Final = logging.getLogger("localcdap.engine")
 _MEMORY_MB: Final = 3072
 """Of the process, in which all that is Python runs; Spark's own is elsewhere."""
+_GRACE_S: Final = 5.0
+"""Seconds that the process may take to stop by itself when its owner has gone."""
 
 
 class Sampled(msgspec.Struct, tag="sample", tag_field="kind"):
@@ -189,3 +192,5 @@ def end_with_owner() -> None:
     while os.read(0, 4096):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(_GRACE_S)
+    os._exit(1)  # a plugin holds up what stops it

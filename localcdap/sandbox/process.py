@@ -118,7 +118,8 @@ class WorkerProcess:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._popen.pid, signal.SIGKILL)
             self._popen.wait()
-        self._connection.close()
+        with suppress(OSError):  # whoever waits for an answer closes it too
+            self._connection.close()
 
     def _run(self, command: Sequence[str], descriptor: int, started: threading.Event) -> None:
         try:
