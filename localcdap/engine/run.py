@@ -40,10 +40,13 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write("usage: python -m localcdap.engine.run RUN_DIR\n")
         return 2
     directory = Path(arguments[0])
-    threading.Thread(target=warm_up, name="warm-up", daemon=True).start()
+    warming = threading.Thread(target=warm_up, name="warm-up", daemon=True)
+    warming.start()
     order = wait_for_order(directory, sys.stdin.fileno())
     if order is None:
         return 0
+    # Two threads that import pandas or pyspark at the same time may wait for each other for ever.
+    warming.join()
     if order.cases:
         from localcdap.engine.cases import CasesRun
 
