@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
+import io
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.program import Program
+from localcdap.cli.main import run
+from localcdap.home import Home
+from localcdap.host import connect
+from tests.e2e.program import Command, Program
 
 
 @pytest.fixture
 def program(tmp_path: Path, engine_directory: Path) -> Program:
     """The program on an instance of its own."""
     return Program(tmp_path / "home", {"LOCALCDAP_ENGINE_DIRECTORY": str(engine_directory)})
+
+
+@pytest.fixture
+def command(program: Program, capsys, monkeypatch) -> Iterator[Command]:
+    """Runs a command in this process, which is the host meanwhile: (exit code, output, errors)."""
+    for name, value in program.environment.items():
+        monkeypatch.setenv(name, value)
+
+    def call(*arguments: str, input: str = "") -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "stdin", io.StringIO(input))
+        code = run([*arguments, "--home", str(program.home)])
+        told = capsys.readouterr()
+        return code, told.out, told.err
+
+    with connect(Home(program.home)):
+        yield call

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 COMMAND = [sys.executable, "-m", "localcdap.cli"]
+Command = Callable[..., tuple[int, str, str]]
+"""A command in this process: arguments and ``input`` to exit code, output, errors."""
 
 
 @dataclass(frozen=True)

@@ -2,39 +2,18 @@
 
 from __future__ import annotations
 
-import io
 import json
-import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from localcdap.cli.main import run
 from localcdap.home import Home
 from localcdap.host import connect
 from tests.e2e.pipelines import csv_source, json_sink, pipeline, schema, write
-from tests.e2e.program import Program
+from tests.e2e.program import Command, Program
 
 ROW = schema(id="int", name="string")
-Command = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def command(program: Program, capsys, monkeypatch) -> Iterator[Command]:
-    """Runs a command in this process, which is the host meanwhile: (exit code, output, errors)."""
-    for name, value in program.environment.items():
-        monkeypatch.setenv(name, value)
-
-    def call(*arguments: str, input: str = "") -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "stdin", io.StringIO(input))
-        code = run([*arguments, "--home", str(program.home)])
-        told = capsys.readouterr()
-        return code, told.out, told.err
-
-    with connect(Home(program.home)):
-        yield call
 
 
 @pytest.fixture

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import io
 import json
-import sys
 import threading
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from localcdap.cli.main import run
 from localcdap.home import Home
 from localcdap.host import connect
 from tests.e2e.pipelines import csv_source, json_records, json_sink, pipeline, schema, write
-from tests.e2e.program import Program, wait_until
+from tests.e2e.program import Command, Program, wait_until
 from tests.e2e.test_crashes import SlowPipeline
 
 ROW = schema(id="int")
 VALUE = "hunter2"
-Command = Callable[..., tuple[int, str, str]]
 PLUGIN = """
 from localcdap.api import Transform, plugin
 
@@ -40,22 +35,6 @@ def put_plugin(program: Program, namespace: str) -> Path:
     path.parent.mkdir(parents=True)
     path.write_text(PLUGIN)
     return path
-
-
-@pytest.fixture
-def command(program: Program, capsys, monkeypatch) -> Iterator[Command]:
-    """Runs a command in this process, which is the host meanwhile: (exit code, output, errors)."""
-    for name, value in program.environment.items():
-        monkeypatch.setenv(name, value)
-
-    def call(*arguments: str, input: str = "") -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "stdin", io.StringIO(input))
-        code = run([*arguments, "--home", str(program.home)])
-        told = capsys.readouterr()
-        return code, told.out, told.err
-
-    with connect(Home(program.home)):
-        yield call
 
 
 def answer(told: tuple[int, str, str]) -> Any:
