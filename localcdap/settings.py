@@ -18,7 +18,7 @@ import msgspec
 
 from localcdap.api.capability import Capabilities, canonical
 from localcdap.api.errors import SettingsError
-from localcdap.engine.address import problem_of, public
+from localcdap.engine.cluster.address import problem_of, public
 
 NATIVE: Final = "native"
 """The compute profile of the local Spark server, which is always there."""

@@ -10,7 +10,7 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from localcdap.engine.server import Endpoint
+    from localcdap.engine.local.server import Endpoint
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.api.errors import SettingsError
-from localcdap.engine.address import problem_of, public
+from localcdap.engine.cluster.address import problem_of, public
 from localcdap.settings import (
     OPTIONS,
     NamespaceSettings,

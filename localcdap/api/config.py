@@ -40,6 +40,10 @@ class PluginProperty(msgspec.Struct, rename="camel"):
     secret: bool = False
     syntax: str | None = None
     """Language of a multi-line value: ``javascript``, ``python``, ``sql``, ``wrangler``, ``text``."""
+    form: str | None = None
+    """What the value is made of, or each element of a comma-separated list: see :func:`field`."""
+    group: str | None = None
+    """Heading under which front ends show it; None for the first properties."""
 
 
 class ConfigField:
@@ -54,6 +58,8 @@ class ConfigField:
         name: str | None,
         secret: bool,
         syntax: str | None,
+        form: str | None = None,
+        group: str | None = None,
     ) -> None:
         self.description: Final = description
         self.default: Final = default
@@ -61,6 +67,8 @@ class ConfigField:
         self.macro: Final = macro
         self.secret: Final = secret
         self.syntax: Final = syntax
+        self.form: Final = form
+        self.group: Final = group
         self.property: str = name or ""
         self.attribute: str = ""
         self.type: Any = str
@@ -106,6 +114,8 @@ class ConfigField:
             choices=list(self.choices),
             secret=self.secret,
             syntax=self.syntax,
+            form=self.form,
+            group=self.group,
         )
 
 
@@ -118,6 +128,8 @@ def field(
     name: str | None = None,
     secret: bool = False,
     syntax: str | None = None,
+    form: str | None = None,
+    group: str | None = None,
 ) -> Any:
     """Declare a property of a :class:`PluginConfig`.
 
@@ -132,8 +144,13 @@ def field(
         (``"schema.row.field"``).
     :param secret: shown masked, never logged.
     :param syntax: language of a multi-line value, for editors: ``javascript``, ``python``, ``sql``.
+    :param form: what the value is made of, for editors, which check nothing by it: ``{input-field}`` offers
+        the fields of the input, ``{output-field}`` those of the output, ``{input-stage}`` the stages before
+        it, ``{type}`` names of types, ``{codec:snappy|gzip}`` these words; any other word in braces is only a
+        heading. Several, as in ``{input-field}:{type}``, are the columns of a comma-separated list.
+    :param group: a heading, for editors: properties of one heading stand together.
     """
-    return ConfigField(description, default, choices, macro, name, secret, syntax)
+    return ConfigField(description, default, choices, macro, name, secret, syntax, form, group)
 
 
 class PluginConfig:

@@ -17,8 +17,8 @@ from localcdap.namespaces.secure_keys import SecureKeyService
 from localcdap.namespaces.service import NamespaceService
 from localcdap.sandbox.configuring import ConfigureRequest, ConfigureResult
 from localcdap.sandbox.using import CallRequest, TransformRequest, TransformResult
-from localcdap.studio.functions import macro_functions
-from localcdap.studio.macros import MacroOptions, MacroParser, call_of, lookup_in
+from localcdap.studio.macros.functions import macro_functions
+from localcdap.studio.macros.language import MacroOptions, MacroParser, call_of, lookup_in
 
 
 class PluginUser(Protocol):

@@ -14,8 +14,8 @@ from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import print_json
 from localcdap.cli.pipelines import deployed
 from localcdap.studio.comparison import Change, PipelineComparison, StageChange, compare_pipelines
-from localcdap.studio.document import read_document
-from localcdap.studio.model import PipelineDocument
+from localcdap.studio.documents.document import read_document
+from localcdap.studio.documents.model import PipelineDocument
 
 if TYPE_CHECKING:
     from localcdap.host import Cdap

@@ -120,7 +120,7 @@ def _python() -> Iterator[Finding]:
 
 
 def _java() -> Iterator[Finding]:
-    from localcdap.engine.java import find_java
+    from localcdap.engine.local.java import find_java
 
     java = find_java()
     yield Finding("java", True, f"{java.version} at {java.executable}, from {java.source}")
@@ -150,8 +150,8 @@ def _profiles(settings: Settings) -> Iterator[Finding]:
 
 
 def _profile(name: str, profile: Profile) -> Finding:
-    from localcdap.engine.address import public
-    from localcdap.engine.server import Endpoint
+    from localcdap.engine.cluster.address import public
+    from localcdap.engine.local.server import Endpoint
     from localcdap.engine.session import session
 
     try:

@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 from localcdap.api.errors import DocumentError
-from localcdap.studio.document import read_document
-from localcdap.studio.model import PipelineDocument
-from localcdap.studio.source import decode
+from localcdap.studio.documents.document import read_document
+from localcdap.studio.documents.model import PipelineDocument
+from localcdap.studio.documents.source import decode
 
 
 def read_pipeline(name: str) -> PipelineDocument:

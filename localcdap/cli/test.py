@@ -24,8 +24,8 @@ from localcdap.goldens.showing import MARKS, detail_lines
 from localcdap.goldens.verdict import Outcome, Verdict, judge
 from localcdap.goldens.writing import update, write_new
 from localcdap.runs.case_model import CaseRequest, CaseResult, CaseStatus
-from localcdap.studio.document import read_document
-from localcdap.studio.model import PipelineDocument
+from localcdap.studio.documents.document import read_document
+from localcdap.studio.documents.model import PipelineDocument
 
 if TYPE_CHECKING:
     from localcdap.host import Cdap

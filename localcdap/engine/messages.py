@@ -6,8 +6,8 @@ import enum
 
 import msgspec
 
-from localcdap.engine.counting import StageCounts
-from localcdap.engine.tables import TableLoad
+from localcdap.engine.planning.counting import StageCounts
+from localcdap.engine.process.tables import TableLoad
 
 
 class RunStatus(enum.StrEnum):

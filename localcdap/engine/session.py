@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from localcdap.api.errors import EngineError
-from localcdap.engine.address import public
-from localcdap.engine.server import Endpoint
+from localcdap.engine.cluster.address import public
+from localcdap.engine.local.server import Endpoint
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -55,7 +55,7 @@ from localcdap.goldens import values
 from localcdap.goldens.model import Expectation, Fails, Golden, Mistake, Records, stream_of
 from localcdap.goldens.places import line_of
 from localcdap.goldens.record_files import read_records
-from localcdap.studio.model import PipelineDocument
+from localcdap.studio.documents.model import PipelineDocument
 
 SUFFIXES: Final = (".test.toml", ".test.json")
 _KEYS: Final = [

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from localcdap.engine.given import GivenStream
+from localcdap.engine.trials.given import GivenStream
 from localcdap.goldens.model import Golden, stream_of
 from localcdap.runs.case_model import CaseRequest, CaseResult, CasesRequest
 from localcdap.runs.cases import CaseService
-from localcdap.studio.model import PipelineDocument
+from localcdap.studio.documents.model import PipelineDocument
 
 _WAIT_S: Final = 10.0
 

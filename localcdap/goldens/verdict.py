@@ -9,7 +9,7 @@ import msgspec
 
 from localcdap.api.record_text import record_from_text
 from localcdap.api.schema import Schema
-from localcdap.engine.samples import StageSample
+from localcdap.engine.trials.samples import StageSample
 from localcdap.goldens.comparison import RecordDifference, differences
 from localcdap.goldens.model import Expectation, Fails, Golden, stream_of
 from localcdap.runs.case_model import CaseResult, CaseStatus

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.errors import ConflictError
-from localcdap.engine.flow import SINKS, SOURCE
+from localcdap.engine.planning.flow import SINKS, SOURCE
 from localcdap.goldens.model import Expectation, Golden
 from localcdap.goldens.record_files import write_records
 from localcdap.goldens.verdict import Verdict, actual
 from localcdap.runs.case_model import CaseResult
-from localcdap.studio.model import PipelineDocument
+from localcdap.studio.documents.model import PipelineDocument
 
 if TYPE_CHECKING:
     from tomlkit.items import Item

@@ -21,9 +21,9 @@ from localcdap.artifacts.watcher import FolderWatcher
 from localcdap.datasets.service import TableService
 from localcdap.datasets.sweeping import NamespaceSweep
 from localcdap.datasets.transactions import ADMIN, TRANSACTIONS, TransactionService
-from localcdap.engine.host_tables import SERVICE as TABLE_EXPORTS
-from localcdap.engine.secrets import SERVICE as SECURE_KEYS
-from localcdap.engine.server import EngineServer
+from localcdap.engine.local.server import EngineServer
+from localcdap.engine.process.host_tables import SERVICE as TABLE_EXPORTS
+from localcdap.engine.process.secrets import SERVICE as SECURE_KEYS
 from localcdap.home import Home, shipped_plugins
 from localcdap.messaging.listeners import Delivery
 from localcdap.messaging.service import MessagingService

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from localcdap.api.failures import ValidationFailure
-from localcdap.engine.given import GivenStream
-from localcdap.engine.samples import StageSample
+from localcdap.engine.trials.given import GivenStream
+from localcdap.engine.trials.samples import StageSample
 from localcdap.runs.model import RunError
 
 DEFAULT_TIMEOUT_S = 60.0

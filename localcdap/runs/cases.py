@@ -17,12 +17,12 @@ from typing import Final
 import msgspec
 
 from localcdap.api.errors import BadRequestError, LocalcdapError, NotFoundError
-from localcdap.engine.flow import DATA_TYPES, SINKS
 from localcdap.engine.messages import Failed, RunStatus, StatusChanged
 from localcdap.engine.order import Case, PreviewOrder, WorkOrder
-from localcdap.engine.previewing import CaseBegan, CaseEnded, PreviewMessage, Sampled
-from localcdap.engine.python_stage import MOST_RECORDS
-from localcdap.engine.samples import StageSample
+from localcdap.engine.planning.flow import DATA_TYPES, SINKS
+from localcdap.engine.trials.previewing import CaseBegan, CaseEnded, PreviewMessage, Sampled
+from localcdap.engine.trials.python_stage import MOST_RECORDS
+from localcdap.engine.trials.samples import StageSample
 from localcdap.namespaces.service import NamespaceService
 from localcdap.rpc.methods import once
 from localcdap.runs.capabilities import (
@@ -39,9 +39,9 @@ from localcdap.runs.case_model import (
 )
 from localcdap.runs.model import RunError, now
 from localcdap.runs.preview_process import PreviewProcesses
-from localcdap.studio.document import read_document
-from localcdap.studio.model import PipelineDocument
-from localcdap.studio.plugins import Artifacts
+from localcdap.studio.documents.document import read_document
+from localcdap.studio.documents.model import PipelineDocument
+from localcdap.studio.propagation.plugins import Artifacts
 from localcdap.studio.service import PipelineRequest, StudioService
 
 _KEPT: Final = 5

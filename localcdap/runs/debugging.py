@@ -20,26 +20,32 @@ from localcdap.api.errors import (
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.schema import Schema
 from localcdap.artifacts.model import ArtifactSelector
-from localcdap.engine.flow import DATA_TYPES, SINKS, SOURCE, Stage
 from localcdap.engine.messages import Failed, LogLine
 from localcdap.engine.order import PreviewOrder, WorkOrder
-from localcdap.engine.previewing import PreviewMessage, Sampled
-from localcdap.engine.samples import PortSample, Problem, Rejected, StageSample, shown_records
-from localcdap.engine.trials import Trial, TrialResult, given_batches, try_in_worker
+from localcdap.engine.planning.flow import DATA_TYPES, SINKS, SOURCE, Stage
+from localcdap.engine.trials.previewing import PreviewMessage, Sampled
+from localcdap.engine.trials.running import Trial, TrialResult, given_batches, try_in_worker
+from localcdap.engine.trials.samples import (
+    PortSample,
+    Problem,
+    Rejected,
+    StageSample,
+    shown_records,
+)
 from localcdap.namespaces.service import NamespaceService
 from localcdap.runs.model import now
 from localcdap.runs.preview_model import MOST_RECORDS
 from localcdap.runs.preview_process import PreviewProcesses
 from localcdap.sandbox.pool import PluginWorkers
-from localcdap.studio.evaluation import MacroContext
-from localcdap.studio.flow import merge
-from localcdap.studio.functions import macro_functions
-from localcdap.studio.model import StageUse
-from localcdap.studio.outcome import Outcome
-from localcdap.studio.parts import read_stage
-from localcdap.studio.plugins import Artifacts, IndexedPlugins
-from localcdap.studio.propagation import StageConfiguration
-from localcdap.studio.secrets import Secrets
+from localcdap.studio.documents.model import StageUse
+from localcdap.studio.documents.parts import read_stage
+from localcdap.studio.macros.evaluation import MacroContext
+from localcdap.studio.macros.functions import macro_functions
+from localcdap.studio.macros.secrets import Secrets
+from localcdap.studio.propagation.flow import merge
+from localcdap.studio.propagation.outcome import Outcome
+from localcdap.studio.propagation.plugins import Artifacts, IndexedPlugins
+from localcdap.studio.propagation.stages import StageConfiguration
 from localcdap.studio.service import PipelineRequest, SecureKeys, StudioService
 
 _IN_PYTHON: Final = ("record", "batch")

@@ -9,7 +9,6 @@ from msgspec import UNSET
 
 from localcdap.api.codec import unpack
 from localcdap.api.errors import LocalcdapError
-from localcdap.engine import counting
 from localcdap.engine.messages import (
     Committed,
     Counted,
@@ -22,7 +21,8 @@ from localcdap.engine.messages import (
     StatusChanged,
     TableLoads,
 )
-from localcdap.engine.tables import TableLoad
+from localcdap.engine.planning import counting
+from localcdap.engine.process.tables import TableLoad
 from localcdap.messaging.consumer import Poison
 from localcdap.runs import model
 from localcdap.runs.model import Run, RunError, RunProgress, StageCounts

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from localcdap.engine.messages import RunStatus
-from localcdap.studio.plugins import Repair
+from localcdap.studio.propagation.plugins import Repair
 
 
 class StageCounts(msgspec.Struct, rename={"records_in": "in", "records_out": "out"}):

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from localcdap.api.failures import ValidationFailure
-from localcdap.engine.samples import StageSample
+from localcdap.engine.trials.samples import StageSample
 from localcdap.runs.model import LogLine, RunError
-from localcdap.studio.plugins import Repair
+from localcdap.studio.propagation.plugins import Repair
 
 MOST_RECORDS = 10_000
 """The most records that a preview reads from each source."""

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Final
 
 from localcdap.api.codec import unpack
-from localcdap.engine.abandoned import end_work
 from localcdap.engine.messages import StatusChanged
 from localcdap.engine.order import SPOOL, WorkOrder
-from localcdap.engine.previewing import PreviewMessage
+from localcdap.engine.process.abandoned import end_work
+from localcdap.engine.trials.previewing import PreviewMessage
 from localcdap.messaging.spool import SpoolReader
 from localcdap.runs.processes import RunProcess, interrupt, is_alive, kill
 from localcdap.runs.provisioning import Provisioner

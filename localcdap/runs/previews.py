@@ -18,7 +18,7 @@ from localcdap.api.errors import BadRequestError, LocalcdapError, NotFoundError
 from localcdap.engine.messages import Failed, LogLines, RunStatus, StatusChanged
 from localcdap.engine.messages import LogLine as SpoolLine
 from localcdap.engine.order import PreviewOrder, WorkOrder
-from localcdap.engine.previewing import PreviewMessage, Sampled
+from localcdap.engine.trials.previewing import PreviewMessage, Sampled
 from localcdap.namespaces.service import NamespaceService
 from localcdap.rpc.methods import once
 from localcdap.runs.capabilities import (
@@ -29,10 +29,10 @@ from localcdap.runs.capabilities import (
 from localcdap.runs.model import LogLine, RunError, now
 from localcdap.runs.preview_model import MOST_RECORDS, Preview, PreviewRequest, PreviewStatus
 from localcdap.runs.preview_process import PreviewProcess, PreviewProcesses
-from localcdap.studio.document import read_document
-from localcdap.studio.model import PipelineDocument
-from localcdap.studio.plugins import Artifacts
-from localcdap.studio.resolution import ResolvedPipeline
+from localcdap.studio.documents.document import read_document
+from localcdap.studio.documents.model import PipelineDocument
+from localcdap.studio.propagation.plugins import Artifacts
+from localcdap.studio.propagation.resolution import ResolvedPipeline
 from localcdap.studio.service import PipelineRequest, StudioService
 
 _AT_ONCE: Final = 2

@@ -13,7 +13,7 @@ from typing import IO, Final
 
 import psutil
 
-from localcdap.engine.forking import forked_run
+from localcdap.engine.local.forking import forked_run
 from localcdap.engine.order import WorkOrder, write_order
 from localcdap.runs.records import ProcessIdentity
 
@@ -66,7 +66,7 @@ def _started(
         os.close(ours)
         os.close(theirs)
         process = subprocess.Popen(
-            [sys.executable, "-m", "localcdap.engine.run", str(directory)],
+            [sys.executable, "-m", "localcdap.engine.process.run", str(directory)],
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=subprocess.STDOUT,

@@ -9,7 +9,7 @@ import msgspec
 
 from localcdap.api.capability import Capabilities
 from localcdap.api.errors import NotFoundError
-from localcdap.engine.address import public
+from localcdap.engine.cluster.address import public
 
 NATIVE: Final = "native"
 """The profile of the local Spark server."""

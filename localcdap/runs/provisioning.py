@@ -10,9 +10,9 @@ from typing import Final, Protocol
 
 import msgspec
 
-from localcdap.engine.leases import lease
+from localcdap.engine.local.leases import lease
+from localcdap.engine.local.server import Endpoint, EngineServer
 from localcdap.engine.order import WorkOrder
-from localcdap.engine.server import Endpoint, EngineServer
 from localcdap.runs.profiles import NATIVE_REQUIRES, Profiles, RemoteProfile
 
 

@@ -24,10 +24,10 @@ from localcdap.runs.provisioning import Provisioner, Provisioners
 from localcdap.runs.records import ProcessIdentity, RunRecords
 from localcdap.runs.watching import Watch, WatchedRun
 from localcdap.store.store import Store
-from localcdap.studio.document import read_document
-from localcdap.studio.model import PipelineDocument
-from localcdap.studio.plugins import Artifacts
-from localcdap.studio.resolution import ResolvedPipeline
+from localcdap.studio.documents.document import read_document
+from localcdap.studio.documents.model import PipelineDocument
+from localcdap.studio.propagation.plugins import Artifacts
+from localcdap.studio.propagation.resolution import ResolvedPipeline
 from localcdap.studio.service import PipelineRequest, StudioService
 
 

@@ -14,7 +14,7 @@ import msgspec
 from localcdap.api.errors import SchemaError
 from localcdap.api.pipeline import Connection
 from localcdap.api.schema import Schema
-from localcdap.studio.model import PipelineDocument, StageUse
+from localcdap.studio.documents.model import PipelineDocument, StageUse
 
 _ALIKE: Final = 0.5
 """Part of its properties that a stage keeps at least when it is renamed."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from localcdap.sandbox.configuring import ConfigureRequest, ConfigureResult
 from localcdap.sandbox.memo import Detected
-from localcdap.studio.propagation import Configurer
+from localcdap.studio.propagation.stages import Configurer
 
 Kept = Callable[[ConfigureRequest], Detected | None]
 """What the last connected checks gave; see :meth:`localcdap.sandbox.pool.PluginWorkers.detected`."""

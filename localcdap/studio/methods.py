@@ -11,11 +11,11 @@ from localcdap.api.errors import NotFoundError
 from localcdap.api.failures import ArtifactId
 from localcdap.artifacts.model import ArtifactSelector, PluginRef
 from localcdap.sandbox.methods import MethodAnswer, MethodRequest, call_method
-from localcdap.studio.evaluation import MacroContext, evaluate
-from localcdap.studio.functions import macro_functions
-from localcdap.studio.model import PluginUse, StageUse
-from localcdap.studio.plugins import Artifacts, IndexedPlugins
-from localcdap.studio.secrets import Secrets
+from localcdap.studio.documents.model import PluginUse, StageUse
+from localcdap.studio.macros.evaluation import MacroContext, evaluate
+from localcdap.studio.macros.functions import macro_functions
+from localcdap.studio.macros.secrets import Secrets
+from localcdap.studio.propagation.plugins import Artifacts, IndexedPlugins
 from localcdap.studio.service import SecureKeys, StudioService
 
 

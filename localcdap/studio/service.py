@@ -13,13 +13,15 @@ from localcdap.api.locations import Locations
 from localcdap.api.pipeline import PipelineValidation, StageValidation
 from localcdap.api.schema import Schema
 from localcdap.studio.detection import DetectingConfigurer, Kept
-from localcdap.studio.document import read_document
-from localcdap.studio.evaluation import MacroContext
-from localcdap.studio.flow import merge
-from localcdap.studio.functions import macro_functions
-from localcdap.studio.model import PipelineDocument
-from localcdap.studio.parts import read_stage
-from localcdap.studio.plugin_templates import (
+from localcdap.studio.documents.document import read_document
+from localcdap.studio.documents.model import PipelineDocument
+from localcdap.studio.documents.parts import read_stage
+from localcdap.studio.documents.repair import repaired
+from localcdap.studio.macros.evaluation import MacroContext
+from localcdap.studio.macros.functions import macro_functions
+from localcdap.studio.macros.secrets import Secrets
+from localcdap.studio.propagation.flow import merge
+from localcdap.studio.propagation.plugin_templates import (
     PluginTemplate,
     TemplateUse,
     by_name,
@@ -27,13 +29,11 @@ from localcdap.studio.plugin_templates import (
     with_templates,
     written_out,
 )
-from localcdap.studio.plugins import Artifacts, IndexedPlugins, Repair
-from localcdap.studio.propagation import Configurer, StageConfiguration
-from localcdap.studio.repair import repaired
-from localcdap.studio.resolution import ResolvedPipeline, resolve_pipeline
-from localcdap.studio.secrets import Secrets
-from localcdap.studio.specification import stage_spec
-from localcdap.studio.warnings import warnings_of
+from localcdap.studio.propagation.plugins import Artifacts, IndexedPlugins, Repair
+from localcdap.studio.propagation.resolution import ResolvedPipeline, resolve_pipeline
+from localcdap.studio.propagation.specification import stage_spec
+from localcdap.studio.propagation.stages import Configurer, StageConfiguration
+from localcdap.studio.propagation.warnings import warnings_of
 
 SecureKeys = Callable[[str, str], str]
 """The value of a secure key, by namespace and key."""

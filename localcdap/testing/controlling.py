@@ -9,7 +9,7 @@ from localcdap.api.control import Action, Condition, PostAction, StageStatistics
 from localcdap.api.errors import BadRequestError, StageError
 from localcdap.api.locations import Locations
 from localcdap.api.plugin import Plugin
-from localcdap.engine.flow import Stage, instantiate
+from localcdap.engine.planning.flow import Stage, instantiate
 from localcdap.engine.tasks.context import CountingMetrics, FactsContext
 from localcdap.testing.output import StageOutput
 from localcdap.testing.running import stage_facts

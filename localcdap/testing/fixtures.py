@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from localcdap.api.app import SystemApplication
-    from localcdap.engine.server import Endpoint
+    from localcdap.engine.local.server import Endpoint
     from localcdap.store.structured.tables import StructuredTables
     from localcdap.testing.apps import AppTester
     from localcdap.testing.instance import TemporaryInstance
@@ -55,8 +55,8 @@ def cdap_engine_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     if shared:
         yield Path(shared)
         return
-    from localcdap.engine.leases import are_held
-    from localcdap.engine.server import EngineServer
+    from localcdap.engine.local.leases import are_held
+    from localcdap.engine.local.server import EngineServer
 
     base = tmp_path_factory.getbasetemp()
     # The workers of pytest-xdist have folders of their own in a common one.
@@ -72,8 +72,8 @@ def cdap_engine_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 @pytest.fixture(scope="session")
 def cdap_engine(cdap_engine_directory: Path) -> Iterator[Endpoint]:
     """The running Spark server, which stays while the tests run, also those of another session."""
-    from localcdap.engine.leases import lease
-    from localcdap.engine.server import EngineServer
+    from localcdap.engine.local.leases import lease
+    from localcdap.engine.local.server import EngineServer
 
     server = EngineServer(cdap_engine_directory)
     with lease(server.leases):

@@ -16,8 +16,8 @@ from localcdap.api.plugin import (
 )
 from localcdap.api.schema import Schema
 from localcdap.api.stage import Record
-from localcdap.engine.fields import read_fields
-from localcdap.engine.flow import SPLITTER, Stage, Stream, instantiate
+from localcdap.engine.planning.fields import read_fields
+from localcdap.engine.planning.flow import SPLITTER, Stage, Stream, instantiate
 from localcdap.engine.tasks.aggregating import decode_key, encode_key
 from localcdap.engine.tasks.chunks import FailedRecord, conform
 from localcdap.engine.tasks.context import CountingMetrics, FactsContext, StageFacts

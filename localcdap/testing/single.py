@@ -13,9 +13,9 @@ from localcdap.api.plugin import Plugin
 from localcdap.api.schema import Schema
 from localcdap.api.stage import Record
 from localcdap.artifacts.model import PluginRef
-from localcdap.engine.counting import StageCounts
-from localcdap.engine.flow import ERROR_TRANSFORM, SINKS, Stage
-from localcdap.engine.tables import TableLoad, TableSource
+from localcdap.engine.planning.counting import StageCounts
+from localcdap.engine.planning.flow import ERROR_TRANSFORM, SINKS, Stage
+from localcdap.engine.process.tables import TableLoad, TableSource
 from localcdap.testing.pipeline import PipelineTester
 from localcdap.testing.references import plugin_ref
 

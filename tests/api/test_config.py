@@ -212,6 +212,8 @@ def test_front_ends_see_each_property():
         "choices": [],
         "secret": False,
         "syntax": None,
+        "form": None,
+        "group": None,
     }
     assert {name: d["type"] for name, d in described.items()} == {
         "text": "string",

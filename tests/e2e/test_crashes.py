@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from localcdap.engine.server import EngineServer
+from localcdap.engine.local.server import EngineServer
 from tests.e2e.pipelines import csv_source, json_records, json_sink, pipeline, python, schema, write
 from tests.e2e.program import Program, wait_until
 from tests.processes import run_process

@@ -102,7 +102,7 @@ FORKS = """
 import os, pathlib, sys, time
 from localcdap.api import PluginConfig, StageConfigurer, Transform, field, plugin
 
-if "localcdap.engine.running" in sys.modules:
+if "localcdap.engine.process.running" in sys.modules:
     child = os.fork()
     if not child:
         time.sleep(600)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from localcdap.api.errors import ConflictError, EngineError
-from localcdap.engine.cluster_folders import ClusterFolders
-from localcdap.engine.commit import Recovery, Staging, recover
+from localcdap.engine.cluster.folders import ClusterFolders
+from localcdap.engine.process.commit import Recovery, Staging, recover
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,12 +8,12 @@ import threading
 import time
 from pathlib import Path
 
-from localcdap.engine.leases import are_held, is_locked, lease, oldest
+from localcdap.engine.local.leases import are_held, is_locked, lease, oldest
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from localcdap.engine.leases import lease
+from localcdap.engine.local.leases import lease
 with lease(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)

@@ -14,8 +14,6 @@ from pathlib import Path
 import pytest
 
 from localcdap.api.codec import unpack
-from localcdap.engine import recovery
-from localcdap.engine.commit import Staging
 from localcdap.engine.messages import (
     Committed,
     Counted,
@@ -28,8 +26,10 @@ from localcdap.engine.messages import (
     TableLoads,
 )
 from localcdap.engine.order import SPOOL, WorkOrder, write_order
-from localcdap.engine.reporting import status
-from localcdap.engine.tables import TableLoad
+from localcdap.engine.process import recovery
+from localcdap.engine.process.commit import Staging
+from localcdap.engine.process.reporting import status
+from localcdap.engine.process.tables import TableLoad
 from localcdap.messaging.spool import SpoolReader, SpoolWriter
 from localcdap.testing import given
 from localcdap.testing.references import file_ref
@@ -76,7 +76,7 @@ def order(endpoint, folder, *chain, arguments=None, config=None):
 
 def start(run_directory):
     return subprocess.Popen(
-        [sys.executable, "-m", "localcdap.engine.run", str(run_directory)],
+        [sys.executable, "-m", "localcdap.engine.process.run", str(run_directory)],
         stdin=subprocess.PIPE,
         env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
     )
@@ -215,7 +215,7 @@ def test_sigterm_kills_a_run(engine, run_directory, source, tmp_path):
 
 
 def test_an_invalid_pipeline_fails_with_all_reasons(run_directory, source, tmp_path):
-    from localcdap.engine.server import Endpoint
+    from localcdap.engine.local.server import Endpoint
 
     chain = [source, ("above", plugins.Above, {"limit": "x"}), ("out", plugins.ParquetSink, {})]
     nowhere = Endpoint("sc://127.0.0.1:1", None)
@@ -241,7 +241,7 @@ def test_recovery_finishes_a_decided_run_once(run_directory, tmp_path):
     staging = Staging(run_directory, "run-1")
     (Path(staging.directory(str(tmp_path / "out"))) / "part").touch()
     staging.commit([load])
-    from localcdap.engine.server import Endpoint
+    from localcdap.engine.local.server import Endpoint
 
     given = order(Endpoint("sc://x", None), tmp_path)
     write_order(run_directory, given)

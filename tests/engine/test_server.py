@@ -20,16 +20,16 @@ import psutil
 import pytest
 
 from localcdap.api.errors import EngineError
-from localcdap.engine.idle_workers import IdleWorkers
-from localcdap.engine.leases import lease
-from localcdap.engine.record import RECORD, ServerRecord, read_record
-from localcdap.engine.server import Endpoint, EngineServer
+from localcdap.engine.local.idle_workers import IdleWorkers
+from localcdap.engine.local.leases import lease
+from localcdap.engine.local.record import RECORD, ServerRecord, read_record
+from localcdap.engine.local.server import Endpoint, EngineServer
 from localcdap.engine.session import connect, session
 
 ENSURE = """
 import sys
 from pathlib import Path
-from localcdap.engine.server import EngineServer
+from localcdap.engine.local.server import EngineServer
 endpoint = EngineServer(Path(sys.argv[1]), cores="1", memory="600m").ensure()
 assert not {"pyspark", "grpc", "pandas", "psutil"} & set(sys.modules), "ensure must stay light"
 print(endpoint.url, endpoint.token)
@@ -39,7 +39,7 @@ print(endpoint.url, endpoint.token)
 HOLD = """
 import sys
 from pathlib import Path
-from localcdap.engine.leases import lease
+from localcdap.engine.local.leases import lease
 with lease(Path(sys.argv[1])):
     print(flush=True)
     sys.stdin.read()

@@ -12,7 +12,7 @@ import pytest
 from localcdap.api.errors import EngineError
 from localcdap.api.failures import ArtifactId
 from localcdap.artifacts.model import PluginRef
-from localcdap.engine.shipping import Shipment, _refusal
+from localcdap.engine.cluster.shipping import Shipment, _refusal
 
 MISMATCH = (
     "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.12 than that in driver: 3.11, "

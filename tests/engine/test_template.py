@@ -13,8 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from localcdap.engine.forking import SOCKET, forked_run
-from localcdap.engine.keeper import TemplateKeeper
+from localcdap.engine.local.forking import SOCKET, forked_run
+from localcdap.engine.local.keeper import TemplateKeeper
 from localcdap.runs.processes import RunProcess, is_alive
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="templates are for Linux")
@@ -39,7 +39,7 @@ class Running:
         self.process = self.started()
 
     def started(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "localcdap.engine.template"]
+        command = [sys.executable, "-m", "localcdap.engine.local.template"]
         process = subprocess.Popen(command, cwd=self.engine, stdin=subprocess.DEVNULL)
         wait_until((self.engine / SOCKET).exists)
         return process
@@ -146,7 +146,7 @@ def test_a_template_with_old_code_leaves(tmp_path: Path):
     script = (
         "import sys; sys.path.insert(0, sys.argv[1]); import edited; sys.path.pop(0); "
         "import runpy; sys.argv[:] = ['template']; "
-        "runpy.run_module('localcdap.engine.template', run_name='__main__', alter_sys=True)"
+        "runpy.run_module('localcdap.engine.local.template', run_name='__main__', alter_sys=True)"
     )
     module = tmp_path / "edited.py"
     module.write_text("")
@@ -167,8 +167,8 @@ def test_a_forked_process_has_the_environment_of_its_caller():
     """``become`` changes the whole process, so that another one has to try it."""
     script = (
         "import os, subprocess, sys, time\n"
-        "from localcdap.engine.forking import ForkRequest\n"
-        "from localcdap.engine.template import become\n"
+        "from localcdap.engine.local.forking import ForkRequest\n"
+        "from localcdap.engine.local.template import become\n"
         "become(ForkRequest(b'', b'/', 0o27, {b'TZ': b'Asia/Tokyo', b'ODD': b'\\xff'}, []))\n"
         "assert dict(os.environb) == {b'TZ': b'Asia/Tokyo', b'ODD': b'\\xff'}\n"
         "assert subprocess.run(['/usr/bin/env'], capture_output=True).stdout.count(b'\\n') == 2\n"
@@ -181,7 +181,7 @@ def test_a_forked_process_has_the_environment_of_its_caller():
 def test_the_keeper_keeps_one_template(tmp_path: Path):
     def templates() -> list[psutil.Process]:
         children = psutil.Process().children()
-        return [p for p in children if "localcdap.engine.template" in p.cmdline()]
+        return [p for p in children if "localcdap.engine.local.template" in p.cmdline()]
 
     before = templates()
     with TemplateKeeper(tmp_path) as keeper:

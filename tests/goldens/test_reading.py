@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from localcdap.api.errors import BadRequestError
 from localcdap.goldens.model import Expectation, Fails, Records
 from localcdap.goldens.reading import check_stages, find_tests, read_golden
-from localcdap.studio.document import read_document
+from localcdap.studio.documents.document import read_document
 
 DEMO = Path(__file__).parents[2] / "data" / "demo"
 

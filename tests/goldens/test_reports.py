@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.schema import Schema
-from localcdap.engine.samples import PortSample, Problem, Rejected, StageSample
+from localcdap.engine.trials.samples import PortSample, Problem, Rejected, StageSample
 from localcdap.goldens.junit import write_junit
 from localcdap.goldens.model import Expectation, Fails, Golden, Records
 from localcdap.goldens.reading import read_golden

@@ -22,7 +22,7 @@ from localcdap.api.schema import Schema
 from localcdap.artifacts.contents import digest
 from localcdap.artifacts.loading import load_artifact
 from localcdap.artifacts.places import find_system
-from localcdap.engine.tables import TableFiles
+from localcdap.engine.process.tables import TableFiles
 from localcdap.runs.debugging import DebugRequest, GivenRecords
 from localcdap.testing import artifact_ref, run_stage
 from localcdap.testing.instance import TemporaryInstance

@@ -30,7 +30,7 @@ HEAVY = (
     "py_mini_racer",
 )
 WITH_A_SCREEN = ("tui",)
-IN_SPARK = {"localcdap.engine.worker_daemon"}
+IN_SPARK = {"localcdap.engine.local.worker_daemon"}
 """Modules that run inside Spark's own Python processes, whose first import is pyspark."""
 
 ROOMS = [m.name for m in pkgutil.iter_modules(localcdap.__path__) if m.name not in WITH_A_SCREEN]

@@ -17,8 +17,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from localcdap.engine.java import find_java
-from localcdap.engine.launch import server_command, spark_home
+from localcdap.engine.local.java import find_java
+from localcdap.engine.local.launch import server_command, spark_home
 
 TOKEN = "a-secret-of-the-cluster"
 _OF_SPARK = ("pyspark", "py4j", "pyarrow", "pandas", "numpy", "dateutil", "pytz", "tzdata")

@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 from localcdap.api.failures import ValidationFailure
-from localcdap.studio.document import read_document
-from localcdap.studio.model import PipelineDocument
-from localcdap.studio.rules import check_structure
-from localcdap.studio.structure import Structure
+from localcdap.studio.documents.document import read_document
+from localcdap.studio.documents.model import PipelineDocument
+from localcdap.studio.rules.structural import check_structure
+from localcdap.studio.rules.structure import Structure
 
 PLUGINS = {
     "source": ("batchsource", "Source"),

@@ -12,9 +12,9 @@ from localcdap.artifacts.model import ArtifactSelector, PluginInfo, PluginLookup
 from localcdap.artifacts.selection import Candidate, choose, look_up
 from localcdap.artifacts.version import ArtifactVersion
 from localcdap.sandbox.configuring import configure_stage
-from localcdap.studio.model import PipelineDocument
-from localcdap.studio.plugins import IndexedPlugins
-from localcdap.studio.resolution import ResolvedPipeline, resolve_pipeline
+from localcdap.studio.documents.model import PipelineDocument
+from localcdap.studio.propagation.plugins import IndexedPlugins
+from localcdap.studio.propagation.resolution import ResolvedPipeline, resolve_pipeline
 
 MOCKS = Path(__file__).parent / "artifacts" / "mock-plugins-1.0.0.py"
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from localcdap.api.pipeline import Connection
 from localcdap.studio.comparison import Change, compare_pipelines
-from localcdap.studio.document import read_document
+from localcdap.studio.documents.document import read_document
 from tests.studio.pipelines import record, stage
 
 

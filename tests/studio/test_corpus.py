@@ -12,10 +12,10 @@ import pytest
 
 from localcdap.api.failures import ArtifactId
 from localcdap.sandbox.configuring import configure_stage
-from localcdap.studio.document import read_document
-from localcdap.studio.plugins import IndexedPlugins
-from localcdap.studio.repair import repaired
-from localcdap.studio.resolution import resolve_pipeline
+from localcdap.studio.documents.document import read_document
+from localcdap.studio.documents.repair import repaired
+from localcdap.studio.propagation.plugins import IndexedPlugins
+from localcdap.studio.propagation.resolution import resolve_pipeline
 from tests.conftest import REPOSITORY
 from tests.studio.pipelines import check
 from tests.studio.shelf import Shelf, candidates

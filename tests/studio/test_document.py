@@ -18,11 +18,11 @@ from localcdap.api.failures import ArtifactId
 from localcdap.api.pipeline import Connection, Resources
 from localcdap.artifacts.model import ArtifactSelector
 from localcdap.sandbox.configuring import configure_stage
-from localcdap.studio.document import read_document
-from localcdap.studio.model import App
-from localcdap.studio.plugins import IndexedPlugins, Repair
-from localcdap.studio.repair import repaired
-from localcdap.studio.resolution import resolve_pipeline
+from localcdap.studio.documents.document import read_document
+from localcdap.studio.documents.model import App
+from localcdap.studio.documents.repair import repaired
+from localcdap.studio.propagation.plugins import IndexedPlugins, Repair
+from localcdap.studio.propagation.resolution import resolve_pipeline
 from tests.studio.pipelines import check, config
 from tests.studio.shelf import mock_shelf
 

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from localcdap.api.pipeline import Connection
 from localcdap.sandbox.configuring import configure_stage
-from localcdap.studio.graph import Graph
-from localcdap.studio.plugins import IndexedPlugins
-from localcdap.studio.resolution import resolve_pipeline
-from localcdap.studio.structure import Structure
+from localcdap.studio.propagation.plugins import IndexedPlugins
+from localcdap.studio.propagation.resolution import resolve_pipeline
+from localcdap.studio.rules.graph import Graph
+from localcdap.studio.rules.structure import Structure
 from tests.studio.pipelines import PLUGINS, check, pipeline
 from tests.studio.shelf import mock_shelf
 

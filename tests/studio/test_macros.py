@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.api.errors import MacroError
-from localcdap.studio.macros import (
+from localcdap.studio.macros.language import (
     MacroOptions,
     MacroParser,
     call_of,

@@ -9,11 +9,11 @@ import pytest
 from localcdap.api.failures import ArtifactId
 from localcdap.api.schema import Schema
 from localcdap.sandbox.configuring import ConfigureRequest, configure_stage
-from localcdap.studio.document import read_document
-from localcdap.studio.evaluation import MacroContext
-from localcdap.studio.functions import macro_functions
-from localcdap.studio.plugins import IndexedPlugins
-from localcdap.studio.resolution import resolve_pipeline
+from localcdap.studio.documents.document import read_document
+from localcdap.studio.macros.evaluation import MacroContext
+from localcdap.studio.macros.functions import macro_functions
+from localcdap.studio.propagation.plugins import IndexedPlugins
+from localcdap.studio.propagation.resolution import resolve_pipeline
 from tests.studio.pipelines import config, pipeline, record
 from tests.studio.shelf import MOCKS, Shelf, candidates, mock_shelf, resolved
 

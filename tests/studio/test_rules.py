@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcdap.studio.document import read_document
+from localcdap.studio.documents.document import read_document
 from tests.studio.pipelines import check, config, pipeline
 
 

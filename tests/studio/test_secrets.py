@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.api.failures import Cause, ValidationFailure
-from localcdap.studio.secrets import HIDDEN, Secrets
+from localcdap.studio.macros.secrets import HIDDEN, Secrets
 
 
 def asked(*values: str) -> Secrets:

@@ -12,10 +12,10 @@ from localcdap.api.errors import BadRequestError, DocumentError, NotFoundError
 from localcdap.api.schema import Schema
 from localcdap.artifacts.loading import load_plugin
 from localcdap.sandbox.configuring import configure_stage
-from localcdap.studio.document import read_document
-from localcdap.studio.evaluation import MacroContext
-from localcdap.studio.plugins import PinnedPlugins
-from localcdap.studio.resolution import resolve_pipeline
+from localcdap.studio.documents.document import read_document
+from localcdap.studio.macros.evaluation import MacroContext
+from localcdap.studio.propagation.plugins import PinnedPlugins
+from localcdap.studio.propagation.resolution import resolve_pipeline
 from localcdap.studio.service import PipelineRequest, StageRequest, StageSchema, StudioService
 from tests.studio.pipelines import config, record, stage
 from tests.studio.shelf import mock_shelf

@@ -12,7 +12,13 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.api.plugin import Grain, overrides
 from localcdap.api.schema import Schema
 from localcdap.artifacts.loading import load_plugin
-from localcdap.engine.flow import AGGREGATOR, ERROR_TRANSFORM, SPLITTER, Stream, instantiate
+from localcdap.engine.planning.flow import (
+    AGGREGATOR,
+    ERROR_TRANSFORM,
+    SPLITTER,
+    Stream,
+    instantiate,
+)
 from localcdap.engine.tasks.chunks import Chunk, FailedRecord, conform
 from localcdap.engine.tasks.context import CountingMetrics, FactsContext
 from localcdap.engine.tasks.emitters import PortsEmitter, RecordEmitter

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from localcdap.api.failures import ValidationFailure
-from localcdap.studio.document import read_document
-from localcdap.studio.legacy import is_legacy, upgrade
-from localcdap.studio.lenient import json_text
-from localcdap.studio.model import App, Path, PipelineDocument
+from localcdap.studio.documents.document import read_document
+from localcdap.studio.documents.legacy import is_legacy, upgrade
+from localcdap.studio.documents.lenient import json_text
+from localcdap.studio.documents.model import App, Path, PipelineDocument
 
 _LEGACY_PARTS: Final = ("source", "transforms", "sinks", "sink", "actions")
 

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from localcdap.api.failures import ValidationFailure
+from localcdap.studio.documents.model import App, PipelineDocument, StageUse
 from localcdap.studio.editing.view import StageState, stage_state
-from localcdap.studio.model import App, PipelineDocument, StageUse
-from localcdap.studio.outcome import Outcome
-from localcdap.studio.propagation import Propagation, StageConfiguration
-from localcdap.studio.rules import check_structure
-from localcdap.studio.secrets import Secrets
-from localcdap.studio.specification import pipeline_properties
-from localcdap.studio.structure import Structure
+from localcdap.studio.macros.secrets import Secrets
+from localcdap.studio.propagation.outcome import Outcome
+from localcdap.studio.propagation.specification import pipeline_properties
+from localcdap.studio.propagation.stages import Propagation, StageConfiguration
+from localcdap.studio.rules.structural import check_structure
+from localcdap.studio.rules.structure import Structure
 
 DetectedAt = Callable[[str], int | None]
 """When the outside world was looked at for a stage, in milliseconds since 1970."""

@@ -21,11 +21,11 @@ from localcdap.studio.editing.draft import Draft
 from localcdap.studio.editing.edits import Edit
 from localcdap.studio.editing.session import EditingSession, Surroundings
 from localcdap.studio.editing.view import Change
-from localcdap.studio.evaluation import MacroContext
-from localcdap.studio.functions import macro_functions
-from localcdap.studio.plugins import Artifacts, IndexedPlugins
-from localcdap.studio.propagation import Configurer, StageConfiguration
-from localcdap.studio.secrets import Secrets
+from localcdap.studio.macros.evaluation import MacroContext
+from localcdap.studio.macros.functions import macro_functions
+from localcdap.studio.macros.secrets import Secrets
+from localcdap.studio.propagation.plugins import Artifacts, IndexedPlugins
+from localcdap.studio.propagation.stages import Configurer, StageConfiguration
 from localcdap.studio.service import Preferences, SecureKeys, Templates
 
 PATIENCE_S: Final = 0.006

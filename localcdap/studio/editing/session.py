@@ -13,6 +13,7 @@ import msgspec
 from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.sandbox.configuring import ConfigureRequest, ConfigureResult
 from localcdap.sandbox.memo import Detected
+from localcdap.studio.documents.model import PipelineDocument
 from localcdap.studio.editing.checks import Check, Checks
 from localcdap.studio.editing.draft import Draft
 from localcdap.studio.editing.edits import Edit, Redo, Undo
@@ -20,11 +21,10 @@ from localcdap.studio.editing.history import History
 from localcdap.studio.editing.judgement import Judgement
 from localcdap.studio.editing.view import Board, Change
 from localcdap.studio.editing.writing import written
-from localcdap.studio.model import PipelineDocument
-from localcdap.studio.plugin_templates import PluginTemplate, with_templates
-from localcdap.studio.plugin_types import ACTIONS, SINKS, SOURCES
-from localcdap.studio.propagation import Configurer, StageConfiguration
-from localcdap.studio.secrets import Secrets
+from localcdap.studio.macros.secrets import Secrets
+from localcdap.studio.propagation.plugin_templates import PluginTemplate, with_templates
+from localcdap.studio.propagation.stages import Configurer, StageConfiguration
+from localcdap.studio.rules.plugin_types import ACTIONS, SINKS, SOURCES
 
 
 class Memory(Protocol):

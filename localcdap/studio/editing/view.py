@@ -6,9 +6,9 @@ import msgspec
 
 from localcdap.api.failures import ArtifactId, ValidationFailure
 from localcdap.api.schema import Schema
-from localcdap.studio.outcome import Outcome
-from localcdap.studio.secrets import Secrets
-from localcdap.studio.warnings import warnings_of
+from localcdap.studio.macros.secrets import Secrets
+from localcdap.studio.propagation.outcome import Outcome
+from localcdap.studio.propagation.warnings import warnings_of
 
 
 class StageState(msgspec.Struct, rename="camel"):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
+from localcdap.studio.documents.lenient import as_text, kind_of
 from localcdap.studio.editing.draft import Draft
 from localcdap.studio.editing.edits import (
     AddStage,
@@ -23,7 +24,6 @@ from localcdap.studio.editing.edits import (
     Together,
     Undo,
 )
-from localcdap.studio.lenient import as_text, kind_of
 
 _LISTS: Final = ("stages", "postActions")
 _PARTS: Final = (*_LISTS, "connections", "source", "transforms", "sinks", "sink", "actions")

@@ -16,8 +16,10 @@ from localcdap.namespaces.contents import NamespaceContents
 from localcdap.namespaces.service import NamespaceService
 from localcdap.rpc.methods import once
 from localcdap.store.store import Store, Transaction
-from localcdap.studio.document import read_document
-from localcdap.studio.lenient import json_text
+from localcdap.studio.documents.document import read_document
+from localcdap.studio.documents.lenient import json_text
+from localcdap.studio.documents.model import PipelineDocument
+from localcdap.studio.documents.repair import configuration, repaired
 from localcdap.studio.library import application_records as records
 from localcdap.studio.library.model import (
     LATEST,
@@ -33,9 +35,7 @@ from localcdap.studio.library.model import (
 from localcdap.studio.library.problems import import_problems
 from localcdap.studio.library.texts import formatted, require_text, text_of
 from localcdap.studio.library.upgrades import upgraded, upgrades
-from localcdap.studio.model import PipelineDocument
-from localcdap.studio.plugins import Artifacts, IndexedPlugins
-from localcdap.studio.repair import configuration, repaired
+from localcdap.studio.propagation.plugins import Artifacts, IndexedPlugins
 from localcdap.studio.service import PipelineRequest, StudioService
 
 ActiveRuns = Callable[[str, str], Sequence[str]]

@@ -11,11 +11,11 @@ import msgspec
 
 from localcdap.api.errors import BadRequestError
 from localcdap.api.failures import ArtifactId
-from localcdap.studio.document import BATCH_ARTIFACTS, STREAMING_ARTIFACTS
-from localcdap.studio.lenient import as_text
+from localcdap.studio.documents.document import BATCH_ARTIFACTS, STREAMING_ARTIFACTS
+from localcdap.studio.documents.lenient import as_text
+from localcdap.studio.documents.model import App, PipelineDocument
 from localcdap.studio.library.model import application_artifact
 from localcdap.studio.library.texts import require_text
-from localcdap.studio.model import App, PipelineDocument
 
 
 class Draft(msgspec.Struct, rename="camel"):

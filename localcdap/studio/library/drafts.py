@@ -14,7 +14,8 @@ from localcdap.namespaces.contents import NamespaceContents
 from localcdap.namespaces.service import NamespaceService
 from localcdap.rpc.methods import once
 from localcdap.store.store import Store
-from localcdap.studio.document import read_document
+from localcdap.studio.documents.document import read_document
+from localcdap.studio.documents.repair import configuration
 from localcdap.studio.library.draft_model import (
     Draft,
     DraftRequest,
@@ -24,7 +25,6 @@ from localcdap.studio.library.draft_model import (
 )
 from localcdap.studio.library.draft_records import DraftRecords, remove_all
 from localcdap.studio.library.texts import formatted, text_of
-from localcdap.studio.repair import configuration
 
 
 class DraftService:

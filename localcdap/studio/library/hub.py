@@ -10,7 +10,7 @@ import msgspec
 from localcdap.api.errors import BadRequestError, DocumentError
 from localcdap.artifacts.parents import APP_VERSION
 from localcdap.artifacts.version import VersionRange
-from localcdap.studio.lenient import as_text
+from localcdap.studio.documents.lenient import as_text
 
 SPEC: Final = "spec.json"
 _DEPLOYS: Final = "create_pipeline"

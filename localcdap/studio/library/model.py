@@ -10,10 +10,10 @@ import msgspec
 from localcdap.api.errors import BadRequestError
 from localcdap.api.failures import ArtifactId, ValidationFailure
 from localcdap.artifacts.parents import APP_VERSION
+from localcdap.studio.documents.model import PipelineDocument
 from localcdap.studio.library.problems import ImportProblem
-from localcdap.studio.model import PipelineDocument
-from localcdap.studio.plugin_templates import TemplateUse
-from localcdap.studio.plugins import Repair
+from localcdap.studio.propagation.plugin_templates import TemplateUse
+from localcdap.studio.propagation.plugins import Repair
 
 LATEST: Final = ("latest", "-SNAPSHOT")
 """What stands for the latest version; the second one is what every version was called before CDAP 6.8."""

@@ -11,8 +11,8 @@ from localcdap.api.errors import BadRequestError
 from localcdap.api.failures import ArtifactId
 from localcdap.artifacts.model import ArtifactSelector, PluginLookup, PluginRef
 from localcdap.artifacts.version import ArtifactVersion, VersionRange
-from localcdap.studio.model import PipelineDocument, StageUse
-from localcdap.studio.plugins import PluginFinder, Repair, describe, repair_of
+from localcdap.studio.documents.model import PipelineDocument, StageUse
+from localcdap.studio.propagation.plugins import PluginFinder, Repair, describe, repair_of
 
 
 class ProblemKind(enum.StrEnum):

@@ -14,8 +14,8 @@ from localcdap.namespaces.contents import NamespaceContents
 from localcdap.namespaces.service import NamespaceService
 from localcdap.store.store import Store, Transaction
 from localcdap.studio.library.texts import require_text
-from localcdap.studio.plugin_templates import PluginTemplate, by_name
-from localcdap.studio.plugins import Artifacts
+from localcdap.studio.propagation.plugin_templates import PluginTemplate, by_name
+from localcdap.studio.propagation.plugins import Artifacts
 
 _SELECT: Final = (
     "SELECT type, name, plugin, artifact, properties, locked, description "

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from localcdap.artifacts.parents import APP_VERSION
-from localcdap.studio.legacy import is_legacy, upgrade
-from localcdap.studio.model import App, PipelineDocument
-from localcdap.studio.repair import configuration
+from localcdap.studio.documents.legacy import is_legacy, upgrade
+from localcdap.studio.documents.model import App, PipelineDocument
+from localcdap.studio.documents.repair import configuration
 
 _OLD_PARTS: Final = ("source", "sink", "sinks", "transforms", "actions")
 _ENVELOPE: Final = ("name", "description", "artifact", "config", "configuration", "template")

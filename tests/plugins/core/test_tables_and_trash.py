@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from localcdap.api.errors import StageError
-from localcdap.engine.tables import TableFiles, TableLoad
+from localcdap.engine.process.tables import TableFiles, TableLoad
 from localcdap.store.store import Store
 from localcdap.store.tables import DatasetTables
 from localcdap.testing import PipelineTester, artifact_ref, run_stage

@@ -160,8 +160,8 @@ def test_what_is_not_there_is_told_with_what_is(applications: ApplicationService
     with pytest.raises(NotFoundError) as raised:
         applications.export("default", "order")
     assert raised.value.full_message.endswith("There are: orders.")
-    with pytest.raises(NotFoundError, match="has no version '7'"):
-        applications.describe("default", "orders", "7")
+    with pytest.raises(NotFoundError, match="has no version 'none'"):
+        applications.describe("default", "orders", "none")
 
 
 def test_a_running_application_is_not_deleted(applications: ApplicationService, active: list[str]):

@@ -14,7 +14,7 @@ from localcdap.api.codec import pack, unpack
 from localcdap.api.errors import BadRequestError, LocalcdapError
 from localcdap.namespaces.service import NamespaceService
 from localcdap.store.store import Store
-from localcdap.studio.document import read_document
+from localcdap.studio.documents.document import read_document
 from localcdap.studio.library.applications import ApplicationService
 from localcdap.studio.library.draft_model import Draft, DraftRequest
 from localcdap.studio.library.drafts import DraftService
@@ -22,7 +22,7 @@ from localcdap.studio.library.hub import is_package, packaged_document, read_pac
 from localcdap.studio.library.model import ApplicationDetail, Deployment, DeployRequest
 from localcdap.studio.library.templates import TemplateService
 from localcdap.studio.library.upgrades import upgraded
-from localcdap.studio.plugin_templates import PluginTemplate
+from localcdap.studio.propagation.plugin_templates import PluginTemplate
 from tests.studio.json_documents import JSON, changed_pipelines
 
 ONCE = settings(

@@ -15,7 +15,7 @@ from localcdap.namespaces.service import NamespaceService
 from localcdap.sandbox.configuring import configure_stage
 from localcdap.store.store import Store
 from localcdap.studio.comparison import compare_pipelines
-from localcdap.studio.document import read_document
+from localcdap.studio.documents.document import read_document
 from localcdap.studio.library.applications import ApplicationService
 from localcdap.studio.library.model import DeployRequest
 from localcdap.studio.service import StudioService

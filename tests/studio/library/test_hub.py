@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from localcdap.api.errors import DocumentError
-from localcdap.studio.document import read_document
+from localcdap.studio.documents.document import read_document
 from localcdap.studio.library.hub import is_package, packaged_document, read_package
 from tests.studio.pipelines import config
 

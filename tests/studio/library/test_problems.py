@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from localcdap.api.failures import ArtifactId
-from localcdap.studio.document import read_document
+from localcdap.studio.documents.document import read_document
 from localcdap.studio.library.problems import import_problems
-from localcdap.studio.plugins import IndexedPlugins
+from localcdap.studio.propagation.plugins import IndexedPlugins
 from tests.studio.pipelines import config
 from tests.studio.shelf import MOCKS, Shelf, candidates
 

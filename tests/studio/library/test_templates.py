@@ -16,7 +16,7 @@ from localcdap.store.store import Store
 from localcdap.studio.library.applications import ApplicationService
 from localcdap.studio.library.model import DeployRequest
 from localcdap.studio.library.templates import TemplateService
-from localcdap.studio.plugin_templates import PluginTemplate
+from localcdap.studio.propagation.plugin_templates import PluginTemplate
 from localcdap.studio.service import PipelineRequest, StageRequest, StageSchema, StudioService
 from tests.studio.pipelines import config, record
 from tests.studio.shelf import Shelf

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from localcdap.studio.comparison import compare_pipelines
-from localcdap.studio.document import read_document
+from localcdap.studio.documents.document import read_document
 from localcdap.studio.library.upgrades import upgraded, upgrades
 from tests.studio.pipelines import config, record
 

@@ -1,0 +1,1 @@
+"""Spark clusters of others: their addresses, what is shipped to them, their file systems."""

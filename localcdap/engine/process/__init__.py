@@ -1,0 +1,1 @@
+"""The process of a run, from its order to its end."""

@@ -1,0 +1,174 @@
+"""The stage contexts of plugin code that runs on the driver side."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from localcdap.api.errors import LocalcdapError, StageError
+from localcdap.api.locations import Locations
+from localcdap.api.schema import Schema
+from localcdap.artifacts.model import PluginRef
+from localcdap.engine.cluster.shipping import Shipment
+from localcdap.engine.cluster.transfer import download, uploaded
+from localcdap.engine.planning.flow import Stage
+from localcdap.engine.planning.spark_types import spark_schema
+from localcdap.engine.process.blame import marked
+from localcdap.engine.process.commit import Staging
+from localcdap.engine.process.tables import TableLoad, TableSource
+from localcdap.engine.tasks.context import CountingMetrics, FactsContext, StageFacts
+from localcdap.engine.tasks.generating import generating_pass
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+_MOST_PARTITIONS: Final = 1024
+
+
+@dataclasses.dataclass
+class Surroundings:
+    """What all stages of a run have in common."""
+
+    spark: SparkSession
+    namespace: str
+    run_id: str
+    arguments: Mapping[str, str]
+    logical_start_time: datetime.datetime
+    locations: Locations
+    tables: TableSource
+    staging: Staging
+    table_directory: Path
+    """Where rows for tables wait for the end of the run."""
+    shipment: Shipment | None = None
+    """What the workers of a cluster are sent; None on this machine, where they find everything."""
+    table_loads: list[TableLoad] = dataclasses.field(default_factory=list)
+    numbers: Iterator[int] = dataclasses.field(default_factory=itertools.count)
+    metrics: dict[str, CountingMetrics] = dataclasses.field(default_factory=dict)
+    """By stage, what plugin code counts in this process."""
+    channel: str | None = None
+    """Folder through which workers tell what they log and print; None where they do not see it."""
+
+    def metrics_of(self, stage: str) -> CountingMetrics:
+        return self.metrics.setdefault(stage, CountingMetrics())
+
+    def for_workers(self, plugin: PluginRef) -> PluginRef:
+        """A plugin as Spark's Python workers find it.
+
+        :raises EngineError: when the workers of a cluster cannot run plugins.
+        """
+        return plugin if self.shipment is None else self.shipment.relocated(plugin)
+
+    def facts(self, stage: Stage) -> StageFacts:
+        return StageFacts(
+            stage_name=stage.name,
+            namespace=self.namespace,
+            run_id=self.run_id,
+            arguments=dict(self.arguments),
+            logical_start_time=self.logical_start_time,
+            input_schemas=stage.input_schemas,
+            output_schema=stage.output_schema,
+            error_schema=stage.error_schema,
+            port_schemas=stage.port_schemas,
+        )
+
+
+class DriverContext(FactsContext):
+    """A :class:`localcdap.api.stage.SparkContext`, source and sink context, whatever the stage is."""
+
+    def __init__(self, stage: Stage, run: Surroundings) -> None:
+        super().__init__(run.facts(stage), run.metrics_of(stage.name))
+        self.spark: SparkSession = run.spark
+        self.is_remote: bool = run.shipment is not None
+        self._stage: Final = stage
+        self._run: Final = run
+
+    @property
+    def metrics_of_run(self) -> Mapping[str, CountingMetrics]:
+        """By stage, what plugin code has counted in this process, this stage's included."""
+        return self._run.metrics
+
+    def resolve_path(self, path: str) -> str:
+        try:
+            return self._run.locations.resolve(path)
+        except StageError as error:
+            raise self.fail(error.message, error.corrective_action) from None
+
+    def fail(self, message: str, corrective_action: str | None = None) -> Exception:
+        text = f"Stage '{self.stage_name}': {message}"
+        return StageError(text, corrective_action, stage=self.stage_name)
+
+    def raising(self, message: Column) -> Column:
+        from pyspark.sql import functions as f
+
+        return f.raise_error(f.concat(f.lit(marked(self.stage_name)), message))
+
+    def empty(self, schema: Schema) -> DataFrame:
+        return self.spark.createDataFrame([], spark_schema(schema))
+
+    def generate(self, schema: Schema, tasks: Sequence[Any], read: Any) -> DataFrame:
+        from pyspark import cloudpickle
+
+        if not tasks:
+            return self.empty(schema)
+        code = cloudpickle.dumps((read, list(tasks)))
+        run = generating_pass(
+            self.stage_name,
+            self._run.for_workers(self._stage.plugin),
+            schema,
+            code,
+            self._run.channel,
+        )
+        numbers = self.spark.range(0, len(tasks), 1, min(len(tasks), _MOST_PARTITIONS))
+        return numbers.mapInArrow(run, spark_schema(schema, nullable=True))
+
+    def read_table(self, name: str) -> DataFrame:
+        snapshot = self._run.tables.export(self.namespace, name)
+        if not snapshot.files:
+            return self.empty(snapshot.schema)
+        if not self.is_remote:
+            return self.spark.read.schema(spark_schema(snapshot.schema)).parquet(*snapshot.files)
+        try:
+            return uploaded(self.spark, snapshot)
+        except StageError as error:
+            message = f"table '{name}' {error.message}"
+            raise self.fail(message, error.corrective_action) from None
+
+    def staging_directory(self, final: str) -> str:
+        try:
+            return self._run.staging.directory(final)
+        except LocalcdapError as error:
+            raise self.fail(error.message, error.corrective_action) from None
+
+    def write_table(self, name: str, df: DataFrame, schema: Schema, key: str) -> None:
+        if schema.field(key) is None:
+            raise self.fail(
+                f"the key '{key}' of table '{name}' is not a field; fields are: "
+                f"{', '.join(schema.field_names)}."
+            )
+        directory = self._run.table_directory / str(next(self._run.numbers))
+        rows = df.select(*[quoted(f.name) for f in schema])
+        if self.is_remote:
+            download(rows, directory)
+        else:
+            rows.write.parquet(str(directory))
+        load = TableLoad(self.namespace, name, schema, key, str(directory))
+        self._run.table_loads.append(load)
+
+
+def quoted(name: str) -> str:
+    """A column name in which dots and backticks mean themselves."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def addressable(frame: DataFrame, names: list[str]) -> DataFrame:
+    """The columns under names that ``mapInArrow`` can handle: it takes dots and backticks for syntax.
+
+    Those behind it go by position, see :class:`localcdap.engine.tasks.plan.PassPlan`.
+    """
+    if not any("." in name or "`" in name for name in names):
+        return frame
+    return frame.toDF(*(f"c{index}" for index in range(len(names))))

@@ -1,0 +1,1 @@
+"""Pipelines and single stages tried on few records: previews, debugging, golden tests."""

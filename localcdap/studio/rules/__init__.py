@@ -1,0 +1,1 @@
+"""The structure of pipelines, and the rules that it has to keep."""
