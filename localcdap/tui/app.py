@@ -1,0 +1,85 @@
+"""The studio: its areas, its connection, its namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.reactive import reactive
+
+from localcdap.api.errors import LocalcdapError
+from localcdap.tui.areas import AREAS
+from localcdap.tui.calls import Calls
+from localcdap.tui.connection import Connection
+from localcdap.tui.places import Place, area_of
+from localcdap.tui.screen import AreaScreen
+
+
+class StudioApp(App[None]):
+    """The terminal studio on one instance.
+
+    :param connection: to the instance; it is opened behind the first paint.
+    :param place: what to show first; None for the home screen.
+    """
+
+    TITLE = "localcdap"
+    MODES = {area.name: area.screen for area in AREAS}
+    DEFAULT_MODE = "home"
+    ENABLE_COMMAND_PALETTE = True
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *(
+            Binding(area.key, f"area('{area.name}')", area.title, id=f"go.{area.name}", show=False)
+            for area in AREAS
+        ),
+        Binding("ctrl+q", "quit", "leave", id="studio.leave", show=False, priority=True),
+    ]
+
+    namespace: reactive[str] = reactive("default")
+    """The namespace that all screens show."""
+    connected: reactive[bool] = reactive(False)
+    """Whether the instance is open; calls wait until it is."""
+
+    def __init__(
+        self, connection: Connection, namespace: str = "default", place: Place | None = None
+    ) -> None:
+        super().__init__()
+        self.set_reactive(StudioApp.namespace, namespace)
+        self.connection = connection
+        self.calls = Calls(connection, self.show_fault)
+        self._place = place
+
+    def on_mount(self) -> None:
+        self.call_after_refresh(self._connect)
+
+    def go(self, place: Place) -> None:
+        """Show a place in its area."""
+        self.run_worker(self._go(place), group="go", exclusive=True)
+
+    async def action_area(self, name: str) -> None:
+        await self.switch_mode(name)
+
+    def show_fault(self, error: Exception) -> None:
+        """Tell of an error that nobody took."""
+        if isinstance(error, LocalcdapError):
+            self.notify(error.corrective_action or "", title=error.message, severity="error")
+        else:
+            self.notify(str(error), title=type(error).__name__, severity="error")
+
+    async def _go(self, place: Place) -> None:
+        await self.switch_mode(area_of(place))
+        screen = self.screen_stack[0]
+        assert isinstance(screen, AreaScreen)
+        screen.arrive(place)
+
+    def _connect(self) -> None:
+        def later(callback: Callable[..., object], *arguments: object) -> Callable[..., object]:
+            return lambda *more: self.call_later(callback, *arguments, *more)
+
+        self.connection.open(later(self._opened), later(self.show_fault))
+
+    def _opened(self) -> None:
+        self.connected = True
+        if self._place is not None:
+            self.go(self._place)

@@ -1,0 +1,83 @@
+"""The areas of the studio: the full screens that one goes to with a digit."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from localcdap.tui.screen import AreaScreen
+
+
+@dataclass(frozen=True)
+class Area:
+    """One full screen.
+
+    :param name: the mode of the app, and the first half of the ids of its keys.
+    :param place: ``module:class`` of its screen, imported when the area is first opened.
+    """
+
+    name: str
+    key: str
+    title: str
+    purpose: str
+    place: str
+
+    def screen(self) -> AreaScreen:
+        module, _, name = self.place.partition(":")
+        found: type[AreaScreen] = getattr(importlib.import_module(module), name)
+        return found()
+
+
+_ROOM: Final = "localcdap.tui"
+
+AREAS: Final = (
+    Area(
+        "home",
+        "1",
+        "Home",
+        "What is here and what can be done.",
+        f"{_ROOM}.welcome.screen:HomeScreen",
+    ),
+    Area(
+        "studio",
+        "2",
+        "Studio",
+        "Build, try and run a pipeline.",
+        f"{_ROOM}.pipeline.screen:PipelineScreen",
+    ),
+    Area("runs", "3", "Runs", "What ran and what is running.", f"{_ROOM}.runs.screen:RunsScreen"),
+    Area(
+        "plugins",
+        "4",
+        "Plugins",
+        "The plugins and artifacts of this instance.",
+        f"{_ROOM}.artifacts.screen:PluginsScreen",
+    ),
+    Area("data", "5", "Data", "Tables, and read-only SQL.", f"{_ROOM}.tables.screen:TablesScreen"),
+    Area(
+        "library",
+        "6",
+        "Library",
+        "Deployed pipelines, drafts and templates.",
+        f"{_ROOM}.library.screen:LibraryScreen",
+    ),
+    Area(
+        "namespaces",
+        "7",
+        "Namespaces",
+        "Namespaces, preferences and secure keys.",
+        f"{_ROOM}.namespaces.screen:NamespacesScreen",
+    ),
+    Area(
+        "settings",
+        "comma",
+        "Settings",
+        "The settings of this instance.",
+        f"{_ROOM}.settings.screen:SettingsScreen",
+    ),
+)
+"""In the order of the header."""
+
+BY_NAME: Final = {area.name: area for area in AREAS}

@@ -1,0 +1,68 @@
+"""The first line of every screen: the areas, the namespace, and who is the host."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.widgets import Static
+
+from localcdap.tui.areas import AREAS, Area
+
+if TYPE_CHECKING:
+    from localcdap.tui.app import StudioApp
+
+
+class AreaTab(Static):
+    """The name of an area, behind its key; a click goes there."""
+
+    def __init__(self, area: Area, *, is_active: bool) -> None:
+        key = "," if area.key == "comma" else area.key
+        super().__init__(
+            f"[$text-muted]{key}[/] {area.title}", classes="-active" if is_active else ""
+        )
+        self._area = area
+
+    def on_click(self, event: events.Click) -> None:
+        event.stop()
+        self.app.switch_mode(self._area.name)
+
+
+class Header(Horizontal):
+    """The header line of an area's screen."""
+
+    DEFAULT_CSS = """
+    Header {
+        height: 1;
+        dock: top;
+        background: $panel;
+        & > AreaTab { width: auto; padding: 0 1; color: $text; }
+        & > AreaTab:hover { background: $boost; }
+        & > AreaTab.-active { background: $primary; color: $background; text-style: bold; }
+        & > #header-space { width: 1fr; }
+        & > #header-place { width: auto; padding: 0 1; color: $text-muted; }
+    }
+    """
+
+    def __init__(self, area: str) -> None:
+        super().__init__()
+        self._area = area
+
+    def compose(self) -> ComposeResult:
+        for area in AREAS:
+            if area.name != "settings" or self._area == "settings":
+                yield AreaTab(area, is_active=area.name == self._area)
+        yield Static(id="header-space")
+        yield Static(id="header-place")
+
+    def on_mount(self) -> None:
+        self.watch(self.app, "namespace", self._show)
+        self.watch(self.app, "connected", self._show)
+
+    def _show(self) -> None:
+        app = cast("StudioApp", self.app)
+        self.query_one("#header-place", Static).update(
+            app.namespace if app.connected else "opening …"
+        )

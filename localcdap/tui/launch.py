@@ -1,0 +1,19 @@
+"""Opening the studio on an instance, and leaving it."""
+
+from __future__ import annotations
+
+from localcdap.home import Home
+from localcdap.tui.app import StudioApp
+from localcdap.tui.connection import Connection
+from localcdap.tui.places import Place
+
+
+def open_studio(home: Home, namespace: str = "default", place: Place | None = None) -> int:
+    """Run the studio in this terminal until it is left. Returns the exit code."""
+    connection = Connection(home)
+    app = StudioApp(connection, namespace, place)
+    try:
+        app.run()
+    finally:
+        connection.close()
+    return app.return_code or 0

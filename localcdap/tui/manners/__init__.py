@@ -1,0 +1,1 @@
+"""Habits that hold on every screen: keys, help, notices, themes, clipboard, the editor."""

@@ -1,0 +1,60 @@
+"""What the full screens have in common: the header line, the body of the area, the footer with its hints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual.app import ComposeResult
+from textual.screen import ModalScreen, Screen, ScreenResultType
+from textual.widgets import Footer
+
+from localcdap.tui.calls import Calling
+from localcdap.tui.header import Header
+from localcdap.tui.places import Place
+
+if TYPE_CHECKING:
+    from localcdap.tui.app import StudioApp
+
+
+class AreaScreen(Calling, Screen[None]):
+    """The screen of an area. A subclass writes :meth:`compose_body`, and what it wants of the rest."""
+
+    AREA: ClassVar[str]
+    """Its name in :data:`localcdap.tui.areas.AREAS`."""
+    AUTO_FOCUS = "*"
+
+    def compose(self) -> ComposeResult:
+        yield Header(self.AREA)
+        yield from self.compose_body()
+        yield Footer(show_command_palette=False)
+
+    def compose_body(self) -> ComposeResult:
+        """The widgets between the header and the footer."""
+        yield from ()
+
+    @property
+    def studio(self) -> StudioApp:
+        """The app, typed."""
+        return cast("StudioApp", self.app)
+
+    def arrive(self, place: Place) -> None:
+        """Show a place that another part of the studio sent its user to. Called when mounted."""
+
+    def namespace_changed(self, namespace: str) -> None:
+        """The app went to another namespace; also called once when the screen is first shown."""
+
+    def on_mount(self) -> None:
+        self.watch(self.app, "namespace", self.namespace_changed)
+
+
+class DialogScreen(Calling, ModalScreen[ScreenResultType]):
+    """A dialog over a screen; ``escape`` leaves it with no answer."""
+
+    BINDINGS = [("escape", "dismiss_empty", "back")]
+
+    @property
+    def studio(self) -> StudioApp:
+        return cast("StudioApp", self.app)
+
+    def action_dismiss_empty(self) -> None:
+        self.dismiss(None)

@@ -1,0 +1,39 @@
+"""A real instance for the tests of the studio, one for each module."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager
+
+import pytest
+
+from localcdap.home import Home
+from localcdap.host.link import Cdap, connect
+from tests.tui.driving import Driver, studio
+
+
+@pytest.fixture(autouse=True)
+def own_places(tmp_path_factory, monkeypatch):
+    """Nothing of the user's own configuration is read or written."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.getbasetemp() / "config"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / "state"))
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    return Home(tmp_path_factory.mktemp("studio-home"))
+
+
+@pytest.fixture(scope="module")
+def cdap(home: Home) -> Iterator[Cdap]:
+    """The services of the module's instance, with the shipped plugins."""
+    with connect(home) as services:
+        yield services
+
+
+@pytest.fixture
+def open_studio(cdap: Cdap, home: Home) -> Callable[..., AbstractAsyncContextManager[Driver]]:
+    """``async with open_studio(size=…, namespace=…, place=…) as driver``"""
+    return functools.partial(studio, cdap, home)

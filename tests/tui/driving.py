@@ -1,0 +1,73 @@
+"""The studio driven by tests: opened on real services, waited for, looked at."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable
+
+from textual.pilot import Pilot
+
+from localcdap.home import Home
+from localcdap.host.link import Cdap
+from localcdap.tui.app import StudioApp
+from localcdap.tui.connection import Connection
+from localcdap.tui.places import Place
+
+SMALL = (80, 24)
+LARGE = (160, 48)
+
+
+class Driver:
+    """A studio that is open, and the pilot that presses its keys."""
+
+    def __init__(self, app: StudioApp, pilot: Pilot[None]) -> None:
+        self.app = app
+        self.pilot = pilot
+
+    async def press(self, *keys: str) -> None:
+        """Press keys and wait until what they asked for is on the screen."""
+        await self.pilot.press(*keys)
+        await self.settled()
+
+    async def type(self, text: str) -> None:
+        """Type a text where the focus is."""
+        await self.press(*(_KEYS.get(character, character) for character in text))
+
+    async def settled(self, timeout_s: float = 20) -> None:
+        """Wait until every call of a service has been answered and drawn."""
+        await self.until(lambda: self.app.calls.open == 0, timeout_s)
+        await self.pilot.pause()
+
+    async def until(self, holds: Callable[[], object], timeout_s: float = 20) -> None:
+        """Wait until something holds."""
+        deadline = time.monotonic() + timeout_s
+        await self.pilot.pause()
+        while not holds():
+            assert time.monotonic() < deadline, "it did not come to hold in time"
+            await asyncio.sleep(0.01)
+            await self.pilot.pause()
+
+
+@contextlib.asynccontextmanager
+async def studio(
+    cdap: Cdap,
+    home: Home,
+    *,
+    size: tuple[int, int] = LARGE,
+    namespace: str = "default",
+    place: Place | None = None,
+) -> AsyncIterator[Driver]:
+    """The studio, open and connected to services that outlive it."""
+    connection = Connection(home, lent=cdap)
+    app = StudioApp(connection, namespace, place)
+    async with app.run_test(size=size) as pilot:
+        driver = Driver(app, pilot)
+        await driver.until(lambda: app.connected)
+        await driver.settled()
+        yield driver
+    connection.close()
+
+
+_KEYS = {" ": "space", "\n": "enter", "\t": "tab"}
