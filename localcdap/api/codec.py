@@ -7,6 +7,11 @@ cross many times: text is a key under which the parsed schema is remembered.
 
 from __future__ import annotations
 
+import datetime
+import decimal
+import math
+import sys
+import uuid
 from functools import lru_cache
 from typing import Any, Final
 
@@ -30,11 +35,16 @@ def revived(type: Any, value: Any) -> Any:
 
 
 def pack(value: Any) -> bytes:
-    """The value as MessagePack.
+    """The value as MessagePack. An integer beyond 64 bits, as JSON may hold it, becomes the nearest float.
 
     :raises TypeError: for a value that is no Struct, plain value, container or schema.
     """
-    return _PACKER.encode(value)
+    try:
+        return _PACKER.encode(value)
+    except OverflowError:
+        return _PACKER.encode(
+            _in_range(msgspec.to_builtins(value, builtin_types=_KEPT, enc_hook=_packed))
+        )
 
 
 def unpack(data: bytes | memoryview | msgspec.Raw, type: Any) -> Any:
@@ -49,12 +59,35 @@ def unpack(data: bytes | memoryview | msgspec.Raw, type: Any) -> Any:
         raise msgspec.DecodeError(str(error)) from None
 
 
+def _in_range(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_in_range(key): _in_range(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_in_range(each) for each in value]
+    if type(value) is int and not -(2**63) <= value < 2**64:
+        return (
+            float(value)
+            if abs(value) < sys.float_info.max
+            else (math.inf if value > 0 else -math.inf)
+        )
+    return value
+
+
 def _packed(value: Any) -> Any:
     if isinstance(value, Schema):
         return _text(value)
     raise NotImplementedError(f"A {type(value).__name__} cannot be encoded.")
 
 
+_KEPT: Final = (
+    bytes,
+    bytearray,
+    datetime.datetime,
+    datetime.date,
+    datetime.time,
+    decimal.Decimal,
+    uuid.UUID,
+)
 _PACKER: Final = msgspec.msgpack.Encoder(enc_hook=_packed)
 _text: Final = lru_cache(maxsize=2048)(Schema.__str__)
 _parsed: Final = lru_cache(maxsize=2048)(Schema.parse)

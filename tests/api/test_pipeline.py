@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import datetime
 import json
+import math
 
 import msgspec
 import pytest
@@ -123,6 +125,12 @@ def test_answers_survive_json_and_messagepack(answer):
 
     assert msgspec.json.decode(encoded, type=type(answer), dec_hook=revived) == answer
     assert unpack(pack(answer), type(answer)) == answer
+
+
+def test_integers_beyond_64_bits_become_floats():
+    value = {"a": [2**70, -(10**400)], "b": 2**64 - 1, "c": datetime.date(2020, 1, 1), "d": b"x"}
+    read = unpack(pack(value), object)
+    assert read == value | {"a": [float(2**70), -math.inf], "c": "2020-01-01"}
 
 
 @given(SCHEMAS)
