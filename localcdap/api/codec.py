@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import datetime
 import decimal
-import math
-import sys
 import uuid
 from functools import lru_cache
 from typing import Any, Final
@@ -65,11 +63,7 @@ def _in_range(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_in_range(each) for each in value]
     if type(value) is int and not -(2**63) <= value < 2**64:
-        return (
-            float(value)
-            if abs(value) < sys.float_info.max
-            else (math.inf if value > 0 else -math.inf)
-        )
+        return float(str(value))
     return value
 
 
