@@ -1,0 +1,1 @@
+"""The language of recipes: text to calls of directives, with all errors."""

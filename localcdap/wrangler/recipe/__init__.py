@@ -1,0 +1,1 @@
+"""Recipes: their checking, their schemas, their compilation and execution."""
