@@ -19,6 +19,7 @@ from localcdap.artifacts.service import ArtifactService
 from localcdap.artifacts.trash import put_away
 from localcdap.artifacts.watcher import FolderWatcher
 from localcdap.datasets.service import TableService
+from localcdap.datasets.sql import SqlService
 from localcdap.datasets.sweeping import NamespaceSweep
 from localcdap.datasets.transactions import ADMIN, TRANSACTIONS, TransactionService
 from localcdap.engine.local.server import EngineServer
@@ -98,6 +99,7 @@ class Services:
                 directory=home.runs,
                 counts=settings.engine_counts,
                 engine=engine.directory,
+                origins=self._preferences.origins,
                 spare=spare,
             )
             undo.callback(self._runs.close)
@@ -109,6 +111,7 @@ class Services:
             undo.callback(self._previews.close)
             undo.callback(self._cases.close)
             self._tables = TableService(store, self._namespaces)
+            self._sql = SqlService(store, self._namespaces, structured.admin)
             self._database = DatabaseService(store, home.backups)
             self._artifacts.sync()
             self._open_apps(structured, worker, home, settings, undo)
@@ -282,6 +285,7 @@ class Services:
             "methods": self._methods,
             "apps": self._apps,
             "tables": self._tables,
+            "sql": self._sql,
             "database": self._database,
             "messaging": self._messaging,
             "namespaces": self._namespaces,

@@ -17,6 +17,8 @@ PROGRAM_TYPES: Final = ("mapreduce", "services", "spark", "workers", "workflows"
 PIPELINE_PROGRAM: Final = "workflows/DataPipelineWorkflow"
 """The program of a batch pipeline (CDAP 6 ``SmartWorkflow``)."""
 
+_OWNERS: Final = ("instance", "namespace", "pipeline")
+
 
 class Level(msgspec.Struct, frozen=True):
     """Whose preferences: with nothing set, those of the whole instance."""
@@ -93,6 +95,18 @@ class PreferenceService:
         if not pipeline:
             return self.resolved(Level(namespace))
         return self.resolved(Level(namespace, pipeline, PIPELINE_PROGRAM))
+
+    def origins(self, namespace: str, pipeline: str | None) -> dict[str, str]:
+        """Whose each value of :meth:`of_pipeline` is: ``instance``, ``namespace`` or ``pipeline``."""
+        levels = [Level(), Level(namespace)]
+        if pipeline:
+            levels = list(_path(Level(namespace, pipeline, PIPELINE_PROGRAM)))
+        self._check(levels[-1])
+        found: dict[str, str] = {}
+        with self._store.snapshot() as tx:
+            for place, each in enumerate(levels):
+                found |= dict.fromkeys(_read(tx, each), _OWNERS[min(place, 2)])
+        return found
 
     def _write(self, tx: Transaction, level: Level, preferences: Mapping[str, str]) -> int:
         if level.namespace is not None:

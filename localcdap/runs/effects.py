@@ -49,8 +49,6 @@ class RunEffects:
                 self._log(transaction, message.lines)
             case TableLoads():
                 self._load(transaction, message.loads)
-            case Committed():
-                pass
             case _:
                 self._change(transaction, message)
 
@@ -79,7 +77,9 @@ class RunEffects:
             self._records.change(transaction, run)
 
     def _change(
-        self, transaction: Transaction, message: StatusChanged | Counted | Failed | Progress
+        self,
+        transaction: Transaction,
+        message: StatusChanged | Counted | Failed | Progress | Committed,
     ) -> None:
         run = self._records.get_in(transaction, self._id)
         match message:
@@ -93,6 +93,8 @@ class RunEffects:
                 run.progress = RunProgress(
                     message.tasks_done, message.tasks, message.bytes_read, stages
                 )
+            case Committed():
+                run.written += [each for each in message.directories if each not in run.written]
             case Failed():
                 run.error = RunError(
                     message.message, message.corrective_action, message.stage, message.trace
@@ -107,6 +109,9 @@ class RunEffects:
             self._tables.upsert_parquet(
                 transaction, load.namespace, load.name, load.schema, load.key, files
             )
+        run = self._records.get_in(transaction, self._id)
+        run.tables += [load.name for load in loads if load.name not in run.tables]
+        self._records.change(transaction, run)
 
     def _log(self, transaction: Transaction, lines: Sequence[LogLine]) -> None:
         number = self._records.log_length(transaction, self._id)

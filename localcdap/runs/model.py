@@ -87,6 +87,15 @@ class Run(msgspec.Struct, rename="camel"):
     """The stages that run with another artifact than the one they name."""
     progress: RunProgress | None = None
     """Only while the run is active, and on its data."""
+    origins: dict[str, str] = {}
+    """Where each argument came from: ``given`` for this run, or from the preferences of the ``pipeline``, the
+    ``namespace`` or the ``instance``."""
+    document: str | None = None
+    """Digest of the document that was run, see ``RunService.document``."""
+    written: list[str] = []
+    """Directories that sinks have written, in place since the commit."""
+    tables: list[str] = []
+    """Names of the tables that sinks have written."""
 
 
 class LogLine(msgspec.Struct, omit_defaults=True):
@@ -99,6 +108,8 @@ class LogLine(msgspec.Struct, omit_defaults=True):
     level: str
     text: str
     stage: str | None = None
+    more: int = 0
+    """Characters of the text that were left out."""
 
 
 def now() -> int:

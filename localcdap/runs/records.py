@@ -11,14 +11,16 @@ from localcdap.api.app.events import RunStatusChanged
 from localcdap.api.errors import NotFoundError
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
+from localcdap.runs.documents import RunDocuments
 from localcdap.runs.model import LogLine, Run, now
 from localcdap.store.store import Store, Transaction
 
 LAST: Final = "last"
 """Stands for the newest run of a namespace."""
 _ALL: Final = 2**62
-_MOST_LOG_LINES: Final = 100_000
-"""Lines of one run that are kept; later ones are dropped, the run's own log file has them all."""
+_MOST_LOG_LINES: Final = 1_000_000
+"""Lines of one run that are kept. Of later ones only those that say what went wrong are."""
+_SERIOUS: Final = ("ERROR", "CRITICAL")
 
 
 class ProcessIdentity(msgspec.Struct, frozen=True):
@@ -36,11 +38,13 @@ class RunRecords:
         self._store = store
         self._namespaces = namespaces
         self._topics = topics
+        self._documents = RunDocuments(store)
 
-    def add(self, run: Run, process: ProcessIdentity) -> None:
+    def add(self, run: Run, process: ProcessIdentity, document: str) -> None:
         """:raises NotFoundError: when its namespace does not exist, or not any more."""
         with self._store.transaction() as transaction:
             self._namespaces.require_in(transaction, run.namespace)
+            self._documents.keep(transaction, run, document)
             transaction.execute(
                 "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, false)",
                 (
@@ -103,6 +107,13 @@ class RunRecords:
         )
         return [_decoded(record) for (record,) in rows]
 
+    def document(self, run: str) -> str:
+        """The text of the document of a run.
+
+        :raises NotFoundError: when there is no such run, or its document was not kept.
+        """
+        return self._documents.of(self.get(run))
+
     def active(self) -> list[tuple[Run, ProcessIdentity]]:
         """The runs that have not ended, as far as is known, with their processes."""
         rows = self._store.read("SELECT record, pid, pid_created FROM runs WHERE NOT ended")
@@ -132,7 +143,8 @@ class RunRecords:
         return [run for (run,) in rows]
 
     def remove_all(self, transaction: Transaction, namespace: str) -> None:
-        """Remove the runs of a namespace, their logs and what is known of their spools."""
+        """Remove the runs of a namespace, their logs and documents, and what is known of their spools."""
+        self._documents.remove_all(transaction, namespace)
         of_namespace = "IN (SELECT run FROM runs WHERE namespace = ?)"
         transaction.execute(f"DELETE FROM run_logs WHERE run {of_namespace}", (namespace,))  # noqa: S608
         transaction.execute(f"DELETE FROM spool_offsets WHERE spool {of_namespace}", (namespace,))  # noqa: S608
@@ -153,7 +165,7 @@ class RunRecords:
             [
                 (run, line.number, line.time, line.level, line.stage, line.text)
                 for line in lines
-                if line.number <= _MOST_LOG_LINES
+                if line.number <= _MOST_LOG_LINES or line.level in _SERIOUS
             ],
         )
 

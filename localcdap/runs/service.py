@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import getpass
 import threading
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -14,9 +16,12 @@ from localcdap.engine.order import WorkOrder
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
 from localcdap.rpc.methods import once
+from localcdap.runs.arguments import GIVEN, Arguments, wanted_arguments
 from localcdap.runs.capabilities import indexed_capabilities, require_capabilities
 from localcdap.runs.contents import run_contents
 from localcdap.runs.effects import RunEffects
+from localcdap.runs.history import PipelineRuns, RunFilter, RunHistory, RunPage
+from localcdap.runs.logs import LogFilter, LogHit, LogOutline, LogSummary, RunLogs
 from localcdap.runs.model import LogLine, Run, RunRequest, StageCounts, now
 from localcdap.runs.processes import RunProcess, is_alive
 from localcdap.runs.profiles import ProfileSummary
@@ -30,6 +35,9 @@ from localcdap.studio.propagation.plugins import Artifacts
 from localcdap.studio.propagation.resolution import ResolvedPipeline
 from localcdap.studio.service import PipelineRequest, StudioService
 
+Origins = Callable[[str, str | None], Mapping[str, str]]
+"""Whose preference each value of a macro is, by namespace and the name of a pipeline."""
+
 
 class RunService:
     """The runs of an instance. Threads may share it.
@@ -40,6 +48,7 @@ class RunService:
     :param directory: holds one sub-directory for each run.
     :param counts: whether records are counted per stage.
     :param engine: directory of the local engine.
+    :param origins: of the values of macros that arguments do not define.
     :param spare: a run process without an order, started ahead for the next run.
     """
 
@@ -56,10 +65,14 @@ class RunService:
         directory: Path,
         counts: bool,
         engine: Path,
+        origins: Origins = lambda _, __: {},
         spare: RunProcess | None = None,
     ) -> None:
         self._store = store
         self._records = RunRecords(store, topics, namespaces)
+        self._history = RunHistory(store)
+        self._logs = RunLogs(store)
+        self._origins = origins
         self._namespaces = namespaces
         self._studio = studio
         self._provisioners = provisioners
@@ -98,7 +111,12 @@ class RunService:
         try:
             document, resolved = self._resolve(request)
             run = _new_run(process.run, request, document.name, profile, resolved)
-            self._records.add(run, process.identity)
+            run.origins = {
+                **self._origins(run.namespace, run.pipeline),
+                **dict.fromkeys(given, GIVEN),
+            }
+            text = document.text or msgspec.json.encode(document.source).decode()
+            self._records.add(run, process.identity, text)
         except BaseException:
             process.cancel()
             raise
@@ -147,6 +165,91 @@ class RunService:
         """The runs of a namespace, newest first; at most ``limit``, 0 for all."""
         self._namespaces.require(namespace)
         return self._records.newest(namespace, pipeline, limit)
+
+    def page(
+        self, namespace: str, filter: RunFilter, after: str | None = None, limit: int = 100
+    ) -> RunPage:
+        """The runs of a namespace that a filter lets through, newest first.
+
+        :param after: the id of the last run of the page before; None for the newest.
+        :param limit: up to :data:`localcdap.runs.history.LONGEST_PAGE`.
+        """
+        self._namespaces.require(namespace)
+        return self._history.page(namespace, filter, after, limit)
+
+    def by_pipeline(self, namespace: str, recent: int = 40) -> list[PipelineRuns]:
+        """The pipelines that were run, the one with the newest run first.
+
+        :param recent: of how many runs each tells.
+        """
+        self._namespaces.require(namespace)
+        return self._history.by_pipeline(namespace, recent)
+
+    def document(self, run: str) -> str:
+        """The text of the document that was run, templates of plugins not written out.
+
+        :raises NotFoundError: when there is no such run, or its document was not kept.
+        """
+        return self._records.document(run)
+
+    def arguments(
+        self,
+        namespace: str,
+        document: Any,
+        pipeline: str | None = None,
+        given: dict[str, str] = {},  # noqa: B006
+    ) -> Arguments:
+        """The values that a run of a document would be given, and those that it lacks.
+
+        :param pipeline: what it is called where that is not what the document says.
+        :param given: values that go before the preferences.
+        :raises DocumentError: when the document is no pipeline.
+        :raises NotFoundError: when there is no such namespace.
+        """
+        self._namespaces.require(namespace)
+        read = read_document(document)
+        name = pipeline or read.name
+        origins = {**self._origins(namespace, name), **dict.fromkeys(given, GIVEN)}
+        return wanted_arguments(read, self._studio.arguments(namespace, name, given), origins)
+
+    def log_summary(self, run: str) -> LogSummary:
+        """How many lines of each level there are in a log, and of which stages."""
+        return self._logs.summary(run)
+
+    def log_outline(self, run: str, filter: LogFilter, since: int = 0) -> LogOutline:
+        """Where the rows of a filtered log begin, from the line ``since`` on."""
+        return self._logs.outline(run, filter, since)
+
+    def log_page(self, run: str, filter: LogFilter, since: int, limit: int) -> list[LogLine]:
+        """Lines of a filtered log from the line ``since`` on; long texts are cut."""
+        return self._logs.page(run, filter, since, limit)
+
+    def log_line(self, run: str, number: int) -> LogLine:
+        """A line with all its text.
+
+        :raises NotFoundError: when the log has no such line.
+        """
+        return self._logs.line(run, number)
+
+    def find_in_log(
+        self, run: str, filter: LogFilter, text: str, number: int = 0, *, backwards: bool = False
+    ) -> LogHit | None:
+        """The next line behind (or before) ``number`` that holds ``text``, beginning anew at the log's end;
+        case counts when ``text`` has a capital letter. None where no line does.
+        """
+        return self._logs.find(run, filter, text, number, backwards=backwards)
+
+    def wait_log(self, run: str, newest: int, timeout_s: float) -> int:
+        """The number of the log's last line, as soon as it is above ``newest``, the run has ended, or the
+        time is over.
+        """
+
+        def goes_on() -> bool:
+            return self._logs.newest(run) <= newest and not self._records.get(run).status.is_end
+
+        with self._changed:
+            self._changed.wait_for(lambda: not goes_on(), timeout_s)
+        return self._logs.newest(run)
 
     def logs(self, run: str, after: int = 0, limit: int = 0) -> list[LogLine]:
         """The log of a run, from the line behind ``after`` on; at most ``limit`` lines, 0 for all."""

@@ -1,0 +1,110 @@
+"""Logs in pages, filtered and searched."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from localcdap.api.errors import NotFoundError
+from localcdap.engine.messages import RunStatus
+from localcdap.home import Home
+from localcdap.host import Cdap, connect
+from localcdap.runs.logs import LEVELS, LONGEST_TEXT, STRETCH, LogFilter
+from localcdap.runs.model import LogLine
+from tests.runs.writing import write_log, write_long_log, write_run
+
+
+@pytest.fixture(scope="module")
+def cdap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cdap]:
+    with connect(Home(tmp_path_factory.mktemp("logs"))) as cdap:
+        yield cdap
+
+
+LINES = st.lists(
+    st.tuples(
+        st.sampled_from([*LEVELS, "TRACE"]),
+        st.sampled_from([None, "", "a", "b"]),
+        st.text(st.sampled_from("abA%_'\n\x1b"), max_size=6),
+    ),
+    max_size=40,
+)
+FILTERS = st.builds(LogFilter, st.sampled_from(LEVELS), st.sampled_from([None, "", "a", "c"]))
+
+
+@settings(max_examples=60, deadline=None)
+@given(LINES, FILTERS, st.text(st.sampled_from("abA%_'"), min_size=1, max_size=2), st.data())
+def test_filter_and_search_find_what_python_finds(cdap: Cdap, lines, filter, text, data) -> None:
+    run = write_run(cdap).run
+    log = [LogLine(n, n, level, said, stage) for n, (level, stage, said) in enumerate(lines, 1)]
+    write_log(cdap, run, log)
+
+    def lets_through(line: LogLine) -> bool:
+        is_serious = line.level not in LEVELS[: LEVELS.index(filter.level)]
+        return is_serious and (filter.stage is None or (line.stage or "") == filter.stage)
+
+    rows = [line for line in log if lets_through(line)]
+    outline = cdap.runs.log_outline(run, filter)
+    assert (outline.rows, outline.newest) == (len(rows), len(log))
+    assert outline.starts == [line.number for line in rows[::STRETCH]]
+    assert cdap.runs.log_page(run, filter, 0, 100) == rows
+
+    number, backwards = data.draw(st.integers(0, 41)), data.draw(st.booleans())
+    hit = cdap.runs.find_in_log(run, filter, text, number, backwards=backwards)
+    hits = [
+        line for line in rows if text in (line.text if text != text.lower() else line.text.lower())
+    ]
+    if not hits:
+        assert hit is None
+        return
+    ahead = [line for line in hits if (line.number < number if backwards else line.number > number)]
+    wanted = (ahead or hits)[-1 if backwards else 0]
+    assert hit is not None
+    assert (hit.number, hit.row) == (wanted.number, rows.index(wanted))
+    assert (hit.place, hit.hits) == (hits.index(wanted) + 1, len(hits))
+
+
+def test_any_row_of_a_million_is_near(cdap: Cdap) -> None:
+    run = write_run(cdap).run
+    write_long_log(cdap, run, 1_000_000)
+    warnings = LogFilter("WARNING")
+    since = time.monotonic()
+    outline = cdap.runs.log_outline(run, warnings)
+    assert outline.rows == 100_000
+    page = cdap.runs.log_page(run, warnings, outline.starts[150], STRETCH)
+    assert page[0].text == f"text of line {(150 * STRETCH + 1) * 10}"
+    hit = cdap.runs.find_in_log(run, LogFilter(), "line 777777")
+    assert hit is not None
+    assert hit.row == 777_776
+    assert time.monotonic() - since < 5.0
+    # What is new is all that is asked for later.
+    again = cdap.runs.log_outline(run, warnings, outline.starts[-1])
+    assert (again.rows, again.starts) == (STRETCH, outline.starts[-1:])
+    assert cdap.runs.log_summary(run).levels == {"INFO": 900_000, "WARNING": 100_000}
+
+
+def test_a_long_text_is_cut_and_can_be_had_whole(cdap: Cdap) -> None:
+    run = write_run(cdap).run
+    write_log(cdap, run, [LogLine(1, 1, "INFO", "x" * (LONGEST_TEXT + 5))])
+    (line,) = cdap.runs.log_page(run, LogFilter(), 0, 10)
+    assert (len(line.text), line.more) == (LONGEST_TEXT, 5)
+    assert len(cdap.runs.log_line(run, 1).text) == LONGEST_TEXT + 5
+    with pytest.raises(NotFoundError):
+        cdap.runs.log_line(run, 2)
+
+
+def test_who_waits_for_a_log_hears_of_its_next_line(cdap: Cdap) -> None:
+    run = write_run(cdap, status=RunStatus.RUNNING).run
+    write_log(cdap, run, [LogLine(1, 1, "INFO", "one")])
+    assert cdap.runs.wait_log(run, 0, timeout_s=5) == 1
+    later = threading.Timer(0.2, write_log, (cdap, run, [LogLine(2, 2, "INFO", "two")]))
+    later.start()
+    since = time.monotonic()
+    assert cdap.runs.wait_log(run, 1, timeout_s=10) == 2
+    assert time.monotonic() - since < 5
+    later.join()
+    assert cdap.runs.wait_log(write_run(cdap).run, 0, timeout_s=10) == 0  # it has ended

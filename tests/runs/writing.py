@@ -1,0 +1,75 @@
+"""Runs written into an instance as their processes would have them written, without Spark."""
+
+from __future__ import annotations
+
+import uuid
+
+from localcdap.engine.messages import RunStatus
+from localcdap.host import Cdap
+from localcdap.runs.model import LogLine, Run, RunError, StageCounts, now
+from localcdap.runs.records import ProcessIdentity
+
+GONE = ProcessIdentity(2**22 + 1, 0.0)
+"""No process of this machine."""
+DOCUMENT = '{"name": "sales", "config": {"stages": [], "connections": []}}'
+
+
+def write_run(
+    cdap: Cdap,
+    pipeline: str = "sales",
+    status: RunStatus = RunStatus.COMPLETED,
+    *,
+    starting: int | None = None,
+    took_ms: int = 1000,
+    namespace: str = "default",
+    stages: dict[str, StageCounts] | None = None,
+    arguments: dict[str, str] | None = None,
+    error: RunError | None = None,
+    document: str = DOCUMENT,
+) -> Run:
+    """Add a run to the records of the host in this process."""
+    began = now() if starting is None else starting
+    run = Run(
+        run=str(uuid.uuid1()),
+        namespace=namespace,
+        pipeline=pipeline,
+        status=status,
+        arguments=arguments or {},
+        profile="native",
+        starting=began,
+        start=began,
+        end=began + took_ms if status.is_end else None,
+        stages={"In": StageCounts(0, 10, 0), "Out": StageCounts(10, 10, 0)}
+        if stages is None
+        else stages,
+        error=error,
+        version=0,
+        origins=dict.fromkeys(arguments or {}, "given"),
+    )
+    cdap.runs._records.add(run, GONE, document)
+    return run
+
+
+def write_log(cdap: Cdap, run: str, lines: list[LogLine]) -> None:
+    with cdap.runs._store.transaction() as tx:
+        cdap.runs._records.add_log(tx, run, lines)
+    cdap.runs._announce()
+
+
+def write_long_log(cdap: Cdap, run: str, count: int) -> None:
+    """Lines 1 to ``count``; each tenth is a warning, each is of stage s0 to s4."""
+    with cdap.runs._store.transaction() as tx:
+        tx.execute(
+            "INSERT INTO run_logs SELECT ?, i, 1_700_000_000_000 + i, "
+            "CASE WHEN i % 10 = 0 THEN 'WARNING' ELSE 'INFO' END, 's' || i % 5, 'text of line ' || i "
+            "FROM range(1, ? + 1) t(i)",
+            (run, count),
+        )
+    cdap.runs._announce()
+
+
+def change(cdap: Cdap, run: Run) -> None:
+    """Store a run that the test has changed, and tell those who wait for it."""
+    with cdap.runs._store.transaction() as tx:
+        cdap.runs._records.change(tx, run)
+    cdap.runs._announce()
