@@ -1,0 +1,71 @@
+"""Failures sorted by what they are about: a property, one of its elements, or the stage as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+import msgspec
+
+from localcdap.api.failures import ARTIFACT_NOT_FOUND, ValidationFailure
+
+
+class Blame(msgspec.Struct, frozen=True):
+    """A failure or warning that stands beside a property."""
+
+    message: str
+    corrective_action: str | None
+    element: str | None
+    """The element of a list that it is about; None for the whole property."""
+    is_warning: bool
+
+    @property
+    def glyph(self) -> str:
+        return "⚠" if self.is_warning else "✗"
+
+    @property
+    def word(self) -> str:
+        return "warning" if self.is_warning else "failure"
+
+
+class Blamed(msgspec.Struct):
+    """All failures and warnings of a stage."""
+
+    by_property: dict[str, list[Blame]]
+    others: list[ValidationFailure]
+    """Failures of no property that the form shows."""
+    missing: ValidationFailure | None
+    """That the plugin or its artifact is not there, which the form offers to repair."""
+
+
+def blamed(
+    errors: Iterable[ValidationFailure],
+    warnings: Iterable[ValidationFailure],
+    properties: Collection[str],
+) -> Blamed:
+    """:param properties: those that the form shows."""
+    found = Blamed({}, [], None)
+    for failures, is_warning in ((errors, False), (warnings, True)):
+        for failure in failures:
+            places = _places(failure, properties)
+            for name, element in places:
+                blame = Blame(failure.message, failure.corrective_action, element, is_warning)
+                found.by_property.setdefault(name, []).append(blame)
+            if failure.type == ARTIFACT_NOT_FOUND and found.missing is None:
+                found.missing = failure
+            elif not places and not is_warning:
+                found.others.append(failure)
+    return found
+
+
+def _places(
+    failure: ValidationFailure, properties: Collection[str]
+) -> list[tuple[str, str | None]]:
+    """The properties and elements that a failure names, each once."""
+    named: dict[tuple[str, str | None], None] = {}
+    for cause in failure.causes:
+        name = cause.attributes.get("stageConfig")
+        if name is not None and name in properties:
+            named[name, cause.attributes.get("configElement")] = None
+    if not named and failure.field is not None and failure.field in properties:
+        named[failure.field, None] = None
+    return list(named)

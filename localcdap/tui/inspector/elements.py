@@ -1,0 +1,119 @@
+"""Lists in properties as tables: what one element is made of, and the way between text and rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from localcdap.api.config import PluginProperty
+
+_PLACE: Final = re.compile(r"\{([^{}]*)\}")
+_BETWEEN: Final = ","
+_MOST_ROWS: Final = 60
+"""Elements of a list that is edited as a table; a longer one is edited as text."""
+
+INPUT_FIELD: Final = "input-field"
+OUTPUT_FIELD: Final = "output-field"
+INPUT_STAGE: Final = "input-stage"
+TYPE: Final = "type"
+
+Row = tuple[str, ...]
+"""The texts of one element, one for each part."""
+
+
+class Part(NamedTuple):
+    """One column of the table."""
+
+    kind: str
+    """What stands there: ``input-field``, ``output-field``, ``input-stage``, ``type``, or any other word."""
+    choices: tuple[str, ...] = ()
+    """Words that are offered, where the form lists them."""
+
+    @property
+    def heading(self) -> str:
+        return self.kind.replace("-", " ")
+
+
+class Form:
+    """The form of an element, such as ``{input-field}:{type}``; see :func:`localcdap.api.config.field`."""
+
+    def __init__(self, template: str) -> None:
+        texts = _PLACE.split(template)
+        self.parts: Final = tuple(_part(text) for text in texts[1::2])
+        self._between: Final = texts[::2]
+        self._pattern: Final = re.compile(_pattern(self._between), re.DOTALL)
+
+    def read(self, element: str) -> Row | None:
+        """The parts of an element; None when it has another form."""
+        found = self._pattern.fullmatch(element.strip())
+        if found is None:
+            return None
+        row = tuple(text.strip() for text in found.groups())
+        return row if all(row) else None
+
+    def write(self, row: Sequence[str]) -> str:
+        """The text of an element; empty for an empty row.
+
+        An element that lacks its last parts ends where they begin.
+        """
+        if not any(row):
+            return ""
+        cells = list(row)
+        texts = [self._between[0]]
+        for place, cell in enumerate(cells):
+            texts += [cell, self._between[place + 1]]
+        return "".join(texts)
+
+
+ANYTHING: Final = Form("{value}")
+
+
+def form_of(declared: PluginProperty) -> Form | None:
+    """The form of a property's elements; None when the property is one text."""
+    if declared.form is not None:
+        form = Form(declared.form)
+        if form.parts:
+            return form
+    if declared.type != "list":
+        return None
+    if declared.choices:
+        return Form("{value:" + "|".join(declared.choices) + "}")
+    return ANYTHING
+
+
+def is_list(declared: PluginProperty, form: Form) -> bool:
+    """Whether a property with a form holds several elements."""
+    return declared.type == "list" or len(form.parts) > 1
+
+
+def rows_of(form: Form, text: str) -> list[Row] | None:
+    """The rows of a list; None when the text cannot be a table without losing something of it."""
+    elements = [part.strip() for part in text.split(_BETWEEN)]
+    while elements and not elements[-1]:
+        elements.pop()
+    if len(elements) > _MOST_ROWS or "${" in text:
+        return None
+    rows = [form.read(element) for element in elements]
+    if any(row is None for row in rows):
+        return None
+    return [row for row in rows if row is not None]
+
+
+def text_of(form: Form, rows: Sequence[Row]) -> str:
+    """The text of a list; empty rows are left out."""
+    return _BETWEEN.join(text for row in rows if (text := form.write(row)))
+
+
+def _part(place: str) -> Part:
+    kind, _, choices = place.partition(":")
+    return Part(kind.strip() or "value", tuple(filter(None, choices.split("|"))))
+
+
+def _pattern(between: Sequence[str]) -> str:
+    groups = ["(.*?)"] * (len(between) - 2) + ["(.*)"] * (len(between) > 1)
+    texts = [re.escape(text.strip()) if text.strip() else re.escape(text) for text in between]
+    return texts[0] + "".join(
+        rf"{group}\s*{text}\s*" if text else group
+        for group, text in zip(groups, texts[1:], strict=True)
+    )

@@ -1,0 +1,86 @@
+"""Schemas as rows of a table, compared with the schemas that went in."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from localcdap.api.schema import Field, Schema, Type
+from localcdap.tui.inspector.schema_text import type_text
+
+
+class Mark(enum.Enum):
+    """What became of a field; the value is its glyph."""
+
+    SAME = " "
+    ADDED = "+"
+    CHANGED = "~"
+    DROPPED = "-"
+
+
+class SchemaRow(NamedTuple):
+    """A field, or a part of one."""
+
+    mark: Mark
+    depth: int
+    """0 for a field of the record, 1 for a field of a record in it, and so on."""
+    name: str
+    type: str
+    is_nullable: bool
+    was: str
+    """The type of the input, where it was another one."""
+
+
+def rows(schema: Schema, before: Iterable[Schema] | None = None) -> list[SchemaRow]:
+    """The fields of a schema, those of records in it below them.
+
+    :param before: the input schemas, to mark what is different; None to mark nothing. A field counts as the
+        same when it is the same in one of them; those that are in none of the output come last.
+    """
+    found: list[SchemaRow] = []
+    given: dict[str, list[Schema]] = {}
+    for each in before or ():
+        for field in each:
+            given.setdefault(field.name, []).append(field.schema)
+    for field in schema:
+        mark, was = _compared(field, given) if before is not None else (Mark.SAME, "")
+        found += _rows_of(field, 0, mark, was)
+    for name, schemas in given.items():
+        if schema.field(name) is None:
+            found += _rows_of(Field(name, schemas[0]), 0, Mark.DROPPED, "")
+    return found
+
+
+def _compared(field: Field, given: dict[str, list[Schema]]) -> tuple[Mark, str]:
+    schemas = given.get(field.name)
+    if not schemas:
+        return Mark.ADDED, ""
+    if field.schema in schemas:
+        return Mark.SAME, ""
+    return Mark.CHANGED, type_text(schemas[0])
+
+
+def _rows_of(field: Field, depth: int, mark: Mark, was: str) -> Iterator[SchemaRow]:
+    inner = _element(field.schema.non_nullable)
+    is_record = inner.type is Type.RECORD and inner.fields is not None
+    type = _outline(field.schema) if is_record else type_text(field.schema).removesuffix("?")
+    yield SchemaRow(mark, depth, field.name, type, field.schema.is_nullable, was)
+    if is_record and mark is not Mark.DROPPED:
+        for part in inner:
+            yield from _rows_of(part, depth + 1, Mark.SAME, "")
+
+
+def _element(schema: Schema) -> Schema:
+    """What an array holds in the end; any other schema itself."""
+    while schema.type is Type.ARRAY and schema.items is not None:
+        schema = schema.items.non_nullable
+    return schema
+
+
+def _outline(schema: Schema) -> str:
+    """The type without the fields of its record."""
+    inner = schema.non_nullable
+    if inner.type is Type.ARRAY and inner.items is not None:
+        return f"array<{_outline(inner.items)}>"
+    return f"record {inner.name}" if inner.name else "record"

@@ -1,0 +1,1 @@
+"""Records as tables: to look at, search, copy and profile."""

@@ -1,0 +1,103 @@
+"""The grid of a record table: cells as localcdap shows values, and a cursor that moves by vim keys."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from rich.align import Align
+from rich.text import Text
+from textual.binding import Binding, BindingType
+from textual.coordinate import Coordinate
+from textual_fastdatatable import DataTable
+from textual_fastdatatable.backend import ArrowBackend
+
+from localcdap.tui.records.arrow import type_name
+from localcdap.tui.records.values import EMPTY, NULL, cell_text, is_number
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from rich.console import RenderableType
+
+_WIDEST: Final = 40
+"""Cells of a column, its padding not counted."""
+_MEASURED: Final = 200
+"""Rows that the widths of columns come from."""
+
+
+class _Backend(ArrowBackend):
+    """Widths of what is shown, measured on the first rows only."""
+
+    @property
+    def column_content_widths(self) -> list[int]:
+        first = self.data.slice(0, _MEASURED)
+        return [
+            min(max((len(cell_text(v)) for v in self._values(first, i)), default=0), _WIDEST)
+            for i in range(first.num_columns)
+        ]
+
+    def _values(self, rows: pa.Table, column: int) -> list[Any]:
+        return self._to_pylist(rows.column(column), self._microsecond_types[column])
+
+
+class Grid(DataTable):
+    """The cells. Its table is replaced by :meth:`put`."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("h", "cursor_left", "left", show=False),
+        Binding("j", "cursor_down", "down", show=False),
+        Binding("k", "cursor_up", "up", show=False),
+        Binding("l", "cursor_right", "right", show=False),
+        Binding("g", "cursor_table_start", "first row", show=False),
+        Binding("G", "cursor_table_end", "last row", show=False),
+        Binding("0", "cursor_row_start", "first column", show=False),
+        Binding("$", "cursor_row_end", "last column", show=False),
+        Binding("ctrl+d", "page_down", "page down", show=False),
+        Binding("ctrl+u", "page_up", "page up", show=False),
+        Binding("tab", "app.focus_next", "next part", show=False),
+        Binding("shift+tab", "app.focus_previous", "previous part", show=False),
+    ]
+    DEFAULT_CSS = """
+    Grid { height: 1fr; background: $background; scrollbar-size: 1 1; }
+    Grid:dark { background: $background; }
+    Grid > .datatable--header { background: $surface; color: $text; text-style: bold; }
+    Grid > .datatable--cursor { background: $primary; color: $text; }
+    Grid > .datatable--even-row { background: $background; }
+    Grid:dark > .datatable--even-row { background: $background; }
+    Grid > .datatable--hover { background: $boost; }
+    Grid > .datatable--header-cursor { background: $surface; }
+    Grid > .datatable--header-hover { background: $surface; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(data=None, max_column_content_width=_WIDEST, render_markup=False)
+
+    @property
+    def table(self) -> pa.Table | None:
+        return self.backend.source_data if self.backend is not None else None
+
+    def put(self, table: pa.Table) -> None:
+        """Show another table, with the cursor where it was as far as that is there."""
+        self.backend = _Backend(table)
+        self._column_labels = [_label(field.name, field.type) for field in table.schema]
+        self._ordered_columns = None
+        self._clear_caches()
+        self._update_dimensions(())
+        self.cursor_coordinate = self.cursor_coordinate
+        self.refresh(layout=True)
+
+    def value_at(self, row: int, column: int) -> Any:
+        return self.get_cell_at(Coordinate(row, column))
+
+    def _get_cell_renderable(
+        self, row_index: int, column_index: int, max_width: int | None = None
+    ) -> RenderableType | Text:
+        if row_index == -1:
+            return self.ordered_columns[column_index].label
+        value = self.value_at(row_index, column_index)
+        text = cell_text(value)
+        shown = Text(text, style="dim" if text in (NULL, EMPTY) else "", no_wrap=True)
+        return Align(shown, "right") if is_number(value) else shown
+
+
+def _label(name: str, type: pa.DataType) -> Text:
+    return Text.assemble((cell_text(name), "bold"), " ", (type_name(type), "dim not bold"))

@@ -1,0 +1,141 @@
+"""Profiles of columns: nulls, distinct values, extremes, and how the values are spread."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from localcdap.tui.records.arrow import type_name
+from localcdap.tui.records.values import cell_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_BINS: Final = 24
+_MOST_FREQUENT: Final = 8
+_BARS: Final = " ▁▂▃▄▅▆▇█"
+
+
+class Frequent(msgspec.Struct):
+    """A value and how often it is there."""
+
+    value: str
+    count: int
+
+
+class Profile(msgspec.Struct):
+    """What a column holds."""
+
+    name: str
+    type: str
+    count: int
+    nulls: int
+    empty: int | None
+    """Empty texts; None for other types."""
+    distinct: int | None
+    """Different values, null not counted; None where values cannot be compared (arrays, maps, records)."""
+    least: str | None
+    greatest: str | None
+    """Of texts the shortest are no extremes: the order is that of the characters."""
+    mean: str | None
+    histogram: list[int] = []
+    """How many values each of equally wide parts between the extremes has; empty for other than numbers,
+    dates and times."""
+    frequent: list[Frequent] = []
+    """The most frequent values, most frequent first."""
+
+
+def profile(name: str, column: pa.ChunkedArray) -> Profile:
+    """The profile of a column."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.types as pt
+
+    kind = column.type
+    found = Profile(
+        name, type_name(kind), len(column), column.null_count, None, None, None, None, None
+    )
+    values = column.drop_null()
+    if pt.is_string(kind) or pt.is_large_string(kind):
+        found.empty = pc.sum(pc.equal(values, "")).as_py() or 0
+    if not pt.is_nested(kind) and not pt.is_null(kind) and len(values):
+        counts = pc.value_counts(values.combine_chunks())
+        found.distinct = len(counts)
+        found.frequent = _frequent(counts)
+        if not pt.is_boolean(kind):
+            _add_extremes(found, values)
+        numbers = _numbers(values)
+        if numbers is not None:
+            if not pt.is_temporal(kind):
+                found.mean = f"{pc.mean(numbers).as_py():,.6g}"
+            found.histogram = _histogram(numbers)
+    elif pt.is_list(kind) and len(values):
+        lengths = pc.list_value_length(values)
+        found.least = f"{pc.min(lengths).as_py():,} elements"
+        found.greatest = f"{pc.max(lengths).as_py():,} elements"
+        found.histogram = _histogram(lengths.cast(pa.float64()))
+    return found
+
+
+def bars(histogram: list[int]) -> str:
+    """A histogram as one line of bars; a part with any value has at least the lowest bar."""
+    most = max(histogram, default=0)
+    if not most:
+        return ""
+    top = len(_BARS) - 1
+    return "".join(_BARS[0 if not n else max(1, round(n / most * top))] for n in histogram)
+
+
+def _add_extremes(found: Profile, values: pa.ChunkedArray) -> None:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        extremes: dict[str, Any] = pc.min_max(values).as_py()
+    except pa.ArrowNotImplementedError:
+        return
+    found.least = cell_text(extremes["min"])
+    found.greatest = cell_text(extremes["max"])
+
+
+def _frequent(counts: pa.StructArray) -> list[Frequent]:
+    import pyarrow.compute as pc
+
+    order = pc.select_k_unstable(
+        counts.field("counts"), k=min(_MOST_FREQUENT, len(counts)), sort_keys=[("", "descending")]
+    )
+    rows = counts.take(order).to_pylist()
+    return [Frequent(cell_text(row["values"]), row["counts"]) for row in rows]
+
+
+def _numbers(values: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """The values as finite numbers; None for types that are no measure."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.types as pt
+
+    kind = values.type
+    if pt.is_date32(kind):
+        values = values.cast(pa.int32())
+    elif pt.is_timestamp(kind) or pt.is_time64(kind):
+        values = values.cast(pa.int64())
+    elif not (pt.is_integer(kind) or pt.is_floating(kind) or pt.is_decimal(kind)):
+        return None
+    numbers = values.cast(pa.float64(), safe=False)
+    finite = numbers.filter(pc.is_finite(numbers))
+    return finite if len(finite) else None
+
+
+def _histogram(numbers: pa.ChunkedArray) -> list[int]:
+    import pyarrow.compute as pc
+
+    extremes = pc.min_max(numbers).as_py()
+    low, width = extremes["min"], (extremes["max"] - extremes["min"]) / _BINS
+    if not 0 < width < float("inf"):
+        return []
+    places = pc.min_element_wise(pc.floor(pc.divide(pc.subtract(numbers, low), width)), _BINS - 1)
+    found = [0] * _BINS
+    for each in pc.value_counts(places).to_pylist():
+        found[int(each["values"])] = each["counts"]
+    return found

@@ -1,0 +1,279 @@
+"""A table of records: cells, what is told of them below, search, copying, column profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.coordinate import Coordinate
+from textual.message import Message
+from textual.widgets import Input, Static
+from textual.worker import get_current_worker
+
+from localcdap.api.schema import Schema
+from localcdap.tui.records.arrow import table_of, type_name
+from localcdap.tui.records.detail import Detail
+from localcdap.tui.records.grid import Grid
+from localcdap.tui.records.profile import Profile, profile
+from localcdap.tui.records.profile_view import ProfileView
+from localcdap.tui.records.values import as_csv, as_json, cell_text, copied_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST_ROWS: Final = 10_000
+"""Rows of a table that are shown; below it stands how many there are."""
+
+
+class RecordTable(Vertical):
+    """Records to look at.
+
+    :meth:`show` and :meth:`show_records` replace what is shown.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "copy_cell", "copy cell", id="records.copy_cell"),
+        Binding("Y", "copy_row", "copy row", id="records.copy_row", show=False),
+        Binding("c", "copy_column", "copy column", id="records.copy_column", show=False),
+        Binding("a", "copy_csv", "copy all as CSV", id="records.copy_csv", show=False),
+        Binding("A", "copy_json", "copy all as JSON", id="records.copy_json", show=False),
+        Binding("enter", "detail", "whole value", id="records.detail"),
+        Binding("slash", "search", "search", id="records.search"),
+        Binding("n", "find(1)", "next match", id="records.next", show=False),
+        Binding("N", "find(-1)", "previous match", id="records.previous", show=False),
+        Binding("p", "profile", "profile of the column", id="records.profile"),
+    ]
+    DEFAULT_CSS = """
+    RecordTable { height: 1fr; }
+    RecordTable > Horizontal { height: 1fr; }
+    RecordTable .note { height: 1; color: $text-muted; padding: 0 1; }
+    RecordTable .search { display: none; border: none; height: 1; padding: 0 1; background: $surface; }
+    RecordTable .search.-open { display: block; }
+    RecordTable ProfileView { display: none; }
+    RecordTable ProfileView.-open { display: block; }
+    """
+
+    class Copied(Message):
+        """Something was put on the clipboard.
+
+        :param what: in words, such as ``row 3``.
+        """
+
+        def __init__(self, what: str, text: str) -> None:
+            super().__init__()
+            self.what = what
+            self.text = text
+
+    class Shown(Message):
+        """Another table is shown."""
+
+    def compose(self) -> ComposeResult:
+        with Horizontal():
+            yield Grid()
+            yield ProfileView()
+        yield Input(placeholder="search in all columns", classes="search", compact=True)
+        yield Static("", markup=False, classes="note")
+
+    @property
+    def grid(self) -> Grid:
+        return self.query_one(Grid)
+
+    @property
+    def table(self) -> pa.Table | None:
+        """What is shown, at most :data:`MOST_ROWS` rows of it."""
+        return self.grid.table
+
+    @property
+    def note(self) -> str:
+        """What stands below the table."""
+        return str(self.query_one(".note", Static).content)
+
+    def show(self, data: pa.Table | pa.RecordBatch, limit_note: str = "") -> None:
+        """Show a table. Column names may occur twice.
+
+        :param limit_note: what its reader must know, such as ``the first 1,000 of 25,312 records``.
+        """
+        import pyarrow as pa
+
+        table = pa.Table.from_batches([data]) if isinstance(data, pa.RecordBatch) else data
+        self._put(table, limit_note)
+
+    def show_records(
+        self, records: Sequence[Any], schema: Schema | None = None, limit_note: str = ""
+    ) -> None:
+        """Show JSON records (:mod:`localcdap.api.record_json`); the table is made in a thread.
+
+        :param schema: of the records; without it the types are guessed.
+        """
+        given = list(records[:MOST_ROWS])
+        if len(records) > MOST_ROWS and not limit_note:
+            limit_note = _cut_note(len(records))
+
+        def make() -> None:
+            table = table_of(given, schema)
+            if not get_current_worker().is_cancelled:
+                self.app.call_from_thread(self._put, table, limit_note)
+
+        self.run_worker(make, thread=True, exclusive=True, group="records")
+
+    def clear(self, note: str = "") -> None:
+        """Show nothing but a note."""
+        import pyarrow as pa
+
+        self.workers.cancel_group(self, "records")
+        self._put(pa.table({}), note)
+
+    def _put(self, table: pa.Table, limit_note: str) -> None:
+        if not self.is_mounted:
+            return
+        if table.num_rows > MOST_ROWS:
+            limit_note = limit_note or _cut_note(table.num_rows)
+            table = table.slice(0, MOST_ROWS)
+        self.grid.put(table)
+        count = f"{table.num_rows:,} record{'s' * (table.num_rows != 1)}"
+        columns = f"{table.num_columns:,} column{'s' * (table.num_columns != 1)}"
+        told = f"{count} · {columns}" if table.num_columns else ""
+        self._tell(" · ".join(filter(None, (told, limit_note))))
+        self._profile_again()
+        self.post_message(self.Shown())
+
+    def _tell(self, note: str) -> None:
+        self.query_one(".note", Static).update(note)
+
+    # -- copying -------------------------------------------------------------------------------
+
+    def action_copy_cell(self) -> None:
+        at = self._cursor()
+        if at is not None:
+            self._copy(f"cell {self._heading(at.column)}", copied_text(self.grid.value_at(*at)))
+
+    def action_copy_row(self) -> None:
+        at, table = self._cursor(), self.table
+        if at is not None and table is not None:
+            row = [self.grid.value_at(at.row, column) for column in range(table.num_columns)]
+            self._copy(f"row {at.row + 1}", as_json(table.column_names, [row])[2:-2])
+
+    def action_copy_column(self) -> None:
+        at = self._cursor()
+        if at is not None:
+            values = self.grid.get_column_at(at.column)
+            self._copy(f"column {self._heading(at.column)}", "\n".join(map(copied_text, values)))
+
+    def action_copy_csv(self) -> None:
+        self._copy_all("CSV", as_csv)
+
+    def action_copy_json(self) -> None:
+        self._copy_all("JSON", as_json)
+
+    def _copy_all(self, what: str, write: Any) -> None:
+        table = self.table
+        if table is None or not table.num_columns:
+            return
+        columns = [self.grid.get_column_at(place) for place in range(table.num_columns)]
+        text = write(table.column_names, zip(*columns, strict=True))
+        self._copy(f"{table.num_rows:,} records as {what}", text)
+
+    def _copy(self, what: str, text: str) -> None:
+        self.app.copy_to_clipboard(text)
+        self.post_message(self.Copied(what, text))
+        self.notify(f"Copied {what}.", timeout=2, markup=False)
+
+    # -- looking ---------------------------------------------------------------------------------
+
+    def action_detail(self) -> None:
+        at = self._cursor()
+        if at is not None:
+            assert self.table is not None
+            type = type_name(self.table.schema.field(at.column).type)
+            place = f"row {at.row + 1}, {self._heading(at.column)}"
+            self.app.push_screen(Detail(place, type, self.grid.value_at(*at)))
+
+    @on(Grid.CellSelected)
+    def _open(self, event: Grid.CellSelected) -> None:
+        event.stop()
+        self.action_detail()
+
+    def action_search(self) -> None:
+        search = self.query_one(".search", Input)
+        search.add_class("-open")
+        search.focus()
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.grid.focus()
+        self.action_find(1)
+
+    def on_key(self, event: Any) -> None:
+        search = self.query_one(".search", Input)
+        if event.key == "escape" and search.has_focus:
+            event.stop()
+            search.remove_class("-open")
+            self.grid.focus()
+
+    def action_find(self, step: int) -> None:
+        """Go to the next cell (-1: the one before) with the text; behind the last comes the first."""
+        text = self.query_one(".search", Input).value.casefold()
+        at, table = self._cursor(), self.table
+        if not text or at is None or table is None:
+            return
+        rows, columns = table.num_rows, table.num_columns
+        shown = [
+            [cell_text(v).casefold() for v in self.grid.get_column_at(c)] for c in range(columns)
+        ]
+        start = at.row * columns + at.column
+        for far in range(1, rows * columns + 1):
+            row, column = divmod((start + step * far) % (rows * columns), columns)
+            if text in shown[column][row]:
+                self.grid.move_cursor(row=row, column=column)
+                return
+        self.notify(f"Nothing here contains '{text}'.", timeout=3, markup=False)
+
+    # -- profiles -------------------------------------------------------------------------------
+
+    def action_profile(self) -> None:
+        """Show or hide the profile of the column that the cursor is in."""
+        self.query_one(ProfileView).toggle_class("-open")
+        self._profile_again()
+
+    @on(Grid.CellHighlighted)
+    def _moved(self, event: Grid.CellHighlighted) -> None:
+        event.stop()
+        self._profile_again()
+
+    def _profile_again(self) -> None:
+        view, at, table = self.query_one(ProfileView), self._cursor(), self.table
+        if not view.has_class("-open") or at is None or table is None:
+            return
+        name, column = self._heading(at.column), table.column(at.column)
+        worker = partial(self._count, name, column)
+        self.run_worker(worker, thread=True, exclusive=True, group="profile")
+
+    def _count(self, name: str, column: pa.ChunkedArray) -> None:
+        found = profile(name, column)
+        if not get_current_worker().is_cancelled:
+            self.app.call_from_thread(self._profiled, found)
+
+    def _profiled(self, found: Profile) -> None:
+        if self.is_mounted:
+            self.query_one(ProfileView).put(found)
+
+    def _cursor(self) -> Coordinate | None:
+        table = self.table
+        if table is None or not table.num_rows or not table.num_columns:
+            return None
+        at = self.grid.cursor_coordinate
+        return Coordinate(min(at.row, table.num_rows - 1), min(at.column, table.num_columns - 1))
+
+    def _heading(self, column: int) -> str:
+        assert self.table is not None
+        return cell_text(self.table.column_names[column])
+
+
+def _cut_note(count: int) -> str:
+    return f"the first {MOST_ROWS:,} of {count:,}"

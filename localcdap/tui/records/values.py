@@ -1,0 +1,95 @@
+"""Single values as they are shown in a cell and as they are copied."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from localcdap.api.record_json import record_to_json
+
+NULL: Final = "∅"
+"""How a null stands in a cell; an empty text is ``""`` there."""
+EMPTY: Final = '""'
+_LONGEST: Final = 200
+"""Characters of a value that a cell is given; the rest is in the detail."""
+
+
+def cell_text(value: Any) -> str:
+    """One line that is safe to print: control characters are escaped, long values end with ``…``."""
+    if value is None:
+        return NULL
+    if value == "" and isinstance(value, str):
+        return EMPTY
+    text = copied_text(value)
+    cut = text[: _LONGEST + 1]
+    if not cut.isprintable() or cut != cut.strip():
+        cut = _visible(cut)
+    return cut if len(cut) <= _LONGEST else cut[: _LONGEST - 1] + "…"
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value stands at the right of its column."""
+    from decimal import Decimal
+
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+
+
+def copied_text(value: Any) -> str:
+    """A value as text: a text itself, a null nothing, whatever has parts as JSON."""
+    plain = record_to_json(value)
+    if plain is None:
+        return ""
+    if isinstance(plain, str):
+        return plain
+    return json.dumps(plain, ensure_ascii=False)
+
+
+def full_text(value: Any) -> str:
+    """A value with all its lines, JSON indented: what the detail shows."""
+    plain = record_to_json(value)
+    if isinstance(plain, str):
+        if plain[:1] in ("{", "["):
+            try:
+                return json.dumps(json.loads(plain), indent=2, ensure_ascii=False)
+            except (ValueError, RecursionError):
+                return plain
+        return plain
+    return json.dumps(plain, indent=2, ensure_ascii=False)
+
+
+def as_csv(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Comma-separated lines; an empty text is quoted, a null is not there at all."""
+    return "".join(",".join(map(_csv_cell, row)) + "\n" for row in (names, *rows))
+
+
+def _csv_cell(value: Any) -> str:
+    if value is None:
+        return ""
+    text = copied_text(value)
+    is_plain = text and not any(mark in text for mark in ',"\r\n')
+    return text if is_plain else '"' + text.replace('"', '""') + '"'
+
+
+def as_json(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """An array of objects, one a line."""
+    objects = (
+        json.dumps(dict(zip(names, map(record_to_json, row), strict=True)), ensure_ascii=False)
+        for row in rows
+    )
+    return "[\n" + ",\n".join(objects) + "\n]"
+
+
+def _visible(text: str) -> str:
+    """Control characters escaped, spaces at the ends as ``·``."""
+    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    left = len(shown) - len(shown.lstrip(" "))
+    right = len(shown) - len(shown.rstrip(" ")) if shown.strip(" ") else 0
+    return "·" * left + shown[left : len(shown) - right] + "·" * right
+
+
+def safe(text: str) -> str:
+    """A text of several lines with its other control characters escaped."""
+    if all(c.isprintable() or c == "\n" for c in text):
+        return text
+    return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
