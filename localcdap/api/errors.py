@@ -8,6 +8,7 @@
     ├── BadRequestError           input that cannot be used at all
     │   ├── DocumentError         a file that is not a pipeline; knows line and column
     │   ├── SettingsError         localcdap.toml is wrong; knows line and key
+    │   ├── QueryError            SQL that is no query, is wrong or takes too much; knows line and column
     │   └── TableUsageError       an argument that makes no sense for a structured table
     │       └── InvalidTableFieldError  … a field unknown, of another type, or no key; knows the fields
     ├── NotFoundError             a namespace, artifact, plugin, run, table … that is not there
@@ -110,6 +111,29 @@ class DocumentError(BadRequestError):
 
 class SettingsError(BadRequestError):
     """``localcdap.toml`` or an override of it is wrong. The message names file, line and key."""
+
+
+class QueryError(BadRequestError):
+    """A query on the tables of the instance is refused, wrong, cancelled, or takes more than it may.
+
+    :param line: 1-based line of the problem, None when it has no single place.
+    :param column: 1-based column, None likewise.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        corrective_action: str | None = None,
+        *,
+        line: int | None = None,
+        column: int | None = None,
+    ) -> None:
+        super().__init__(message, corrective_action)
+        self.line = line
+        self.column = column
+
+    def attributes(self) -> dict[str, Any]:
+        return super().attributes() | {"line": self.line, "column": self.column}
 
 
 class TableUsageError(BadRequestError, ValueError):

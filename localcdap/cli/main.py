@@ -39,6 +39,7 @@ _COMMANDS: Final = {
     "secrets": "Keep values that pipelines use and nothing shows.",
     "apps": "List, describe or call system applications.",
     "tables": "List the tables that Table sinks filled, or show one.",
+    "sql": "Run a read-only query on the tables.",
     "engine": "Show, start or stop the local Spark server.",
     "backup": "Copy the database into a file, while it is in use.",
     "restore": "Put a backup into the place of the database.",

@@ -12,6 +12,7 @@ from localcdap.api.errors import ConflictError, HostLostError
 from localcdap.apps.service import AppService
 from localcdap.artifacts.service import ArtifactService
 from localcdap.datasets.service import TableService
+from localcdap.datasets.sql import SqlService
 from localcdap.datasets.transactions import ADMIN, TRANSACTIONS, HostRunner, TransactionService
 from localcdap.home import Home
 from localcdap.host.host import Host
@@ -99,6 +100,10 @@ class Cdap:
     @property
     def tables(self) -> TableService:
         return self._link.service("tables", TableService)
+
+    @property
+    def sql(self) -> SqlService:
+        return self._link.service("sql", SqlService)
 
     @property
     def structured_tables(self) -> TableAdmin:

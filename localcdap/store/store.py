@@ -21,10 +21,14 @@ from localcdap.store.migration import SHIPPED, migrate, read_migrations
 from localcdap.store.opening import first_line, open_file
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from localcdap.store.driver import duckdb
 
 _LOG: Final = logging.getLogger(__name__)
 _MOST_IDLE: Final = 8
+_STREAMED_ROWS: Final = 16_384
+"""In a batch of a stream."""
 _CLOSING_S: Final = 10.0
 """Seconds that closing waits for the statements under way before it interrupts them."""
 
@@ -157,6 +161,26 @@ class Store:
         """Run one query and return its rows. It sees what is committed, also while this thread writes."""
         with self._cursor() as cursor:
             return Transaction(cursor).execute(sql, params)
+
+    @contextlib.contextmanager
+    def streams(self) -> Iterator[Callable[[str], pa.RecordBatchReader]]:
+        """For the time of a block, what runs a query and hands out its rows as they are asked for.
+
+        Each query sees what is committed when it begins. Any thread may begin one; close what reads from
+        the streams before the block ends.
+        """
+        with contextlib.ExitStack() as opened:
+            lock = threading.Lock()
+
+            def stream(sql: str) -> pa.RecordBatchReader:
+                with lock:
+                    cursor = opened.enter_context(self._cursor())
+                    opened.callback(_roll_back, cursor)
+                with _explained():
+                    cursor.execute("BEGIN TRANSACTION READ ONLY")
+                    return cursor.sql(sql).to_arrow_reader(_STREAMED_ROWS)
+
+            yield stream
 
     def back_up(self, target: Path) -> Backup:
         """Copy the committed state into a new file; others may read and write meanwhile.

@@ -183,6 +183,12 @@ class DatasetTables:
         return _table(namespace, name)
 
 
+def table_identifiers(tx: Transaction) -> Sequence[tuple[str, str, str, str | None]]:
+    """Namespace, name, SQL identifier and key of every table, by namespace and name."""
+    rows = tx.execute("SELECT namespace, name, key_field FROM dataset_tables ORDER BY ALL")
+    return [(namespace, name, _table(namespace, name), key) for namespace, name, key in rows]
+
+
 def _key_text(key: str | None) -> str:
     return "no key" if key is None else f"key '{key}'"
 

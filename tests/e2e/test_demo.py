@@ -35,9 +35,12 @@ def test_what_the_demo_wrote_is_there_afterwards(program: Program):
 
     tables = program("tables", "--json").json
     spending = program("tables", "spending", "--json").json
+    cities = program("sql", "SELECT city, count(*) FROM spending GROUP BY ALL ORDER BY 1", "--json")
     (rejected,) = json_records(program.home / "demo" / "out" / "rejected")
     assert [(table["name"], table["rows"]) for table in tables] == [("spending", 7)]
     assert spending["columns"] == ["customer", "name", "city", "purchases", "spent", "largest"]
+    assert cities.json["columns"] == ["city", "count_star()"]
+    assert sum(count for _, count in cities.json["rows"]) == 7
     assert rejected["body"] == 'ada,"cheese,7.9,2'
     assert rejected["code"] == 31
     assert rejected["stage"] == "Parse"

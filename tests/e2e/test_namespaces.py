@@ -99,6 +99,7 @@ def test_a_namespace_that_does_not_exist_is_told_by_every_command(command: Comma
         ["artifacts"],
         ["tables"],
         ["tables", "x"],
+        ["sql", "SELECT 1"],
         ["profiles"],
         ["validate", file],
         ["run", file],

@@ -1,0 +1,184 @@
+"""Read-only SQL on the tables of an instance."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from localcdap.api.errors import BadRequestError, ConflictError
+from localcdap.namespaces.service import NamespaceService
+from localcdap.store.columns import quoted
+from localcdap.store.querying import Query, QueryColumn, QueryLimits, QueryTable
+from localcdap.store.store import Store, Transaction
+from localcdap.store.structured.admin import TableAdmin
+from localcdap.store.structured.sql import PREFIX
+from localcdap.store.tables import table_identifiers
+
+STRUCTURED: Final = "structured"
+"""The schema in which the tables of system applications are found."""
+MOST_ROWS: Final = 100_000
+LONGEST_S: Final = 600.0
+
+
+_Table = tuple[QueryTable, tuple[str, ...]]
+"""A table and its key."""
+
+
+class SqlRequest(msgspec.Struct):
+    """A query and how much it may take."""
+
+    sql: str
+    namespace: str = "default"
+    """Whose tables are meant by names without a namespace."""
+    limit: int = 1000
+    """The most rows that are returned, up to ``MOST_ROWS``."""
+    time_limit_s: float = 60.0
+    """Up to ``LONGEST_S``."""
+    id: str = ""
+    """By which :meth:`SqlService.cancel` knows it; made up when empty."""
+
+
+class SqlResult(msgspec.Struct):
+    """What a query found."""
+
+    columns: list[QueryColumn]
+    rows: int
+    truncated: bool
+    """Whether more than ``limit`` rows were found; the others are not here."""
+    seconds: float
+    arrow: bytes
+    """The rows as an Arrow IPC stream."""
+
+    def table(self) -> Any:
+        """The rows as a ``pyarrow.Table``."""
+        import pyarrow as pa
+
+        with pa.ipc.open_stream(self.arrow) as reader:
+            return reader.read_all()
+
+
+class SqlTable(msgspec.Struct):
+    """A table that queries can name."""
+
+    schema: str
+    """A namespace, or ``structured``."""
+    name: str
+    columns: list[QueryColumn]
+    key: list[str]
+    """The columns that tell rows apart; empty where rows were appended."""
+    rows: int
+
+    @property
+    def identifier(self) -> str:
+        """As it is written in a query in any namespace."""
+        return quoted(self.schema, self.name)
+
+
+class SqlService:
+    """Runs queries. Threads may share it; each query has a DuckDB of its own (see ``store.querying``)."""
+
+    def __init__(self, store: Store, namespaces: NamespaceService, structured: TableAdmin) -> None:
+        self._store = store
+        self._namespaces = namespaces
+        self._structured = structured
+        self._changing = threading.Lock()
+        self._running: dict[str, Query] = {}
+
+    def query(self, request: SqlRequest) -> SqlResult:
+        """Run one query, which can see the tables of all namespaces and those of system applications.
+
+        :raises QueryError: when it is no query, is wrong, was cancelled, or takes more than its limits.
+        :raises NotFoundError: when there is no such namespace.
+        :raises ConflictError: when a query of that id runs already.
+        """
+        self._namespaces.require(request.namespace)
+        if not 0 <= request.limit <= MOST_ROWS or not 0 < request.time_limit_s <= LONGEST_S:
+            raise BadRequestError(
+                f"A query returns up to {MOST_ROWS} rows and takes up to {LONGEST_S:g} s; asked for are "
+                f"{request.limit} rows and {request.time_limit_s:g} s."
+            )
+        query = Query(request.sql, QueryLimits(request.limit, request.time_limit_s))
+        id = request.id or str(uuid.uuid4())
+        with self._changing:
+            if id in self._running:
+                raise ConflictError(f"A query '{id}' runs already.", "Give this one another id.")
+            self._running[id] = query
+        try:
+            with self._store.snapshot() as tx:
+                tables = [table for table, _ in self._tables(tx)]
+            found = query.run(self._store, tables, request.namespace)
+        finally:
+            with self._changing:
+                del self._running[id]
+        return SqlResult(
+            found.columns, found.table.num_rows, found.truncated, found.seconds, _ipc(found.table)
+        )
+
+    def cancel(self, id: str) -> bool:
+        """End a query, whose caller gets a QueryError; False when none of that id runs."""
+        with self._changing:
+            query = self._running.get(id)
+        if query is not None:
+            query.cancel()
+        return query is not None
+
+    def list_tables(self, namespace: str | None = None) -> list[SqlTable]:
+        """The tables that queries can name, by schema and name.
+
+        :param namespace: only those of this one, and those of system applications; None: of all.
+        """
+        if namespace is not None:
+            self._namespaces.require(namespace)
+        with self._store.snapshot() as tx:
+            found = [
+                each
+                for each in self._tables(tx)
+                if namespace is None or each[0].schema in (namespace, STRUCTURED)
+            ]
+            tables = list(_with_details(tx, found))
+        return sorted(
+            tables, key=lambda table: (table.schema == STRUCTURED, table.schema, table.name)
+        )
+
+    def _tables(self, tx: Transaction) -> list[_Table]:
+        """A namespace may be called as the schema of structured tables is; its own come first then."""
+        found: list[_Table] = [
+            (QueryTable(namespace, name, identifier), (key,) if key is not None else ())
+            for namespace, name, identifier, key in table_identifiers(tx)
+        ]
+        taken = {table.name.lower() for table, _ in found if table.schema.lower() == STRUCTURED}
+        for spec in self._structured.list_tables():
+            if spec.table.lower() not in taken:
+                source = quoted("main", PREFIX + spec.table)
+                found.append((QueryTable(STRUCTURED, spec.table, source), tuple(spec.primary_key)))
+        return found
+
+
+def _with_details(tx: Transaction, tables: Sequence[_Table]) -> Iterator[SqlTable]:
+    columns: dict[str, list[QueryColumn]] = {}
+    for schema, table, column, type in tx.execute(_COLUMNS):
+        columns.setdefault(quoted(schema, table), []).append(QueryColumn(column, type))
+    for each, key in tables:
+        count: int = tx.execute(f"SELECT count(*) FROM {each.source}")[0][0]  # noqa: S608
+        yield SqlTable(each.schema, each.name, columns.get(each.source, []), list(key), count)
+
+
+def _ipc(table: Any) -> bytes:
+    """A ``pyarrow.Table`` as an Arrow IPC stream."""
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    written: bytes = sink.getvalue().to_pybytes()
+    return written
+
+
+_COLUMNS: Final = (
+    "SELECT schema_name, table_name, column_name, data_type FROM duckdb_columns() "
+    "WHERE NOT internal ORDER BY column_index"
+)

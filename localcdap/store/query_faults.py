@@ -1,0 +1,59 @@
+"""What DuckDB says of a query that it does not take, with the place and in words that help its author."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from localcdap.api.errors import QueryError
+
+_PLACE: Final = re.compile(r"\n+LINE (?P<line>\d+): (?P<text>.*)\n(?P<caret> *)\^")
+_KIND: Final = re.compile(r"^[A-Za-z]+(?: [A-Z][a-z]+)* Error: ")
+_INTERNAL: Final = re.compile(r'Did you mean "(pg|duckdb|sqlite)_')
+_CUT: Final = "..."
+
+
+def query_error(error: Exception, sql: str, memory_mb: int, lines_before: int = 0) -> QueryError:
+    """The error for an exception of DuckDB.
+
+    :param memory_mb: what the query may use.
+    :param lines_before: how many lines DuckDB saw before the query.
+    """
+    text = str(error).strip()
+    if text.startswith("Out of Memory"):
+        return QueryError(
+            f"The query needs more than {memory_mb} MB of memory.",
+            "Read fewer rows or columns before they are sorted, joined or grouped.",
+        )
+    place = _PLACE.search(text)
+    body = text[: place.start()] if place is not None else text
+    message, *hints = [line.strip() for line in body.splitlines() if line.strip()]
+    if text.startswith("Permission Error"):
+        hints = [
+            "Queries read the tables of the instance, no files; see them with SHOW ALL TABLES."
+        ]
+    if any(_INTERNAL.search(hint) for hint in hints):
+        hints = ["SHOW ALL TABLES lists the tables there are."]
+    line, column = None, None
+    if place is not None:
+        line, column = _position(place, sql, lines_before)
+    return QueryError(
+        _sentence(_KIND.sub("", message)), " ".join(hints) or None, line=line, column=column
+    )
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _position(place: re.Match[str], sql: str, lines_before: int) -> tuple[int | None, int | None]:
+    """Line and column, from 1 on; DuckDB shows a part of a long line only."""
+    at = len(place["caret"]) - len(f"LINE {place['line']}: ")
+    number, shown = int(place["line"]) - lines_before, place["text"]
+    lines = sql.splitlines()
+    if not 1 <= number <= len(lines):
+        return None, None
+    if shown.startswith(_CUT):
+        shown, at = shown.removeprefix(_CUT), at - len(_CUT)
+    start = lines[number - 1].find(shown.removesuffix(_CUT))
+    return (number, start + at + 1) if start >= 0 else (number, None)

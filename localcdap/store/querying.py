@@ -1,0 +1,241 @@
+"""Read-only SQL of a user, kept from everything but the tables that are handed in.
+
+A query runs in a DuckDB of its own, in memory, in which the tables are views over Arrow streams out of the
+store. That DuckDB has no access to files, networks or extensions, its configuration is locked, and its
+transaction is read-only: DuckDB itself refuses whatever else a query asks for, and what it cannot see cannot
+be changed. One statement is taken, of a kind that DuckDB's own parser says is a query.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from localcdap.api.errors import QueryError
+from localcdap.store.columns import quoted
+from localcdap.store.query_faults import query_error
+from localcdap.store.store import Store
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+_CONFIG: Final[dict[str, Any]] = {
+    "enable_external_access": False,
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "python_enable_replacements": False,
+    "temp_directory": "",
+    "threads": 2,
+}
+_QUERIES: Final = ("SELECT", "EXPLAIN")
+"""Kinds of statements that are taken, as DuckDB calls them; DESCRIBE, SUMMARIZE and SHOW are of the first."""
+_BATCH_ROWS: Final = 1024
+_MOST_BYTES: Final = 64 * 1024 * 1024
+"""Of a result; the rest is left out, as if the limit of rows had been reached."""
+
+
+class QueryTable(msgspec.Struct, frozen=True):
+    """A table that a query may name."""
+
+    schema: str
+    name: str
+    source: str
+    """What it is in the store, an SQL identifier."""
+
+
+class QueryColumn(msgspec.Struct, frozen=True):
+    """A column of a result or table."""
+
+    name: str
+    type: str
+    """As DuckDB writes it."""
+
+
+class QueryRows(msgspec.Struct):
+    """The rows of a result."""
+
+    columns: list[QueryColumn]
+    table: Any
+    """A ``pyarrow.Table``."""
+    truncated: bool
+    """Whether there are more rows than these."""
+    seconds: float
+
+
+class QueryLimits(msgspec.Struct, frozen=True):
+    """How much a query may take."""
+
+    rows: int
+    seconds: float
+    memory_mb: int = 512
+
+
+class Query:
+    """One query, which any thread may cancel while another runs it."""
+
+    def __init__(self, sql: str, limits: QueryLimits) -> None:
+        self._sql = sql
+        self._limits = limits
+        self._changing = threading.Lock()
+        self._engine: duckdb.DuckDBPyConnection | None = None
+        self._ended: QueryError | None = None
+
+    def cancel(self) -> None:
+        """End it; :meth:`run` raises."""
+        self._end(QueryError("The query was cancelled."))
+
+    def run(self, store: Store, tables: Sequence[QueryTable], schema: str) -> QueryRows:
+        """The result. Each table is read as it is when the query comes to it.
+
+        :param schema: where names without one are looked for.
+        :raises QueryError: when it is no query, is wrong, was cancelled, or takes more than its limits.
+        """
+        import duckdb  # its Python part is what scans Arrow objects
+
+        begun = time.monotonic()
+        timer = threading.Timer(self._limits.seconds, self._time_out)
+        timer.daemon = True
+        timer.start()
+        try:
+            with store.streams() as stream, self._sandbox() as engine:
+                _show(engine, tables, stream, schema)
+                columns, table, truncated = self._answer(engine)
+        except duckdb.Error as error:
+            if self._ended is not None:
+                raise self._ended from None
+            raise query_error(error, self._sql, self._limits.memory_mb) from None
+        finally:
+            timer.cancel()
+        return QueryRows(columns, table, truncated, time.monotonic() - begun)
+
+    def _answer(
+        self, engine: duckdb.DuckDBPyConnection
+    ) -> tuple[list[QueryColumn], pa.Table, bool]:
+        import duckdb
+        import pyarrow as pa
+
+        statements = engine.extract_statements(self._sql)
+        if not statements:
+            raise QueryError("There is no query.", "Write one, such as SELECT * FROM a table.")
+        if len(statements) > 1:
+            raise QueryError(
+                f"These are {len(statements)} statements; one is run at a time.",
+                "Mark or leave the one to run.",
+            )
+        kind = statements[0].type.name
+        if kind not in _QUERIES:
+            raise QueryError(
+                f"A statement of kind {kind} is no query; this only reads.",
+                "Write SELECT, FROM, WITH, VALUES, DESCRIBE, SUMMARIZE, SHOW or EXPLAIN.",
+            )
+        engine.execute("BEGIN TRANSACTION READ ONLY")
+        try:
+            found = engine.sql(self._sql)
+        except duckdb.Error:
+            self._explain(engine)
+            raise
+        columns = [
+            QueryColumn(name, str(type))
+            for name, type in zip(found.columns, found.types, strict=True)
+        ]
+        with found.to_arrow_reader(_BATCH_ROWS) as reader:
+            batches, truncated = _first(reader, self._limits.rows)
+            return columns, pa.Table.from_batches(batches, reader.schema), truncated
+
+    def _explain(self, engine: duckdb.DuckDBPyConnection) -> None:
+        """Have DuckDB fail once more on a wrong query, in the way in which it says the place.
+
+        :raises QueryError: with that.
+        """
+        import duckdb
+
+        if self._ended is not None:
+            return
+        engine.rollback()
+        try:
+            engine.execute(f"EXPLAIN\n{self._sql}")
+        except duckdb.Error as error:
+            raise query_error(error, self._sql, self._limits.memory_mb, lines_before=1) from None
+
+    @contextlib.contextmanager
+    def _sandbox(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        import duckdb
+
+        config = _CONFIG | {"memory_limit": f"{self._limits.memory_mb}MB"}
+        engine = duckdb.connect(":memory:", config=config)
+        try:
+            with self._changing:
+                if self._ended is not None:
+                    raise self._ended
+                self._engine = engine
+            yield engine
+        finally:
+            with self._changing:
+                self._engine = None
+            engine.close()
+
+    def _time_out(self) -> None:
+        self._end(
+            QueryError(
+                f"The query took longer than {self._limits.seconds:g} s, and was ended.",
+                "Ask for less, or give it more time.",
+            )
+        )
+
+    def _end(self, why: QueryError) -> None:
+        with self._changing:
+            self._ended = self._ended or why
+            if self._engine is not None:
+                self._engine.interrupt()
+
+
+class _Stream:
+    """A table as DuckDB scans it: every scan begins anew."""
+
+    def __init__(self, stream: Callable[[str], Any], source: str) -> None:
+        self._stream = stream
+        self._source = source
+
+    def __arrow_c_schema__(self) -> object:
+        reader = self._stream(f"FROM {self._source} LIMIT 0")
+        return reader.schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._stream(f"FROM {self._source}").__arrow_c_stream__(requested_schema)
+
+
+def _show(
+    engine: duckdb.DuckDBPyConnection,
+    tables: Sequence[QueryTable],
+    stream: Callable[[str], Any],
+    schema: str,
+) -> None:
+    """Make the tables visible, and nothing else possible."""
+    for name in dict.fromkeys([schema, *(table.schema for table in tables)]):
+        engine.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(name)}")
+    for table in tables:
+        registered = f"{table.schema}.{table.name}"
+        engine.register(registered, _Stream(stream, table.source))
+        view = quoted(table.schema, table.name)
+        engine.execute(f"CREATE VIEW {view} AS FROM {quoted(registered)}")
+    engine.execute(f"SET schema = {quoted(schema)}")
+    engine.execute("SET lock_configuration = true")
+
+
+def _first(reader: Any, limit: int) -> tuple[list[Any], bool]:
+    """The batches of the first rows, and whether there are more."""
+    batches: list[Any] = []
+    rows = size = 0
+    for batch in reader:
+        left = limit - rows
+        if batch.num_rows > left or size > _MOST_BYTES:
+            return [*batches, batch.slice(0, left if size <= _MOST_BYTES else 0)], True
+        batches.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+    return batches, False
