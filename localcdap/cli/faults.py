@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-import platform
 import sys
-import time
-import traceback
 from typing import Any, Final
 
 import click
@@ -17,6 +14,7 @@ from localcdap.api import errors
 from localcdap.api.failures import ValidationFailure
 from localcdap.cli.output import print_failures, print_json
 from localcdap.home import find_home
+from localcdap.host import reports
 
 NO: Final = 1
 BAD_INPUT: Final = 2
@@ -79,20 +77,10 @@ def report(error: BaseException, arguments: list[str]) -> int:
             "Free some space, or choose a folder on another disk with --home or $LOCALCDAP_HOME.",
         )
         return show(full, arguments)
-    text = "\n".join(
-        (
-            f"localcdap {' '.join(arguments)}",
-            f"{time.strftime('%Y-%m-%d %H:%M:%S')} python {platform.python_version()} {platform.platform()}",
-            "",
-            "".join(traceback.format_exception(error)),
-        )
-    )
+    text = reports.text_of(error, f"localcdap {' '.join(arguments)}")
     click.secho(f"This is a fault of localcdap: {error}", fg="red", err=True)
     try:
-        folder = find_home(_home_option(arguments)).reports
-        folder.mkdir(parents=True, exist_ok=True)
-        file = folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.txt"
-        file.write_text(text, encoding="utf-8")
+        file = reports.write(find_home(_home_option(arguments)).reports, text)
         click.echo(f"A report is in {file}", err=True)
     except OSError as unwritable:
         click.echo(f"No report could be written ({unwritable}); here it is:\n{text}", err=True)

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
-from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.reactive import reactive
 
 from localcdap.api.errors import LocalcdapError
+from localcdap.host import reports
 from localcdap.tui.areas import AREAS
 from localcdap.tui.calls import Calls
 from localcdap.tui.connection import Connection
+from localcdap.tui.manners.habits import Habits
 from localcdap.tui.places import Place, area_of
 from localcdap.tui.screen import AreaScreen
 
 
-class StudioApp(App[None]):
+class StudioApp(Habits):
     """The terminal studio on one instance.
 
     :param connection: to the instance; it is opened behind the first paint.
@@ -27,7 +28,7 @@ class StudioApp(App[None]):
     TITLE = "localcdap"
     MODES = {area.name: area.screen for area in AREAS}
     DEFAULT_MODE = "home"
-    ENABLE_COMMAND_PALETTE = True
+    ENABLE_COMMAND_PALETTE = False  # Habits has its own
     BINDINGS: ClassVar[list[BindingType]] = [
         *(
             Binding(area.key, f"area('{area.name}')", area.title, id=f"go.{area.name}", show=False)
@@ -51,6 +52,7 @@ class StudioApp(App[None]):
         self._place = place
 
     def on_mount(self) -> None:
+        self.load_keymap()
         self.call_after_refresh(self._connect)
 
     def go(self, place: Place) -> None:
@@ -61,11 +63,16 @@ class StudioApp(App[None]):
         await self.switch_mode(name)
 
     def show_fault(self, error: Exception) -> None:
-        """Tell of an error that nobody took."""
+        """Tell of an error that nobody took; one that is a fault of localcdap leaves a report."""
         if isinstance(error, LocalcdapError):
-            self.notify(error.corrective_action or "", title=error.message, severity="error")
-        else:
-            self.notify(str(error), title=type(error).__name__, severity="error")
+            self.tell(error.message, error.corrective_action or "", "error")
+            return
+        try:
+            text = reports.text_of(error, "the terminal studio, in a call of a service")
+            where = f"A report is in {reports.write(self.connection.home.reports, text)}"
+        except OSError as unwritable:
+            where = f"No report could be written: {unwritable}"
+        self.tell(f"This is a fault of localcdap: {type(error).__name__}: {error}", where, "error")
 
     async def _go(self, place: Place) -> None:
         await self.switch_mode(area_of(place))
@@ -74,8 +81,8 @@ class StudioApp(App[None]):
         screen.arrive(place)
 
     def _connect(self) -> None:
-        def later(callback: Callable[..., object], *arguments: object) -> Callable[..., object]:
-            return lambda *more: self.call_later(callback, *arguments, *more)
+        def later(callback: Callable[..., object]) -> Callable[..., object]:
+            return lambda *arguments: self.call_later(callback, *arguments)
 
         self.connection.open(later(self._opened), later(self.show_fault))
 

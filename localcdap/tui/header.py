@@ -27,6 +27,9 @@ class AreaTab(Static):
 
     def on_click(self, event: events.Click) -> None:
         event.stop()
+        self.jump()
+
+    def jump(self) -> None:
         self.app.switch_mode(self._area.name)
 
 

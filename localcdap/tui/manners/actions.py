@@ -1,0 +1,93 @@
+"""What can be done here and now: the keys in force, and commands that have none."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from textual.dom import DOMNode
+from textual.screen import Screen
+
+
+@dataclass(frozen=True)
+class Command:
+    """Something that can be done without a key. Screens and widgets list theirs in ``commands()``.
+
+    :param name: ``area: verb``.
+    :param reason: why it cannot be done now; None when it can.
+    """
+
+    name: str
+    run: Callable[[], Awaitable[object] | object]
+    detail: str = ""
+    reason: str | None = None
+
+
+@dataclass
+class Action:
+    """Something that keys do.
+
+    :param keys: as they are shown.
+    :param reason: why it cannot be done now; None when it can.
+    """
+
+    id: str
+    description: str
+    action: str
+    node: DOMNode
+    reason: str | None
+    keys: list[str] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """``area: verb``; the area alone for what has no id."""
+        area = self.id.partition(".")[0] if self.id else "here"
+        return f"{area}: {self.description}"
+
+    async def run(self) -> None:
+        await self.node.app.run_action(self.action, self.node)
+
+
+def actions_of(screen: Screen[Any]) -> list[Action]:
+    """What the keys do on a screen as it is, those nearest to the focus first."""
+    app = screen.app
+    found: dict[tuple[str, str], Action] = {}
+    for key, active in screen.active_bindings.items():
+        binding = active.binding
+        if not binding.description or (binding.system and not binding.id):
+            continue
+        known = (binding.id or binding.description, binding.action)
+        action = found.get(known)
+        if action is None:
+            reason = None if active.enabled else _reason(active.node, screen, binding.action)
+            action = found[known] = Action(
+                binding.id or "", binding.description, binding.action, active.node, reason
+            )
+        shown = app.get_key_display(binding.with_key(key))
+        if shown not in action.keys:
+            action.keys.append(shown)
+    return list(found.values())
+
+
+def commands_of(screen: Screen[Any]) -> list[Command]:
+    """The commands without keys of a screen, what is mounted on it, and the app."""
+    return [
+        command for node in (screen, *screen.query("*"), screen.app) for command in _commands(node)
+    ]
+
+
+def _commands(node: DOMNode) -> Iterator[Command]:
+    listed = getattr(node, "commands", None)
+    if callable(listed):
+        yield from listed()
+
+
+def _reason(node: DOMNode, screen: Screen[Any], action: str) -> str:
+    """Why an action cannot be done now, as the nearest of its widget, the screen or the app says it."""
+    name = action.partition("(")[0].rpartition(".")[2]
+    for each in (node, screen, screen.app):
+        explain = getattr(each, "disabled_reason", None)
+        if callable(explain) and (said := explain(name)):
+            return str(said)
+    return "there is nothing to do it with"
