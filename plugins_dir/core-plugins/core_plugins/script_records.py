@@ -34,10 +34,14 @@ def record_coercer(schema: Schema, members: Sequence[Coerce], otherwise: Coerce)
     :param otherwise: does the same for whatever else there is, and says what is wrong with it.
     """
     parts = [_part(field.name, field.schema, f"m{number}") for number, field in enumerate(schema)]
+    is_simple = all(field.schema.non_nullable in _FITTING for field in schema)
+    fits = [f"len(record) == {len(parts)}", *(_test(f.name, f.schema) for f in schema if is_simple)]
     source = f"""\
 def coerce(record):
     if record.__class__ is dict:
         try:
+            if {" and ".join(fits) if is_simple else False}:
+                return {{**record}}
             return {{{", ".join(parts)}}}
         except KeyError:
             pass
@@ -53,10 +57,14 @@ def coerce(record):
 
 def _part(name: str, schema: Schema, member: str) -> str:
     """The entry of one field in the display of the new record."""
-    fits = _FITTING.get(schema.non_nullable)
-    if fits is None:
+    if schema.non_nullable not in _FITTING:
         return f"{name!r}: {member}(record[{name!r}])"
+    return f"{name!r}: v if {_test(name, schema)} else {member}(v)"
+
+
+def _test(name: str, schema: Schema) -> str:
+    """Whether the value of one field, which becomes ``v``, needs no coercion."""
+    fits = _FITTING[schema.non_nullable]
     if schema.is_nullable:
-        fits += " or v is None"
-    fits = fits.replace("v", f"(v := record[{name!r}])", 1)
-    return f"{name!r}: v if {fits} else {member}(v)"
+        fits = f"({fits} or v is None)"
+    return fits.replace("v", f"(v := record[{name!r}])", 1)

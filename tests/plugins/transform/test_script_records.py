@@ -43,7 +43,7 @@ def outcome(coerce, value):
         made = coerce(value)
     except WrongValueError as error:
         return str(error)
-    return [(name, type(part), part) for name, part in made.items()]
+    return {name: (type(part), part) for name, part in made.items()}
 
 
 @given(st.dictionaries(names, st.tuples(schemas, values, st.booleans()), max_size=5))
