@@ -22,6 +22,9 @@ class SetProperty(_Edit, tag="set-property", frozen=True):
     stage: str
     name: str
     value: Any = None
+    continues: bool = False
+    """Whether it goes on with the edit before it, if that set the same property: undone as one, while
+    somebody types."""
 
 
 class SetProperties(_Edit, tag="set-properties", frozen=True):

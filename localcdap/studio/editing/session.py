@@ -169,7 +169,7 @@ class EditingSession:
         else:
             draft = written(history.draft, edit)
             self._document = self._read(draft)
-            history.add(draft)
+            history.add(draft, edit)
         self._update(is_edited=True)
 
     def _read(self, draft: Draft) -> PipelineDocument:

@@ -74,7 +74,7 @@ class Paper:
         else:
             draft = written(history.draft, edit)
             draft.document()  # what cannot be read as a pipeline is refused, as the service does
-            history.add(draft)
+            history.add(draft, edit)
         self._read()
         names = nodes.keys() | self._nodes.keys()
         return Difference(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from localcdap.api.errors import NotFoundError
-from localcdap.studio.editing.edits import Edit, Redo, Undo
+from localcdap.studio.editing.edits import Edit, Redo, SetProperty, Undo
 
 
 class Session:
@@ -41,6 +41,9 @@ class Session:
             self._undoable += 1
             self._redoable -= 1
             return self._redoable >= 0
+        if isinstance(edit, SetProperty) and edit.continues:
+            self._redoable = 0
+            return True  # no step of its own where the one before is known
         self._undoable += 1
         self._redoable = 0
         return True

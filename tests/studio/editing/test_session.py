@@ -97,6 +97,24 @@ def test_an_edit_that_is_taken_back_asks_nobody(bench):
         bench.apply(Undo())
 
 
+def test_what_is_typed_into_one_property_is_undone_as_one(bench):
+    bench.apply(SetProperty("t", "note", "a"))
+    bench.apply(SetProperty("t", "note", "ab", continues=True))
+    bench.apply(SetProperty("t", "note", "abc", continues=True))
+    bench.apply(SetProperty("u", "note", "x", continues=True))  # of another stage: not the same
+    bench.apply(Undo())
+    assert '"abc"' in bench.text()
+    bench.apply(Redo())
+    bench.apply(SetProperty("u", "note", "xy", continues=True))  # not after going back and forth
+    bench.apply(Undo())
+    assert '"x"' in bench.text()
+    bench.apply(Undo())
+    bench.apply(Undo())
+    assert json.loads(bench.text()) == small()
+    assert not bench.last.can_undo
+    bench.check()
+
+
 def test_stages_are_added_connected_renamed_and_removed(bench):
     bench.apply(AddStage({**stage("sink", "z2"), "icon": "x"}))
     assert "Stage z2 is unreachable, it has no incoming connections." in bench.messages()
