@@ -12,6 +12,7 @@ import click
 from localcdap.api.errors import LocalcdapError
 
 _COMMANDS: Final = {
+    "studio": "Open the terminal studio, as 'localcdap' alone does.",
     "demo": "Set up a sample pipeline, validate it, run it.",
     "validate": "Show every failure of a pipeline file.",
     "run": "Run a pipeline and show the records of each stage.",
@@ -91,7 +92,8 @@ class _LazyGroup(click.Group):
 def cli() -> None:
     """CDAP data pipelines for one person and one machine.
 
-    Start with 'localcdap demo'. Every command takes --home DIR, --namespace NS and --json.
+    Alone it opens the terminal studio; 'localcdap demo' shows it at work. Every command takes
+    --home DIR, --namespace NS and --json.
     """
 
 
@@ -104,6 +106,8 @@ def run(arguments: list[str]) -> int:
     """Run one command line. Returns the exit code."""
     from localcdap.cli import faults
 
+    if _means_studio(arguments):
+        arguments = ["studio", *arguments]
     try:
         result = cli.main(arguments, prog_name="localcdap", standalone_mode=False)
         return result if isinstance(result, int) else 0
@@ -124,3 +128,13 @@ def run(arguments: list[str]) -> int:
         return faults.show(error, arguments)
     except Exception as error:
         return faults.report(error, arguments)
+
+
+def _means_studio(arguments: list[str]) -> bool:
+    """Whether a command line without a command is to open the studio: at a terminal, or with its options."""
+    if not arguments:
+        from localcdap.cli.studio import is_terminal
+
+        return is_terminal()
+    first = arguments[0].partition("=")[0]
+    return first in ("--home", "--namespace", "-n") and not set(arguments) & set(_COMMANDS)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
+import threading
 from collections.abc import Callable
 from typing import ClassVar
 
@@ -49,9 +52,12 @@ class StudioApp(Habits):
         self.set_reactive(StudioApp.namespace, namespace)
         self.connection = connection
         self.calls = Calls(connection, self.show_fault)
+        self.fault: Exception | None = None
+        """What ended the studio, when that was a fault of its own."""
         self._place = place
 
     def on_mount(self) -> None:
+        self._end_with_signals()
         self.load_keymap()
         self.call_after_refresh(self._connect)
 
@@ -73,6 +79,24 @@ class StudioApp(Habits):
         except OSError as unwritable:
             where = f"No report could be written: {unwritable}"
         self.tell(f"This is a fault of localcdap: {type(error).__name__}: {error}", where, "error")
+
+    def _handle_exception(self, error: Exception) -> None:
+        """Whatever a widget raises ends the studio, in order: its command tells of it and leaves a report."""
+        self.fault = self.fault or error
+        super()._handle_exception(error)
+
+    def _fatal_error(self) -> None:
+        self._close_messages_no_wait()
+
+    def _end_with_signals(self) -> None:
+        """Leave in order, the terminal restored, when the process is asked to end or its terminal goes."""
+        if threading.current_thread() is not threading.main_thread():
+            return
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(
+                number, lambda number=number: self.exit(return_code=128 + number)
+            )
 
     async def _go(self, place: Place) -> None:
         await self.switch_mode(area_of(place))

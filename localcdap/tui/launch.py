@@ -1,4 +1,4 @@
-"""Opening the studio on an instance, and leaving it."""
+"""Opening the studio on an instance, and leaving it with the terminal as it was."""
 
 from __future__ import annotations
 
@@ -9,11 +9,16 @@ from localcdap.tui.places import Place
 
 
 def open_studio(home: Home, namespace: str = "default", place: Place | None = None) -> int:
-    """Run the studio in this terminal until it is left. Returns the exit code."""
+    """Run the studio in this terminal until it is left. Returns the exit code.
+
+    :raises Exception: what ended it, when that was a fault of its own; the terminal is restored by then.
+    """
     connection = Connection(home)
     app = StudioApp(connection, namespace, place)
     try:
         app.run()
     finally:
         connection.close()
+    if app.fault is not None:
+        raise app.fault
     return app.return_code or 0

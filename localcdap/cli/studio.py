@@ -1,0 +1,50 @@
+"""``localcdap studio``: the terminal studio, also opened by ``localcdap`` alone."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from localcdap.cli.options import Instance, instance_options
+
+if TYPE_CHECKING:
+    from localcdap.tui.places import Place
+
+
+@click.command("studio")
+@click.argument("pipeline", required=False)
+@instance_options
+def command(instance: Instance, pipeline: str | None) -> int:
+    """Open the terminal studio; 'localcdap' alone does so too.
+
+    PIPELINE is a pipeline file, or the name of a deployed pipeline.
+    """
+    if instance.json:
+        raise click.UsageError("The studio is for eyes; the other commands have --json.")
+    if not is_terminal():
+        raise click.UsageError(
+            "The studio needs a terminal. 'localcdap --help' lists the commands."
+        )
+    place = _place(pipeline) if pipeline is not None else None
+    from localcdap.tui.launch import open_studio
+
+    return open_studio(instance.home, instance.namespace, place)
+
+
+def is_terminal() -> bool:
+    """Whether a person sits at both ends of this process."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _place(pipeline: str) -> Place:
+    from localcdap.tui.places import Deployed, PipelineFile
+
+    path = Path(pipeline)
+    if path.exists() or "/" in pipeline or path.suffix == ".json":
+        if not path.is_file():
+            raise click.UsageError(f"There is no file at '{pipeline}'.")
+        return PipelineFile(path.absolute())
+    return Deployed(pipeline)
