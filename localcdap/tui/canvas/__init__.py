@@ -1,0 +1,1 @@
+"""A pipeline as a graph: its layout, its drawing, the widget."""

@@ -1,0 +1,97 @@
+"""What of a layout does not depend on sizes: columns and order. It is worked out once for a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from localcdap.tui.canvas.chart import Chart, Kind, Link, Port
+from localcdap.tui.canvas.layers import Layers, Strand, layers
+from localcdap.tui.canvas.ranks import components, forward, ranks
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """Lines that leave a stage by one port, with names; parallel to a strand."""
+
+    start: str
+    port: Port
+    targets: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Stages that are connected, in columns."""
+
+    names: tuple[str, ...]
+    """By the numbers that the layers have for them."""
+    layers: Layers
+    strands: tuple[Strand, ...]
+    bundles: tuple[Bundle, ...]
+    ports: tuple[tuple[Port, ...], ...]
+    """Of each node, from top to bottom."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """The parts of a chart."""
+
+    parts: tuple[Part, ...]
+    """The connected stages, in document order."""
+    singles: tuple[str, ...]
+    """Stages without connections."""
+    endings: tuple[str, ...]
+    loops: frozenset[str]
+    """Stages that are connected to themselves, which is drawn in them."""
+
+
+@lru_cache(maxsize=8)
+def arranged(chart: Chart) -> Arrangement:
+    """Columns and order of a chart."""
+    number = {name: place for place, name in enumerate(chart.nodes)}
+    links = [link for link in chart.links if link.source != link.target]
+    edges = [(number[link.source], number[link.target]) for link in links]
+    parts: list[Part] = []
+    singles: list[str] = []
+    groups = components(len(chart.nodes), edges)
+    of_group: dict[int, list[Link]] = {}
+    home = {node: group[0] for group in groups for node in group}
+    for link, (source, _) in zip(links, edges, strict=True):
+        of_group.setdefault(home[source], []).append(link)
+    for group in groups:
+        if len(group) == 1:
+            singles.append(chart.nodes[group[0]])
+        else:
+            names = tuple(chart.nodes[node] for node in group)
+            parts.append(_part(names, of_group[group[0]]))
+    loops = frozenset(link.source for link in chart.links if link.source == link.target)
+    return Arrangement(tuple(parts), tuple(singles), chart.endings, loops)
+
+
+def _part(names: tuple[str, ...], links: Sequence[Link]) -> Part:
+    number = {name: place for place, name in enumerate(names)}
+    edges = [(number[link.source], number[link.target]) for link in links]
+    goes = forward(len(names), edges)
+    drawn = [
+        (source, target, link.port) if ahead else (target, source, Port(Kind.BACK))
+        for link, (source, target), ahead in zip(links, edges, goes, strict=True)
+    ]
+    rank = ranks(len(names), [(source, target) for source, target, _ in drawn])
+    found: list[dict[Port, list[int]]] = [{} for _ in names]
+    for source, target, port in drawn:
+        targets = found[source].setdefault(port, [])
+        if target not in targets:
+            targets.append(target)
+    ports = tuple(tuple(sorted(each, key=lambda port: port.kind)) for each in found)
+    strands = tuple(
+        Strand(source, place, tuple(found[source][port]))
+        for source, each in enumerate(ports)
+        for place, port in enumerate(each)
+    )
+    bundles = tuple(
+        Bundle(names[s.source], ports[s.source][s.port], tuple(names[t] for t in s.targets))
+        for s in strands
+    )
+    counts = [max(len(each), 1) for each in ports]
+    return Part(names, layers(rank, strands, counts), strands, bundles, ports)

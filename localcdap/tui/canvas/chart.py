@@ -1,0 +1,84 @@
+"""What is drawn of a pipeline: stages and the lines between them, without what is in the stages."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from localcdap.api.pipeline import Connection
+from localcdap.studio.documents.model import PipelineDocument
+from localcdap.studio.rules.plugin_types import ALERT_PUBLISHER, ERROR_TRANSFORM
+
+
+class Kind(enum.IntEnum):
+    """What a line carries; lines of other kinds look different. In the order of their ports at a stage."""
+
+    RECORDS = 0
+    PORT = 1
+    """Records of one port of a splitter."""
+    TRUE = 2
+    FALSE = 3
+    ERRORS = 4
+    ALERTS = 5
+    BACK = 6
+    """Records that would go in a circle, which no pipeline may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """Where lines leave a stage.
+
+    :param label: what is written at the line.
+    """
+
+    kind: Kind = Kind.RECORDS
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A line from one stage to another."""
+
+    source: str
+    target: str
+    port: Port = Port()
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A graph to be drawn. Charts that are equal are drawn alike.
+
+    :param nodes: names of stages, each once, in document order.
+    :param links: among them, each once.
+    :param endings: stages outside of the graph, which are done after it.
+    """
+
+    nodes: tuple[str, ...]
+    links: tuple[Link, ...] = ()
+    endings: tuple[str, ...] = ()
+
+
+def chart_of(document: PipelineDocument) -> Chart:
+    """The chart of a document; connections to stages that do not exist are left out."""
+    types = {stage.name: stage.plugin.type for stage in reversed(document.stages)}
+    links = [
+        Link(each.source, each.target, _port(each, types.get(each.target, "")))
+        for each in document.connections
+        if each.source in types and each.target in types
+    ]
+    endings = [stage.name for stage in document.post_actions if stage.name not in types]
+    names = dict.fromkeys(stage.name for stage in document.stages)
+    return Chart(tuple(names), tuple(dict.fromkeys(links)), tuple(dict.fromkeys(endings)))
+
+
+def _port(connection: Connection, target_type: str) -> Port:
+    if connection.condition is not None:
+        is_false = connection.condition.lower() == "false"
+        return Port(Kind.FALSE if is_false else Kind.TRUE, connection.condition)
+    if connection.port is not None:
+        return Port(Kind.PORT, connection.port)
+    if target_type == ERROR_TRANSFORM:
+        return Port(Kind.ERRORS, "errors")
+    if target_type == ALERT_PUBLISHER:
+        return Port(Kind.ALERTS, "alerts")
+    return Port()

@@ -1,0 +1,203 @@
+"""The second step of a layered layout: the order of stages in each column, with few crossings of lines.
+
+A line that passes columns has a waypoint in each. Lines that leave one stage by one port share their
+waypoints: they are one *strand* until they part.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+_SWEEPS: Final = 8
+
+
+@dataclass(slots=True)
+class Hop:
+    """A line between neighbouring columns.
+
+    :param source: a node or waypoint.
+    :param port: which of the source's ports, from 0; a waypoint has one.
+    """
+
+    source: int
+    port: int
+    target: int
+
+
+@dataclass(slots=True)
+class Layers:
+    """Nodes and waypoints in columns.
+
+    Numbers below ``real`` are nodes, the others waypoints.
+    """
+
+    real: int
+    columns: list[list[int]]
+    """Each from top to bottom."""
+    hops: list[list[Hop]]
+    """Those that leave each column to the next; one list less than columns."""
+    ports: list[int]
+    """How many ports each has on its right side, at least 1."""
+    strands: dict[int, int] = field(default_factory=dict)
+    """For each waypoint the one before it, or its node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strand:
+    """Lines that leave a node by one port.
+
+    :param port: from 0.
+    """
+
+    source: int
+    port: int
+    targets: tuple[int, ...]
+
+
+def layers(rank: Sequence[int], strands: Sequence[Strand], ports: Sequence[int]) -> Layers:
+    """Nodes in their columns, with waypoints, in an order that crosses few lines.
+
+    :param strands: each target stands right of its source.
+    """
+    found = _with_waypoints(rank, strands, ports)
+    _begin(found)
+    _reduce_crossings(found)
+    return found
+
+
+def _with_waypoints(
+    rank: Sequence[int], strands: Sequence[Strand], ports: Sequence[int]
+) -> Layers:
+    count = max(rank, default=-1) + 1
+    found = Layers(len(rank), [[] for _ in range(count)], [[] for _ in range(count - 1)], list(ports))
+    for node, column in enumerate(rank):
+        found.columns[column].append(node)
+    for strand in strands:
+        at, port, column = strand.source, strand.port, rank[strand.source]
+        last = max(rank[target] for target in strand.targets)
+        while True:
+            for target in strand.targets:
+                if rank[target] == column + 1:
+                    found.hops[column].append(Hop(at, port, target))
+            column += 1
+            if column == last:
+                break
+            waypoint = len(found.ports)
+            found.ports.append(1)
+            found.strands[waypoint] = at
+            found.columns[column].append(waypoint)
+            found.hops[column - 1].append(Hop(at, port, waypoint))
+            at, port = waypoint, 0
+    return found
+
+
+def _begin(found: Layers) -> None:
+    """Put each column in the order in which one comes to its members, going along the lines."""
+    ahead: dict[int, list[Hop]] = {}
+    for hops in found.hops:
+        for hop in hops:
+            ahead.setdefault(hop.source, []).append(hop)
+    for each in ahead.values():
+        each.sort(key=lambda hop: (hop.port, hop.target))
+    seen: dict[int, int] = {}
+    into = {hop.target for hops in found.hops for hop in hops}
+    members = [node for column in found.columns for node in column]
+    for root in [node for node in members if node not in into] + members:
+        stack = [root]
+        while stack:
+            node = stack.pop()
+            if node not in seen:
+                seen[node] = len(seen)
+                stack += [hop.target for hop in reversed(ahead.get(node, ()))]
+    for column in found.columns:
+        column.sort(key=seen.__getitem__)
+
+
+def _reduce_crossings(found: Layers) -> None:
+    best, fewest = [list(c) for c in found.columns], _crossings(found)
+    for sweep in range(_SWEEPS):
+        if not fewest:
+            break
+        _sweep(found, to_right=sweep % 2 == 0)
+        _exchange(found)
+        crossings = _crossings(found)
+        if crossings < fewest:
+            best, fewest = [list(c) for c in found.columns], crossings
+    found.columns[:] = best
+
+
+def _sweep(found: Layers, *, to_right: bool) -> None:
+    """Move each member of a column to the middle of its neighbours in the column before."""
+    count = len(found.columns)
+    for column in range(1, count) if to_right else range(count - 2, -1, -1):
+        hops = found.hops[column - 1 if to_right else column]
+        place = _places(found.columns[column - 1 if to_right else column + 1])
+        around: dict[int, list[float]] = {}
+        for hop in hops:
+            if to_right:
+                here, there = hop.target, place[hop.source] + _share(found, hop)
+            else:
+                here, there = hop.source, place[hop.target] - _share(found, hop) / 2
+            around.setdefault(here, []).append(there)
+        members = found.columns[column]
+        own = _places(members)
+        members.sort(
+            key=lambda node: sum(around[node]) / len(around[node]) if node in around else own[node]
+        )
+
+
+def _share(found: Layers, hop: Hop) -> float:
+    """How far down its source a line leaves it: 0 at the top, below 1."""
+    return hop.port / found.ports[hop.source]
+
+
+def _exchange(found: Layers) -> None:
+    """Exchange neighbours where that takes crossings away."""
+    for index, column in enumerate(found.columns):
+        sides: dict[int, list[list[float]]] = {node: [[], []] for node in column}
+        for side, where in ((0, index - 1), (1, index)):
+            if 0 <= where < len(found.hops):
+                other = _places(found.columns[where if side == 0 else index + 1])
+                for hop in found.hops[where]:
+                    if side == 0:
+                        sides[hop.target][0].append(other[hop.source] + _share(found, hop))
+                    else:
+                        sides[hop.source][1].append(other[hop.target])
+        for both in sides.values():
+            both[0].sort()
+            both[1].sort()
+        for _ in range(3):
+            is_better = False
+            for i in range(len(column) - 1):
+                upper, lower = sides[column[i]], sides[column[i + 1]]
+                now = sum(_pairs(upper[side], lower[side]) for side in (0, 1))
+                then = sum(_pairs(lower[side], upper[side]) for side in (0, 1))
+                if then < now:
+                    column[i], column[i + 1] = column[i + 1], column[i]
+                    is_better = True
+            if not is_better:
+                break
+
+
+def _pairs(upper: Sequence[float], lower: Sequence[float]) -> int:
+    """Crossings between the lines of two neighbours, by where their other ends are, sorted."""
+    return sum(len(upper) - bisect_right(upper, end) for end in lower)
+
+
+def _crossings(found: Layers) -> int:
+    total = 0
+    for index, hops in enumerate(found.hops):
+        left, right = _places(found.columns[index]), _places(found.columns[index + 1])
+        ends = sorted((left[h.source] + _share(found, h), right[h.target]) for h in hops)
+        seen: list[int] = []
+        for _, end in ends:
+            total += len(seen) - bisect_right(seen, end)
+            insort(seen, end)
+    return total
+
+
+def _places(column: Sequence[Hashable]) -> dict[Hashable, int]:
+    return {node: place for place, node in enumerate(column)}

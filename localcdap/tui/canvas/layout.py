@@ -1,0 +1,316 @@
+"""A layout: where every stage and every line of a pipeline is, in cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
+
+from localcdap.tui.canvas.arrangement import Arrangement, Part, arranged
+from localcdap.tui.canvas.chart import Chart, Kind, Port
+from localcdap.tui.canvas.channels import Crossing, Turn, turns
+from localcdap.tui.canvas.placement import Sizes, rows
+from localcdap.tui.canvas.zoom import Zoom
+
+_LONGEST_LABEL: Final = 12
+_FEW: Final = 3
+"""Stages without connections stand in rows of at least so many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A stage."""
+
+    name: str
+    x: int
+    y: int
+    width: int
+    height: int
+    port_rows: tuple[int, ...] = ()
+    """Rows in which lines leave it."""
+    is_entered: bool = False
+    """Whether a line leads to it."""
+    enters: int = 0
+    """The row in which lines lead to it."""
+
+    @property
+    def right(self) -> int:
+        """The first column behind it."""
+        return self.x + self.width
+
+    @property
+    def bottom(self) -> int:
+        """The first row below it."""
+        return self.y + self.height
+
+    def holds(self, x: int, y: int) -> bool:
+        return self.x <= x < self.right and self.y <= y < self.bottom
+
+
+Segment = tuple[int, int, int, int]
+"""``x1, y1, x2, y2``, both ends included; horizontal or vertical."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """The lines that leave a stage by one port."""
+
+    start: str
+    """Where they begin in the drawing; those that lead back end there."""
+    ends: tuple[str, ...]
+    port: Port
+    segments: tuple[Segment, ...]
+    heads: tuple[tuple[int, int], ...]
+    """The cells of the arrow heads."""
+    label: tuple[int, int, str] | None
+    """Column, row and text of what is written at it."""
+
+    @property
+    def is_back(self) -> bool:
+        """Whether its heads point to the left."""
+        return self.port.kind is Kind.BACK
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A text above stages."""
+
+    x: int
+    y: int
+    text: str
+
+
+@dataclass(slots=True)
+class Layout:
+    """Everything in its place; all columns and rows are from 0 on."""
+
+    zoom: Zoom
+    boxes: dict[str, Box] = field(default_factory=dict)
+    wires: list[Wire] = field(default_factory=list)
+    headings: list[Heading] = field(default_factory=list)
+    loops: frozenset[str] = frozenset()
+    width: int = 0
+    height: int = 0
+
+    def at(self, x: int, y: int) -> Box | None:
+        """The stage in a cell."""
+        return next((box for box in self.boxes.values() if box.holds(x, y)), None)
+
+
+@lru_cache(maxsize=8)
+def layout(chart: Chart, zoom: Zoom) -> Layout:
+    """The layout of a chart."""
+    arrangement = arranged(chart)
+    found = Layout(zoom, loops=arrangement.loops)
+    row = 0
+    for part in arrangement.parts:
+        row = _PartLayout(part, zoom).put(found, row) + max(zoom.gap, 1)
+    _put_singles(found, arrangement, row)
+    found.width = max((box.right for box in found.boxes.values()), default=0)
+    found.width = max((found.width, *(s[2] + 1 for w in found.wires for s in w.segments)))
+    return found
+
+
+def _put_singles(found: Layout, arrangement: Arrangement, row: int) -> None:
+    """Stages without connections below all others, then what is done at the end."""
+    row = _put_rows(found, arrangement.singles, row)
+    if arrangement.endings:
+        found.headings.append(Heading(0, row, "after the run"))
+        row = _put_rows(found, arrangement.endings, row + 1)
+    found.height = max(row - max(found.zoom.gap, 1), 0)
+
+
+def _put_rows(found: Layout, names: Iterable[str], row: int) -> int:
+    zoom = found.zoom
+    step = zoom.width + zoom.lead + zoom.track + zoom.tail
+    widest = max((box.right for box in found.boxes.values()), default=0)
+    fit = max(_FEW, (widest + step - zoom.width) // step)
+    height = zoom.height_of(1)
+    place = -1
+    for place, name in enumerate(names):
+        x, y = place % fit * step, row + place // fit * (height + zoom.gap)
+        found.boxes[name] = Box(name, x, y, zoom.width, height, enters=y + zoom.first)
+    return row if place < 0 else row + place // fit * (height + zoom.gap) + height + max(zoom.gap, 1)
+
+
+class _PartLayout:
+    """One part, laid out."""
+
+    def __init__(self, part: Part, zoom: Zoom) -> None:
+        self._part = part
+        self._zoom = zoom
+        layers = part.layers
+        heights = [zoom.height_of(len(ports)) for ports in part.ports]
+        heights += [1] * (len(layers.ports) - layers.real)
+        self._heights = heights
+        self._top = rows(layers, Sizes(heights, zoom.first, zoom.gap))
+        self._strand = self._strands()
+        self._channels = [self._turns(index) for index in range(len(layers.hops))]
+        self._raise()
+        self._lefts, self._leads = self._columns()
+
+    def put(self, found: Layout, below: int) -> int:
+        """Put the part into a layout, below a row; the first row behind it."""
+        layers, zoom = self._part.layers, self._zoom
+        self._top = [row + below for row in self._top]
+        last = 0
+        entered = {target for bundle in self._part.bundles for target in bundle.targets}
+        for index, column in enumerate(layers.columns):
+            for node in column:
+                if node < layers.real:
+                    box = self._box(node, self._lefts[index], entered)
+                    found.boxes[box.name] = box
+                    last = max(last, box.bottom)
+        drawn = _Strokes(len(self._part.strands))
+        for index in range(len(layers.hops)):
+            self._draw_channel(index, below, drawn)
+        for index, column in enumerate(layers.columns):
+            for node in column:
+                if node >= layers.real:
+                    x, y = self._lefts[index], self._top[node]
+                    drawn.segments[self._strand[node, 0]].append((x, y, x + zoom.width, y))
+        for number, bundle in enumerate(self._part.bundles):
+            wire = Wire(
+                bundle.start,
+                bundle.targets,
+                bundle.port,
+                tuple(drawn.segments[number]),
+                tuple(drawn.heads[number]),
+                self._label(number),
+            )
+            found.wires.append(wire)
+            last = max(last, *(max(y1, y2) + 1 for _, y1, _, y2 in wire.segments))
+        return last
+
+    def _strands(self) -> dict[tuple[int, int], int]:
+        """Which strand leaves each node by each port, and each waypoint."""
+        part = self._part
+        found = {(s.source, s.port): number for number, s in enumerate(part.strands)}
+        for hops in part.layers.hops:
+            for hop in hops:
+                if hop.target >= part.layers.real:
+                    found[hop.target, 0] = found[hop.source, hop.port]
+        return found
+
+    def _turns(self, channel: int) -> tuple[list[Turn], int]:
+        leaves: dict[tuple[int, int], list[int]] = {}
+        for hop in self._part.layers.hops[channel]:
+            leaves.setdefault((hop.source, hop.port), []).append(self._enter_row(hop.target))
+        return turns(
+            [
+                Crossing(key, self._leave_row(*key), tuple(sorted(set(rows))))
+                for key, rows in leaves.items()
+            ]
+        )
+
+    def _enter_row(self, node: int) -> int:
+        return self._top[node] + (self._zoom.first if node < self._part.layers.real else 0)
+
+    def _leave_row(self, node: int, port: int) -> int:
+        return self._enter_row(node) + port
+
+    def _raise(self) -> None:
+        """Make room for what goes above the first row."""
+        used = [row for made, _ in self._channels for t in made for row in (t.enters, *t.leaves)]
+        least = min([0, *used])
+        if least < 0:
+            self._top = [row - least for row in self._top]
+            self._channels = [self._turns(index) for index in range(len(self._channels))]
+
+    def _columns(self) -> tuple[list[int], list[int]]:
+        """The left end of each column, and the columns before the first turn in each channel."""
+        zoom, x = self._zoom, 0
+        lefts, leads = [0], list[int]()
+        for index, (_, tracks) in enumerate(self._channels):
+            labels = [
+                len(self._text(self._strand[hop.source, hop.port]))
+                for hop in self._part.layers.hops[index]
+                if hop.source < self._part.layers.real
+            ]
+            longest = max(labels, default=0)
+            lead = longest + 3 if longest else zoom.lead
+            leads.append(lead)
+            x += zoom.width + lead + tracks * zoom.track + zoom.tail
+            lefts.append(x)
+        return lefts, leads
+
+    def _text(self, strand: int) -> str:
+        """What is written at a strand."""
+        label = self._part.bundles[strand].port.label if self._zoom.has_labels else ""
+        return label if len(label) <= _LONGEST_LABEL else label[: _LONGEST_LABEL - 1] + "…"
+
+    def _label(self, strand: int) -> tuple[int, int, str] | None:
+        text = self._text(strand)
+        if not text:
+            return None
+        each = self._part.strands[strand]
+        column = next(i for i, c in enumerate(self._part.layers.columns) if each.source in c)
+        x = self._lefts[column] + self._zoom.width + 1
+        return x, self._leave_row(each.source, each.port), f" {text} "
+
+    def _box(self, node: int, left: int, entered: set[str]) -> Box:
+        name = self._part.names[node]
+        return Box(
+            name,
+            left,
+            self._top[node],
+            self._zoom.width,
+            self._heights[node],
+            tuple(self._leave_row(node, port) for port in range(len(self._part.ports[node]))),
+            name in entered,
+            self._enter_row(node),
+        )
+
+    def _draw_channel(self, index: int, below: int, drawn: _Strokes) -> None:
+        made, _ = self._channels[index]
+        layers, zoom = self._part.layers, self._zoom
+        start = self._lefts[index] + zoom.width
+        end = self._lefts[index + 1]
+        first = start + self._leads[index]
+        turned: dict[object, list[Turn]] = {}
+        for turn in made:
+            turned.setdefault(turn.key, []).append(turn)
+        for key in dict.fromkeys((hop.source, hop.port) for hop in layers.hops[index]):
+            number = self._strand[key]
+            segments = drawn.segments[number]
+            ways = turned.get(key, [])
+            row = self._leave_row(*key)
+            if not ways:
+                segments.append((start - 1, row, end, row))
+            x = start - 1
+            for turn in ways:
+                at = first + turn.track * zoom.track
+                enters = turn.enters + below
+                leaves = [each + below for each in turn.leaves]
+                segments.append((x, enters, at, enters))
+                segments.append((at, min(enters, *leaves), at, max(enters, *leaves)))
+                x = at
+                if turn is ways[-1]:
+                    segments += [(at, each, end, each) for each in leaves]
+            self._add_heads(index, key, number, drawn, (start, end))
+
+    def _add_heads(
+        self,
+        index: int,
+        key: tuple[int, int],
+        number: int,
+        drawn: _Strokes,
+        channel: tuple[int, int],
+    ) -> None:
+        real = self._part.layers.real
+        if self._part.bundles[number].port.kind is Kind.BACK:
+            if key[0] < real:
+                drawn.heads[number].append((channel[0], self._leave_row(*key)))
+            return
+        for hop in self._part.layers.hops[index]:
+            if (hop.source, hop.port) == key and hop.target < real:
+                drawn.heads[number].append((channel[1] - 1, self._enter_row(hop.target)))
+
+
+class _Strokes:
+    """What is drawn of each strand."""
+
+    def __init__(self, count: int) -> None:
+        self.segments: list[list[Segment]] = [[] for _ in range(count)]
+        self.heads: list[list[tuple[int, int]]] = [[] for _ in range(count)]

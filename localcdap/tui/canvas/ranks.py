@@ -1,0 +1,93 @@
+"""The first step of a layered layout: which column each stage stands in (Sugiyama, Tagawa, Toda 1981)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+Edge = tuple[int, int]
+
+
+def forward(count: int, edges: Sequence[Edge]) -> list[bool]:
+    """For each edge whether it may go to the right; one of each circle may not.
+
+    :param count: of nodes, numbered from 0.
+    :param edges: no node leads to itself.
+    """
+    out: list[list[int]] = [[] for _ in range(count)]
+    for number, (source, _) in enumerate(edges):
+        out[source].append(number)
+    is_forward = [True] * len(edges)
+    new, open_, done = 0, 1, 2
+    state = [new] * count
+    entered = [False] * count
+    for _, target in edges:
+        entered[target] = True
+    # From where a pipeline begins, so that what closes a circle is the line that leads back.
+    for root in sorted(range(count), key=lambda node: entered[node]):
+        stack = [(root, iter(out[root]))] if state[root] == new else []
+        state[root] = open_ if stack else state[root]
+        while stack:
+            node, ahead = stack[-1]
+            edge = next(ahead, None)
+            if edge is None:
+                state[node] = done
+                stack.pop()
+                continue
+            target = edges[edge][1]
+            if state[target] == open_:
+                is_forward[edge] = False
+            elif state[target] == new:
+                state[target] = open_
+                stack.append((target, iter(out[target])))
+    return is_forward
+
+
+def ranks(count: int, edges: Sequence[Edge]) -> list[int]:
+    """The column of each node, from 0: right of all that lead to it, and near to where it leads.
+
+    :param edges: without circles.
+    """
+    out: list[list[int]] = [[] for _ in range(count)]
+    into: list[list[int]] = [[] for _ in range(count)]
+    for source, target in edges:
+        out[source].append(target)
+        into[target].append(source)
+    order = _order(out, [len(each) for each in into])
+    rank = [0] * count
+    for node in order:
+        for target in out[node]:
+            rank[target] = max(rank[target], rank[node] + 1)
+    for node in reversed(order):
+        if len(out[node]) > len(into[node]):
+            rank[node] = min(rank[target] for target in out[node]) - 1
+    return rank
+
+
+def components(count: int, edges: Sequence[Edge]) -> list[list[int]]:
+    """Parts with no edge between them, by their first node; each in order."""
+    head = list(range(count))
+
+    def find(node: int) -> int:
+        while head[node] != node:
+            head[node] = head[head[node]]
+            node = head[node]
+        return node
+
+    for source, target in edges:
+        one, other = find(source), find(target)
+        head[max(one, other)] = min(one, other)
+    parts: dict[int, list[int]] = {}
+    for node in range(count):
+        parts.setdefault(find(node), []).append(node)
+    return list(parts.values())
+
+
+def _order(out: Sequence[Sequence[int]], waiting: list[int]) -> list[int]:
+    """Every node behind all that lead to it."""
+    done = [node for node, count in enumerate(waiting) if not count]
+    for node in done:
+        for target in out[node]:
+            waiting[target] -= 1
+            if not waiting[target]:
+                done.append(target)
+    return done
