@@ -1,1 +1,23 @@
-"""The language of recipes: text to calls of directives, with all errors."""
+"""The language of recipes: a text read as calls of directives, with everything that is wrong with it.
+
+>>> from localcdap.wrangler.recipe.registry import shipped
+>>> parse("uppercase :name; rename :naem", shipped().arguments()).errors[0].usage
+'rename :source :target'
+"""
+
+from localcdap.wrangler.language.model import Call, Code, Load, Problem, Recipe
+from localcdap.wrangler.language.parser import NO_RULES, DirectiveRules, parse
+from localcdap.wrangler.language.printing import print_call, print_recipe
+
+__all__ = [
+    "NO_RULES",
+    "Call",
+    "Code",
+    "DirectiveRules",
+    "Load",
+    "Problem",
+    "Recipe",
+    "parse",
+    "print_call",
+    "print_recipe",
+]
