@@ -126,6 +126,15 @@ class RunLogs:
             raise NotFoundError(f"The log of run '{run}' has no line {number}.")
         return LogLine(*rows[0])
 
+    def row(self, run: str, filter: LogFilter, number: int) -> int:
+        """The row of a line, or of the next one that the filter lets through."""
+        where, params = _where(run, filter)
+        found: int = self._store.read(
+            f"SELECT count(*) FROM run_logs WHERE {where} AND number < ?",  # noqa: S608
+            (*params, number),
+        )[0][0]
+        return found
+
     def find(
         self, run: str, filter: LogFilter, text: str, number: int, *, backwards: bool
     ) -> LogHit | None:

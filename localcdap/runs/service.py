@@ -231,6 +231,10 @@ class RunService:
         """
         return self._logs.line(run, number)
 
+    def log_row(self, run: str, filter: LogFilter, number: int) -> int:
+        """The row of a line in a filtered log, or of the next one that the filter lets through."""
+        return self._logs.row(run, filter, number)
+
     def find_in_log(
         self, run: str, filter: LogFilter, text: str, number: int = 0, *, backwards: bool = False
     ) -> LogHit | None:

@@ -65,6 +65,7 @@ def test_filter_and_search_find_what_python_finds(cdap: Cdap, lines, filter, tex
     wanted = (ahead or hits)[-1 if backwards else 0]
     assert hit is not None
     assert (hit.number, hit.row) == (wanted.number, rows.index(wanted))
+    assert cdap.runs.log_row(run, filter, hit.number) == hit.row
     assert (hit.place, hit.hits) == (hits.index(wanted) + 1, len(hits))
 
 

@@ -1,0 +1,1 @@
+"""The log of a run: live, filtered, searched, whatever its length and whatever is in it."""

@@ -1,0 +1,62 @@
+"""One line of a log with all its text."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Static, TextArea
+
+from localcdap.runs.model import LogLine
+from localcdap.tui.log.harmless import harmless
+from localcdap.tui.log.layout import clock
+from localcdap.tui.screen import DialogScreen
+
+
+class LineDialog(DialogScreen[None]):
+    """Shows a line; its text can be selected, copied, and read in the user's editor."""
+
+    DEFAULT_CSS = """
+    LineDialog {
+        align: center middle;
+        background: $background 60%;
+        & > #line { width: 90%; height: 80%; background: $surface; padding: 1 2; }
+        & #line-title { height: 1; color: $text-muted; margin-bottom: 1; }
+        & TextArea { height: 1fr; border: none; padding: 0; background: $surface; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "copy_text", "copy", id="log.copy_text"),
+        Binding("e", "edit", "open in $EDITOR", id="log.edit"),
+        Binding("w", "wrap", "wrap", id="log.wrap_text", show=False),
+        Binding("q,enter", "dismiss_empty", "back", show=False),
+    ]
+
+    def __init__(self, line: LogLine) -> None:
+        super().__init__()
+        self._line = line
+        self._text = harmless(line.text)
+
+    def compose(self) -> ComposeResult:
+        line = self._line
+        with Vertical(id="line"):
+            stage = f"  {harmless(line.stage)}" if line.stage else ""
+            title = f"line {line.number:,}  {clock(line.time)}  {harmless(line.level)}{stage}"
+            yield Static(Content(title), id="line-title")
+            yield TextArea(self._text, read_only=True, soft_wrap=True, show_cursor=False)
+
+    def action_copy_text(self) -> None:
+        area = self.query_one(TextArea)
+        self.studio.copy(area.selected_text or self._text, "text of the line")
+
+    def action_wrap(self) -> None:
+        area = self.query_one(TextArea)
+        area.soft_wrap = not area.soft_wrap
+
+    @work
+    async def action_edit(self) -> None:
+        await self.studio.edit_text(self._text, ".log")

@@ -1,0 +1,292 @@
+"""The log of a run, with what one does to it: filters, search, following, copying, saving."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, ClassVar, Final, cast
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.reactive import reactive
+from textual.widgets import Input, Static
+
+from localcdap.runs.logs import LEVELS, LogFilter, LogHit, LogSummary
+from localcdap.tui.calls import Calling
+from localcdap.tui.log.harmless import harmless
+from localcdap.tui.log.layout import plain_line
+from localcdap.tui.log.line_dialog import LineDialog
+from localcdap.tui.log.saving import save_log
+from localcdap.tui.log.state_line import Part, StateLine
+from localcdap.tui.log.view import LogView
+from localcdap.tui.manners.choosing import Choice
+
+if TYPE_CHECKING:
+    from localcdap.tui.app import StudioApp
+
+_SERIOUS: Final = ("WARNING", "ERROR", "CRITICAL")
+_NEEDS_LINES: Final = ("copy_line", "copy_seen", "whole_line", "search", "save")
+_NEEDS_SEARCH: Final = ("find",)
+
+
+class RunLog(Calling, Vertical):
+    """The log of one run; it grows while the run goes on.
+
+    :param run_id: None shows nothing.
+    """
+
+    DEFAULT_CSS = """
+    RunLog {
+        height: 1fr;
+        & > #log-state { height: 1; padding: 0 1; color: $text-muted; }
+        & > #log-search { height: 1; display: none; background: $boost; }
+        & > #log-search.-open { display: block; }
+        & #log-mark { width: 2; padding: 0 0 0 1; color: $text-accent; }
+        & #log-input { width: 1fr; border: none; height: 1; padding: 0; background: $boost; }
+        & #log-hits { width: auto; padding: 0 1; color: $text-muted; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "search", "search", id="log.search", key_display="/"),
+        Binding("n", "find(False)", "next hit", id="log.next", show=False),
+        Binding("N", "find(True)", "previous hit", id="log.previous", show=False),
+        Binding("escape", "end_search", "end the search", id="log.end_search", show=False),
+        Binding("v", "level", "level", id="log.level"),
+        Binding("s", "stage", "stage", id="log.stage"),
+        Binding("f", "follow_end", "follow", id="log.follow"),
+        Binding("w", "wrap", "wrap", id="log.wrap"),
+        Binding("enter", "whole_line", "whole line", id="log.line", show=False),
+        Binding("y", "copy_line", "copy the line", id="log.copy", show=False),
+        Binding("Y", "copy_seen", "copy what is on the screen", id="log.copy_seen", show=False),
+        Binding("ctrl+s", "save", "save to a file", id="log.save", show=False),
+    ]
+
+    run_id: reactive[str | None] = reactive(None, init=False)
+    level: reactive[str] = reactive(LEVELS[0], init=False)
+    """The least serious level shown."""
+    stage: reactive[str | None] = reactive(None, init=False)
+    """The stage whose lines are shown, an empty text for those of no stage, None for all."""
+
+    def __init__(
+        self, run_id: str | None = None, *, id: str | None = None, classes: str | None = None
+    ) -> None:
+        super().__init__(id=id, classes=classes)
+        self.set_reactive(RunLog.run_id, run_id)
+        self.summary = LogSummary({}, [])
+        self.is_ended = False
+        self._start = 0
+        """The line behind which is searched while the text is typed."""
+
+    def compose(self) -> ComposeResult:
+        yield LogView()
+        with Horizontal(id="log-search"):
+            yield Static("/", id="log-mark")
+            yield Input(id="log-input", compact=True, placeholder="text in the log")
+            yield Static(id="log-hits")
+        yield StateLine(id="log-state")
+
+    @property
+    def view(self) -> LogView:
+        """The lines."""
+        return self.query_one(LogView)
+
+    @property
+    def studio(self) -> StudioApp:
+        return cast("StudioApp", self.app)
+
+    def on_mount(self) -> None:
+        self._show()
+        self.watch(self.view, "follows", self._tell_state, init=False)
+        self.watch(self.view, "wraps", self._tell_state, init=False)
+
+    def show_stage(self, stage: str | None) -> None:
+        """Show the lines of one stage only; None for all."""
+        self.stage = stage
+
+    def watch_run_id(self) -> None:
+        self.summary, self.is_ended = LogSummary({}, []), False
+        self.set_reactive(RunLog.stage, None)
+        self.view.search = ""
+        self.view.follows = True
+        self._show()
+
+    def watch_level(self) -> None:
+        self._show()
+
+    def watch_stage(self) -> None:
+        self._show()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "end_search" and not self.query_one("#log-search").has_class("-open"):
+            return False
+        return None if self.disabled_reason(action) else True
+
+    def disabled_reason(self, action: str) -> str | None:
+        """Why a key does nothing now."""
+        if action in (*_NEEDS_LINES, *_NEEDS_SEARCH) and not self.view.count:
+            return "the log has no lines"
+        if action in _NEEDS_SEARCH and not self.view.search:
+            return "nothing was searched for"
+        if action == "stage" and not self.summary.stages:
+            return "no line is of a stage"
+        return None
+
+    # -- keys ----------------------------------------------------------------------------------
+
+    def action_search(self) -> None:
+        line = self.view.line
+        self._start = line.number - 1 if line else 0
+        self.query_one("#log-search").add_class("-open")
+        entry = self.query_one("#log-input", Input)
+        entry.value = ""
+        entry.focus()
+
+    def action_end_search(self) -> None:
+        self.query_one("#log-search").remove_class("-open")
+        self.view.search = ""
+        self.view.focus()
+
+    def action_find(self, backwards: bool) -> None:
+        self.view.find(self.view.search, backwards=backwards)
+
+    def action_follow_end(self) -> None:
+        self.view.follows = not self.view.follows
+
+    def action_wrap(self) -> None:
+        self.view.wraps = not self.view.wraps
+
+    @work
+    async def action_level(self) -> None:
+        counts = self.summary.levels
+        choices = [
+            Choice(
+                name if name == LEVELS[-1] else f"{name} and above",
+                name,
+                f"{counts.get(name, 0):,}",
+            )
+            for name in LEVELS
+        ]
+        start = LEVELS.index(self.level)
+        chosen = await self.studio.choose(choices, title="Lines of which level", start=start)
+        self.level = chosen or self.level
+
+    @work
+    async def action_stage(self) -> None:
+        stages: list[str | None] = [None, *self.summary.stages, ""]
+        choices = [Choice(_stage_name(stage), (stage,)) for stage in stages]
+        start = stages.index(self.stage) if self.stage in stages else 0
+        chosen = await self.studio.choose(choices, title="Lines of which stage", start=start)
+        if chosen is not None:
+            (self.stage,) = chosen
+
+    def action_whole_line(self) -> None:
+        run, line = self.run_id, self.view.line
+        if run is None or line is None:
+            return
+        number = line.number
+        self.call(
+            lambda cdap: cdap.runs.log_line(run, number),
+            done=lambda whole: self.app.push_screen(LineDialog(whole)),
+            group="line",
+        )
+
+    def action_copy_line(self) -> None:
+        line = self.view.line
+        if line is not None:
+            self.studio.copy(plain_line(line), "line")
+
+    def action_copy_seen(self) -> None:
+        self.studio.copy("\n".join(map(plain_line, self.view.seen)), "lines on the screen")
+
+    @work
+    async def action_save(self) -> None:
+        run, filter = self.run_id, self._filter
+        if run is None:
+            return
+        file = await self.studio.pick_file(
+            "Save the lines that the filters let through",
+            suffixes=(".log", ".txt"),
+            for_saving=True,
+            typed=f"run-{run[:8]}.log",
+        )
+        if file is not None:
+            self.call(
+                lambda cdap: save_log(cdap, run, filter, file),
+                done=lambda count: self.studio.tell(f"Wrote {count:,} lines.", str(file)),
+            )
+
+    # -- messages ------------------------------------------------------------------------------
+
+    @on(StateLine.Asked)
+    async def _asked(self, event: StateLine.Asked) -> None:
+        event.stop()
+        await self.run_action(event.action)
+
+    @on(Input.Changed, "#log-input")
+    def _typed(self, event: Input.Changed) -> None:
+        event.stop()
+        self.query_one("#log-hits", Static).update("")
+        if event.value:
+            self.view.find(event.value, start=self._start)
+        else:
+            self.view.search = ""
+
+    @on(Input.Submitted, "#log-input")
+    def _submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.view.focus()
+
+    def on_log_view_grown(self, event: LogView.Grown) -> None:
+        event.stop()
+        self.summary, self.is_ended = event.summary, event.is_ended
+        self._tell_state()
+        self.refresh_bindings()
+
+    def on_log_view_found(self, event: LogView.Found) -> None:
+        event.stop()
+        self.query_one("#log-hits", Static).update(_hits(event.hit))
+        self.refresh_bindings()
+
+    # -- what is shown -------------------------------------------------------------------------
+
+    @property
+    def _filter(self) -> LogFilter:
+        return LogFilter(self.level, self.stage)
+
+    def _show(self) -> None:
+        self.view.show(self.run_id, self._filter)
+        self._tell_state()
+
+    def _tell_state(self) -> None:
+        self.query_one("#log-state", StateLine).tell(self._state())
+
+    def _state(self) -> Iterable[Part]:
+        """The line below the log; what can be clicked is what the keys change."""
+        view, counts = self.view, self.summary.levels
+        shown, total = view.count, sum(counts.values())
+        if self.run_id is None:
+            yield "no run", "", ""
+            return
+        yield f"{shown:,} of {total:,} lines" if shown != total else f"{total:,} lines", "", ""
+        for level in _SERIOUS:
+            if counts.get(level):
+                colour = "$text-warning" if level == "WARNING" else "$text-error"
+                yield f"{counts[level]:,} {level.lower()}", colour, ""
+        yield "all levels" if self.level == LEVELS[0] else f"{self.level} and above", "", "level"
+        yield _stage_name(self.stage), "", "stage"
+        yield "wrapped" if view.wraps else "not wrapped", "", "wrap"
+        if self.is_ended:
+            yield "ended", "", ""
+        else:
+            yield "● following" if view.follows else "○ not following", "", "follow_end"
+
+
+def _stage_name(stage: str | None) -> str:
+    if stage is None:
+        return "all stages"
+    return harmless(stage) or "no stage"
+
+
+def _hits(hit: LogHit | None) -> str:
+    return "not found" if hit is None else f"{hit.place:,} of {hit.hits:,}"

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from localcdap.runs.model import LogLine
+from localcdap.tui.log.harmless import harmless
+from localcdap.tui.log.layout import Look, laid_out, plain_line
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain", "plain"),
+        ("\x1b[31mred\x1b[0m and \x1b[1;32mgreen\x1b[m", "red and green"),
+        ("\x1b]0;a title\x07text", "text"),
+        ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link"),
+        ("\x1bP a device string \x1b\\after", "after"),
+        ("\x9b31mred", "red"),
+        ("\x1b[2J\x1b[Hgone", "gone"),
+        ("a\tb", "a   b"),
+        ("one\r\ntwo", "one\ntwo"),
+        ("10%\r20%", "10%␍20%"),
+        ("bell\x07null\x00del\x7f", "bell␇null␀del␡"),
+        ("a\u202eb\u200dc\u2028d", "a·b·c�d"),
+        ("unfinished \x1b[", "unfinished "),
+        ("grün 漢字 😀", "grün 漢字 😀"),
+    ],
+)
+def test_what_becomes_of_texts(text: str, shown: str) -> None:
+    assert harmless(text) == shown
+
+
+@given(st.text(st.characters(categories=["Cc", "Cf", "Cs", "Zl", "L", "Mn", "So"])) | st.text())
+def test_nothing_is_left_that_a_terminal_obeys(text: str) -> None:
+    left = harmless(text)
+    kinds = {unicodedata.category(c) for c in left if c != "\n"}
+    assert not kinds & {"Cc", "Cf", "Cs", "Zl", "Zp"}
+    assert harmless(left) == left
+
+
+@given(
+    st.text(max_size=300),
+    st.text(max_size=40) | st.none(),
+    st.sampled_from(["INFO", "CRITICAL", "\x1b[31mMINE"]),
+    st.booleans(),
+    st.integers(1, 120),
+    st.integers(1, 8),
+    st.text(max_size=3),
+)
+def test_a_line_takes_no_more_room_than_there_is(text, stage, level, wrap, width, height, search):
+    line = LogLine(1, 0, level, text, stage)
+    strips = laid_out(line, Look(width, height, wrap, True, search))
+    assert 1 <= len(strips) <= height
+    for strip in strips:
+        assert "\n" not in strip.text
+        assert "\x1b" not in strip.text
+    if wrap and width >= 60:
+        assert all(strip.cell_length <= width for strip in strips[:-1])
+    assert "\x1b" not in plain_line(line)
+
+
+def test_marks_and_continuations() -> None:
+    line = LogLine(1, 0, "ERROR", "first needle\nsecond NEEDLE", "S")
+    strips = laid_out(line, Look(120, 10, True, True, "needle"))
+    assert len(strips) == 2
+    assert strips[1].text.startswith(" " * 20)
+    assert [s.text for s in strips[0] if s.text == "needle"] == ["needle"]
+    exact = laid_out(line, Look(120, 10, True, True, "NEEDLE"))
+    assert not [s.text for s in exact[0] if s.text == "needle"]
+    cut = laid_out(LogLine(1, 0, "INFO", "\n".join("abcdef")), Look(120, 3, True, False))
+    assert cut[-1].text.endswith("… 4 more rows")
