@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import click
@@ -12,7 +11,7 @@ from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import plural, print_failures, print_json, print_table
 from localcdap.cli.run import show_result, start
 from localcdap.engine.messages import RunStatus
-from localcdap.home import shipped_data
+from localcdap.host import demo
 from localcdap.runs.model import RunRequest
 from localcdap.studio.service import PipelineRequest
 
@@ -21,10 +20,9 @@ from localcdap.studio.service import PipelineRequest
 @instance_options
 def command(instance: Instance) -> int:
     """Copy a sample pipeline and its data into the instance's folder, validate it, run it."""
-    folder = set_up(instance.home.path / "demo")
-    file = folder / "pipeline.json"
+    file = demo.set_up(instance.home)
     document = file.read_text(encoding="utf-8")
-    arguments = {"demo.folder": str(folder)}
+    arguments = demo.arguments(file)
     with instance.connect(expects_run=True) as cdap:
         request = PipelineRequest(document, instance.namespace, arguments, file=str(file))
         answer = cdap.studio.validate_pipeline(request)
@@ -36,7 +34,7 @@ def command(instance: Instance) -> int:
             err=True,
         )
         click.echo("Running on local Spark; the first start takes some seconds …", err=True)
-        run = start(cdap, RunRequest(document, instance.namespace, "demo", arguments))
+        run = start(cdap, RunRequest(document, instance.namespace, demo.NAME, arguments))
         if instance.json:
             print_json(run)
             return NO if run.status is not RunStatus.COMPLETED else 0
@@ -46,17 +44,8 @@ def command(instance: Instance) -> int:
         click.secho("\nThe table 'spending':", bold=True)
         rows = cdap.tables.rows(instance.namespace, "spending", 10)
         print_table(rows.columns, rows.rows)
-    _say_what_next(folder)
+    _say_what_next(file.parent)
     return 0
-
-
-def set_up(folder: Path) -> Path:
-    """Copy the sample files into ``folder``; files that are there already are kept."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for source in sorted((shipped_data() / "demo").iterdir()):
-        if not (folder / source.name).exists():
-            shutil.copyfile(source, folder / source.name)
-    return folder
 
 
 def _say_what_next(folder: Path) -> None:

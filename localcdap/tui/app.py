@@ -29,6 +29,7 @@ class StudioApp(Habits):
     """
 
     TITLE = "localcdap"
+    CSS_PATH = "app.tcss"
     MODES = {area.name: area.screen for area in AREAS}
     DEFAULT_MODE = "home"
     ENABLE_COMMAND_PALETTE = False  # Habits has its own
@@ -94,9 +95,10 @@ class StudioApp(Habits):
             return
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(
-                number, lambda number=number: self.exit(return_code=128 + number)
-            )
+            loop.add_signal_handler(number, self._end, number)
+
+    def _end(self, number: int) -> None:
+        self.exit(return_code=128 + number)
 
     async def _go(self, place: Place) -> None:
         await self.switch_mode(area_of(place))

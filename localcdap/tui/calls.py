@@ -192,7 +192,7 @@ class Following:
         while not self._is_over:
             try:
                 for item in self._source(self._calls.connection.wait()):
-                    if not self._hand_in(item):
+                    if self._is_over or (item is not None and not self._hand_in(item)):
                         return
                 return
             except LeavingError:
@@ -271,7 +271,7 @@ class Calling(MessagePump):
 
     def follow(
         self,
-        source: Callable[[Cdap], Iterator[_T]],
+        source: Callable[[Cdap], Iterator[_T | None]],
         each: Done[_T],
         *,
         failed: Failed | None = None,
@@ -279,8 +279,8 @@ class Calling(MessagePump):
         """Hand in every item of a source, which waits for them in a thread of its own.
 
         :param source: a generator function over the services; it is iterated in the thread. It must yield
-            now and then (every long poll, also an empty one), as only there is seen that the widget has gone.
-            After an error of localcdap it is opened anew, a second later.
+            now and then, at least None, which is not handed in (after a long poll without an answer), as only
+            there is seen that the widget has gone. After an error of localcdap it is opened anew, soon.
         :param each: gets every item on the thread of the screen.
         """
         return Following(calls_of(self), self, source, each, failed)

@@ -21,7 +21,8 @@ class AreaTab(Static):
     def __init__(self, area: Area, *, is_active: bool) -> None:
         key = "," if area.key == "comma" else area.key
         super().__init__(
-            f"[$text-muted]{key}[/] {area.title}", classes="-active" if is_active else ""
+            f"[$foreground 50%]{key}[/] {area.title}" if not is_active else f"{key} {area.title}",
+            classes="-active" if is_active else "",
         )
         self._area = area
 

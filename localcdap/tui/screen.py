@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen, Screen, ScreenResultType
-from textual.widgets import Footer
+from textual.widgets import Input
 
 from localcdap.tui.calls import Calling
+from localcdap.tui.footer import StudioFooter
 from localcdap.tui.header import Header
 from localcdap.tui.places import Place
 
@@ -22,11 +24,15 @@ class AreaScreen(Calling, Screen[None]):
     AREA: ClassVar[str]
     """Its name in :data:`localcdap.tui.areas.AREAS`."""
     AUTO_FOCUS = "*"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "filter", "filter", id="list.filter", show=False),
+        Binding("f5", "reload", "read again", id="list.reload", show=False),
+    ]
 
     def compose(self) -> ComposeResult:
         yield Header(self.AREA)
         yield from self.compose_body()
-        yield Footer(show_command_palette=False)
+        yield StudioFooter()
 
     def compose_body(self) -> ComposeResult:
         """The widgets between the header and the footer."""
@@ -43,8 +49,27 @@ class AreaScreen(Calling, Screen[None]):
     def namespace_changed(self, namespace: str) -> None:
         """The app went to another namespace; also called once when the screen is first shown."""
 
+    def reload(self) -> None:
+        """Read everything again."""
+        self.namespace_changed(self.studio.namespace)
+
     def on_mount(self) -> None:
         self.watch(self.app, "namespace", self.namespace_changed)
+
+    def action_reload(self) -> None:
+        self.reload()
+
+    def action_filter(self) -> None:
+        """Go to the field that filters what is shown."""
+        for field in self.query("Input.filter").results(Input):
+            if field.display:
+                field.focus()
+                return
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "filter":
+            return bool(self.query("Input.filter"))
+        return super().check_action(action, parameters)
 
 
 class DialogScreen(Calling, ModalScreen[ScreenResultType]):

@@ -64,6 +64,7 @@ class Chooser(DialogScreen[_T | None], Generic[_T]):
         }
         & #chooser-list {
             height: auto; max-height: 100%; border: none; padding: 0; background: transparent;
+            & > .option-list--option { padding: 0 1; }
         }
         & #chooser-detail { color: $text-muted; padding: 1 1 0 1; height: auto; max-height: 5; }
     }
@@ -168,14 +169,14 @@ class Chooser(DialogScreen[_T | None], Generic[_T]):
         """Show what answers the query; the headings only while there is none."""
         found = ranked(query, [(f"{each.label} {each.hint}", each) for each in self._choices])
         listed = self._list
-        width = (listed.size.width or 76) - 2
+        width = (listed.size.width or 80) - 3
         options: list[Option] = []
         self._shown = []
         group = ""
         for choice, places in found:
             if not query.strip() and choice.group and choice.group != group:
                 group = choice.group
-                options.append(Option(Content.styled(group, "$text-muted italic"), disabled=True))
+                options.append(Option(Content.styled(group, "$foreground 55% bold"), disabled=True))
                 self._shown.append(None)
             options.append(Option(_line(choice, places, width)))
             self._shown.append(choice)
@@ -194,10 +195,10 @@ class Chooser(DialogScreen[_T | None], Generic[_T]):
 
 def _line(choice: Choice[Any], places: Sequence[int], width: int) -> Content:
     """One line: the label, the letters that were typed marked, the hint at the right end."""
-    label = Content.styled(choice.label, "$text-disabled" if choice.reason else "")
+    label = Content.styled(choice.label, "$foreground 40%" if choice.reason else "")
     for place in places:
         if place < len(choice.label):
             label = label.stylize("$text-accent bold", place, place + 1)
     space = max(1, width - cell_len(choice.label) - cell_len(choice.hint))
-    hint = Content.styled(choice.hint, "$text-muted")
+    hint = Content.styled(choice.hint, "$foreground 55%")
     return Content.assemble(label, " " * space, hint)

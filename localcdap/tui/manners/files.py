@@ -34,7 +34,10 @@ class FilePicker(DialogScreen[Path]):
                      background: $surface; }
         & #files-title { color: $text-muted; padding: 0 1; }
         & #files-input { height: 1; border: none; padding: 0 1; margin-bottom: 1; background: $boost; }
-        & #files-list { height: auto; max-height: 100%; border: none; padding: 0; background: transparent; }
+        & #files-list {
+            height: auto; max-height: 100%; border: none; padding: 0; background: transparent;
+            & > .option-list--option { padding: 0 1; }
+        }
         & #files-help { color: $text-muted; padding: 1 1 0 1; height: auto; }
     }
     """
@@ -147,10 +150,7 @@ class FilePicker(DialogScreen[Path]):
         listed = self._list
         listed.clear_options()
         listed.add_options(
-            [
-                Content.styled(entry.name, "$text-muted" if entry.is_folder else "")
-                for entry in found
-            ]
+            [Content.styled(entry.name, "$primary" if entry.is_folder else "") for entry in found]
         )
         listed.highlighted = 0 if found and not (self._for_saving and typed) else None
         self._help("" if found or self._for_saving else "Nothing here answers to that.")

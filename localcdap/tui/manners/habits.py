@@ -42,10 +42,8 @@ class Habits(App[None]):
     """An app with the manners of the studio."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "question_mark,f1", "show_keys", "keys", id="studio.keys", show=True, key_display="?"
-        ),
-        Binding("ctrl+p,colon", "show_palette", "commands", id="studio.palette", key_display=":"),
+        Binding("question_mark,f1", "show_keys", "keys", id="studio.keys", show=False),
+        Binding("ctrl+p,colon", "show_palette", "commands", id="studio.palette", show=False),
         Binding("ctrl+o", "jump", "jump to a part", id="studio.jump", show=False),
         Binding(
             "f10", "full_screen", "full screen of this part", id="studio.full_screen", show=False

@@ -18,7 +18,7 @@ Kind = Literal["information", "warning", "error"]
 
 _KEPT: Final = 200
 _MARKS: Final = {"information": "·", "warning": "!", "error": "✗"}
-_STYLES: Final = {"information": "$text-muted", "warning": "$text-warning", "error": "$text-error"}
+_STYLES: Final = {"information": "$foreground 60%", "warning": "$warning", "error": "$error"}
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""The home area."""
+"""The home screen: what is here, and what can be done."""

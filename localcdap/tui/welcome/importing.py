@@ -1,0 +1,102 @@
+"""What became of an imported pipeline, and what can be done about its failures."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.widgets import Button, Static
+
+from localcdap.studio.library.model import Deployment
+from localcdap.tui.screen import DialogScreen
+from localcdap.tui.words import plural
+
+Way = Literal["fix", "open"]
+
+
+class ImportDialog(DialogScreen[Way]):
+    """Shows why a pipeline was not deployed; the answer is what to do about it.
+
+    ``fix``: take the artifacts that are here; ``open``: mend it in the studio.
+    """
+
+    DEFAULT_CSS = """
+    ImportDialog {
+        align: center middle;
+        background: $background 60%;
+        & > #import {
+            width: 84; max-width: 96%; height: auto; max-height: 90%; padding: 1 2; background: $surface;
+        }
+        & #import-title { text-style: bold; padding-bottom: 1; height: auto; }
+        & #import-list { height: auto; max-height: 12; }
+        & .import-line { height: auto; padding-bottom: 1; }
+        & #import-buttons { height: auto; margin-top: 1; align-horizontal: right; }
+        & Button { margin-left: 2; min-width: 12; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("x", "answer('fix')", "take what is here", show=False),
+        Binding("o", "answer('open')", "open in the studio", show=False),
+    ]
+
+    def __init__(self, answer: Deployment) -> None:
+        super().__init__()
+        self._answer = answer
+        self._repairs = [each for each in answer.problems if each.repair is not None]
+
+    def compose(self) -> ComposeResult:
+        count = plural(len(self._answer.errors), "failure")
+        with Vertical(id="import"):
+            yield Static(
+                Content(f"{self._answer.name} has {count}; it is not deployed."), id="import-title"
+            )
+            with VerticalScroll(id="import-list", can_focus=False):
+                for problem in self._repairs:
+                    repair = problem.repair
+                    assert repair is not None
+                    yield Static(
+                        Content.assemble(
+                            ("⚒ ", "$accent"),
+                            (problem.stage, "bold"),
+                            f"  {problem.message}\n  It would take {repair.name} {repair.version}.",
+                        ),
+                        classes="import-line",
+                    )
+                for failure in self._answer.errors:
+                    yield Static(
+                        Content.assemble(
+                            ("✗ ", "$error"),
+                            (failure.stage or "pipeline", "bold"),
+                            f"  {failure.message}",
+                            (
+                                f"\n  {failure.corrective_action}"
+                                if failure.corrective_action
+                                else "",
+                                "$foreground 60%",
+                            ),
+                        ),
+                        classes="import-line",
+                    )
+            with Horizontal(id="import-buttons"):
+                yield Button("Leave it", id="leave", compact=True)
+                if self._repairs:
+                    yield Button("Take what is here (x)", id="fix", compact=True)
+                yield Button("Open in studio (o)", id="open", variant="primary", compact=True)
+
+    @on(Button.Pressed)
+    def _pressed(self, event: Button.Pressed) -> None:
+        match event.button.id:
+            case "fix":
+                self.dismiss("fix")
+            case "open":
+                self.dismiss("open")
+            case _:
+                self.dismiss(None)
+
+    def action_answer(self, way: Way) -> None:
+        if way == "open" or self._repairs:
+            self.dismiss(way)

@@ -1,0 +1,82 @@
+"""What is in a namespace, as the home screen tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from localcdap.host.link import Cdap
+from localcdap.runs.model import Run
+from localcdap.tui.places import Deployed, Draft, PipelineFile, Place
+
+RUNS = 12
+"""Runs that are shown."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A pipeline to go on with.
+
+    :param changed: milliseconds since 1970; None where it is not known.
+    """
+
+    name: str
+    what: str
+    changed: int | None
+    place: Place
+
+
+@dataclass(frozen=True)
+class Overview:
+    """:param plugins: how many a pipeline can use.
+    :param broken: artifacts that could not be read.
+    """
+
+    pipelines: list[Entry]
+    runs: list[Run]
+    plugins: int
+    broken: int
+    namespaces: int
+    is_host: bool
+
+
+def overview(cdap: Cdap, namespace: str, files: Sequence[str]) -> Overview:
+    """Ask the services for all of it.
+
+    :param files: pipeline files that were opened, the last one first.
+    """
+    entries = [
+        Entry(
+            each.name,
+            f"deployed, version {each.number}",
+            each.change.creation_time_millis,
+            Deployed(each.name),
+        )
+        for each in cdap.applications.list_applications(namespace)
+    ]
+    entries += [
+        Entry(
+            each.name, f"draft, revision {each.revision}", each.updated_time_millis, Draft(each.id)
+        )
+        for each in cdap.drafts.list_drafts(namespace)
+    ]
+    entries += [_file(Path(each)) for each in files if Path(each).is_file()]
+    entries.sort(key=lambda entry: -(entry.changed or 0))
+    return Overview(
+        entries,
+        cdap.runs.list_runs(namespace, limit=RUNS),
+        len(cdap.artifacts.list_plugins(namespace)),
+        len(cdap.artifacts.list_artifacts(namespace, errors=True)),
+        len(cdap.namespaces.list_namespaces()),
+        cdap.is_host,
+    )
+
+
+def _file(path: Path) -> Entry:
+    return Entry(
+        path.stem if path.stem != "pipeline" else f"{path.parent.name}/{path.name}",
+        "file",
+        int(path.stat().st_mtime * 1000),
+        PipelineFile(path),
+    )
