@@ -68,11 +68,11 @@ def layers(rank: Sequence[int], strands: Sequence[Strand], ports: Sequence[int])
     return found
 
 
-def _with_waypoints(
-    rank: Sequence[int], strands: Sequence[Strand], ports: Sequence[int]
-) -> Layers:
+def _with_waypoints(rank: Sequence[int], strands: Sequence[Strand], ports: Sequence[int]) -> Layers:
     count = max(rank, default=-1) + 1
-    found = Layers(len(rank), [[] for _ in range(count)], [[] for _ in range(count - 1)], list(ports))
+    found = Layers(
+        len(rank), [[] for _ in range(count)], [[] for _ in range(count - 1)], list(ports)
+    )
     for node, column in enumerate(rank):
         found.columns[column].append(node)
     for strand in strands:
@@ -157,29 +157,32 @@ def _share(found: Layers, hop: Hop) -> float:
 def _exchange(found: Layers) -> None:
     """Exchange neighbours where that takes crossings away."""
     for index, column in enumerate(found.columns):
-        sides: dict[int, list[list[float]]] = {node: [[], []] for node in column}
-        for side, where in ((0, index - 1), (1, index)):
-            if 0 <= where < len(found.hops):
-                other = _places(found.columns[where if side == 0 else index + 1])
-                for hop in found.hops[where]:
-                    if side == 0:
-                        sides[hop.target][0].append(other[hop.source] + _share(found, hop))
-                    else:
-                        sides[hop.source][1].append(other[hop.target])
-        for both in sides.values():
-            both[0].sort()
-            both[1].sort()
+        sides = _sides(found, index)
         for _ in range(3):
             is_better = False
             for i in range(len(column) - 1):
                 upper, lower = sides[column[i]], sides[column[i + 1]]
-                now = sum(_pairs(upper[side], lower[side]) for side in (0, 1))
-                then = sum(_pairs(lower[side], upper[side]) for side in (0, 1))
-                if then < now:
+                now = _pairs(upper[0], lower[0]) + _pairs(upper[1], lower[1])
+                if now and now > _pairs(lower[0], upper[0]) + _pairs(lower[1], upper[1]):
                     column[i], column[i + 1] = column[i + 1], column[i]
                     is_better = True
             if not is_better:
                 break
+
+
+def _sides(found: Layers, index: int) -> dict[int, tuple[list[float], list[float]]]:
+    """Where the lines of each member of a column come from and go to, sorted."""
+    sides: dict[int, tuple[list[float], list[float]]]
+    sides = {node: ([], []) for node in found.columns[index]}
+    if index > 0:
+        before = _places(found.columns[index - 1])
+        for hop in found.hops[index - 1]:
+            insort(sides[hop.target][0], before[hop.source] + _share(found, hop))
+    if index < len(found.hops):
+        behind = _places(found.columns[index + 1])
+        for hop in found.hops[index]:
+            insort(sides[hop.source][1], behind[hop.target])
+    return sides
 
 
 def _pairs(upper: Sequence[float], lower: Sequence[float]) -> int:

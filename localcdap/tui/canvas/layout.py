@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Final
 
 from localcdap.tui.canvas.arrangement import Arrangement, Part, arranged
-from localcdap.tui.canvas.chart import Chart, Kind, Port
 from localcdap.tui.canvas.channels import Crossing, Turn, turns
+from localcdap.tui.canvas.chart import Chart, Kind, Port
 from localcdap.tui.canvas.placement import Sizes, rows
 from localcdap.tui.canvas.zoom import Zoom
 
@@ -131,7 +131,9 @@ def _put_rows(found: Layout, names: Iterable[str], row: int) -> int:
     for place, name in enumerate(names):
         x, y = place % fit * step, row + place // fit * (height + zoom.gap)
         found.boxes[name] = Box(name, x, y, zoom.width, height, enters=y + zoom.first)
-    return row if place < 0 else row + place // fit * (height + zoom.gap) + height + max(zoom.gap, 1)
+    return (
+        row if place < 0 else row + place // fit * (height + zoom.gap) + height + max(zoom.gap, 1)
+    )
 
 
 class _PartLayout:

@@ -1,0 +1,317 @@
+"""The canvas: a pipeline as a graph that can be walked through, moved and zoomed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.cache import LRUCache
+from textual.geometry import Region, Size, Spacing
+from textual.message import Message
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from localcdap.tui.canvas.chart import Chart
+from localcdap.tui.canvas.faces import Face
+from localcdap.tui.canvas.layout import Box, Layout, layout
+from localcdap.tui.canvas.navigation import first, neighbour
+from localcdap.tui.canvas.painter import STYLES, Painter, blank
+from localcdap.tui.canvas.zoom import NORMAL, ZOOMS, Zoom
+
+_MARGIN: Final = 2
+"""Free columns and rows around the drawing; half as many rows."""
+
+
+class Canvas(ScrollView, can_focus=True):
+    """Shows a chart and what is written in its boxes."""
+
+    DEFAULT_CSS = """
+    Canvas {
+        background: $background;
+        scrollbar-size: 1 1;
+        scrollbar-color: $panel-lighten-1;
+        scrollbar-background: $background;
+        scrollbar-corner-color: $background;
+        & > .canvas--frame { color: $foreground 35%; }
+        & > .canvas--frame-selected { color: $accent; }
+        & > .canvas--title { color: $foreground 55%; }
+        & > .canvas--name { color: $foreground; }
+        & > .canvas--name-selected { color: $accent; text-style: bold; }
+        & > .canvas--note { color: $foreground 45%; }
+        & > .canvas--wire { color: $foreground 40%; }
+        & > .canvas--wire-selected { color: $accent; }
+        & > .canvas--label { color: $foreground 70%; text-style: italic; }
+        & > .canvas--heading { color: $foreground 55%; text-style: italic; }
+        & > .canvas--unknown { color: $foreground 45%; }
+        & > .canvas--checking { color: $primary; }
+        & > .canvas--valid { color: $success; }
+        & > .canvas--warned { color: $warning; }
+        & > .canvas--wrong { color: $error; text-style: bold; }
+    }
+    """
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"canvas--{name}" for name in STYLES}
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left,h", "walk('left')", "stage to the left", id="canvas.left", show=False),
+        Binding("down,j", "walk('down')", "stage below", id="canvas.down", show=False),
+        Binding("up,k", "walk('up')", "stage above", id="canvas.up", show=False),
+        Binding("right,l", "walk('right')", "stage to the right", id="canvas.right", show=False),
+        Binding("shift+left,H", "pan(-8, 0)", "move left", id="canvas.pan-left", show=False),
+        Binding("shift+down,J", "pan(0, 4)", "move down", id="canvas.pan-down", show=False),
+        Binding("shift+up,K", "pan(0, -4)", "move up", id="canvas.pan-up", show=False),
+        Binding("shift+right,L", "pan(8, 0)", "move right", id="canvas.pan-right", show=False),
+        Binding("plus,equals_sign", "zoom(-1)", "larger", id="canvas.larger", show=False),
+        Binding("minus", "zoom(1)", "smaller", id="canvas.smaller", show=False),
+        Binding("0", "fit", "zoom to fit", id="canvas.fit", show=False),
+        Binding("full_stop", "center", "to the middle", id="canvas.center", show=False),
+        Binding("enter", "open", "open stage", id="canvas.open", show=False),
+    ]
+
+    selected: reactive[str | None] = reactive(None)
+    """The stage with the thick frame."""
+
+    @dataclass
+    class Selected(Message):
+        """Its user went to a stage, or to none."""
+
+        stage: str | None
+
+    @dataclass
+    class Opened(Message):
+        """Its user wants to look into a stage."""
+
+        stage: str
+
+    @dataclass
+    class Drawn(Message):
+        """Its user drew a line from a stage to another."""
+
+        source: str
+        target: str
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._chart = Chart(())
+        self._faces: dict[str, Face] = {}
+        self._zoom = NORMAL
+        self._layout = Layout(NORMAL)
+        self._made: Painter | None = None
+        self._strips: LRUCache[tuple[int, int, int], Strip] = LRUCache(512)
+        self._ground = Style()
+        self._grip: tuple[int, int] | None = None
+        """Where the mouse holds the drawing."""
+        self._drawn_from: str | None = None
+        self._needs_fit = True
+
+    # -- what it shows ---------------------------------------------------------------------------
+
+    @property
+    def zoom(self) -> Zoom:
+        return self._zoom
+
+    @property
+    def drawing(self) -> Layout:
+        """Where everything is."""
+        return self._layout
+
+    def show_chart(self, chart: Chart, renamed: Mapping[str, str] | None = None) -> None:
+        """Show another graph; the view stays where it is.
+
+        :param renamed: new names of stages by old ones, so that the selection follows.
+        """
+        if chart == self._chart:
+            return
+        self._chart = chart
+        if self.selected is not None and renamed and self.selected in renamed:
+            self.set_reactive(Canvas.selected, renamed[self.selected])
+        self._lay_out()
+
+    def show_faces(self, faces: Mapping[str, Face]) -> None:
+        """Show other faces of some stages."""
+        changed = [name for name, face in faces.items() if self._faces.get(name) != face]
+        self._faces.update(faces)
+        for name in changed:
+            box = self._layout.boxes.get(name)
+            if box is not None:
+                self._redraw(box)
+
+    def watch_selected(self, before: str | None, after: str | None) -> None:
+        if self._made is not None:
+            self._made.select(after)
+        self._strips.clear()
+        self.refresh()
+        if after is not None:
+            self.show_stage(after)
+
+    def show_stage(self, stage: str) -> None:
+        """Move as little as is needed to have a stage in view."""
+        box = self._layout.boxes.get(stage)
+        if box is not None:
+            edge = self._edge
+            region = Region(box.x + edge.x, box.y + edge.y, box.width, box.height)
+            self.scroll_to_region(region, spacing=Spacing(1, 4, 1, 4), animate=False, force=True)
+
+    def fit(self) -> None:
+        """Choose the largest zoom with which all is in view, and show the middle or the beginning."""
+        size = self.scrollable_content_region.size
+        for zoom in ZOOMS:
+            found = layout(self._chart, zoom)
+            if found.width <= size.width - 2 and found.height <= size.height:
+                break
+        self._set_zoom(zoom)
+        if self.selected is not None:
+            self.show_stage(self.selected)
+        else:
+            self.scroll_to(0, 0, animate=False)
+
+    # -- drawing -------------------------------------------------------------------------------
+
+    def render_line(self, y: int) -> Strip:
+        left, top = self.scroll_offset
+        width = self.size.width
+        key = (y + top, left, width)
+        strip = self._strips.get(key)
+        if strip is None:
+            strip = self._strips[key] = self._line(*key)
+        return strip
+
+    def _line(self, y: int, left: int, width: int) -> Strip:
+        painter = self._painter()
+        row = y - self._edge.y
+        if not 0 <= row <= self._layout.height:
+            return blank(width, self._ground)
+        return painter.line(row, left - self._edge.x, width)
+
+    @property
+    def _edge(self) -> Region:
+        """The margin left of and above the drawing, which is in the middle of a canvas that has room."""
+        room = self.scrollable_content_region.size
+        x = max(_MARGIN, (room.width - self._layout.width) // 2)
+        y = max(_MARGIN // 2, (room.height - self._layout.height) // 3)
+        return Region(x, y, 0, 0)
+
+    def _painter(self) -> Painter:
+        if self._made is None:
+            styles = {name: self.get_component_rich_style(f"canvas--{name}") for name in STYLES}
+            self._ground = styles["ground"] = Style(bgcolor=self.rich_style.bgcolor)
+            self._made = Painter(self._layout, styles)
+            self._made.faces = self._faces
+            self._made.select(self.selected)
+        return self._made
+
+    def _lay_out(self) -> None:
+        self._layout = layout(self._chart, self._zoom)
+        size = self._layout.width + 2 * _MARGIN, self._layout.height + _MARGIN
+        self.virtual_size = Size(*size)
+        self._forget()
+        self.refresh()
+
+    def _forget(self) -> None:
+        self._made = None
+        self._strips.clear()
+
+    def _redraw(self, box: Box) -> None:
+        top = box.y + self._edge.y
+        for key in list(self._strips.keys()):
+            if top <= key[0] < top + box.height:
+                self._strips.discard(key)
+        self.refresh_lines(top, box.height)
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._forget()
+
+    def on_resize(self) -> None:
+        self._strips.clear()
+        if self._needs_fit and self._chart.nodes and self.size.width:
+            self._needs_fit = False
+            self.fit()
+
+    # -- keys ------------------------------------------------------------------------------------
+
+    def action_walk(self, direction: str) -> None:
+        here = self.selected
+        there = first(self._layout) if here is None else None
+        if here is not None:
+            there = neighbour(self._layout, self._chart, here, direction)
+        if there is not None:
+            self._choose(there)
+
+    def action_pan(self, x: int, y: int) -> None:
+        self.scroll_relative(x, y, animate=False, force=True)
+
+    def action_zoom(self, step: int) -> None:
+        place = max(0, min(ZOOMS.index(self._zoom) + step, len(ZOOMS) - 1))
+        self._set_zoom(ZOOMS[place])
+        if self.selected is not None:
+            self.show_stage(self.selected)
+
+    def action_fit(self) -> None:
+        self.fit()
+
+    def action_center(self) -> None:
+        box = self._layout.boxes.get(self.selected or "")
+        if box is not None:
+            size = self.scrollable_content_region.size
+            x = box.x + self._edge.x + box.width // 2 - size.width // 2
+            y = box.y + self._edge.y + box.height // 2 - size.height // 2
+            self.scroll_to(x, y, animate=False, force=True)
+
+    def action_open(self) -> None:
+        if self.selected is not None:
+            self.post_message(Canvas.Opened(self.selected))
+        else:
+            self.action_walk("right")
+
+    def _set_zoom(self, zoom: Zoom) -> None:
+        if zoom is not self._zoom:
+            self._zoom = zoom
+            self._lay_out()
+
+    def _choose(self, stage: str | None) -> None:
+        if stage != self.selected:
+            self.selected = stage
+            self.post_message(Canvas.Selected(stage))
+
+    # -- the mouse ---------------------------------------------------------------------------------
+
+    def stage_at(self, x: int, y: int) -> str | None:
+        """The stage in a cell of the widget."""
+        left, top = self.scroll_offset
+        box = self._layout.at(x + left - self._edge.x, y + top - self._edge.y)
+        return None if box is None else box.name
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        if event.button != 1:
+            return
+        self._drawn_from = self.stage_at(event.x, event.y)
+        self._grip = (event.screen_x, event.screen_y)
+        self.capture_mouse()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        if self._grip is None or self._drawn_from is not None:
+            return
+        x, y = self._grip
+        self._grip = (event.screen_x, event.screen_y)
+        self.scroll_relative(x - event.screen_x, y - event.screen_y, animate=False, force=True)
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        if self._grip is None:
+            return
+        self._grip = None
+        self.release_mouse()
+        source, self._drawn_from = self._drawn_from, None
+        target = self.stage_at(event.x, event.y)
+        if source is not None and target is not None and source != target:
+            self.post_message(Canvas.Drawn(source, target))
+        elif source is not None and source == target:
+            self._choose(source)
+
+    def on_click(self, event: events.Click) -> None:
+        stage = self.stage_at(event.x, event.y)
+        if event.chain == 2 and stage is not None:
+            self.post_message(Canvas.Opened(stage))

@@ -1,0 +1,143 @@
+"""What is written in the boxes of stages."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from localcdap.runs.model import StageCounts
+from localcdap.studio.editing.view import StageState
+from localcdap.studio.rules.plugin_types import SINKS, SOURCES
+
+
+class Mark(enum.Enum):
+    """How a stage is, as a glyph; a word stands beside it wherever there is room."""
+
+    UNKNOWN = "·"
+    CHECKING = "…"
+    VALID = "✓"
+    WARNED = "!"
+    WRONG = "✗"
+
+
+@dataclass(frozen=True, slots=True)
+class Face:
+    """What a box shows.
+
+    :param title: of its frame: plugin and type.
+    :param words: its state in words.
+    :param note: beside the words, less important.
+    :param short: what of a run fits beside the name.
+    :param is_loop: whether the stage is connected to itself.
+    """
+
+    name: str
+    title: str = ""
+    mark: Mark = Mark.UNKNOWN
+    words: str = ""
+    note: str = ""
+    short: str = ""
+    is_loop: bool = False
+
+
+_TYPES: Final = {
+    "batchsource": "source",
+    "batchsink": "sink",
+    "sparksink": "spark sink",
+    "sparkcompute": "spark",
+    "sparkprogram": "spark program",
+    "batchaggregator": "aggregate",
+    "batchjoiner": "join",
+    "splittertransform": "splitter",
+    "errortransform": "errors",
+    "alertpublisher": "alerts",
+    "streamingsource": "stream source",
+    "streamingsink": "stream sink",
+    "realtimesource": "stream source",
+    "realtimesink": "stream sink",
+    "postaction": "post action",
+}
+
+
+def type_word(type: str) -> str:
+    """A plugin type, as it is said."""
+    return _TYPES.get(type, type)
+
+
+def face(
+    name: str,
+    plugin: str,
+    type: str,
+    state: StageState | None,
+    counts: StageCounts | None = None,
+    *,
+    is_loop: bool = False,
+) -> Face:
+    """The face of a stage.
+
+    :param state: None while nothing is known.
+    :param counts: of a run, when one is shown.
+    """
+    title = " · ".join(part for part in (plugin or "no plugin", type_word(type)) if part)
+    mark, words, note = _judged(state)
+    short = ""
+    if counts is not None:
+        words, short = _counted(counts, type)
+        note = ""
+    return Face(name, title, mark, words, note, short, is_loop)
+
+
+def plural(count: int, one: str, more: str | None = None) -> str:
+    """``1 failure``, ``2 failures``."""
+    return f"{count:,} {one if count == 1 else more or one + 's'}"
+
+
+def amount(count: int | None) -> str:
+    """A number in at most five characters: ``9999``, ``12.3k``, ``4.1M``."""
+    if count is None:
+        return "?"
+    if count < 10_000:
+        return str(count)
+    value = float(count)
+    for unit in "kMGTP":
+        value /= 1000
+        if value < 999.95:
+            return f"{value:.1f}{unit}"
+    return "∞"
+
+
+def _judged(state: StageState | None) -> tuple[Mark, str, str]:
+    if state is None:
+        return Mark.UNKNOWN, "not checked", ""
+    note = _schema_note(state)
+    if state.checking:
+        return Mark.CHECKING, "checking …", ""
+    if state.errors:
+        return Mark.WRONG, plural(len(state.errors), "failure"), ""
+    if state.warnings:
+        return Mark.WARNED, plural(len(state.warnings), "warning"), note
+    return Mark.VALID, "valid", note
+
+
+def _schema_note(state: StageState) -> str:
+    schema = state.output_schema
+    if schema is not None:
+        return plural(len(schema.fields or ()), "field")
+    if state.port_schemas:
+        return plural(len(state.port_schemas), "port")
+    return ""
+
+
+def _counted(counts: StageCounts, type: str) -> tuple[str, str]:
+    parts: Sequence[tuple[str, int | None]] = (
+        ("in", None if type in SOURCES else counts.records_in),
+        ("out", None if type in SINKS else counts.records_out),
+        ("err", counts.errors or None),
+    )
+    shown = [(word, count) for word, count in parts if count is not None]
+    words = " ".join(f"{word} {amount(count)}" for word, count in shown)
+    main = counts.records_in if type in SINKS else counts.records_out
+    short = "" if main is None else amount(main)
+    return words, f"{short} ✗{amount(counts.errors)}" if counts.errors else short

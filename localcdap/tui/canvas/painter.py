@@ -1,0 +1,218 @@
+"""Lines of a drawing as strips of styled text: only those that are asked for are made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Final
+
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from localcdap.tui.canvas.cells import Cell, Cells
+from localcdap.tui.canvas.faces import Face, Mark
+from localcdap.tui.canvas.layout import Box, Layout
+from localcdap.tui.canvas.zoom import DOTS
+
+_THIN: Final = "╭─╮│╰╯├"
+_THICK: Final = "┏━┓┃┗┛┣"
+STYLES: Final = (
+    "frame",
+    "frame-selected",
+    "title",
+    "name",
+    "name-selected",
+    "note",
+    "wire",
+    "wire-selected",
+    "label",
+    "heading",
+    "unknown",
+    "checking",
+    "valid",
+    "warned",
+    "wrong",
+)
+"""What the parts of a drawing are called; the canvas has a component class for each."""
+
+Styles = Mapping[str, Style]
+
+
+class Painter:
+    """Draws a layout.
+
+    :param styles: by the names of :data:`STYLES`, and the ground under ``ground``.
+    """
+
+    def __init__(self, layout: Layout, styles: Styles) -> None:
+        self.layout = layout
+        self.faces: Mapping[str, Face] = {}
+        self.selected: frozenset[str] = frozenset()
+        """Names of stages that are drawn with a thick frame, and their lines bright."""
+        self._styles = styles
+        self._cells = Cells(layout)
+        self._boxes: dict[int, list[Box]] = {}
+        for box in sorted(layout.boxes.values(), key=lambda box: box.x):
+            for y in range(box.y, box.bottom):
+                self._boxes.setdefault(y, []).append(box)
+        self._headings = {heading.y: heading for heading in layout.headings}
+        self._bright: frozenset[int] = frozenset()
+
+    def select(self, *names: str | None) -> None:
+        """Have stages drawn as selected."""
+        self.selected = frozenset(name for name in names if name is not None)
+        self._bright = frozenset(
+            number
+            for number, wire in enumerate(self.layout.wires)
+            if wire.start in self.selected or not self.selected.isdisjoint(wire.ends)
+        )
+
+    def line(self, y: int, left: int, width: int) -> Strip:
+        """A row, from a column on; as wide as asked for."""
+        right, x = left + width, left
+        segments: list[Segment] = []
+        for box in self._boxes.get(y, ()):
+            if box.right <= left:
+                continue
+            if box.x >= right:
+                break
+            segments += self._between(y, x, box.x)
+            row = Strip(self._box_row(box, y - box.y), box.width)
+            if box.x < left or box.right > right:
+                row = row.crop(max(left - box.x, 0), right - box.x)
+            segments += row
+            x = box.right
+        segments += self._between(y, x, right)
+        return Strip(segments, width)
+
+    def _between(self, y: int, first: int, last: int) -> Iterator[Segment]:
+        """Lines and nothing, from a column to before another."""
+        ground = self._styles["ground"]
+        heading = self._headings.get(y)
+        if heading is not None and first < last:
+            text = heading.text[max(first - heading.x, 0) :][: last - first]
+            yield Segment(text, self._styles["heading"])
+            first += len(text)
+        x, text, style = first, "", ground
+        for cell in self._cells.row(y, first, last):
+            wanted = self._cell_style(cell)
+            if cell.x > x:
+                if text:
+                    yield Segment(text, style)
+                yield Segment(" " * (cell.x - x), ground)
+                text = ""
+            elif text and wanted is not style:
+                yield Segment(text, style)
+                text = ""
+            text, style, x = text + cell.text, wanted, cell.x + 1
+        if text:
+            yield Segment(text, style)
+        if x < last:
+            yield Segment(" " * (last - x), ground)
+
+    def _cell_style(self, cell: Cell) -> Style:
+        if not self._bright.isdisjoint(cell.wires):
+            return self._styles["wire-selected"]
+        return self._styles["label" if cell.is_label else "wire"]
+
+    def _box_row(self, box: Box, row: int) -> list[Segment]:
+        shown = self.faces.get(box.name) or Face(box.name)
+        is_selected = box.name in self.selected
+        if self.layout.zoom is DOTS:
+            return self._dot(box, shown, row, is_selected=is_selected)
+        if self.layout.zoom.height == 1:
+            return self._line_box(box, shown, row, is_selected=is_selected)
+        return self._framed(box, shown, row, is_selected=is_selected)
+
+    def _framed(self, box: Box, shown: Face, row: int, *, is_selected: bool) -> list[Segment]:
+        styles = self._styles
+        frame = styles["frame-selected" if is_selected else "frame"]
+        glyphs = _THICK if is_selected else _THIN
+        if row == box.height - 1:
+            return [Segment(glyphs[4] + glyphs[1] * (box.width - 2) + glyphs[5], frame)]
+        if row == 0:
+            title = elided(shown.title, box.width - 6)
+            rest = box.width - 4 - cell_len(title)
+            return [
+                Segment(glyphs[0] + glyphs[1] + " ", frame),
+                Segment(title, styles["title"]),
+                Segment(" " + glyphs[1] * (rest - 1) + glyphs[2], frame),
+            ]
+        right = glyphs[6] if box.y + row in box.port_rows else glyphs[3]
+        inner = self._content(shown, row, box.width - 4, is_selected=is_selected)
+        return [Segment(glyphs[3] + " ", frame), *inner, Segment(" " + right, frame)]
+
+    def _content(self, shown: Face, row: int, width: int, *, is_selected: bool) -> list[Segment]:
+        styles = self._styles
+        if row == 1:
+            name = styles["name-selected" if is_selected else "name"]
+            text = f"{shown.name} ↺" if shown.is_loop else shown.name
+            return [Segment(padded(text, width), name)]
+        if row == 2:
+            words = elided(f"{shown.mark.value} {shown.words}", width)
+            note = padded(shown.note, width - cell_len(words), is_right=True)
+            return [Segment(words, self._mark_style(shown.mark)), Segment(note, styles["note"])]
+        return [Segment(" " * width, styles["note"])]
+
+    def _line_box(self, box: Box, shown: Face, row: int, *, is_selected: bool) -> list[Segment]:
+        """Mark and name in one row; in the others, which are there for the ports, nothing."""
+        styles = self._styles
+        edge = styles["frame-selected" if is_selected else "frame"]
+        left, right = ("▐", "▌") if is_selected else ("│", "│")
+        if row:
+            return [Segment(left + " " * (box.width - 2) + right, edge)]
+        name = styles["name-selected" if is_selected else "name"]
+        short = f" {shown.short}" if shown.short else ""
+        room = box.width - 4 - cell_len(short)
+        return [
+            Segment(left, edge),
+            Segment(shown.mark.value + " ", self._mark_style(shown.mark)),
+            Segment(padded(shown.name, room), name),
+            Segment(short, styles["note"]),
+            Segment(right, edge),
+        ]
+
+    def _dot(self, box: Box, shown: Face, row: int, *, is_selected: bool) -> list[Segment]:
+        styles = self._styles
+        edge = styles["frame-selected" if is_selected else "frame"]
+        left, right = ("[", "]") if is_selected else ("(", ")")
+        middle = shown.mark.value if row == 0 else " "
+        return [
+            Segment(left, edge),
+            Segment(middle, self._mark_style(shown.mark)),
+            Segment(right, edge),
+        ]
+
+    def _mark_style(self, mark: Mark) -> Style:
+        return self._styles[mark.name.lower()]
+
+
+@lru_cache(maxsize=4096)
+def elided(text: str, width: int) -> str:
+    """The text on one line, at most so many cells wide."""
+    text = harmless(text)
+    if cell_len(text) <= width:
+        return text
+    return set_cell_size(text, max(width - 1, 0)).rstrip() + "…" if width > 0 else ""
+
+
+@lru_cache(maxsize=4096)
+def padded(text: str, width: int, *, is_right: bool = False) -> str:
+    """The text, exactly so many cells wide."""
+    text = elided(text, width)
+    space = " " * (width - cell_len(text))
+    return space + text if is_right else text + space
+
+
+def harmless(text: str) -> str:
+    """The text without characters that a terminal would act upon."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else "·" for each in text)
+
+
+def blank(width: int, style: Style) -> Strip:
+    """A row with nothing."""
+    return Strip([Segment(" " * width, style)], width)
