@@ -1,0 +1,1 @@
+"""Lists of things under headings, filtered by typing."""

@@ -1,0 +1,270 @@
+"""A list of things under headings, with a filter; what is highlighted stays so when the things change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.cells import cell_len
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from localcdap.tui.manners.matching import ranked
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A line of a list.
+
+    :param key: tells it from the others, also when the list is filled anew.
+    :param mark: a glyph before the label; a state is never told by it alone.
+    :param hint: stands at the right end, muted.
+    :param group: the heading it stands under; entries of one group follow each other.
+    :param words: further text that the filter finds it by.
+    :param tone: style of the label, such as ``$text-muted``.
+    """
+
+    key: str
+    label: str
+    mark: str = ""
+    hint: str = ""
+    group: str = ""
+    words: str = ""
+    tone: str = ""
+
+
+class ListingLines(OptionList):
+    """The lines; moved in with vim's keys too."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("j", "cursor_down", "down", show=False),
+        Binding("k", "cursor_up", "up", show=False),
+        Binding("g", "first", "first", show=False),
+        Binding("G", "last", "last", show=False),
+        Binding("ctrl+d", "page_down", "page down", show=False),
+        Binding("ctrl+u", "page_up", "page up", show=False),
+    ]
+
+
+class Listing(Vertical):
+    """Entries to choose from.
+
+    :param empty: what stands there when there is nothing at all.
+    """
+
+    DEFAULT_CSS = """
+    Listing {
+        & > .filter { height: 1; border: none; padding: 0 1; background: $surface; }
+        & > ListingLines, & > ListingLines:focus {
+            height: 1fr; border: none; padding: 0; background: transparent;
+        }
+        & > ListingLines > .option-list--option-highlighted { background: $boost; text-style: none; }
+        & > ListingLines:focus > .option-list--option-highlighted {
+            background: $primary 40%; color: $text;
+        }
+        & > .note { height: auto; color: $text-muted; padding: 0 1; }
+        & > .note.-empty { height: 1fr; padding: 1 2; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "clear_filter", "all again", id="list.clear", show=False),
+    ]
+
+    class Highlighted(Message):
+        """The highlight is on another entry; the key is None when there is none."""
+
+        def __init__(self, listing: Listing, key: str | None) -> None:
+            super().__init__()
+            self.listing = listing
+            self.key = key
+
+        @property
+        def control(self) -> Listing:
+            return self.listing
+
+    class Chosen(Message):
+        """Enter or a click on an entry."""
+
+        def __init__(self, listing: Listing, key: str) -> None:
+            super().__init__()
+            self.listing = listing
+            self.key = key
+
+        @property
+        def control(self) -> Listing:
+            return self.listing
+
+    def __init__(self, *, empty: str = "Nothing here.", id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._empty = empty
+        self._entries: Sequence[Entry] = ()
+        self._shown: list[Entry | None] = []
+        self._told: str | None = None
+        self._wanted: str | None = None
+
+    def compose(self) -> ComposeResult:
+        yield Input(placeholder="/ filter", classes="filter", compact=True)
+        yield ListingLines()
+        yield Static(classes="note")
+
+    @property
+    def key(self) -> str | None:
+        """That of the highlighted entry."""
+        at = self._options.highlighted
+        entry = self._shown[at] if at is not None and at < len(self._shown) else None
+        return entry.key if entry is not None else None
+
+    @property
+    def keys(self) -> list[str]:
+        """Those of the entries shown, in their order."""
+        return [entry.key for entry in self._shown if entry is not None]
+
+    def put(self, entries: Sequence[Entry], *, empty: str | None = None) -> None:
+        """Fill the list anew; the highlight stays on its entry, or near its place when that is gone."""
+        self._entries = entries
+        if empty is not None:
+            self._empty = empty
+        self._fill(self._wanted or self.key)
+
+    def show(self, key: str) -> None:
+        """Put the highlight on an entry, now or when there is one of that key."""
+        self._wanted = key
+        if any(entry.key == key for entry in self._entries):
+            self._fill(key)
+
+    def focus_list(self) -> None:
+        self._options.focus()
+
+    def action_clear_filter(self) -> None:
+        """Show all, and go back to the list."""
+        self._filter.value = ""
+        self._options.focus()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "clear_filter":
+            return self._filter.has_focus or bool(self._filter.value)
+        return True
+
+    @property
+    def _filter(self) -> Input:
+        return self.query_one(".filter", Input)
+
+    @property
+    def _options(self) -> ListingLines:
+        return self.query_one(ListingLines)
+
+    @on(Input.Changed, ".filter")
+    def _typed(self, event: Input.Changed) -> None:
+        event.stop()
+        self._fill(self.key)
+
+    @on(Input.Submitted, ".filter")
+    def _submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self._options.focus()
+
+    def on_key(self, event: events.Key) -> None:
+        if event.key == "down" and self._filter.has_focus:
+            event.stop()
+            self._options.focus()
+
+    @on(OptionList.OptionHighlighted)
+    def _moved(self, event: OptionList.OptionHighlighted) -> None:
+        event.stop()
+        if self.key is not None:
+            self._wanted = None
+        self._tell()
+
+    @on(OptionList.OptionSelected)
+    def _selected(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        entry = self._shown[event.option_index]
+        if entry is not None:
+            self.post_message(self.Chosen(self, entry.key))
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._fill_again)
+
+    def _fill_again(self) -> None:
+        if self.is_mounted:
+            self._fill(self.key)
+
+    def _tell(self) -> None:
+        if self.key != self._told:
+            self._told = self.key
+            self.post_message(self.Highlighted(self, self.key))
+
+    def _fill(self, key: str | None) -> None:
+        query = self._filter.value
+        options, before = self._options, self._options.highlighted
+        found = ranked(query, [(f"{each.label} {each.words}", each) for each in self._entries])
+        width = (options.size.width or 40) - 1
+        lines, self._shown = _lines(found, width, grouped=not query.strip())
+        offset = options.scroll_offset.y
+        with self.prevent(OptionList.OptionHighlighted):
+            options.clear_options()
+            options.add_options(lines)
+            options.highlighted = self._place(key, before)
+        options.scroll_to(y=offset, animate=False, force=True)
+        options.scroll_to_highlight()
+        options.display = bool(self._shown)
+        self._note(query, len(found))
+        self._tell()
+
+    def _place(self, key: str | None, before: int | None) -> int | None:
+        places = [place for place, entry in enumerate(self._shown) if entry is not None]
+        same = [place for place in places if key is not None and self._key_at(place) == key]
+        if same or not places:
+            return same[0] if same else None
+        return min(places, key=lambda place: abs(place - (before or 0)))
+
+    def _key_at(self, place: int) -> str | None:
+        entry = self._shown[place]
+        return entry.key if entry is not None else None
+
+    def _note(self, query: str, count: int) -> None:
+        note = self.query_one(".note", Static)
+        note.set_class(not self._entries, "-empty")
+        note.display = not self._entries or bool(query.strip())
+        self._filter.display = bool(self._entries)
+        note.update(Content(f"{count} of {len(self._entries)}" if self._entries else self._empty))
+
+
+def _lines(
+    found: Sequence[tuple[Entry, Sequence[int]]], width: int, *, grouped: bool
+) -> tuple[list[Option], list[Entry | None]]:
+    """The lines with headings, and the entry of each."""
+    lines: list[Option] = []
+    shown: list[Entry | None] = []
+    group = ""
+    for entry, places in found:
+        if grouped and entry.group != group:
+            group = entry.group
+            lines.append(
+                Option(Content.styled(f" {group}", "$foreground 60% italic"), disabled=True)
+            )
+            shown.append(None)
+        lines.append(Option(_line(entry, places, width)))
+        shown.append(entry)
+    return lines, shown
+
+
+def _line(entry: Entry, places: Sequence[int], width: int) -> Content:
+    """Mark and label, the letters that were typed marked; the hint at the right end where there is room."""
+    mark = f" {entry.mark} " if entry.mark else "   "
+    label = Content.styled(entry.label, entry.tone)
+    for place in places:
+        if place < len(entry.label):
+            label = label.stylize("$text-accent bold", place, place + 1)
+    room = width - cell_len(mark) - cell_len(entry.label)
+    space = room - cell_len(entry.hint)
+    if not entry.hint or space < 1:
+        return Content.assemble(mark, label)
+    return Content.assemble(mark, label, " " * space, Content.styled(entry.hint, "$foreground 60%"))
