@@ -272,7 +272,7 @@ class RunLog(Calling, Vertical):
         for level in _SERIOUS:
             if counts.get(level):
                 colour = "$text-warning" if level == "WARNING" else "$text-error"
-                yield f"{counts[level]:,} {level.lower()}", colour, ""
+                yield f"{counts[level]:,} {_word(level, counts[level])}", colour, ""
         yield "all levels" if self.level == LEVELS[0] else f"{self.level} and above", "", "level"
         yield _stage_name(self.stage), "", "stage"
         yield "wrapped" if view.wraps else "not wrapped", "", "wrap"
@@ -286,6 +286,10 @@ def _stage_name(stage: str | None) -> str:
     if stage is None:
         return "all stages"
     return harmless(stage) or "no stage"
+
+
+def _word(level: str, count: int) -> str:
+    return level.lower() + ("s" if count != 1 and level != "CRITICAL" else "")
 
 
 def _hits(hit: LogHit | None) -> str:

@@ -35,7 +35,8 @@ class LogView(Calling, ScrollView, can_focus=True):
     DEFAULT_CSS = """
     LogView {
         height: 1fr;
-        scrollbar-size-horizontal: 1;
+        overflow-x: hidden;
+        overflow-y: scroll;
         & > .log--time { color: $text-muted; }
         & > .log--stage { color: $text-accent; }
         & > .log--match { color: $background; background: $warning; }
@@ -176,7 +177,7 @@ class LogView(Calling, ScrollView, can_focus=True):
         self.follows = True
 
     def action_aside(self, step: int) -> None:
-        self.scroll_to(x=self.scroll_offset.x + step, animate=False)
+        self.scroll_to(x=self.scroll_offset.x + step, animate=False, force=True)
 
     # -- what changes what is shown ------------------------------------------------------------
 
@@ -198,7 +199,7 @@ class LogView(Calling, ScrollView, can_focus=True):
 
     def watch_wraps(self) -> None:
         self._widest = 0
-        self.scroll_to(x=0, animate=False)
+        self.scroll_to(x=0, animate=False, force=True)
         self._show_rows()
         self._reveal()
 
@@ -261,11 +262,9 @@ class LogView(Calling, ScrollView, can_focus=True):
         if y >= len(self._screen):
             return Strip.blank(width, base)
         row, strip = self._screen[y]
-        strip = strip.apply_style(base)
         if row == self.cursor:
-            cursor = self.get_component_rich_style("log--cursor")
-            strip = strip.extend_cell_length(width + self.scroll_offset.x, base)
-            strip = strip.apply_style(Style(bgcolor=cursor.bgcolor, bold=cursor.bold))
+            base += Style(bgcolor=self.get_component_rich_style("log--cursor").bgcolor)
+        strip = strip.apply_style(base)
         return strip.crop_extend(self.scroll_offset.x, self.scroll_offset.x + width, base)
 
     def _show_rows(self) -> None:
@@ -332,8 +331,15 @@ class LogView(Calling, ScrollView, can_focus=True):
             self.wraps,
             self.filter.stage is None,
             self.search,
-            {name: self.get_component_rich_style(f"log--{name}", partial=True) for name in _STYLES},
+            {name: self._style(name) for name in _STYLES},
         )
+
+    def _style(self, name: str) -> Style:
+        """A style for parts of lines; the background comes from the line, but for what is marked."""
+        style = self.get_component_rich_style(f"log--{name}")
+        if name == "match":
+            return style
+        return Style(color=style.color, bold=style.bold, italic=style.italic)
 
     def _fetch(self) -> None:
         """Ask for the pages around what is on the screen that are not at hand."""
