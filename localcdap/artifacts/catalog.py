@@ -9,7 +9,7 @@ from localcdap.api.app.events import ArtifactChange
 from localcdap.api.failures import ArtifactId
 from localcdap.artifacts.copies import Copies
 from localcdap.artifacts.index import Entry
-from localcdap.artifacts.model import SYSTEM_NAMESPACE, ApplicationRef, ArtifactDetail
+from localcdap.artifacts.model import SYSTEM_NAMESPACE, ApplicationRef, ArtifactDetail, HiddenPlugin
 from localcdap.artifacts.parents import apps_of
 from localcdap.artifacts.selection import Candidate, artifact_order
 from localcdap.artifacts.sync import ArtifactState
@@ -23,6 +23,8 @@ class Catalog:
     """
 
     def __init__(self, state: ArtifactState, copies: Copies, required: frozenset[str]) -> None:
+        self._state = state
+        self._required = required
         self.details: Final = list(_details(state, required))
         self._plugins: dict[str, dict[str, dict[str, list[Candidate]]]] = {}
         self.applications: Final = _applications(self.details, copies)
@@ -42,6 +44,23 @@ class Catalog:
         """The artifacts that a namespace sees: its own and those of the system, in order."""
         visible = [d for d in self.details if d.namespace in (namespace, SYSTEM_NAMESPACE)]
         return sorted(visible, key=_detail_order)
+
+    def hidden(self, namespace: str) -> Iterator[HiddenPlugin]:
+        """The plugins of what a namespace sees that lack a required capability, by artifact."""
+        for detail in sorted(_details(self._state, frozenset()), key=_detail_order):
+            if detail.namespace not in (namespace, SYSTEM_NAMESPACE):
+                continue
+            for plugin in detail.plugins:
+                if lacking := self._required.difference(plugin.capabilities):
+                    yield HiddenPlugin(
+                        name=plugin.name,
+                        type=plugin.type,
+                        description=plugin.description,
+                        class_name=plugin.class_name,
+                        artifact=detail.id,
+                        capabilities=plugin.capabilities,
+                        lacking=sorted(lacking),
+                    )
 
     def candidates(self, namespace: str, type: str, name: str) -> list[Candidate]:
         """The plugins of a type and name that a namespace sees."""

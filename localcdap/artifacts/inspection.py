@@ -26,7 +26,7 @@ from localcdap.artifacts.loading import (
     plugin_classes,
 )
 from localcdap.artifacts.model import Inspection, PluginClass
-from localcdap.artifacts.traces import summary
+from localcdap.artifacts.traces import own_frames, summary
 
 _Described = TypeVar("_Described")
 _LONGEST_ERROR: Final = 4000
@@ -51,7 +51,9 @@ def inspect_artifact(path: str, digest: str) -> Inspection:
             raise
         except BaseException as error:
             found.raised = found.raised or not isinstance(error, SyntaxError)
-            found.errors.append(_import_problem(error, place, mount(path, digest)))
+            package = mount(path, digest)
+            found.errors.append(_import_problem(error, place, package))
+            found.trace += [line.replace(f"{package}.", "") for line in own_frames(error, place)]
             continue
         found.look_at(module, name)
     return found.inspection()
@@ -65,6 +67,7 @@ class _Findings:
         self._plugins: list[tuple[PluginClass, type[Plugin]]] = []
         self._applications: list[ApplicationClass] = []
         self.errors: list[str] = []
+        self.trace: list[str] = []
         self.raised = False
 
     def look_at(self, module: ModuleType, name: str) -> None:
@@ -91,6 +94,7 @@ class _Findings:
             [_encodable(error)[:_LONGEST_ERROR] for error in dict.fromkeys(errors)][:_MOST_ERRORS],
             self.raised,
             self._applications,
+            [_encodable(line)[:_LONGEST_ERROR] for line in self.trace[:_MOST_ERRORS]],
         )
 
     @contextlib.contextmanager
@@ -102,6 +106,7 @@ class _Findings:
             raise
         except BaseException as error:
             self.raised = True
+            self.trace += own_frames(error, self._place)
             self.errors.append(_told(cls, f"{type(error).__name__}: {error}", self._place))
 
 

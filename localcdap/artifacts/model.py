@@ -51,6 +51,9 @@ class Inspection(msgspec.Struct):
     raised: bool = False
     """Whether an error is an exception of its code, which other code in the process may have caused."""
     applications: list[ApplicationClass] = []
+    trace: list[str] = []
+    """Of the exceptions among the errors: the frames in the artifact's code, innermost last, and what was
+    raised."""
 
 
 class ArtifactDetail(msgspec.Struct):
@@ -91,6 +94,13 @@ class PluginSummary(msgspec.Struct, rename="camel"):
     class_name: str
     artifact: ArtifactId
     capabilities: list[str]
+
+
+class HiddenPlugin(PluginSummary, rename="camel"):
+    """A plugin that does not exist for anybody, because of what the instance requires."""
+
+    lacking: list[str]
+    """The required capabilities that it has not, at least one."""
 
 
 class PluginInfo(PluginSummary, rename="camel"):

@@ -7,15 +7,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from localcdap.api.capability import SYSTEM_CAPABILITIES, canonical
-from localcdap.api.errors import NotFoundError
+from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
 from localcdap.artifacts.catalog import Catalog, changes
 from localcdap.artifacts.copies import Copies
+from localcdap.artifacts.documentation import read_documentation
 from localcdap.artifacts.index import ArtifactIndex
 from localcdap.artifacts.model import (
+    DEFAULT_NAMESPACE,
+    USER,
     ApplicationRef,
     ArtifactDetail,
     ArtifactSelector,
     CapabilityCount,
+    HiddenPlugin,
     PluginInfo,
     PluginLookup,
     PluginSummary,
@@ -26,7 +30,9 @@ from localcdap.artifacts.places import Place, find_system, find_user
 from localcdap.artifacts.selection import Candidate, choose, look_up, narrow, usable_in
 from localcdap.artifacts.spaces import AnyNamespace, Namespaces, strays
 from localcdap.artifacts.sync import ArtifactState, Deployer, Inspector, Synchronizer
+from localcdap.artifacts.trash import put_back, take_out
 from localcdap.artifacts.version import VersionRange
+from localcdap.rpc.methods import once
 from localcdap.store.store import Store, Transaction
 
 
@@ -43,6 +49,7 @@ class ArtifactService:
     :param required_capabilities: a plugin without one of these does not exist for anybody.
     :param namespaces: which there are; None where any is as good as another.
     :param deployer: makes system applications ready for use; None where they do not matter.
+    :param trash: folder for artifacts that are removed; None where none can be.
     :param on_change: called in the transaction that changes the index for pipelines or their authors.
     """
 
@@ -58,7 +65,10 @@ class ArtifactService:
         on_change: Callable[[Transaction, SyncReport], None] | None = None,
         namespaces: Namespaces | None = None,
         deployer: Deployer | None = None,
+        trash: Path | None = None,
     ) -> None:
+        self._inspector = inspector
+        self._trash = trash
         self._index = ArtifactIndex(store)
         self._copies = Copies(cache.absolute())
         self._synchronizer = Synchronizer(self._index, inspector, self._copies, deployer)
@@ -206,6 +216,101 @@ class ArtifactService:
         candidates = catalog.candidates(namespace, type, name)
         names = catalog.names(namespace, type) if not candidates else []
         return look_up(candidates, names, name, selector or ArtifactSelector())
+
+    def documentation(
+        self, namespace: str, type: str, name: str, selector: ArtifactSelector | None = None
+    ) -> str | None:
+        """The Markdown that the artifact has about a plugin, in ``docs/NAME-TYPE.md``; None without any.
+
+        :raises NotFoundError: as :meth:`get_plugin`.
+        """
+        found = choose(
+            self._catalog().candidates(namespace, type, name), selector or ArtifactSelector()
+        )
+        if found is None:
+            raise self._not_found(namespace, type, name, selector)
+        return read_documentation(Path(found.path), type, name)
+
+    def required_capabilities(self) -> list[str]:
+        """What a plugin must have to exist for anybody, in alphabetical order; empty: nothing."""
+        return sorted(self._required)
+
+    def list_hidden(self, namespace: str) -> list[HiddenPlugin]:
+        """The plugins that the namespace would see if the instance required nothing, with what they lack.
+
+        For whoever wonders where a plugin is; nothing else knows of them.
+        """
+        self._namespaces.require(namespace)
+        return list(self._catalog().hidden(namespace))
+
+    def trace(self, path: str) -> list[str]:
+        """Where the code of a broken artifact fails: frames in it, innermost last, and what was raised.
+
+        The artifact is inspected once more. Empty when nothing was raised.
+
+        :param path: where its user put it.
+        :raises NotFoundError: when there is no such artifact.
+        """
+        self._catalog()
+        entry = self._state.entries.get(path) if self._state is not None else None
+        if entry is None:
+            raise NotFoundError(f"There is no artifact at {path}.")
+        copy = self._copies.find(entry.digest)
+        if copy is None:
+            return []
+        return self._inspector.inspect(str(copy), entry.digest).trace
+
+    def plugin_folder(self, namespace: str) -> str:
+        """Where artifacts of a namespace are dropped in: an absolute path, which need not exist yet.
+
+        :raises NotFoundError: when there is no such namespace.
+        :raises ConflictError: when the instance has no plugin folder.
+        """
+        self._namespaces.require(namespace)
+        if not self._plugin_directories:
+            raise ConflictError(
+                "The instance has no plugin folder.",
+                "Name one as plugin.directories in its settings.",
+            )
+        folder = self._plugin_directories[0]
+        return str(folder if namespace == DEFAULT_NAMESPACE else folder / namespace)
+
+    @once
+    def remove(self, path: str) -> str:
+        """Put an artifact of a plugin folder away; where it is kept.
+
+        :param path: where its user put it.
+        :raises NotFoundError: when there is no such artifact.
+        :raises ConflictError: when it comes with localcdap.
+        :raises BadRequestError: when it cannot be moved.
+        """
+        details = [each for each in self._catalog().details if each.path == path]
+        if not details:
+            raise NotFoundError(f"There is no artifact at {path}.")
+        if details[0].scope != USER or self._trash is None:
+            raise ConflictError(
+                f"Artifact '{details[0].name}' comes with localcdap and stays.",
+                "Require a capability that it lacks, or put an artifact of your own above it.",
+            )
+        kept = take_out(Path(path), self._trash)
+        self.sync()
+        return str(kept)
+
+    @once
+    def put_back(self, kept: str, path: str) -> None:
+        """Undo :meth:`remove`.
+
+        :param kept: its answer.
+        :raises NotFoundError: when it is not kept any more.
+        :raises ConflictError: when something else is in its place.
+        :raises BadRequestError: when it cannot be moved, or never was an artifact of this instance.
+        """
+        place = Path(path)
+        inside = any(place.is_relative_to(folder) for folder in self._plugin_directories)
+        if not inside or ".." in place.parts or Path(kept).parent != self._trash:
+            raise BadRequestError(f"{kept} was not taken out of {path}.")
+        put_back(Path(kept), place)
+        self.sync()
 
     def list_applications(self) -> list[ApplicationRef]:
         """The system applications in use, by name."""

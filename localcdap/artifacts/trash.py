@@ -1,10 +1,14 @@
-"""The plugin folders of a namespace that is being deleted: put away, since they are their user's own."""
+"""Artifacts that are deleted, and the plugin folders of deleted namespaces: put away, since they are their
+user's own.
+"""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
+
+from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
 
 
 def put_away(directories: Iterable[Path], namespace: str, trash: Path) -> list[str]:
@@ -20,6 +24,42 @@ def put_away(directories: Iterable[Path], namespace: str, trash: Path) -> list[s
             trash.mkdir(parents=True, exist_ok=True)
             shutil.move(folder, _free(trash, directory.name))
     return sorted(str(place) for place in trash.iterdir()) if trash.is_dir() else []
+
+
+def take_out(path: Path, trash: Path) -> Path:
+    """Move an artifact into ``trash``; where it is then.
+
+    :raises BadRequestError: when it cannot be moved; it is then still where it was.
+    """
+    try:
+        trash.mkdir(parents=True, exist_ok=True)
+        return Path(shutil.move(path, _free(trash, path.name)))
+    except OSError as error:
+        raise _unmoved(path, error) from error
+
+
+def put_back(kept: Path, path: Path) -> None:
+    """Move what :func:`take_out` took out to where it was.
+
+    :raises NotFoundError: when it is not in the trash any more.
+    :raises ConflictError: when something else is in its place.
+    """
+    if not kept.exists():
+        raise NotFoundError(f"{kept} is not there any more.")
+    if path.exists():
+        raise ConflictError(f"{path} exists already.", "Move that away first.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(kept, path)
+    except OSError as error:
+        raise _unmoved(kept, error) from error
+
+
+def _unmoved(path: Path, error: OSError) -> BadRequestError:
+    return BadRequestError(
+        f"{path} cannot be moved: {error.strerror or error}.",
+        "Check the permissions of its folder.",
+    )
 
 
 def _free(trash: Path, name: str) -> Path:

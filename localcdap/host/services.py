@@ -264,6 +264,7 @@ class Services:
             on_change=changed,
             namespaces=self._namespaces,
             deployer=Deployment(self._structured_tables),
+            trash=home.trash / "artifacts",
         )
         self._namespaces.holds(artifact_contents(artifacts, directories, home.trash))
         return artifacts

@@ -30,6 +30,7 @@ class Instance:
         self.system = folder / "system"
         self.plugins = folder / "plugins"
         self.cache = folder / "cache"
+        self.trash = folder / "trash"
         self.plugins.mkdir()
         self.store = Store(folder / "instance.duckdb")
         self.inspector = CountingInspector(worker)
@@ -45,6 +46,7 @@ class Instance:
             cache=self.cache,
             required_capabilities=required,
             on_change=on_change,
+            trash=self.trash,
         )
 
     def synced(self, *required: str) -> ArtifactService:
