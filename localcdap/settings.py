@@ -114,9 +114,16 @@ def load_settings(file: Path, environment: Mapping[str, str] = os.environ) -> Se
 
     :raises SettingsError: with every problem at once, each with its line and key.
     """
+    return read_settings(_text_of(file), file, environment)
+
+
+def read_settings(text: str, file: Path, environment: Mapping[str, str] = os.environ) -> Settings:
+    """The settings that would be effective if a text stood in the file.
+
+    :raises SettingsError: as :func:`load_settings`.
+    """
     settings = Settings(origins={})
     problems: list[str] = []
-    text = _text_of(file)
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

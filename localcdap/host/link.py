@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 from collections.abc import Iterator
 from importlib import metadata
@@ -134,6 +135,11 @@ class Cdap:
         """Whether the services run in this process."""
         return self._link.is_host
 
+    @property
+    def host_pid(self) -> int:
+        """The process in which the services run; another one after the host was lost."""
+        return self._link.host_pid
+
     def close(self) -> None:
         """Leave the instance. Runs go on."""
         self.transactions.close()
@@ -168,6 +174,11 @@ class _Link:
     @property
     def is_host(self) -> bool:
         return isinstance(self._end, Host)
+
+    @property
+    def host_pid(self) -> int:
+        end = self._end
+        return os.getpid() if isinstance(end, Host) else end.host.pid
 
     def service(self, name: str, service: type[_Service]) -> _Service:
         """The service itself in the host, else what calls it."""

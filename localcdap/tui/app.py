@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import threading
 from collections.abc import Callable
-from typing import ClassVar
+from typing import ClassVar, Final
 
+from textual import work
 from textual.binding import Binding, BindingType
 from textual.reactive import reactive
 
 from localcdap.api.errors import LocalcdapError
 from localcdap.host import reports
+from localcdap.host.link import Cdap
 from localcdap.tui.areas import AREAS
 from localcdap.tui.calls import Calls
 from localcdap.tui.connection import Connection
+from localcdap.tui.manners.editor import edit_file
 from localcdap.tui.manners.habits import Habits
 from localcdap.tui.places import Place, area_of
 from localcdap.tui.screen import AreaScreen
+from localcdap.tui.unopened import UnopenedDialog
+
+_BUSY_S: Final = 0.3
 
 
 class StudioApp(Habits):
@@ -45,6 +52,10 @@ class StudioApp(Habits):
     """The namespace that all screens show."""
     connected: reactive[bool] = reactive(False)
     """Whether the instance is open; calls wait until it is."""
+    host_pid: reactive[int] = reactive(0)
+    """The process in which the services run; 0 while there is no connection."""
+    busy: reactive[bool] = reactive(False)
+    """Whether an answer is being waited for that takes its time."""
 
     def __init__(
         self, connection: Connection, namespace: str = "default", place: Place | None = None
@@ -52,15 +63,27 @@ class StudioApp(Habits):
         super().__init__()
         self.set_reactive(StudioApp.namespace, namespace)
         self.connection = connection
-        self.calls = Calls(connection, self.show_fault)
+        self.calls = Calls(connection, self.show_fault, self._made)
         self.fault: Exception | None = None
         """What ended the studio, when that was a fault of its own."""
         self._place = place
+        self._was_open = False
 
     def on_mount(self) -> None:
         self._end_with_signals()
         self.load_keymap()
         self.call_after_refresh(self._connect)
+        self.set_interval(_BUSY_S, self._look_busy)
+
+    @property
+    def is_host(self) -> bool:
+        """Whether the services run in this process."""
+        return self.host_pid == os.getpid()
+
+    def reopen(self) -> None:
+        """Leave the instance and open it again, so that changed settings are in force. Runs go on."""
+        self.connected = False
+        self.connection.reopen(self._later(self._opened), self._later(self._unopened))
 
     def go(self, place: Place) -> None:
         """Show a place in its area."""
@@ -107,12 +130,54 @@ class StudioApp(Habits):
         screen.arrive(place)
 
     def _connect(self) -> None:
-        def later(callback: Callable[..., object]) -> Callable[..., object]:
-            return lambda *arguments: self.call_later(callback, *arguments)
+        self.connection.open(self._later(self._opened), self._later(self._unopened))
 
-        self.connection.open(later(self._opened), later(self.show_fault))
+    def _later(self, callback: Callable[..., object]) -> Callable[..., object]:
+        """The same to be called from any thread."""
+        return lambda *arguments: self.call_later(callback, *arguments)
 
     def _opened(self) -> None:
+        cdap = self.connection.cdap
+        if cdap is None:
+            return
+        self.host_pid = cdap.host_pid
         self.connected = True
-        if self._place is not None:
-            self.go(self._place)
+        place, self._place = self._place, None
+        if place is not None:
+            self.go(place)
+
+    @work(group="unopened", exclusive=True)
+    async def _unopened(self, error: Exception) -> None:
+        match await self.push_screen_wait(UnopenedDialog(error)):
+            case "again":
+                self._connect()
+            case "edit":
+                await self._edit_settings()
+                self._connect()
+            case _:
+                self.exit(return_code=1)
+
+    async def _edit_settings(self) -> None:
+        file = self.connection.home.settings_file
+        try:
+            with self.suspend():
+                edit_file(file)
+        except LocalcdapError as error:
+            self.tell(error.message, error.corrective_action or "", "error")
+
+    def _made(self, cdap: Cdap) -> None:
+        """In the thread of a call: whether another process has the services by now."""
+        pid = cdap.host_pid
+        if pid != self.host_pid and self.host_pid:
+            self.call_later(self._host_changed, pid)
+
+    def _host_changed(self, pid: int) -> None:
+        before, self.host_pid = self.host_pid, pid
+        if pid == before:
+            return
+        now = "This studio serves it now." if self.is_host else f"Process {pid} serves it now."
+        self.tell(f"Process {before}, which served the instance, has gone.", now, "warning")
+
+    def _look_busy(self) -> None:
+        self._was_open, was_open = self.calls.open > 0, self._was_open
+        self.busy = was_open and self._was_open

@@ -33,17 +33,23 @@ _AHEAD: Final = 4
 """Items of a followed source that may wait for the screen; the source waits behind them."""
 _RETRY_S: Final = 1.0
 """Seconds before a followed source that failed is opened anew."""
+_PATIENCE: Final = 2
+"""Failures in a row of a followed source after which it is told, once."""
 
 
 class Calls:
     """The calls that the studio has under way.
 
     :param fault: is told, on the thread of the screen, of whatever a call raised that nobody takes.
+    :param made: is told, in the thread of the call, of the services behind each call.
     """
 
-    def __init__(self, connection: Connection, fault: Fault) -> None:
+    def __init__(
+        self, connection: Connection, fault: Fault, made: Callable[[Cdap], object] = lambda _: None
+    ) -> None:
         self.connection = connection
         self.fault = fault
+        self.made = made
         self._lanes: dict[tuple[int, str], _Lane] = {}
         self._changed = threading.Condition()
         self._open = 0
@@ -129,7 +135,9 @@ class _Call:
     def make(self) -> None:
         """Runs in a thread of the group."""
         try:
-            result = self._work(self._calls.connection.wait())
+            cdap = self._calls.connection.wait()
+            result = self._work(cdap)
+            self._calls.made(cdap)
         except LeavingError:
             self.drop()
         except Exception as error:
@@ -189,18 +197,23 @@ class Following:
         return self._stopped.is_set() or not self._node.is_running
 
     def _run(self) -> None:
+        failures = 0
         while not self._is_over:
             try:
-                for item in self._source(self._calls.connection.wait()):
+                cdap = self._calls.connection.wait()
+                for item in self._source(cdap):
+                    failures = 0
+                    self._calls.made(cdap)
                     if self._is_over or (item is not None and not self._hand_in(item)):
                         return
                 return
             except LeavingError:
                 return
             except Exception as error:
-                deliver(self._node, lambda error=error: self._fail(error))  # type: ignore[misc]
-                if not isinstance(error, LocalcdapError):
-                    return
+                failures += 1
+                if failures == _PATIENCE:
+                    deliver(self._node, lambda error=error: self._fail(error))  # type: ignore[misc]
+            # It begins anew: the host may have gone, or be about to come back.
             self._stopped.wait(_RETRY_S)
 
     def _hand_in(self, item: object) -> bool:
@@ -280,7 +293,8 @@ class Calling(MessagePump):
 
         :param source: a generator function over the services; it is iterated in the thread. It must yield
             now and then, at least None, which is not handed in (after a long poll without an answer), as only
-            there is seen that the widget has gone. After an error of localcdap it is opened anew, soon.
+            there is seen that the widget has gone. After an error it is opened anew, a second later; the
+            second error in a row is told.
         :param each: gets every item on the thread of the screen.
         """
         return Following(calls_of(self), self, source, each, failed)

@@ -43,6 +43,21 @@ class Connection:
             target=self._open, args=(opened, failed), name="studio-connection", daemon=True
         ).start()
 
+    def reopen(self, opened: Callable[[], object], failed: Callable[[Exception], object]) -> None:
+        """Leave the instance and open it again, in a thread; calls wait meanwhile. Runs go on."""
+        with self._changed:
+            cdap = self._cdap
+            if cdap is None or cdap is self._lent or self._is_closed:
+                return
+            self._cdap = None
+            self._is_opening = True
+
+        def run() -> None:
+            cdap.close()
+            self._open(opened, failed)
+
+        threading.Thread(target=run, name="studio-connection", daemon=True).start()
+
     def wait(self) -> Cdap:
         """The services, as soon as there is a connection.
 

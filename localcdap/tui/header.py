@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal
+from textual.content import Content
 from textual.widgets import Static
 
 from localcdap.tui.areas import AREAS, Area
@@ -19,11 +20,7 @@ class AreaTab(Static):
     """The name of an area, behind its key; a click goes there."""
 
     def __init__(self, area: Area, *, is_active: bool) -> None:
-        key = "," if area.key == "comma" else area.key
-        super().__init__(
-            f"[$foreground 50%]{key}[/] {area.title}" if not is_active else f"{key} {area.title}",
-            classes="-active" if is_active else "",
-        )
+        super().__init__(_label(area, is_active), classes="-active" if is_active else "")
         self._area = area
 
     def on_click(self, event: events.Click) -> None:
@@ -56,17 +53,30 @@ class Header(Horizontal):
 
     def compose(self) -> ComposeResult:
         for area in AREAS:
-            if area.name != "settings" or self._area == "settings":
+            if len(area.key) == 1 or self._area == area.name:
                 yield AreaTab(area, is_active=area.name == self._area)
         yield Static(id="header-space")
-        yield Static(id="header-place")
+        place = Static(id="header-place")
+        place.display = self._area != "settings"  # there is no room for it in 80 columns
+        yield place
 
     def on_mount(self) -> None:
         self.watch(self.app, "namespace", self._show)
-        self.watch(self.app, "connected", self._show)
+        for name in ("connected", "host_pid", "busy"):
+            self.watch(self.app, name, self._show)
 
     def _show(self) -> None:
         app = cast("StudioApp", self.app)
-        self.query_one("#header-place", Static).update(
-            app.namespace if app.connected else "opening …"
-        )
+        said = app.namespace if app.connected else "opening"
+        if app.connected and not app.is_host:
+            said += " ⇄"  # another process serves the instance
+        waiting = " …" if app.busy or not app.connected else ""
+        self.query_one("#header-place", Static).update(Content(said + waiting))
+
+
+def _label(area: Area, is_active: bool) -> str:
+    if len(area.key) > 1:
+        return area.title
+    return (
+        f"{area.key} {area.title}" if is_active else f"[$foreground 50%]{area.key}[/] {area.title}"
+    )

@@ -1,1 +1,1 @@
-"""The settings area."""
+"""The settings of the instance, looked at and changed."""

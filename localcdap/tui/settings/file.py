@@ -1,0 +1,104 @@
+"""Changes of ``localcdap.toml`` that leave everything else in it as it is, comments too."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from localcdap.api.errors import SettingsError
+from localcdap.settings import OPTIONS, Settings, read_settings
+
+
+def parsed(key: str, typed: str) -> Any:
+    """What a user typed for a setting, as TOML has it: the type is that of its default."""
+    default = getattr(Settings(origins={}), OPTIONS[key]) if key in OPTIONS else ""
+    text = typed.strip()
+    match default:
+        case bool():
+            return {
+                "true": True,
+                "yes": True,
+                "on": True,
+                "false": False,
+                "no": False,
+                "off": False,
+            }.get(text.lower(), text)
+        case int() | float():
+            try:
+                return int(text)
+            except ValueError:
+                try:
+                    return float(text)
+                except ValueError:
+                    return text
+        case list():
+            return [part.strip() for part in text.split(",") if part.strip()]
+    return text
+
+
+def shown(value: Any) -> str:
+    """A value as it is typed."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case list():
+            return ", ".join(map(str, value))
+        case str() | int() | float():
+            return str(value)
+    return json.dumps(value)
+
+
+def with_value(text: str, path: Sequence[str], value: Any) -> str:
+    """The text of the file with a value set, where it stood or as the file's style suggests.
+
+    :param path: the parts of the key.
+    """
+    import tomlkit
+    from tomlkit.items import AbstractTable
+
+    document = tomlkit.parse(text)
+    table: Any = document
+    for part in path[:-1]:
+        if not isinstance(table.get(part), AbstractTable | dict):
+            table[part] = tomlkit.table()
+        table = table[part]
+    table[path[-1]] = value
+    return tomlkit.dumps(document)
+
+
+def without_value(text: str, path: Sequence[str]) -> str:
+    """The text of the file without a value."""
+    import tomlkit
+
+    document = tomlkit.parse(text)
+    table: Any = document
+    for part in path[:-1]:
+        table = table.get(part)
+        if table is None:
+            return text
+    if path[-1] in table:
+        del table[path[-1]]
+    return tomlkit.dumps(document)
+
+
+def problem_of(text: str, file: Path) -> str | None:
+    """What is wrong with a text of the file, or None."""
+    try:
+        read_settings(text, file)
+    except SettingsError as error:
+        return error.message
+    return None
+
+
+def write(file: Path, text: str) -> None:
+    """Put a text into the place of the file, whole or not at all.
+
+    :raises OSError: when it cannot be written.
+    """
+    file.parent.mkdir(parents=True, exist_ok=True)
+    spare = file.with_name(f".{file.name}.{os.getpid()}")
+    spare.write_text(text, encoding="utf-8")
+    spare.replace(file)
