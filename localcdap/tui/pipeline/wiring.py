@@ -1,0 +1,154 @@
+"""What may be connected to what, and by which port; how new stages are called."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, Final
+
+from localcdap.api.failures import ArtifactId
+from localcdap.api.pipeline import Connection
+from localcdap.artifacts.model import PluginSummary
+from localcdap.studio.documents.lenient import artifact_json
+from localcdap.studio.documents.model import PipelineDocument
+from localcdap.studio.editing.edits import Connect, Disconnect
+from localcdap.studio.editing.view import StageState
+from localcdap.studio.rules.plugin_types import (
+    CONDITION,
+    CONTROL,
+    ERROR_EMITTERS,
+    ERROR_TRANSFORM,
+    POST_ACTION,
+    SINKS,
+    SOURCES,
+    SPLITTER,
+)
+
+_CONDITIONS: Final = ("true", "false")
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a line leaves a stage."""
+
+    port: str | None = None
+    condition: str | None = None
+
+    @property
+    def label(self) -> str:
+        return self.port or self.condition or ""
+
+    def to(self, source: str, target: str) -> Connect:
+        return Connect(source, target, port=self.port, condition=self.condition)
+
+
+class Wiring:
+    """The stages of a document and the lines between them."""
+
+    def __init__(self, document: PipelineDocument) -> None:
+        self.types = {stage.name: stage.plugin.type for stage in reversed(document.stages)}
+        self.endings = frozenset(s.name for s in document.post_actions) - self.types.keys()
+        self.connections = document.connections
+
+    def ways(self, stage: str, state: StageState | None = None) -> list[Way]:
+        """How a stage can be left: those ways that are free first.
+
+        :param state: what is known of the stage; it names the ports of a splitter.
+        """
+        taken = [each for each in self.connections if each.source == stage]
+        match self.types.get(stage):
+            case type if type == CONDITION:
+                used = {each.condition for each in taken}
+                return [Way(condition=c) for c in sorted(_CONDITIONS, key=used.__contains__)]
+            case type if type == SPLITTER:
+                used = {each.port for each in taken}
+                ports = dict.fromkeys(state.port_schemas if state is not None else ())
+                ports |= dict.fromkeys(each.port for each in taken if each.port)
+                return [Way(port=port) for port in sorted(ports, key=used.__contains__)]
+            case _:
+                return [Way()]
+
+    def refusal(self, source: str, target: str, target_type: str | None = None) -> str | None:
+        """Why no line can go from a stage to another; None when one can.
+
+        :param target_type: of a stage that is not there yet.
+        """
+        from_type = self.types.get(source)
+        to_type = self.types.get(target) if target_type is None else target_type
+        if from_type is None or to_type is None or to_type == POST_ACTION:
+            return "post actions are not connected"
+        if source == target:
+            return "a stage is not connected to itself"
+        orders = from_type in CONTROL or to_type in CONTROL
+        if from_type in SINKS and not orders:
+            return "nothing leaves a sink"
+        if to_type in SOURCES and not orders:
+            return "nothing leads to a source"
+        if to_type == ERROR_TRANSFORM and from_type not in ERROR_EMITTERS:
+            return f"{from_type} stages emit no errors"
+        if from_type not in (CONDITION, SPLITTER) and self._are_connected(source, target):
+            return "they are connected already"
+        if target_type is None and self._leads(target, source):
+            return "records would go in a circle"
+        return None
+
+    def around(self, stage: str) -> list[Connection]:
+        """The connections from and to a stage."""
+        return [each for each in self.connections if stage in (each.source, each.target)]
+
+    def _are_connected(self, source: str, target: str) -> bool:
+        return any(each.source == source and each.target == target for each in self.connections)
+
+    def _leads(self, start: str, end: str) -> bool:
+        ahead, seen = [start], {start}
+        while ahead:
+            stage = ahead.pop()
+            if stage == end:
+                return True
+            for each in self.connections:
+                if each.source == stage and each.target not in seen:
+                    seen.add(each.target)
+                    ahead.append(each.target)
+        return False
+
+
+def cut(connection: Connection) -> Disconnect:
+    """The edit that removes exactly this connection."""
+    return Disconnect(
+        connection.source,
+        connection.target,
+        port=connection.port,
+        condition=connection.condition,
+    )
+
+
+def free_name(name: str, taken: Collection[str]) -> str:
+    """The name, with the lowest number that makes it no other stage's."""
+    if name not in taken:
+        return name
+    number = 2
+    while f"{name}{number}" in taken:
+        number += 1
+    return f"{name}{number}"
+
+
+def new_stage(plugin: PluginSummary, taken: Collection[str]) -> dict[str, Any]:
+    """A stage with a plugin and no properties, as it stands in a document."""
+    name = free_name(plugin.name, taken)
+    return {"name": name, "plugin": _plugin(plugin.name, plugin.type, plugin.artifact, name)}
+
+
+def _plugin(name: str, type: str, artifact: ArtifactId, label: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "type": type,
+        "label": label,
+        "artifact": artifact_json(artifact),
+        "properties": {},
+    }
+
+
+def line_of(connection: Connection) -> str:
+    """A connection, as it is said."""
+    mark = connection.port or connection.condition
+    return f"{connection.source} → {connection.target}" + (f" ({mark})" if mark else "")
