@@ -1,4 +1,4 @@
-"""What an author sees of artifacts beyond the list: what is hidden, traces, documentation; taking them out."""
+"""What an author sees of artifacts beyond the list: what is hidden, traces, documentation; removal."""
 
 from __future__ import annotations
 

@@ -1,0 +1,149 @@
+"""What the plugins screen shows, read from the artifact service at once, and its lines in the list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from localcdap.artifacts.model import (
+    SYSTEM,
+    ArtifactDetail,
+    CapabilityCount,
+    HiddenPlugin,
+    PluginSummary,
+)
+from localcdap.host.link import Cdap
+from localcdap.tui.lists.listing import Entry
+from localcdap.tui.words import plural
+
+
+@dataclass(frozen=True)
+class Index:
+    """The artifacts and plugins that a namespace sees."""
+
+    plugins: Sequence[PluginSummary]
+    """Those that have the capabilities asked for, of each name the one that stages get."""
+    versions: Sequence[PluginSummary]
+    """Those of all artifacts."""
+    artifacts: Sequence[ArtifactDetail]
+    hidden: Sequence[HiddenPlugin]
+    capabilities: Sequence[CapabilityCount]
+    required: Sequence[str]
+    is_narrowed: bool
+    """Whether capabilities were asked for."""
+
+    def plugin(self, key: str) -> PluginSummary | None:
+        """The one of a list's key."""
+        newest = (each for each in self.plugins if plugin_key(each) == key)
+        return next(newest, None) or next((e for e in self.versions if _exact_key(e) == key), None)
+
+    def hidden_plugin(self, key: str) -> HiddenPlugin | None:
+        return next((each for each in self.hidden if _hidden_key(each) == key), None)
+
+    def artifact(self, key: str) -> ArtifactDetail | None:
+        return next((each for each in self.artifacts if _artifact_key(each) == key), None)
+
+    def artifact_of(self, plugin: PluginSummary) -> ArtifactDetail | None:
+        """The artifact that a plugin is from."""
+        return next((each for each in self.artifacts if each.id == plugin.artifact), None)
+
+    def versions_of(self, plugin: PluginSummary) -> list[PluginSummary]:
+        """The plugins of the same type and name, highest first."""
+        same = [e for e in self.versions if (e.type, e.name) == (plugin.type, plugin.name)]
+        return same[::-1]
+
+
+def read_index(cdap: Cdap, namespace: str, capabilities: Sequence[str]) -> Index:
+    """:param capabilities: only plugins that have all of these."""
+    artifacts = cdap.artifacts
+    return Index(
+        plugins=artifacts.list_plugins(namespace, capabilities=list(capabilities)),
+        versions=artifacts.list_plugins(namespace, all_versions=True),
+        artifacts=artifacts.list_artifacts(namespace),
+        hidden=artifacts.list_hidden(namespace),
+        capabilities=artifacts.list_capabilities(namespace),
+        required=artifacts.required_capabilities(),
+        is_narrowed=bool(capabilities),
+    )
+
+
+def by_type(index: Index, *, with_hidden: bool) -> list[Entry]:
+    """Artifacts with problems first, then plugins under their types."""
+    entries = [_artifact(each, "problems") for each in index.artifacts if each.error]
+    entries += [_plugin(each, each.type) for each in index.plugins]
+    if with_hidden:
+        entries += [_hidden(each, "hidden") for each in index.hidden]
+    return entries
+
+
+def by_artifact(index: Index, *, with_hidden: bool) -> list[Entry]:
+    """Every artifact, then its plugins."""
+    return list(_by_artifact(index, with_hidden=with_hidden))
+
+
+def plugin_key(plugin: PluginSummary) -> str:
+    return f"plugin {plugin.type} {plugin.name}"
+
+
+def _by_artifact(index: Index, *, with_hidden: bool) -> Iterator[Entry]:
+    for artifact in index.artifacts:
+        known = index.plugins if index.is_narrowed else index.versions
+        plugins = [each for each in known if each.artifact == artifact.id]
+        hidden = [each for each in index.hidden if each.artifact == artifact.id]
+        shown = hidden if with_hidden else []
+        if index.is_narrowed and not plugins and not shown and not artifact.error:
+            continue
+        yield _artifact(artifact, "")
+        for each in plugins:
+            yield replace(_plugin(each, ""), key=_exact_key(each), hint=each.type)
+        yield from (_hidden(each, "") for each in shown)
+
+
+def _plugin(plugin: PluginSummary, group: str) -> Entry:
+    artifact = plugin.artifact
+    return Entry(
+        plugin_key(plugin),
+        plugin.name,
+        hint=artifact.version if artifact.scope == SYSTEM else f"yours {artifact.version}",
+        group=group,
+        words=f"{plugin.type} {artifact.name} {plugin.description}",
+    )
+
+
+def _hidden(plugin: HiddenPlugin, group: str) -> Entry:
+    return Entry(
+        _hidden_key(plugin),
+        plugin.name,
+        mark="⊘",
+        hint=f"lacks {', '.join(plugin.lacking)}",
+        group=group,
+        words=f"hidden {plugin.type} {plugin.artifact.name}",
+        tone="$foreground 60%",
+    )
+
+
+def _artifact(artifact: ArtifactDetail, group: str) -> Entry:
+    count = len(artifact.plugins) or len(artifact.applications)
+    what = "plugin" if artifact.plugins or not artifact.applications else "app"
+    return Entry(
+        _artifact_key(artifact),
+        f"{artifact.name} {artifact.version}".strip(),
+        mark="✗" if artifact.error else "▪",
+        hint="error" if artifact.error else plural(count, what),
+        group=group,
+        words=f"artifact {artifact.scope} {artifact.path}",
+        tone="$text-error" if artifact.error else "bold",
+    )
+
+
+def _artifact_key(artifact: ArtifactDetail) -> str:
+    return f"artifact {artifact.path}"
+
+
+def _exact_key(plugin: PluginSummary) -> str:
+    artifact = plugin.artifact
+    return f"{plugin_key(plugin)} {artifact.scope} {artifact.name} {artifact.version}"
+
+
+def _hidden_key(plugin: HiddenPlugin) -> str:
+    return f"hidden {plugin.type} {plugin.name} {plugin.artifact.name} {plugin.artifact.version}"
