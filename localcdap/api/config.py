@@ -147,7 +147,7 @@ def field(
     :param form: what the value is made of, for editors, which check nothing by it: ``{input-field}`` offers
         the fields of the input, ``{output-field}`` those of the output, ``{input-stage}`` the stages before
         it, ``{type}`` names of types, ``{codec:snappy|gzip}`` these words; any other word in braces is only a
-        heading. Several, as in ``{input-field}:{type}``, are the columns of a comma-separated list.
+        heading. A comma at the end, as in ``{input-field}:{type},``, makes it a list of such elements.
     :param group: a heading, for editors: properties of one heading stand together.
     """
     return ConfigField(description, default, choices, macro, name, secret, syntax, form, group)

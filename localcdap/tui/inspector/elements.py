@@ -36,10 +36,14 @@ class Part(NamedTuple):
 
 
 class Form:
-    """The form of an element, such as ``{input-field}:{type}``; see :func:`localcdap.api.config.field`."""
+    """The form of an element, such as ``{input-field}:{type}``; see :func:`localcdap.api.config.field`.
+
+    :param template: with a comma at its end it is that of each element of a list.
+    """
 
     def __init__(self, template: str) -> None:
-        texts = _PLACE.split(template)
+        self.is_list: Final = template.endswith(_BETWEEN)
+        texts = _PLACE.split(template.removesuffix(_BETWEEN))
         self.parts: Final = tuple(_part(text) for text in texts[1::2])
         self._between: Final = texts[::2]
         self._pattern: Final = re.compile(_pattern(self._between), re.DOTALL)
@@ -66,9 +70,6 @@ class Form:
         return "".join(texts)
 
 
-ANYTHING: Final = Form("{value}")
-
-
 def form_of(declared: PluginProperty) -> Form | None:
     """The form of a property's elements; None when the property is one text."""
     if declared.form is not None:
@@ -79,20 +80,23 @@ def form_of(declared: PluginProperty) -> Form | None:
         return None
     if declared.choices:
         return Form("{value:" + "|".join(declared.choices) + "}")
-    return ANYTHING
+    return Form("{value}")
 
 
-def is_list(declared: PluginProperty, form: Form) -> bool:
-    """Whether a property with a form holds several elements."""
-    return declared.type == "list" or len(form.parts) > 1
+def most_elements(declared: PluginProperty, form: Form) -> int | None:
+    """How many elements a property can hold; None when any number."""
+    return None if declared.type == "list" or form.is_list else 1
 
 
-def rows_of(form: Form, text: str) -> list[Row] | None:
-    """The rows of a list; None when the text cannot be a table without losing something of it."""
-    elements = [part.strip() for part in text.split(_BETWEEN)]
+def rows_of(form: Form, text: str, most: int | None = None) -> list[Row] | None:
+    """The rows of a list; None when the text cannot be a table without losing something of it.
+
+    :param most: how many elements there may be.
+    """
+    elements = [part.strip() for part in text.split(_BETWEEN)] if most != 1 else [text.strip()]
     while elements and not elements[-1]:
         elements.pop()
-    if len(elements) > _MOST_ROWS or "${" in text:
+    if len(elements) > (most or _MOST_ROWS) or "${" in text:
         return None
     rows = [form.read(element) for element in elements]
     if any(row is None for row in rows):

@@ -54,6 +54,7 @@ class Deduplicate(BatchAggregator):
             default=[],
             macro=True,
             name="uniqueFields",
+            form="{input-field}",
         )
         filter_operation: str | None = field(
             description=(
@@ -64,6 +65,7 @@ class Deduplicate(BatchAggregator):
             default=None,
             macro=True,
             name="filterOperation",
+            form="{input-field}:{function:max|min|any}",
         )
         num_partitions: int | None = num_partitions()
 

@@ -39,6 +39,7 @@ class Distinct(BatchAggregator):
             ),
             default=[],
             macro=True,
+            form="{input-field}",
         )
         num_partitions: int | None = num_partitions()
 

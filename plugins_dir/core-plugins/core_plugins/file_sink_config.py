@@ -38,6 +38,7 @@ class FileSinkConfig(PluginConfig):
     format: str = field(
         "Format of the files: avro, csv, delimited, json (an object on each line), orc, parquet or tsv.",
         macro=True,
+        form="{format:" + "|".join(FORMATS) + "}",
     )
     schema: Schema | None = field(
         "Schema of the files (avro, orc, parquet): all fields of the input or some of them. Other "
@@ -50,12 +51,14 @@ class FileSinkConfig(PluginConfig):
         "formats ignore it.",
         default=None,
         macro=True,
+        group="format of the files",
     )
     write_header: bool = field(
         "Whether the first line of each file has the field names (csv, tsv, delimited).",
         default=False,
         macro=True,
         name="writeHeader",
+        group="format of the files",
     )
     enable_quoted_values: bool = field(
         "Whether values that contain the delimiter, a quote or a line end are put in quotes (csv, tsv, "
@@ -63,6 +66,7 @@ class FileSinkConfig(PluginConfig):
         default=False,
         macro=True,
         name="enableQuotedValues",
+        group="format of the files",
     )
     compression_codec: str | None = field(
         "Compression of avro (none, deflate, snappy, bzip2, xz; none by default), orc (none, zlib, "
@@ -71,6 +75,8 @@ class FileSinkConfig(PluginConfig):
         default=None,
         macro=True,
         name="compressionCodec",
+        form="{codec:none|snappy|zlib|lz4|zstd|gzip|deflate|bzip2|xz}",
+        group="format of the files",
     )
     file_system_properties: str | None = field(
         "Hadoop properties as a JSON object of texts; without effect on this machine.",
@@ -78,6 +84,7 @@ class FileSinkConfig(PluginConfig):
         macro=True,
         name="fileSystemProperties",
         syntax="json",
+        group="more",
     )
 
     @property

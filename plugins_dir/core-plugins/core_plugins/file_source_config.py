@@ -29,6 +29,7 @@ class FileSourceConfig(PluginConfig):
         "each line), orc, parquet, text (a record for each line) or tsv.",
         default="text",
         macro=True,
+        form="{format:" + "|".join(FORMATS) + "}",
     )
     schema: Schema | None = field(
         "Schema of the records. Text has 'offset' (long) and 'body' (string), blob has 'body' (bytes). "
@@ -43,6 +44,7 @@ class FileSourceConfig(PluginConfig):
         "by default. Other formats ignore it.",
         default=None,
         macro=True,
+        group="format of the files",
     )
     skip_header: bool = field(
         "Whether the first line of each file is skipped (text, csv, tsv, delimited). When the schema is "
@@ -50,6 +52,7 @@ class FileSourceConfig(PluginConfig):
         default=False,
         macro=True,
         name="skipHeader",
+        group="format of the files",
     )
     enable_quoted_values: bool = field(
         'Whether quotes enclose a value, so that it may contain the delimiter: a,"b,c",d are three '
@@ -57,6 +60,7 @@ class FileSourceConfig(PluginConfig):
         default=False,
         macro=True,
         name="enableQuotedValues",
+        group="format of the files",
     )
     enable_multiline_support: bool = field(
         "Whether a quoted value may contain line ends. Needs 'enableQuotedValues', and reads each file "
@@ -64,6 +68,7 @@ class FileSourceConfig(PluginConfig):
         default=False,
         macro=True,
         name="enableMultilineSupport",
+        group="format of the files",
     )
     file_regex: str | None = field(
         "Regular expression that the full path of a file must match for the file to be read, for "
@@ -71,6 +76,7 @@ class FileSourceConfig(PluginConfig):
         default=None,
         macro=True,
         name="fileRegex",
+        group="which files",
     )
     path_field: str | None = field(
         "Output field for the path of the file that a record comes from. It must be a string field of "
@@ -78,15 +84,21 @@ class FileSourceConfig(PluginConfig):
         default=None,
         macro=True,
         name="pathField",
+        form="{output-field}",
+        group="more",
     )
     filename_only: bool = field(
         "Whether the path field holds only the file's name instead of its whole path.",
         default=False,
         macro=True,
         name="filenameOnly",
+        group="more",
     )
     recursive: bool = field(
-        "Whether files in folders below the given folder are read too.", default=False, macro=True
+        "Whether files in folders below the given folder are read too.",
+        default=False,
+        macro=True,
+        group="which files",
     )
     ignore_non_existing_folders: bool = field(
         "Whether a path that does not exist or holds no file gives no records instead of failing the "
@@ -94,12 +106,14 @@ class FileSourceConfig(PluginConfig):
         default=False,
         macro=True,
         name="ignoreNonExistingFolders",
+        group="which files",
     )
     file_encoding: str = field(
         "Character encoding of text files: UTF-8, UTF-16, UTF-32, ISO-8859-1, Windows-1252, IBM01140 …",
         default="UTF-8",
         macro=True,
         name="fileEncoding",
+        group="format of the files",
     )
     file_system_properties: str | None = field(
         "Hadoop properties as a JSON object of texts. Only textinputformat.record.delimiter, the text "
@@ -108,6 +122,7 @@ class FileSourceConfig(PluginConfig):
         macro=True,
         name="fileSystemProperties",
         syntax="json",
+        group="more",
     )
     max_split_size: int = field(
         "Most bytes of a file that one task reads; smaller means more tasks in parallel. Used where "
@@ -115,18 +130,22 @@ class FileSourceConfig(PluginConfig):
         default=128 * 1024 * 1024,
         macro=True,
         name="maxSplitSize",
+        group="more",
     )
     sample_size: int = field(
         "How many lines are looked at when the schema is taken from the file.",
         default=1000,
         macro=True,
         name="sampleSize",
+        group="more",
     )
     override: str | None = field(
         "Types that are not to be detected, as 'column:type,column:type'; types are boolean, bytes, "
         "double, float, int, long, string, date, time and timestamp.",
         default=None,
         macro=True,
+        form="{output-field}:{type},",
+        group="more",
     )
 
     @property

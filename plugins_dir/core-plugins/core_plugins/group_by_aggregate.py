@@ -17,7 +17,7 @@ from localcdap.api import (
 )
 
 from .aggregate_columns import ORDER, aggregate_column, needs_order
-from .aggregates import ALL, Aggregate, parse_aggregates
+from .aggregates import ALL, FUNCTIONS, Aggregate, parse_aggregates
 from .columns import column
 from .comparing import check_comparable, num_partitions
 from .conditions import ConditionError
@@ -40,6 +40,7 @@ class GroupByAggregate(BatchAggregator):
             ),
             macro=True,
             name="groupByFields",
+            form="{input-field}",
         )
         aggregates: str = field(
             description=(
@@ -51,6 +52,7 @@ class GroupByAggregate(BatchAggregator):
                 "\"total:sumIf(price):condition(city.equals('LA'))\"."
             ),
             macro=True,
+            form="{name}:{function:" + "|".join(FUNCTIONS) + "}({input-field}),",
         )
         num_partitions: int | None = num_partitions()
 

@@ -73,12 +73,14 @@ class Joiner(BatchJoiner):
             default=[],
             macro=True,
             name="requiredInputs",
+            form="{input-stage}",
         )
         condition_type: str = field(
             description="basic: join on equal keys. advanced: join on an SQL condition.",
             default=BASIC,
             macro=True,
             name="conditionType",
+            form="{condition:basic|advanced}",
         )
         join_keys: str = field(
             description=(
@@ -113,6 +115,8 @@ class Joiner(BatchJoiner):
             default=[],
             macro=True,
             name="inMemoryInputs",
+            form="{input-stage}",
+            group="performance",
         )
         join_null_keys: bool = field(
             description="Whether null keys are equal to each other (unlike in SQL).",
@@ -125,30 +129,37 @@ class Joiner(BatchJoiner):
             default=None,
             macro=True,
             name="numPartitions",
+            group="performance",
         )
         most_skewed_input: str | None = field(
             description="The input with the most uneven keys; it becomes the left side.",
             default=None,
             macro=True,
             name="mostSkewedInput",
+            form="{input-stage}",
+            group="performance",
         )
         distribution_enabled: bool = field(
             description="Whether one input has few keys with very many records.",
             default=False,
             macro=True,
             name="distributionEnabled",
+            group="performance",
         )
         distribution_stage: str | None = field(
             description="The input with these keys. Needed when distribution is enabled.",
             default=None,
             macro=True,
             name="distributionStageName",
+            form="{input-stage}",
+            group="performance",
         )
         distribution_factor: int | None = field(
             description="How many parts a key is split into. Needed when distribution is enabled.",
             default=None,
             macro=True,
             name="distributionFactor",
+            group="performance",
         )
         schema: Schema | None = field(
             description="The output schema. Needed when the schema of an input is not known.",

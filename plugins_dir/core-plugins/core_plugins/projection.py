@@ -46,10 +46,14 @@ class Projection(Transform):
 
     class Config(PluginConfig):
         drop: list[str] = field(
-            description="The fields to drop, comma-separated. Not together with keep.", default=[]
+            description="The fields to drop, comma-separated. Not together with keep.",
+            default=[],
+            form="{input-field}",
         )
         keep: list[str] = field(
-            description="The fields to keep, comma-separated. Not together with drop.", default=[]
+            description="The fields to keep, comma-separated. Not together with drop.",
+            default=[],
+            form="{input-field}",
         )
         convert: str = field(
             description=(
@@ -58,12 +62,14 @@ class Projection(Transform):
                 "bytes become every simple type, and numbers become wider ones."
             ),
             default="",
+            form="{input-field}:{type},",
         )
         rename: str = field(
             description=(
                 "Fields to rename, a comma-separated list of 'old:new', such as 'ts:timestamp'."
             ),
             default="",
+            form="{input-field}:{new name},",
         )
 
     config: Config

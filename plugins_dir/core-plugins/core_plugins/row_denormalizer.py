@@ -42,16 +42,19 @@ class RowDenormalizer(BatchAggregator):
             description="The field whose values say which records belong together, a string.",
             macro=True,
             name="keyField",
+            form="{input-field}",
         )
         name_field: str = field(
             description="The field that holds the names of output fields, a string.",
             macro=True,
             name="nameField",
+            form="{input-field}",
         )
         value_field: str = field(
             description="The field that holds the values of output fields, a string.",
             macro=True,
             name="valueField",
+            form="{input-field}",
         )
         output_fields: list[str] = field(
             description=(
@@ -69,6 +72,7 @@ class RowDenormalizer(BatchAggregator):
             default="",
             macro=True,
             name="fieldAliases",
+            form="{name}:{output field},",
         )
         num_partitions: int | None = num_partitions()
 

@@ -44,6 +44,7 @@ class TableSink(BatchSink):
             "Field that is the key of a row. Of several records with one key the last is kept.",
             macro=True,
             name=_KEY,
+            form="{input-field}",
         )
 
     config: Config

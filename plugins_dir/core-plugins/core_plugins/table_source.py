@@ -42,6 +42,7 @@ class TableSource(BatchSource):
             default=None,
             macro=True,
             name="schema.row.field",
+            form="{output-field}",
         )
 
     config: Config

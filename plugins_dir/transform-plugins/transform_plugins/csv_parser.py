@@ -78,6 +78,7 @@ class CSVParser(Transform):
                 "Delimited (or TDF), or Custom together with a delimiter. Case does not matter."
             ),
             default="DEFAULT",
+            form="{format:DEFAULT|EXCEL|MYSQL|RFC4180|PDL|TDF|Custom}",
         )
         delimiter: str | None = field(
             description="The character between two values. Only for the format Custom.",
@@ -89,6 +90,7 @@ class CSVParser(Transform):
                 "The input field to parse, a string. Where it is null, one record comes out in which "
                 "all parsed fields are null."
             ),
+            form="{input-field}",
         )
         schema: Schema = field(
             description=(

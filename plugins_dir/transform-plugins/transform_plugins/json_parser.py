@@ -38,7 +38,9 @@ class JSONParser(Transform):
     """A text that cannot be used becomes an error record; in CDAP it fails the run or is dropped."""
 
     class Config(PluginConfig):
-        source: str = field(name="field", description="The input field to parse, a string.")
+        source: str = field(
+            name="field", description="The input field to parse, a string.", form="{input-field}"
+        )
         mapping: str | None = field(
             description=(
                 "Where the output fields come from: a comma-separated list of "
@@ -47,6 +49,7 @@ class JSONParser(Transform):
                 "top-level member of the same name."
             ),
             default=None,
+            form="{output-field}:{JSON path},",
         )
         schema: Schema = field(description="The output schema, a record of the fields to read.")
 

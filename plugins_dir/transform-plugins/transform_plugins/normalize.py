@@ -50,6 +50,7 @@ class Normalize(Transform):
                 "Fields to copy into every record, a comma-separated list of 'input:output', such as "
                 "'CustomerID:ID'. Their values become texts, null the text 'null'."
             ),
+            form="{input-field}:{output field},",
         )
         normalizing: str = field(
             name="fieldNormalizing",
@@ -58,6 +59,7 @@ class Normalize(Transform):
                 "'input:type field:value field', such as 'ItemId:AttributeType:AttributeValue'. The "
                 "type field gets the input field's name, the value field its value as text."
             ),
+            form="{input-field}:{type field}:{value field},",
         )
         output_schema: Schema = field(
             name="outputSchema", description="The output schema; all fields must be strings."

@@ -37,7 +37,10 @@ NON_NULL_PORT: Final = "nonnull"
 class NullFieldSplitter(SplitterTransform):
     class Config(PluginConfig):
         checked: str = field(
-            name="field", description="The field that is checked for null.", macro=True
+            name="field",
+            description="The field that is checked for null.",
+            macro=True,
+            form="{input-field}",
         )
         modify_schema: bool = field(
             description=(

@@ -52,6 +52,7 @@ class UnionSplitter(SplitterTransform):
             ),
             default=None,
             name="unionField",
+            form="{input-field}",
         )
         modify_schema: bool = field(
             description=(

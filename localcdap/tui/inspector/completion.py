@@ -1,0 +1,119 @@
+"""Completion of what is typed into a line: macros behind ``${``, and what the field offers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from textual.content import Content
+from textual.widgets import Input
+from textual_autocomplete import AutoComplete, DropdownItem, TargetState
+
+from localcdap.tui.inspector.context import Context, Offer
+
+Offers = Callable[[], Sequence[Offer]]
+_MOST: Final = 50
+"""Candidates that are shown; typing brings the others."""
+_HINT: Final = 24
+"""Cells for what a candidate is."""
+
+
+def open_macro(text: str, cursor: int) -> int | None:
+    """Where the name of the macro begins that the cursor is in; None outside of one.
+
+    >>> open_macro("${pa", 4), open_macro("${path}/x", 9), open_macro("a${b${c", 7)
+    (2, None, 6)
+    """
+    depth: list[int] = []
+    at = 0
+    while at < cursor:
+        if text.startswith("${", at) and at + 2 <= cursor:
+            depth.append(at + 2)
+            at += 2
+            continue
+        if text[at] == "}" and depth:
+            depth.pop()
+        at += 1
+    return depth[-1] if depth else None
+
+
+def completed(text: str, cursor: int, chosen: str) -> tuple[str, int]:
+    """A text after something was chosen for it, and where the cursor is then.
+
+    >>> completed("/data/${pa", 10, "path")
+    ('/data/${path}', 13)
+    """
+    start = open_macro(text, cursor)
+    if start is None:
+        return chosen, len(chosen)
+    rest = text[cursor:]
+    ending = "" if rest.startswith("}") else "}"
+    place = start + len(chosen) + 1
+    return text[:start] + chosen + ending + rest, place
+
+
+class Aid(AutoComplete):
+    """The list that drops down below a line.
+
+    :param offers: what the field itself has to offer.
+    """
+
+    DEFAULT_CSS = """
+    Aid { max-height: 10; background: $panel; }
+    Aid AutoCompleteList { scrollbar-size-vertical: 1; }
+    """
+
+    def __init__(self, target: Input, context: Context, offers: Offers) -> None:
+        super().__init__(target)
+        self._known = context
+        self._offers = offers
+
+    def get_candidates(self, target_state: TargetState) -> list[DropdownItem]:
+        in_macro = open_macro(target_state.text, target_state.cursor_position) is not None
+        offers = self._known.macros() if in_macro else self._offers()
+        width = min(max((len(offer.hint) for offer in offers), default=0), _HINT)
+        return [_item(offer, width) for offer in offers]
+
+    def get_search_string(self, target_state: TargetState) -> str:
+        before = target_state.text[: target_state.cursor_position]
+        start = open_macro(before, len(before))
+        return before if start is None else before[start:]
+
+    def get_matches(
+        self, target_state: TargetState, candidates: list[DropdownItem], search_string: str
+    ) -> list[DropdownItem]:
+        if any(_text(each) == search_string for each in candidates):
+            return candidates[:_MOST]  # chosen already: show what there is instead
+        return super().get_matches(target_state, candidates, search_string)[:_MOST]
+
+    def should_show_dropdown(self, search_string: str) -> bool:
+        options = self.option_list.options
+        if not options or not self.target.has_focus:
+            return False
+        in_macro = open_macro(self.target.value, self.target.cursor_position) is not None
+        is_chosen = any(_text(each) == search_string for each in options)
+        return not is_chosen and (in_macro or bool(search_string))
+
+    def apply_completion(self, value: str, state: TargetState) -> None:
+        text, cursor = completed(state.text, state.cursor_position, value)
+        self.target.value = text
+        self.target.cursor_position = cursor
+        self._rebuild_options(self._get_target_state(), text)
+
+    def post_completion(self) -> None:
+        self.action_hide()
+        # What was completed is an edit like any typed one; its message was held back.
+        self.target.post_message(Input.Changed(self.target, self.target.value))
+
+
+def _item(offer: Offer, width: int) -> DropdownItem:
+    """What it is stands before it, so that the text itself is all that is matched and taken."""
+    if not width:
+        return DropdownItem(offer.text)
+    hint = offer.hint[:width].ljust(width + 1)
+    return DropdownItem(offer.text, prefix=Content.styled(hint, "dim"))
+
+
+def _text(option: object) -> str:
+    assert isinstance(option, DropdownItem)
+    return option.value

@@ -1,0 +1,78 @@
+"""What a form knows besides its properties: the fields around its stage, and what macros there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from localcdap.api.schema import Schema
+from localcdap.studio.editing.view import StageState
+from localcdap.tui.inspector import elements
+from localcdap.tui.inspector.elements import Part
+
+_TYPES: Final = (
+    *("boolean", "int", "long", "float", "double", "bytes", "string"),
+    *("date", "time", "timestamp", "datetime", "decimal"),
+)
+FUNCTIONS: Final = {
+    "logicalStartTime(yyyy-MM-dd)": "when the run was meant to start",
+    "logicalStartTime(yyyy-MM-dd,1d,UTC)": "a day before that, in UTC",
+}
+
+
+class Offer(msgspec.Struct, frozen=True):
+    """Something that can be put into a field."""
+
+    text: str
+    hint: str = ""
+    """What it is, in a few words."""
+
+
+class Context(msgspec.Struct):
+    """Shared by the fields of a form, and brought up to date while they are there."""
+
+    inputs: dict[str, Schema | None] = {}
+    output: Schema | None = None
+    arguments: dict[str, str] = {}
+    """Of the run that is being prepared."""
+    preferences: dict[str, str] = {}
+    secure_keys: list[str] = []
+
+    def take(self, state: StageState | None) -> None:
+        """Take the schemas that a stage has now."""
+        self.inputs = state.input_schemas if state is not None else {}
+        self.output = state.output_schema if state is not None else None
+
+    def offers(self, part: Part) -> list[Offer]:
+        """What can stand in a part of an element."""
+        if part.choices:
+            return [Offer(choice) for choice in part.choices]
+        match part.kind:
+            case elements.INPUT_FIELD:
+                return _fields(schema for schema in self.inputs.values() if schema is not None)
+            case elements.OUTPUT_FIELD:
+                return _fields([self.output] if self.output is not None else [])
+            case elements.INPUT_STAGE:
+                return [Offer(stage, "input") for stage in self.inputs]
+            case elements.TYPE:
+                return [Offer(type) for type in _TYPES]
+        return []
+
+    def macros(self) -> list[Offer]:
+        """What can stand between ``${`` and ``}``, nearest first."""
+        found = {name: f"argument: {value}" for name, value in self.arguments.items()}
+        for name, value in self.preferences.items():
+            found.setdefault(name, f"preference: {value}")
+        found |= {f"secure({key})": "secure key" for key in self.secure_keys}
+        found |= FUNCTIONS
+        return [Offer(name, hint) for name, hint in found.items()]
+
+
+def _fields(schemas: Iterable[Schema]) -> list[Offer]:
+    found: dict[str, str] = {}
+    for schema in schemas:
+        for field in schema:
+            found.setdefault(field.name, field.schema.display_name)
+    return [Offer(name, type) for name, type in found.items()]

@@ -1,0 +1,313 @@
+"""What single values are edited with."""
+
+from __future__ import annotations
+
+import json
+from typing import ClassVar
+
+from rich.text import Text
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.reactive import reactive
+from textual.widget import Widget
+from textual.widgets import Input, TextArea
+
+from localcdap.tui.inspector import highlighting
+from localcdap.tui.inspector.schema_text import Unreadable, read, written
+
+
+class Control(Widget):
+    """The interface of all controls; the place of the cursor survives :meth:`put`."""
+
+    class Changed(Message):
+        """The user changed the value."""
+
+        def __init__(self, control: Control, text: str) -> None:
+            super().__init__()
+            self.value_control = control
+            self.text = text
+
+    @property
+    def text(self) -> str:
+        """The value as it stands in the document."""
+        raise NotImplementedError
+
+    def put(self, text: str) -> None:
+        """Show another value; no message."""
+        raise NotImplementedError
+
+    def insert(self, text: str) -> None:
+        """Put something in where the cursor is, as if it was typed."""
+        raise NotImplementedError
+
+    @property
+    def problem(self) -> str | None:
+        """Why what is typed is no value yet; it is not handed on then."""
+        return None
+
+
+class Line(Input):
+    """One line of text, which a control is made of."""
+
+    DEFAULT_CSS = """
+    Line, Line.-textual-compact, Line.-textual-compact:focus {
+        border: none !important; height: 1; padding: 0 1; background: $surface;
+        &:focus { background: $panel; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down", "app.focus_next", "next field", show=False),
+        Binding("up", "app.focus_previous", "previous field", show=False),
+    ]
+
+    def __init__(self, text: str, *, placeholder: str = "", password: bool = False) -> None:
+        super().__init__(
+            text, placeholder=placeholder, password=password, compact=True, select_on_focus=False
+        )
+
+    def put(self, text: str) -> None:
+        if text != self.value:
+            place = self.cursor_position
+            with self.prevent(Input.Changed):
+                self.value = text
+            self.cursor_position = min(place, len(text))
+
+
+class LineControl(Control):
+    """A text or number on one line; macros are texts like any other.
+
+    :param secret: whether it is masked, unless it is a macro.
+    """
+
+    DEFAULT_CSS = "LineControl { height: 1; }"
+
+    def __init__(self, text: str, *, placeholder: str = "", secret: bool = False) -> None:
+        super().__init__()
+        self._secret = secret
+        self.line = Line(text, placeholder=placeholder, password=secret and "${" not in text)
+
+    def compose(self) -> ComposeResult:
+        yield self.line
+
+    @property
+    def text(self) -> str:
+        return self.line.value
+
+    def put(self, text: str) -> None:
+        self.line.put(text)
+        self._mask()
+
+    def insert(self, text: str) -> None:
+        self.line.insert_text_at_cursor(text)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        self._mask()
+        self.post_message(self.Changed(self, event.value))
+
+    def _mask(self) -> None:
+        self.line.password = self._secret and "${" not in self.line.value
+
+
+class EscapedControl(LineControl):
+    """A text that cannot be shown as it is, as a JSON string."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(json.dumps(text))
+
+    @property
+    def text(self) -> str:
+        return str(json.loads(self.line.value))
+
+    @property
+    def problem(self) -> str | None:
+        try:
+            is_text = isinstance(json.loads(self.line.value), str)
+        except ValueError:
+            is_text = False
+        return None if is_text else "Write it as a JSON string, between quotes."
+
+    def put(self, text: str) -> None:
+        self.line.put(json.dumps(text))
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        self.post_message(self.Changed(self, "" if self.problem else self.text))
+
+
+class Toggle(Control, can_focus=True):
+    """True or false, or nothing, which means the default.
+
+    :param default: what nothing means; None when it has no meaning.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space,enter", "switch", "switch", show=False),
+        Binding("backspace,delete", "clear", "default", show=False),
+        Binding("down,j", "app.focus_next", "next field", show=False),
+        Binding("up,k", "app.focus_previous", "previous field", show=False),
+    ]
+    DEFAULT_CSS = """
+    Toggle {
+        height: 1; padding: 0 1; width: auto; min-width: 18;
+        &:focus { background: $panel; }
+        &:hover { background: $boost; }
+    }
+    """
+    value: reactive[str] = reactive("")
+
+    def __init__(self, text: str, default: str | None) -> None:
+        super().__init__()
+        self.set_reactive(Toggle.value, text)
+        self._default = default or ""
+
+    @property
+    def text(self) -> str:
+        return self.value
+
+    @property
+    def is_on(self) -> bool:
+        return (self.value or self._default).strip().lower() == "true"
+
+    def put(self, text: str) -> None:
+        self.value = text
+
+    def insert(self, text: str) -> None:
+        self._say(text)
+
+    def render(self) -> Text:
+        text = Text("● true" if self.is_on else "○ false", no_wrap=True)
+        if not self.value:
+            text.append(" (default)" if self._default else " (not set)", "dim")
+        return text
+
+    def on_click(self, event: events.Click) -> None:
+        event.stop()
+        self.action_switch()
+
+    def on_key(self, event: events.Key) -> None:
+        if event.character in ("t", "f", "$"):  # what true, false and macros begin with
+            event.stop()
+            texts = {"t": "true", "f": "false", "$": "${}"}
+            self._say(texts[event.character])
+
+    def action_switch(self) -> None:
+        self._say("false" if self.is_on else "true")
+
+    def action_clear(self) -> None:
+        self._say("")
+
+    def _say(self, text: str) -> None:
+        self.value = text
+        self.post_message(self.Changed(self, text))
+
+
+class Area(TextArea):
+    """Several lines, as high as they need."""
+
+    DEFAULT_CSS = """
+    Area, Area.-textual-compact, Area.-textual-compact:focus {
+        border: none !important; padding: 0 1; height: auto; min-height: 1; max-height: 14;
+        background: $surface; scrollbar-size: 1 1;
+        &:focus { background: $panel; }
+    }
+    """
+
+    def __init__(self, text: str, language: str | None) -> None:
+        is_long = len(text) > highlighting.LONGEST
+        self._by_line = None if is_long else highlighting.HIGHLIGHTERS.get(language or "")
+        super().__init__(
+            text,
+            language=language if language in highlighting.TREES and not is_long else None,
+            soft_wrap=False,
+            tab_behavior="focus",
+            compact=True,
+            highlight_cursor_line=False,
+        )
+
+    def _build_highlight_map(self) -> None:
+        super()._build_highlight_map()
+        if self._by_line is None:
+            return
+        for place, line in enumerate(self.document.lines):
+            for start, end, what in self._by_line(line):
+                first, last = len(line[:start].encode()), len(line[:end].encode())
+                self._highlights[place].append((first, last, what))
+
+    def put(self, text: str) -> None:
+        if text != self.text:
+            place = self.cursor_location
+            with self.prevent(TextArea.Changed):
+                self.load_text(text)
+            self.move_cursor(place)
+
+
+class AreaControl(Control):
+    """A text of several lines: a script, SQL, JSON, a recipe.
+
+    :param language: of its highlighting; one that is not known is shown plain.
+    """
+
+    DEFAULT_CSS = "AreaControl { height: auto; }"
+
+    def __init__(self, text: str, language: str | None = None) -> None:
+        super().__init__()
+        self.area = Area(self.shown(text), language)
+
+    def compose(self) -> ComposeResult:
+        yield self.area
+
+    def shown(self, text: str) -> str:
+        """What stands in the area for a value."""
+        return text
+
+    @property
+    def text(self) -> str:
+        return self.area.text
+
+    def put(self, text: str) -> None:
+        if text != self.text:
+            self.area.put(self.shown(text))
+
+    def insert(self, text: str) -> None:
+        self.area.insert(text)
+
+    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        event.stop()
+        self.post_message(self.Changed(self, "" if self.problem else self.text))
+
+
+class SchemaControl(AreaControl):
+    """A record schema as lines (:mod:`localcdap.tui.inspector.schema_text`)."""
+
+    def __init__(self, text: str) -> None:
+        self._record = "etlSchemaBody"
+        super().__init__(text)
+
+    def shown(self, text: str) -> str:
+        from localcdap.api.schema import Schema
+
+        if not text.strip():
+            return ""
+        schema = Schema.parse_record(text)
+        self._record = schema.name or ""
+        return written(schema)
+
+    @property
+    def text(self) -> str:
+        schema = read(self.area.text, self._record)
+        return "" if schema is None else str(schema)
+
+    @property
+    def problem(self) -> str | None:
+        try:
+            read(self.area.text, self._record)
+        except Unreadable as error:
+            return str(error)
+        return None
+
+    def put(self, text: str) -> None:
+        if self.problem is None and text != self.text:
+            self.area.put(self.shown(text))

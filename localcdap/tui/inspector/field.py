@@ -1,0 +1,307 @@
+"""One property in the form: its name, what it is edited with, and what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Final, cast
+
+from textual import events, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static
+
+from localcdap.tui.inspector.blame import Blame
+from localcdap.tui.inspector.completion import Aid
+from localcdap.tui.inspector.context import Context, Offer
+from localcdap.tui.inspector.controls import (
+    AreaControl,
+    Control,
+    EscapedControl,
+    LineControl,
+    SchemaControl,
+    Toggle,
+)
+from localcdap.tui.inspector.elements import Part, form_of, most_elements
+from localcdap.tui.inspector.listing import ListControl
+from localcdap.tui.inspector.plan import FieldPlan, Kind
+from localcdap.tui.manners.choosing import Choice
+from localcdap.tui.manners.habits import Habits
+
+_SUFFIXES: Final = {
+    "javascript": ".js",
+    "python": ".py",
+    "sql": ".sql",
+    "json": ".json",
+    "wrangler": ".wrangler",
+}
+
+
+class Field(Vertical):
+    """A property. ``text`` is what it has, the empty text where it has none."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f2,ctrl+@,ctrl+space", "menu", "field menu", id="field.menu"),
+        Binding("f4", "editor", "$EDITOR", id="field.editor"),
+    ]
+    DEFAULT_CSS = """
+    Field { height: auto; }
+    Field > Horizontal { height: auto; }
+    Field .label { width: 24; height: 1; padding-right: 1; }
+    Field .control { width: 1fr; height: auto; }
+    Field .blame { display: none; height: auto; padding-left: 25; }
+    Field .blame.-any { display: block; }
+    Field.-narrow .label { width: 100%; }
+    Field.-narrow > Horizontal { layout: vertical; }
+    Field.-narrow .control { padding-left: 1; width: 100%; }
+    Field.-narrow .blame { padding-left: 2; }
+    """
+
+    class Edited(Message):
+        """The user changed the value."""
+
+        def __init__(self, field: Field, text: str) -> None:
+            super().__init__()
+            self.field = field
+            self.text = text
+
+    def __init__(self, plan: FieldPlan, text: str, context: Context) -> None:
+        super().__init__()
+        self.plan: Final = plan
+        self._known = context
+        self._kind = plan.kind(text)
+        self._original = text
+        self._blames: Sequence[Blame] = ()
+        self._control = self._make(text)
+
+    def compose(self) -> ComposeResult:
+        with Horizontal():
+            yield Static(self._label(), classes="label")
+            with Vertical(classes="control"):
+                yield self._control
+        yield Static(classes="blame")
+
+    @property
+    def control(self) -> Control:
+        return self._control
+
+    @property
+    def kind(self) -> Kind:
+        return self._kind
+
+    @property
+    def text(self) -> str:
+        """What the form shows; as it was given while nothing was typed."""
+        return self._original
+
+    @property
+    def blames(self) -> Sequence[Blame]:
+        """What is shown to be wrong with it."""
+        return self._blames
+
+    def put(self, text: str) -> None:
+        """Show the value that the document has now. What is being typed stays: it is on its way there."""
+        if text == self._original:
+            return
+        self._original = text
+        kind = self.plan.kind(text)
+        if kind is not self._kind:
+            self._exchange(kind, text)
+        else:
+            self._control.put(text)
+
+    def blame(self, blames: Sequence[Blame]) -> None:
+        """Show what is wrong with it."""
+        if list(blames) != list(self._blames):
+            self._blames = blames
+            self._show_blames()
+
+    def focus_control(self) -> None:
+        """Have the keys go to it."""
+        for widget in (self._control, *self._control.query()):
+            if widget.focusable:
+                widget.focus()
+                return
+
+    @property
+    def help(self) -> Content:
+        """Some lines about it, shown while it has the focus."""
+        declared = self.plan.declared
+        if declared is None:
+            return Content("The plugin has no such property. It is kept as it is.")
+        facts = [declared.type]
+        if declared.required:
+            facts.append("required")
+        if declared.default is not None and declared.default != "":
+            facts.append(f"default {declared.default}")
+        if declared.macro_supported:
+            facts.append("macros: type ${")
+        if declared.choices:
+            facts.append(f"one of {', '.join(declared.choices)}")
+        return Content.assemble(
+            Content.styled(" · ".join(facts), "dim"), "\n", declared.description
+        )
+
+    # -- what happens in it ------------------------------------------------------------------------
+
+    def on_mount(self) -> None:
+        self._show_blames()
+
+    def on_control_changed(self, event: Control.Changed) -> None:
+        event.stop()
+        if event.value_control is not self._control:
+            return
+        if self._control.problem is None:
+            self._original = event.text
+            self.post_message(self.Edited(self, event.text))
+            kind = self.plan.kind(event.text)
+            if self._kind is Kind.SWITCH and kind is not Kind.SWITCH:
+                self._exchange(kind, event.text)
+        self._show_blames()
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        control = self._control
+        if isinstance(control, LineControl) and not control.query(Aid):
+            control.mount(Aid(control.line, self._known, self.offers))
+
+    def offers(self) -> list[Offer]:
+        """What the field has to offer besides macros."""
+        declared = self.plan.declared
+        if declared is None:
+            return []
+        if declared.choices:
+            return [Offer(choice) for choice in declared.choices]
+        if declared.type == "boolean":
+            return [Offer("true"), Offer("false")]
+        form = form_of(declared)
+        part = form.parts[0] if form is not None and len(form.parts) == 1 else Part("")
+        return self._known.offers(part)
+
+    @work
+    async def action_menu(self) -> None:
+        """Choose something to do with the field."""
+        habits = cast(Habits, self.app)
+        choices = (
+            [
+                Choice(f"insert ${{{each.text}}}", f"${{{each.text}}}", each.hint, group="macros")
+                for each in self._known.macros()
+            ]
+            if self._takes_macros
+            else []
+        )
+        choices += [
+            Choice(f"take {offer.text}", f"={offer.text}", offer.hint, group="values")
+            for offer in self.offers()
+        ]
+        choices += self._doings()
+        chosen = await habits.choose(choices, title=f"{self.plan.name}: what to do")
+        if chosen is None:
+            return
+        if chosen.startswith("="):
+            self.set(chosen[1:])
+        elif chosen.startswith("$"):
+            self._control.insert(chosen)
+        elif chosen == "!editor":
+            self.action_editor()
+
+    def _doings(self) -> list[Choice[str]]:
+        declared = self.plan.declared
+        found = [Choice("edit in $EDITOR", "!editor", "f4", group="value")]
+        if declared is not None and declared.default:
+            label = f"set to the default, {declared.default}"
+            found.append(Choice(label, f"={declared.default}", group="value"))
+        if declared is not None and declared.type == "schema":
+            for stage, schema in self._known.inputs.items():
+                if schema is not None:
+                    label = f"take the schema of input '{stage}'"
+                    found.append(Choice(label, f"={schema}", group="value"))
+            if self._known.output is not None:
+                label = "take the schema that the stage has now"
+                found.append(Choice(label, f"={self._known.output}", group="value"))
+        found.append(Choice("remove the value", "=", group="value"))
+        return found
+
+    @work
+    async def action_editor(self) -> None:
+        """Edit the value in the user's editor."""
+        text, language = self._original, self.plan.language(self._original)
+        edited = await cast(Habits, self.app).edit_text(text, _SUFFIXES.get(language or "", ".txt"))
+        if edited is not None:
+            self.set(edited)
+
+    def set(self, text: str) -> None:
+        """Give it a value on behalf of its user."""
+        if text != self._original:
+            self.put(text)
+            self.post_message(self.Edited(self, text))
+
+    # -- how it looks --------------------------------------------------------------------------------
+
+    @property
+    def _takes_macros(self) -> bool:
+        return self.plan.declared is None or self.plan.declared.macro_supported
+
+    def _label(self) -> Content:
+        mark = ("* ", "$text-accent bold") if self.plan.is_required else ("  ", "")
+        glyph = ""
+        if self._blames:
+            glyph = "✗ " if any(not each.is_warning for each in self._blames) else "⚠ "
+        style = "$text-error" if glyph == "✗ " else "$text-warning" if glyph else ""
+        name = self.plan.name if self.plan.name.isprintable() else ascii(self.plan.name)
+        return Content.assemble((glyph, style) if glyph else mark, (_shortened(name, 21), style))
+
+    def _show_blames(self) -> None:
+        if not self.is_mounted:
+            return
+        lines = (
+            [Content.styled(f"✗ {self._control.problem}", "$text-error")]
+            if self._control.problem
+            else []
+        )
+        for each in self._blames:
+            style = "$text-warning" if each.is_warning else "$text-error"
+            text = f"{each.glyph} {each.message}"
+            lines.append(Content.styled(text, style))
+            if each.corrective_action:
+                lines.append(Content.styled(f"  {each.corrective_action}", "dim"))
+        shown = self.query_one(".blame", Static)
+        shown.update(Content("\n").join(lines))
+        shown.set_class(bool(lines), "-any")
+        self.query_one(".label", Static).update(self._label())
+        if isinstance(self._control, ListControl):
+            self._control.blame((b.element, b.glyph) for b in self._blames if b.element is not None)
+
+    def _make(self, text: str) -> Control:
+        declared = self.plan.declared
+        match self._kind:
+            case Kind.SWITCH:
+                return Toggle(text, declared.default if declared is not None else None)
+            case Kind.SCHEMA:
+                return SchemaControl(text)
+            case Kind.CODE:
+                return AreaControl(text, self.plan.language(text))
+            case Kind.ESCAPED:
+                return EscapedControl(text)
+            case Kind.LIST:
+                assert declared is not None
+                form = form_of(declared)
+                assert form is not None
+                return ListControl(form, text, self._known, most_elements(declared, form))
+        placeholder = (declared.default or "") if declared is not None else ""
+        return LineControl(text, placeholder=placeholder, secret=self._kind is Kind.MASKED)
+
+    def _exchange(self, kind: Kind, text: str) -> None:
+        """Go on with another control, which gets the focus if this one had it."""
+        before, had_focus = self._control, self._control.has_focus_within
+        self._kind = kind
+        self._control = self._make(text)
+        before.remove()
+        self.query_one(".control").mount(self._control)
+        if had_focus:
+            self.call_after_refresh(self.focus_control)
+
+
+def _shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"

@@ -1,0 +1,355 @@
+"""The stage that is selected, with all that can be seen and done of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import ClassVar, Final, cast
+
+from textual import events, on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Static, TabbedContent, TabPane
+
+from localcdap.api.errors import LocalcdapError
+from localcdap.api.failures import ArtifactId
+from localcdap.artifacts.model import PluginInfo
+from localcdap.host.link import Cdap
+from localcdap.studio.documents.lenient import artifact_json
+from localcdap.studio.documents.model import PluginUse, StageUse
+from localcdap.studio.editing.edits import SetPlugin
+from localcdap.studio.editing.view import StageState
+from localcdap.tui.calls import Calling
+from localcdap.tui.inspector.blame import Blamed, blamed
+from localcdap.tui.inspector.context import Context
+from localcdap.tui.inspector.field import Field
+from localcdap.tui.inspector.form import Form
+from localcdap.tui.inspector.plugins import Candidate, candidates, plugin_of
+from localcdap.tui.inspector.schema_pane import SchemaPane
+from localcdap.tui.manners.choosing import Choice
+from localcdap.tui.manners.habits import Habits
+from localcdap.tui.pipeline.editor import Editor
+
+_POLL_S: Final = 2.0
+
+
+class Inspector(Calling, Vertical):
+    """Follows the selection of an editor."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "ctrl+pagedown,right_square_bracket",
+            "tab(1)",
+            "next tab",
+            id="stage.next_tab",
+            show=False,
+        ),
+        Binding(
+            "ctrl+pageup,left_square_bracket",
+            "tab(-1)",
+            "previous tab",
+            id="stage.previous_tab",
+            show=False,
+        ),
+        Binding("f6", "version", "version, repair", id="stage.version"),
+        Binding("f7", "detect", "look at files", id="stage.detect", show=False),
+    ]
+    DEFAULT_CSS = """
+    Inspector { height: 1fr; }
+    Inspector > .title { height: auto; padding: 0 1; }
+    Inspector > .banner { display: none; height: auto; max-height: 8; padding: 0 1; }
+    Inspector > .banner.-any { display: block; }
+    Inspector > .help { height: 4; padding: 0 1; background: $surface; }
+    Inspector > .help.-low { height: 2; }
+    Inspector Tabs { height: 1; }
+    Inspector Underline { display: none; }
+    Inspector TabbedContent { height: 1fr; }
+    Inspector TabPane { padding: 0; height: 1fr; }
+    """
+
+    def __init__(self, editor: Editor, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._editor = editor
+        self._known = Context()
+        self._stage: str | None = None
+        self._plugin: PluginInfo | None = None
+        self._asked: tuple[str, PluginUse] | None = None
+        """What the plugin that is shown was asked for with."""
+        self._blamed = Blamed({}, [], None)
+
+    def compose(self) -> ComposeResult:
+        yield Static(classes="title")
+        yield Static(classes="banner")
+        with TabbedContent(id="inspector-tabs"):
+            with TabPane("properties", id="tab-properties"):
+                yield Form(self._editor, self._known)
+            with TabPane("schema", id="tab-schema"):
+                yield SchemaPane()
+        yield Static(classes="help")
+
+    def on_mount(self) -> None:
+        self._editor.changed.subscribe(self, self._document_changed)
+        self._editor.selection.subscribe(self, self._selected)
+        self.follow(_artifact_changes, self._artifacts_polled)
+        self._selected(self._editor.selected)
+
+    @property
+    def stage(self) -> str | None:
+        """The stage that is shown."""
+        return self._stage
+
+    @property
+    def form(self) -> Form:
+        return self.query_one(Form)
+
+    @property
+    def plugin(self) -> PluginInfo | None:
+        """The plugin of the stage; None while it is not known, or when it is not there."""
+        return self._plugin
+
+    @property
+    def state(self) -> StageState | None:
+        return self._editor.state(self._stage) if self._stage is not None else None
+
+    def show(self, stage: str, property: str | None = None) -> None:
+        """Go to a stage, and to one of its properties."""
+        self._editor.select(stage)
+        self._selected(stage)
+        if property is not None:
+            self._tabs.active = "tab-properties"
+            self.form.go_to(property)
+
+    def flush(self) -> None:
+        """Send what is being typed now: before the document is saved or run."""
+        self.form.flush()
+
+    # -- following the editor ----------------------------------------------------------------------
+
+    def _selected(self, stage: str | None) -> None:
+        if stage != self._stage:
+            self.form.flush()
+            self._stage, self._asked = stage, None
+            self._ask_for_plugin()
+            self._show_state()
+
+    def _document_changed(self, change: Editor.Changed) -> None:
+        stage = self._stage
+        if stage is not None and stage in change.renamed:
+            self._stage = stage = change.renamed[stage]
+            self.form.rename(stage)
+            self._asked = None
+        if stage is not None and not self._editor.node(stage):
+            self._selected(None)
+            return
+        if stage is not None and stage not in change.stages:
+            return
+        if change.is_edit:
+            if change.by is not self.form:
+                self.run_worker(self.form.refresh_values(), group="form")
+            self._ask_for_plugin()
+        self._show_state()
+
+    # -- its plugin ----------------------------------------------------------------------------------
+
+    @property
+    def _use(self) -> StageUse | None:
+        return self._editor.use(self._stage) if self._stage is not None else None
+
+    def _ask_for_plugin(self, *, anew: bool = False) -> None:
+        """Ask for the declaration of the plugin, unless it is the one that is shown."""
+        use, namespace = self._use, self._editor.namespace
+        if use is None:
+            self._asked = None
+            self._show_plugin(None)
+            return
+        stage, title = use.name, self._editor.title
+        plugin = PluginUse(use.plugin.type, use.plugin.name, {}, use.plugin.artifact)
+        if (namespace, plugin) == self._asked and not anew:
+            return
+        self._asked = (namespace, plugin)
+
+        def ask(cdap: Cdap) -> tuple[PluginInfo | None, dict[str, str], list[str]]:
+            preferences = cdap.preferences.of_pipeline(namespace, title)
+            keys = [key.name for key in cdap.secure_keys.list_keys(namespace)]
+            return plugin_of(cdap, namespace, plugin), preferences, keys
+
+        def take(answer: tuple[PluginInfo | None, dict[str, str], list[str]]) -> None:
+            if self._stage == stage:
+                info, self._known.preferences, self._known.secure_keys = answer
+                if not (anew and info == self._plugin):
+                    self._show_plugin(info)
+
+        self.call(ask, take, failed=self._plugin_failed, group="plugin")
+
+    def _artifacts_polled(self, is_other: bool) -> None:
+        if is_other:
+            self._ask_for_plugin(anew=True)
+
+    def _plugin_failed(self, error: LocalcdapError) -> None:
+        self._show_plugin(
+            None
+        )  # an artifact that cannot be read is among the failures of the stage
+
+    def _show_plugin(self, info: PluginInfo | None) -> None:
+        self._plugin = info
+        self.run_worker(self._build(), group="form", exclusive=True)
+
+    async def _build(self) -> None:
+        declared = self._plugin.properties if self._plugin is not None else None
+        await self.form.show(self._stage, declared)
+        self._show_state()
+
+    # -- its state -----------------------------------------------------------------------------------
+
+    def _show_state(self) -> None:
+        state = self.state
+        self._known.take(state)
+        self._known.arguments = self._editor.arguments
+        errors = state.errors if state is not None else []
+        warnings = state.warnings if state is not None else []
+        self._blamed = blamed(errors, warnings, self.form.fields.keys())
+        self.form.blame(self._blamed.by_property)
+        self.query_one(SchemaPane).put(state)
+        self.query_one(".title", Static).update(self._title(state))
+        self._show_banner()
+
+    def _show_banner(self) -> None:
+        lines: list[Content] = []
+        missing = self._blamed.missing
+        if missing is not None:
+            lines.append(Content.styled(f"✗ {missing.message}", "$text-error"))
+            suggested = missing.suggested_artifact
+            offer = (
+                f"f6 uses {suggested.name} {suggested.version} ({suggested.scope})"
+                if suggested is not None
+                else missing.corrective_action or ""
+            )
+            lines.append(Content.styled(f"  {offer}", "dim"))
+        for failure in self._blamed.others:
+            lines.append(Content.styled(f"✗ {failure.message}", "$text-error"))
+            if failure.corrective_action:
+                lines.append(Content.styled(f"  {failure.corrective_action}", "dim"))
+        banner = self.query_one(".banner", Static)
+        banner.update(Content("\n").join(lines))
+        banner.set_class(bool(lines), "-any")
+
+    def _title(self, state: StageState | None) -> Content:
+        use = self._use
+        if use is None:
+            return Content.styled("Select a stage to see its properties.", "dim")
+        artifact = state.artifact if state is not None else None
+        return Content.assemble(
+            Content.styled(use.name, "bold"),
+            "  ",
+            _verdict(state),
+            "\n",
+            Content.styled(f"{use.plugin.name} · {use.plugin.type} · {_named(artifact)}", "dim"),
+            Content.styled(_age(state), "dim"),
+        )
+
+    # -- keys ----------------------------------------------------------------------------------------
+
+    @property
+    def _tabs(self) -> TabbedContent:
+        return self.query_one("#inspector-tabs", TabbedContent)
+
+    def action_tab(self, by: int) -> None:
+        panes = [pane.id or "" for pane in self._tabs.query(TabPane)]
+        self._tabs.active = panes[(panes.index(self._tabs.active) + by) % len(panes)]
+
+    def action_detect(self) -> None:
+        """Look at files and databases for this stage; the results come as changes."""
+        if self._stage is not None:
+            self.form.flush()
+            self._editor.detect([self._stage])
+
+    def action_version(self) -> None:
+        """Use what a failure suggests, or choose among the versions of the plugin."""
+        use, missing = self._use, self._blamed.missing
+        if use is None:
+            return
+        if missing is not None and missing.suggested_artifact is not None:
+            self._use_artifact(use.plugin.name, missing.suggested_artifact)
+            return
+        namespace, plugin = self._editor.namespace, use.plugin
+        self.call(lambda cdap: candidates(cdap, namespace, plugin), self._offer, group="versions")
+
+    @work
+    async def _offer(self, found: list[Candidate]) -> None:
+        use = self._use
+        if use is None:
+            return
+        choices = [
+            Choice(f"{c.name}  {_named(c.artifact)}", c, detail=c.description) for c in found
+        ]
+        title = f"Which {use.plugin.name} shall '{use.name}' use?"
+        chosen = await cast(Habits, self.app).choose(choices, title=title)
+        if chosen is not None:
+            self._use_artifact(chosen.name, chosen.artifact)
+
+    def _use_artifact(self, name: str, artifact: ArtifactId) -> None:
+        use = self._use
+        if use is not None:
+            type, changed = use.plugin.type, artifact_json(artifact)
+            self._editor.apply(SetPlugin(use.name, type, name, changed), by=self)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action in ("version", "detect"):
+            return True if self._stage is not None else None
+        return True
+
+    def disabled_reason(self, action: str) -> str | None:
+        return "no stage is selected" if self._stage is None else None
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        help = self.query_one(".help", Static)
+        field = next(
+            (each for each in event.widget.ancestors_with_self if isinstance(each, Field)), None
+        )
+        help.update(field.help if field is not None else "")
+
+    @on(TabbedContent.TabActivated)
+    def _tab_shown(self, event: TabbedContent.TabActivated) -> None:
+        event.stop()
+        self.query_one(".help").display = event.pane.id == "tab-properties"
+
+
+def _artifact_changes(cdap: Cdap) -> Iterator[bool]:
+    """After each poll, whether artifacts changed."""
+    last = cdap.messaging.newest()
+    while True:
+        messages = cdap.messaging.fetch("system", "artifacts", last, wait_s=_POLL_S)
+        last = messages[-1].id if messages else last
+        yield bool(messages)
+
+
+def _verdict(state: StageState | None) -> Content:
+    if state is None or state.checking:
+        return Content.styled("… checking", "dim")
+    if state.errors:
+        count = len(state.errors)
+        return Content.styled(f"✗ {count} failure{'s' * (count != 1)}", "$text-error")
+    if state.warnings:
+        count = len(state.warnings)
+        return Content.styled(f"⚠ {count} warning{'s' * (count != 1)}", "$text-warning")
+    return Content.styled("✓ valid", "$text-success")
+
+
+def _named(artifact: ArtifactId | None) -> str:
+    if artifact is None:
+        return "no artifact"
+    return f"{artifact.name} {artifact.version}" + (" user" if artifact.scope == "USER" else "")
+
+
+def _age(state: StageState | None) -> str:
+    """When files were looked at for the stage."""
+    if state is None or state.detected_ms is None:
+        return ""
+    seconds = max(0, time.time() - state.detected_ms / 1000)
+    if seconds < 60:
+        return " · looked at files just now"
+    if seconds < 3600:
+        return f" · looked at files {seconds // 60:.0f} min ago"
+    return f" · looked at files {seconds // 3600:.0f} h ago"

@@ -1,0 +1,218 @@
+"""A list as a small table: a row for each element, a line for each part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.widgets import Input, Static
+
+from localcdap.tui.inspector.completion import Aid
+from localcdap.tui.inspector.context import Context
+from localcdap.tui.inspector.controls import Control, Line
+from localcdap.tui.inspector.elements import Form, Part, Row, rows_of, text_of
+
+
+class Element(Horizontal):
+    """One row."""
+
+    DEFAULT_CSS = """
+    Element { height: 1; }
+    Element Line { width: 1fr; margin-right: 1; }
+    Element .glyph { width: 2; color: $text-error; }
+    """
+
+    def __init__(self, form: Form, row: Row, context: Context) -> None:
+        super().__init__()
+        self._form = form
+        self._known = context
+        self._lines = [
+            Line(cell, placeholder="" if any(row) else part.heading)
+            for part, cell in zip(form.parts, row, strict=True)
+        ]
+
+    def compose(self) -> ComposeResult:
+        yield Static("", classes="glyph")
+        yield from self._lines
+
+    @property
+    def row(self) -> Row:
+        return tuple(line.value.strip() for line in self._lines)
+
+    @property
+    def lines(self) -> list[Line]:
+        return self._lines
+
+    def part_of(self, line: Line) -> Part:
+        return self._form.parts[self._lines.index(line)]
+
+    def put(self, row: Row) -> None:
+        for line, cell in zip(self._lines, row, strict=True):
+            line.put(cell)
+
+    def blame(self, glyph: str) -> None:
+        """Mark the row as wrong; an empty glyph takes the mark away."""
+        self.query_one(".glyph", Static).update(glyph)
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        line = event.widget
+        if isinstance(line, Line) and not self.query(Aid):
+            self._aid(line)
+        elif isinstance(line, Line) and self.query_one(Aid).target is not line:
+            self.query(Aid).remove()
+            self._aid(line)
+
+    def _aid(self, line: Line) -> None:
+        part = self.part_of(line)
+        self.mount(Aid(line, self._known, lambda: self._known.offers(part)))
+
+
+class ListControl(Control):
+    """The elements of a list; below the last one there is always an empty row.
+
+    ``enter`` begins a row, ``backspace`` in an empty one removes it, ``alt+up`` and ``alt+down`` move it.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "add", "new row", show=False, id="field.add_row"),
+        Binding("alt+up", "move(-1)", "move row up", show=False, id="field.row_up"),
+        Binding("alt+down", "move(1)", "move row down", show=False, id="field.row_down"),
+        Binding("ctrl+delete,alt+d", "remove", "remove row", show=False, id="field.remove_row"),
+    ]
+    DEFAULT_CSS = "ListControl { height: auto; }"
+
+    def __init__(self, form: Form, text: str, context: Context, most: int | None = None) -> None:
+        super().__init__()
+        self._form = form
+        self._known = context
+        self._most = most
+        self._begin = rows_of(form, text, most) or []
+
+    def compose(self) -> ComposeResult:
+        for row in self._with_empty(self._begin):
+            yield self._element(row)
+
+    @property
+    def elements(self) -> list[Element]:
+        return [each for each in self.children if isinstance(each, Element)]
+
+    @property
+    def text(self) -> str:
+        elements = self.elements
+        rows = [each.row for each in elements] if elements else self._begin
+        return text_of(self._form, rows)
+
+    def put(self, text: str) -> None:
+        rows = rows_of(self._form, text, self._most)
+        if rows is None or text_of(self._form, rows) == self.text:
+            return
+        self._begin = rows
+        elements = self.elements
+        wanted = self._with_empty(rows)
+        for element, row in zip(elements, wanted, strict=False):
+            element.put(row)
+        self.run_worker(self._fit(wanted), group="rows", exclusive=True)
+
+    def insert(self, text: str) -> None:
+        line = self._focused()
+        target = line[1] if line is not None else self.elements[-1].lines[0]
+        target.insert_text_at_cursor(text)
+
+    def blame(self, elements: Iterable[tuple[str, str]]) -> None:
+        """Mark rows as wrong.
+
+        :param elements: texts of elements, with the glyph of each.
+        """
+        glyphs = {_bare(text): glyph for text, glyph in elements}
+        for each in self.elements:
+            each.blame(glyphs.get(_bare(self._form.write(each.row)), ""))
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        elements = self.elements
+        if len(elements) != self._most and any(elements[-1].row):
+            self.mount(self._element(self._empty))
+        self.post_message(self.Changed(self, self.text))
+
+    def on_key(self, event: events.Key) -> None:
+        found = self._focused()
+        if event.key != "backspace" or found is None or any(found[0].row):
+            return
+        if found[0] is not self.elements[-1]:
+            event.stop()
+            self.action_remove()
+
+    def action_add(self) -> None:
+        """Begin a row below the one with the focus, or go on where that is empty."""
+        found = self._focused()
+        if found is None or not any(found[0].row):
+            self.screen.focus_next()
+            return
+        elements = self.elements
+        place = elements.index(found[0])
+        if place + 1 < len(elements) and not any(elements[place + 1].row):
+            elements[place + 1].lines[0].focus()
+            return
+        if len(elements) == self._most:
+            self.screen.focus_next()
+            return
+        added = self._element(self._empty)
+        self.mount(added, after=found[0])
+        self.call_after_refresh(added.lines[0].focus)
+
+    def action_remove(self) -> None:
+        found, elements = self._focused(), self.elements
+        if found is None or len(elements) < 2:
+            return
+        place = elements.index(found[0])
+        elements[place - 1 if place else 1].lines[0].focus()
+        self.run_worker(self._without(found[0]), group="rows")
+
+    def action_move(self, by: int) -> None:
+        found, elements = self._focused(), self.elements
+        if found is None:
+            return
+        place = elements.index(found[0])
+        other = place + by
+        if 0 <= other < len(elements) - 1:
+            below, above = (place, other) if by < 0 else (other, place)
+            self.move_child(elements[below], before=elements[above])
+            self.post_message(self.Changed(self, self.text))
+
+    def _focused(self) -> tuple[Element, Line] | None:
+        for element in self.elements:
+            for line in element.lines:
+                if line.has_focus:
+                    return element, line
+        return None
+
+    async def _without(self, element: Element) -> None:
+        await element.remove()
+        self.post_message(self.Changed(self, self.text))
+
+    async def _fit(self, rows: list[Row]) -> None:
+        """Have as many rows as there are elements, and the empty one."""
+        elements = self.elements
+        for element in elements[len(rows) :]:
+            await element.remove()
+        for row in rows[len(elements) :]:
+            await self.mount(self._element(row))
+
+    def _element(self, row: Row) -> Element:
+        return Element(self._form, row, self._known)
+
+    def _with_empty(self, rows: list[Row]) -> list[Row]:
+        """The rows, and the empty one below them where there may be more."""
+        return rows if len(rows) == self._most else [*rows, self._empty]
+
+    @property
+    def _empty(self) -> Row:
+        return ("",) * len(self._form.parts)
+
+
+def _bare(text: str) -> str:
+    return "".join(text.split()).casefold()

@@ -1,0 +1,127 @@
+"""Which fields the form of a stage has, in which order, and what each is edited with."""
+
+from __future__ import annotations
+
+import enum
+import json
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from localcdap.api.config import PluginProperty
+from localcdap.api.errors import SchemaError
+from localcdap.api.schema import Schema
+from localcdap.tui.inspector.elements import form_of, most_elements, rows_of
+
+OPTIONAL: Final = "optional"
+UNKNOWN: Final = "not of this plugin"
+MOST_UNKNOWN: Final = 100
+"""Properties that the plugin does not have, of which more are only counted."""
+_LONG: Final = 120
+"""Characters of a text that still is edited on one line."""
+
+
+class Kind(enum.Enum):
+    """What a property is edited with."""
+
+    TEXT = "text"
+    SWITCH = "switch"
+    MASKED = "masked"
+    LIST = "list"
+    CODE = "code"
+    """Several lines."""
+    SCHEMA = "schema"
+    ESCAPED = "escaped"
+    """A text that a terminal cannot show, as a JSON string."""
+
+
+class FieldPlan(NamedTuple):
+    """One field of the form."""
+
+    name: str
+    declared: PluginProperty | None
+    """None for a property that the plugin does not have, or while the plugin is not known."""
+
+    def kind(self, text: str) -> Kind:
+        """What to edit a value with; what would not survive its usual editor gets a plainer one."""
+        declared = self.declared
+        if not _is_showable(text):
+            return Kind.ESCAPED
+        if declared is None:
+            return _plain(text)
+        if declared.secret:
+            return Kind.MASKED if "\n" not in text else Kind.ESCAPED
+        if declared.type == "boolean" and text.strip().lower() in ("", "true", "false"):
+            return Kind.SWITCH
+        if declared.type == "schema":
+            return Kind.SCHEMA if is_whole_schema(text) else Kind.CODE
+        if declared.syntax is not None:
+            return Kind.CODE
+        form = form_of(declared)
+        if form is not None:
+            most = most_elements(declared, form)
+            is_table = most is None or len(form.parts) > 1
+            if is_table and rows_of(form, text, most) is not None:
+                return Kind.LIST
+        return _plain(text)
+
+    def language(self, text: str) -> str | None:
+        """The language of a text of several lines."""
+        if self.declared is None:
+            return "json" if text[:1] in ("{", "[") else None
+        return "json" if self.declared.type == "schema" else self.declared.syntax
+
+    @property
+    def is_required(self) -> bool:
+        return self.declared is not None and self.declared.required
+
+
+class Group(NamedTuple):
+    """Fields that stand together."""
+
+    heading: str
+    """Empty for the first ones."""
+    fields: list[FieldPlan]
+
+
+def planned(
+    declared: Mapping[str, PluginProperty] | None, given: Sequence[str]
+) -> tuple[list[Group], int]:
+    """The groups of a form, and how many properties it leaves out.
+
+    Properties come in the order in which the plugin declares them. Where it has no headings of its own and
+    many properties, the required ones come first.
+
+    :param declared: None when the plugin is not there: all properties are shown as they stand.
+    :param given: names of the properties in the document.
+    """
+    fields = {name: FieldPlan(name, each) for name, each in (declared or {}).items()}
+    groups: dict[str, list[FieldPlan]] = {"": []}
+    for field in fields.values():
+        assert field.declared is not None
+        groups.setdefault(field.declared.group or "", []).append(field)
+    unknown = [FieldPlan(name, None) for name in given if name not in fields]
+    shown = unknown[:MOST_UNKNOWN]
+    if shown:
+        heading = UNKNOWN if declared is not None else ""
+        groups.setdefault(heading, []).extend(shown)
+    return [Group(*each) for each in groups.items() if each[1]], len(unknown) - len(shown)
+
+
+def is_whole_schema(text: str) -> bool:
+    """Whether a schema can be edited as lines without losing anything of its JSON."""
+    if not text.strip():
+        return True
+    try:
+        return bool(Schema.parse_record(text).to_json() == json.loads(text))
+    except (SchemaError, ValueError, RecursionError):
+        return False
+
+
+def _plain(text: str) -> Kind:
+    return Kind.CODE if "\n" in text or len(text) > _LONG else Kind.TEXT
+
+
+def _is_showable(text: str) -> bool:
+    """Whether a text area shows and gives back exactly this text."""
+    ends = text.replace("\r\n", "\n") if text.count("\r") == text.count("\n") else text
+    return ends.isprintable() or all(c.isprintable() or c in "\n\t" for c in ends)

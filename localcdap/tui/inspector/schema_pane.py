@@ -1,0 +1,118 @@
+"""The schemas that go into a stage and come out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Final, cast
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.events import Resize
+from textual.widgets import Static
+
+from localcdap.api.schema import Schema
+from localcdap.studio.editing.view import StageState
+from localcdap.tui.inspector.lines import Lines
+from localcdap.tui.inspector.schema_rows import Mark, SchemaRow, rows
+from localcdap.tui.manners.habits import Habits
+
+_BESIDE: Final = 76
+"""Cells from which on input and output stand side by side."""
+_WIDEST: Final = 32
+_STYLES: Final = {
+    Mark.SAME: "",
+    Mark.ADDED: "bold",
+    Mark.CHANGED: "bold",
+    Mark.DROPPED: "dim strike",
+}
+LEGEND: Final = "+ added   ~ changed   - not passed on   ? may be null"
+
+
+class SchemaPane(Vertical):
+    """Both schemas as lists of fields; what the stage adds, changes and leaves out is marked."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "copy", "copy the output schema", id="schema.copy"),
+    ]
+    DEFAULT_CSS = """
+    SchemaPane > Horizontal { height: 1fr; }
+    SchemaPane > Horizontal > Vertical { width: 1fr; height: 1fr; padding: 0 1; }
+    SchemaPane .title { height: 1; color: $text-muted; }
+    SchemaPane .legend { height: 1; color: $text-muted; padding: 0 1; }
+    SchemaPane.-narrow > Horizontal { layout: vertical; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._output: Schema | None = None
+
+    def compose(self) -> ComposeResult:
+        with Horizontal():
+            with Vertical():
+                yield Static("in", classes="title")
+                yield Lines(id="schema-in")
+            with Vertical():
+                yield Static("out", classes="title")
+                yield Lines(id="schema-out")
+        yield Static(LEGEND, classes="legend")
+
+    def put(self, state: StageState | None) -> None:
+        """Show the schemas of a state; None for none."""
+        given = state.input_schemas if state is not None else {}
+        known = [schema for schema in given.values() if schema is not None]
+        incoming: list[Text] = []
+        for stage, schema in given.items():
+            incoming += _titled(stage if len(given) > 1 else "", schema, None)
+        self._output = state.output_schema if state is not None else None
+        outgoing: list[Text] = []
+        for title, schema in _outputs(state).items():
+            outgoing += _titled(title, schema, known if given else None)
+        self.query_one("#schema-in", Lines).put(incoming or [Text("no input", "dim")])
+        self.query_one("#schema-out", Lines).put(outgoing or [Text("no output", "dim")])
+
+    def action_copy(self) -> None:
+        if self._output is not None:
+            cast(Habits, self.app).copy(str(self._output), "schema")
+
+    def on_resize(self, event: Resize) -> None:
+        self.set_class(event.size.width < _BESIDE, "-narrow")
+
+
+def _outputs(state: StageState | None) -> Mapping[str, Schema | None]:
+    """The schemas that come out, by their title; empty for one alone."""
+    if state is None:
+        return {}
+    found: dict[str, Schema | None] = {}
+    if state.output_schema is not None or not state.port_schemas:
+        found[""] = state.output_schema
+    for port, schema in state.port_schemas.items():
+        found[f"port {port}"] = schema
+    if state.error_schema is not None:
+        found["errors"] = state.error_schema
+    return found
+
+
+def _titled(title: str, schema: Schema | None, before: list[Schema] | None) -> list[Text]:
+    heading = [Text(title, "italic")] if title else []
+    if schema is None:
+        return [*heading, Text("not known", "dim")]
+    listed = rows(schema, before if title != "errors" else None)
+    width = min(max((len(r.name) + 2 * r.depth for r in listed), default=0), _WIDEST)
+    return [*heading, *(_line(row, width) for row in listed)]
+
+
+def _line(row: SchemaRow, width: int) -> Text:
+    style = _STYLES[row.mark]
+    name = "  " * row.depth + row.name
+    safe = name if name.isprintable() else ascii(name)
+    text = Text.assemble(
+        (f"{row.mark.value} ", style), (safe.ljust(width), style), "  ", no_wrap=True
+    )
+    text.append(
+        row.type + ("?" if row.is_nullable else ""), "dim" if row.mark is Mark.DROPPED else ""
+    )
+    if row.was:
+        text.append(f"  was {row.was}", "dim")
+    return text

@@ -1,0 +1,115 @@
+"""The inspector alone on a screen, on real services and the shipped plugins."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.screen import Screen
+from textual.widgets import Footer
+
+from localcdap.home import Home
+from localcdap.host.link import Cdap
+from localcdap.studio.editing.draft import Draft as Sheet
+from localcdap.tui.inspector.form import Form
+from localcdap.tui.inspector.inspector import Inspector
+from localcdap.tui.pipeline.editor import Editor
+from localcdap.tui.pipeline.paper import Paper
+from localcdap.tui.pipeline.sources import Source
+from localcdap.tui.places import Document
+from localcdap.tui.problems.problems import Problems
+from tests.tui.driving import Driver, studio
+
+
+class Desk(Screen[None]):
+    """An editor, its inspector and its problems."""
+
+    CSS = "Desk Problems { width: 40%; } "
+
+    def __init__(self, document: Any, stage: str | None) -> None:
+        super().__init__()
+        sheet, _ = Sheet.read(document)
+        place = Document("pipeline", sheet.text())
+        self.editor = Editor(Source(place, "pipeline"), Paper(sheet), "default")
+        self.editor.selected = stage
+
+    def compose(self) -> ComposeResult:
+        yield self.editor
+        with Horizontal():
+            yield Inspector(self.editor)
+            yield Problems(self.editor)
+        yield Footer(show_command_palette=False)
+
+
+class Bench:
+    """What tests ask of an inspector."""
+
+    def __init__(self, driver: Driver, desk: Desk) -> None:
+        self.driver = driver
+        self.app = driver.app
+        self.editor = desk.editor
+        self.inspector = desk.query_one(Inspector)
+        self.problems = desk.query_one(Problems)
+
+    @property
+    def form(self) -> Form:
+        return self.inspector.form
+
+    async def settled(self) -> None:
+        """Wait until all is typed, sent, judged and drawn."""
+        self.inspector.flush()
+        await self.driver.settled()
+        await self.driver.until(lambda: self.editor.is_settled)
+        await self.driver.settled()
+
+    async def type_into(self, name: str, text: str) -> None:
+        """Type at the end of a field."""
+        self.form.go_to(name)
+        await self.driver.pilot.press("end")
+        await self.driver.type(text)
+        await self.settled()
+
+    def picture(self, name: str) -> None:
+        """Save what is on the screen, to be looked at."""
+        Path(f"/tmp/{name}.svg").write_text(self.app.export_screenshot(), encoding="utf-8")
+
+
+@contextlib.asynccontextmanager
+async def inspecting(
+    cdap: Cdap,
+    home: Home,
+    document: Any,
+    stage: str | None = None,
+    size: tuple[int, int] = (120, 40),
+) -> AsyncIterator[Bench]:
+    """An inspector on a document, when everything of it is known."""
+    async with studio(cdap, home, size=size) as driver:
+        desk = Desk(document, stage)
+        await driver.app.push_screen(desk)
+        bench = Bench(driver, desk)
+        await bench.settled()
+        yield bench
+
+
+def pipeline(stages: str, **properties: dict[str, Any]) -> dict[str, Any]:
+    """A pipeline whose stages are connected in a row: ``File:batchsource Projection:transform``."""
+    listed = [each.split(":") for each in stages.split()]
+    names = [name for name, _ in listed]
+    return {
+        "name": "pipeline",
+        "artifact": {"name": "cdap-data-pipeline", "version": "6.0.0", "scope": "SYSTEM"},
+        "config": {
+            "stages": [
+                {
+                    "name": name,
+                    "plugin": {"name": name, "type": type, "properties": properties.get(name, {})},
+                }
+                for name, type in listed
+            ],
+            "connections": [{"from": a, "to": b} for a, b in zip(names, names[1:], strict=False)],
+        },
+    }
