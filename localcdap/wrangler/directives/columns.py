@@ -1,0 +1,197 @@
+"""Columns as a whole: renamed, copied, swapped, dropped, kept."""
+
+from __future__ import annotations
+
+from localcdap.api.directive import (
+    Columns,
+    Directive,
+    DirectiveError,
+    Frame,
+    NoNativeFormError,
+    Row,
+    RowContext,
+    argument,
+    plugin,
+)
+
+
+def no_column(columns: Columns, name: str, purpose: str) -> bool:
+    """Tell that a column is missing, where that is certain; True when it was told."""
+    if not columns.is_missing(name):
+        return False
+    columns.fail(
+        f"There is no column '{name}' to {purpose}.", f"Choose one of: {', '.join(columns)}."
+    )
+    return True
+
+
+def needed(row: Row, name: str) -> str:
+    """The name of a column as the row has it.
+
+    :raises DirectiveError: when it is missing.
+    """
+    found = row.find(name)
+    if found is None:
+        raise DirectiveError(f"column '{name}' does not exist")
+    return found
+
+
+@plugin(type="directive", name="rename", description="Renames a column.")
+class Rename(Directive):
+    categories = ("column",)
+    examples = ("rename :fname :first_name",)
+    source: str = argument.column("The column to rename.")
+    target: str = argument.column("Its new name.")
+
+    def propagate(self, columns: Columns) -> None:
+        found = columns.find(self.source)
+        if found is None:
+            no_column(columns, self.source, "rename")
+            return
+        taken = columns.find(self.target)
+        if taken is not None and taken != found:
+            columns.fail(
+                f"Column '{self.source}' cannot be renamed: there is a column '{taken}' already.",
+                f"Drop it first: drop :{taken}",
+            )
+            return
+        columns.rename({found: self.target})
+
+    def change(self, row: Row, context: RowContext) -> None:
+        found = row.find(self.source)
+        if found is None:
+            return
+        taken = row.find(self.target)
+        if taken is not None and taken != found:
+            raise DirectiveError(
+                f"column '{self.target}' exists already; drop it before '{self.source}' is renamed"
+            )
+        row.rename({found: self.target})
+
+    def native(self, frame: Frame) -> None:
+        found = frame.columns.find(self.source)
+        if found is None:
+            return
+        taken = frame.columns.find(self.target)
+        if taken is not None and taken != found:
+            raise NoNativeFormError(f"column '{self.target}' exists already")
+        frame.rename({found: self.target})
+
+
+@plugin(type="directive", name="copy", description="Copies the values of a column to another one.")
+class Copy(Directive):
+    categories = ("column",)
+    examples = ("copy :name :original_name", "copy :name :backup true")
+    source: str = argument.column("The column to copy.")
+    destination: str = argument.column("The column that gets the values.")
+    force: bool = argument.boolean(
+        "Whether a destination that exists is overwritten.", default=False
+    )
+
+    def propagate(self, columns: Columns) -> None:
+        if no_column(columns, self.source, "copy"):
+            return
+        source, destination = columns.find(self.source), columns.find(self.destination)
+        if destination is not None and destination != source and not self.force:
+            columns.fail(
+                f"Column '{self.source}' cannot be copied: there is a column '{destination}' already.",
+                f"Overwrite it: copy :{self.source} :{self.destination} true",
+            )
+            return
+        columns.put(self.destination, columns.schema(self.source))
+
+    def change(self, row: Row, context: RowContext) -> None:
+        source = needed(row, self.source)
+        destination = row.find(self.destination)
+        if destination == source:
+            return
+        if destination is not None and not self.force:
+            raise DirectiveError(
+                f"column '{self.destination}' exists already; the argument 'force' overwrites it"
+            )
+        row[destination or self.destination] = row[source]
+
+    def native(self, frame: Frame) -> None:
+        source, destination = frame.columns.find(self.source), frame.columns.find(self.destination)
+        if source is None or (destination not in (None, source) and not self.force):
+            raise NoNativeFormError("it fails on every row")
+        schema = frame.columns.schema(source)
+        if schema is not None and destination != source:
+            frame.put(self.destination, frame.column(source), schema)
+
+
+@plugin(
+    type="directive", name="swap", description="Gives each of two columns the name of the other."
+)
+class Swap(Directive):
+    categories = ("column",)
+    examples = ("swap :first_name :last_name",)
+    left: str = argument.column("One column.")
+    right: str = argument.column("The other one.")
+
+    def propagate(self, columns: Columns) -> None:
+        for name in (self.left, self.right):
+            no_column(columns, name, "swap")
+        known = {columns.find(self.left): self.right, columns.find(self.right): self.left}
+        columns.rename({found: name for found, name in known.items() if found is not None})
+        for found, name in known.items():
+            if found is None:
+                columns.add(name, None)
+
+    def change(self, row: Row, context: RowContext) -> None:
+        left, right = needed(row, self.left), needed(row, self.right)
+        row.rename({left: self.right, right: self.left})
+
+    def native(self, frame: Frame) -> None:
+        left, right = frame.columns.find(self.left), frame.columns.find(self.right)
+        if left is None or right is None:
+            raise NoNativeFormError("it fails on every row")
+        frame.rename({left: self.right, right: self.left})
+
+
+@plugin(type="directive", name="drop", description="Drops columns.")
+class Drop(Directive):
+    categories = ("column",)
+    examples = ("drop :body", "drop :body,:id")
+    column: list[str] = argument.columns("The columns to drop; missing ones are passed over.")
+
+    def propagate(self, columns: Columns) -> None:
+        for name in self.column:
+            columns.remove(name)
+
+    def change(self, row: Row, context: RowContext) -> None:
+        for name in self.column:
+            if name in row:
+                del row[name]
+            else:
+                row.remove(name)
+
+    def native(self, frame: Frame) -> None:
+        for name in self.column:
+            frame.remove(name)
+
+
+@plugin(type="directive", name="keep", description="Keeps columns and drops all others.")
+class Keep(Directive):
+    categories = ("column",)
+    examples = ("keep :id,:name",)
+    column: list[str] = argument.columns("The columns to keep, spelt exactly.")
+
+    def propagate(self, columns: Columns) -> None:
+        for name in self.column:
+            no_column(columns, name, "keep")
+        for name in list(columns):
+            if name not in self.column:
+                columns.remove(name)
+        if columns.open:
+            for name in self.column:
+                columns.add(name, None)
+
+    def change(self, row: Row, context: RowContext) -> None:
+        for name in [name for name in row if name not in self.column]:
+            del row[name]
+
+    def native(self, frame: Frame) -> None:
+        for name in list(frame.columns):
+            if name not in self.column:
+                frame.remove(name)

@@ -1,0 +1,75 @@
+"""What the Spark forms of several directives need."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from localcdap.api.directive import Frame, NoNativeFormError
+from localcdap.api.schema import Schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+WHOLE_NUMBERS: Final = (Schema.INT, Schema.LONG)
+
+_PLAIN_REGEX: Final = re.compile(
+    r"""(?x)
+    (?: [^\\\[\](){}*+?|^$]                                  # a character that stands for itself
+      | \\[dDwWsStnr] | \\[^\w\s]                            # a class, a quoted character
+      | \[\^?(?: [^\\\[\]&^] | \\[dDwWsStnr] | \\[^\w\s] )+\]   # a class in brackets
+      | [()|^$] | \(\?: | [*+?] | \{\d+(?:,\d*)?\}
+    )*"""
+)
+_REPEATED_GROUP: Final = re.compile(r"\)[*+?{]|[*+?}][*+{]")
+
+
+def is_text(schema: Schema | None) -> bool:
+    """Whether the values are texts or null."""
+    return schema is not None and schema.non_nullable == Schema.STRING
+
+
+def present(frame: Frame, name: str) -> Schema:
+    """The schema of a column that must be there.
+
+    :raises NoNativeFormError: where it is missing: the batch form tells each row.
+    """
+    schema = frame.columns.schema(name)
+    if schema is None:
+        raise NoNativeFormError(f"there is no column '{name}'")
+    return schema
+
+
+def need_text(frame: Frame, name: str) -> Schema:
+    """The schema of a column that must be there and hold texts."""
+    schema = present(frame, name)
+    if not is_text(schema):
+        raise NoNativeFormError(f"column '{name}' is {schema.non_nullable.display_name}, not text")
+    return schema
+
+
+def as_text(frame: Frame, name: str) -> Column:
+    """A column of texts or whole numbers as texts, null where it is null.
+
+    :raises NoNativeFormError: for any other type: Java writes it in another way than Spark.
+    """
+    schema = present(frame, name)
+    if is_text(schema):
+        return frame.column(name)
+    if schema.non_nullable in WHOLE_NUMBERS:
+        return frame.column(name).cast("string")
+    raise NoNativeFormError(
+        f"column '{name}' is {schema.non_nullable.display_name}, neither text nor whole number"
+    )
+
+
+def need_plain_regex(pattern: str) -> None:
+    """Refuse patterns that Spark could run for ever, as it has no limit of time, or that its Java reads
+    in another way than :mod:`localcdap.wrangler.java.regex`.
+    """
+    if not _PLAIN_REGEX.fullmatch(pattern) or _REPEATED_GROUP.search(pattern):
+        raise NoNativeFormError("the regular expression needs the time limit of batches")
+    if len(re.findall(r"[*+}]", pattern)) > 2:
+        raise NoNativeFormError(
+            "the regular expression may need long, and Spark has no limit of time"
+        )
