@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import gzip
 import json
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
@@ -70,6 +71,8 @@ TEXT = Schema.record("text", [("body", Schema.STRING)])
 TWO = json.dumps(
     Schema.record("two", [("a", Schema.STRING), ("b", Schema.INT.as_nullable)]).to_json()
 )
+ONE_TEXT = json.dumps(TEXT.to_json())
+ONE_BYTES = json.dumps(Schema.record("text", [("body", Schema.BYTES)]).to_json())
 ON_WIDE = {"in": (WIDE, RECORDS)}
 
 
@@ -115,6 +118,33 @@ SAMPLES: dict[tuple[str, str], Sample] = {
     ("transform", "JSONParser"): Sample(
         {"field": "body", "mapping": "a:$.p.a,b:$.b", "schema": TWO},
         text('{"p": {"a": "x"}, "b": 1}'),
+    ),
+    ("transform", "CSVFormatter"): Sample({"format": "EXCEL", "schema": ONE_TEXT}, ON_WIDE),
+    ("transform", "JSONFormatter"): Sample({"schema": ONE_TEXT}, ON_WIDE),
+    ("transform", "Hasher"): Sample({"hash": "SHA256", "fields": "name"}, ON_WIDE),
+    ("transform", "CloneRecord"): Sample({"copies": "3"}, ON_WIDE),
+    ("transform", "Encoder"): Sample({"encode": "body:BASE64", "schema": ONE_TEXT}, text("x")),
+    ("transform", "Decoder"): Sample({"decode": "body:HEX", "schema": ONE_TEXT}, text("78")),
+    ("transform", "Compressor"): Sample(
+        {"compressor": "body:GZIP", "schema": ONE_BYTES}, text("x", "y")
+    ),
+    ("transform", "Decompressor"): Sample(
+        {"decompressor": "body:GZIP", "schema": ONE_TEXT},
+        {"in": (Schema.parse_record(ONE_BYTES), [{"body": gzip.compress(b"x")}])},
+    ),
+    ("transform", "XMLParser"): Sample(
+        {"input": "body", "xPathMappings": "a:/x/a", "fieldTypeMapping": "a:int"},
+        text("<x><a>1</a></x>"),
+    ),
+    ("transform", "XMLMultiParser"): Sample(
+        {"field": "body", "xPath": "/x/r", "schema": TWO}, text("<x><r><a>1</a></r></x>")
+    ),
+    ("transform", "XMLToJSON"): Sample(
+        {"inputField": "body", "outputField": "json_str"}, text("<x><a>1</a></x>")
+    ),
+    ("transform", "LogParser"): Sample(
+        {"inputName": "body", "logFormat": "CLF"},
+        text('1.2.3.4 - - [05/Nov/2014:10:11:12 +0100] "GET / HTTP/1.1" 200 5 "-" "-"'),
     ),
     ("transform", "Normalize"): Sample(
         {

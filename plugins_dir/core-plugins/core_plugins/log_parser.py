@@ -1,0 +1,176 @@
+"""The LogParser transform: lines of web server logs become records."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import time
+from typing import Any, Final, NamedTuple
+
+from localcdap.api import (
+    Emitter,
+    PluginConfig,
+    Record,
+    Schema,
+    StageConfigurer,
+    Transform,
+    Type,
+    field,
+    plugin,
+)
+
+from .user_agents import browser_and_device
+
+MALFORMED: Final = 31
+"""Code of the error record of a line of another format."""
+_OUTPUT: Final = Schema.record(
+    "event",
+    [
+        ("uri", Schema.STRING),
+        ("ip", Schema.STRING),
+        ("browser", Schema.STRING),
+        ("device", Schema.STRING),
+        ("httpStatus", Schema.INT),
+        ("ts", Schema.LONG),
+    ],
+)
+_IP: Final = r"(?P<ip>[\d.]+|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)"
+_CLF: Final = re.compile(
+    _IP + r' \S+ \S+ \[(?P<time>[^\]]+)\] "(?P<request>[^"]+)" (?P<status>\d{3})'
+    r' [-"\d]+ "[^"]+" "(?P<agent>[^"]+)"'
+)
+_S3: Final = re.compile(
+    r"\S+ \S+ \[(?P<time>[ -~]+?)\] " + _IP + r' \S+ \S+ \S+ \S+ "(?P<request>[^"]+)"'
+    r' (?P<status>\d{3}) [ -~]+? [-"\d]+ [-"\d]+ \d+ [-"\d]+ "[^"]+" "(?P<agent>[^"]+)" [ -~]+'
+)
+_REQUEST: Final = re.compile(r"\S+\s(\S+)")
+_TIME: Final = "%d/%b/%Y:%H:%M:%S %z"
+_CLOUDFRONT_TIME: Final = "%Y-%m-%d %H:%M:%S"
+_LINE_FORMATS: Final = {"S3": _S3, "CLF": _CLF}
+_CLOUDFRONT: Final = "Cloudfront"
+_FORMATS: Final = (*_LINE_FORMATS, _CLOUDFRONT)
+_DATE, _HOUR, _CLIENT, _URI, _STATUS, _AGENT = 0, 1, 4, 7, 8, 10
+"""Columns of a Cloudfront log."""
+
+
+class Request(NamedTuple):
+    """What a line says."""
+
+    uri: str
+    ip: str
+    agent: str
+    status: int
+    millis: int
+
+
+class LineError(ValueError):
+    """A line is not of the format; the message says why."""
+
+
+@plugin(
+    type="transform",
+    name="LogParser",
+    description=(
+        "Parses lines of web server logs (CLF, S3, Cloudfront) into URI, IP, browser, device, HTTP "
+        "status and time."
+    ),
+)
+class LogParser(Transform):
+    """CLF is the combined log format. ``ts`` is in milliseconds since 1970.
+
+    A line of another format is an error record; a line that is null, and a comment of Cloudfront, give
+    nothing. A time that cannot be read is the present one, as in CDAP.
+    """
+
+    class Config(PluginConfig):
+        log_format: str = field(
+            name="logFormat", description=f"The format of the lines: {', '.join(_FORMATS)}."
+        )
+        source: str = field(
+            name="inputName",
+            description="The field with the lines, a string or bytes in UTF-8.",
+            form="{input-field}",
+        )
+
+    config: Config
+
+    def configure(self, stage: StageConfigurer) -> None:
+        if self.config.log_format and self.config.log_format not in _FORMATS:
+            stage.failures.add(
+                f"Format '{self.config.log_format}' is not supported.",
+                f"Supported formats are: {', '.join(_FORMATS)}.",
+            ).with_config_property("logFormat")
+        schema, name = stage.input_schema, self.config.source
+        given = schema.field(name) if schema is not None and name else None
+        if schema is not None and name and given is None:
+            stage.failures.add(
+                f"Field '{name}' must be present in the input schema."
+            ).with_config_property("inputName")
+        if given is not None and given.schema.non_nullable.type not in (Type.STRING, Type.BYTES):
+            failure = stage.failures.add(
+                f"Field '{name}' of unsupported type '{given.schema.display_name}'.",
+                "Ensure it is of type bytes or string.",
+            )
+            failure.with_config_property("inputName").with_input_field(name)
+        stage.output_schema = _OUTPUT
+        stage.error_schema = schema
+
+    def input_fields(self, stage: StageConfigurer) -> list[str] | None:
+        # Error records hold the whole input record.
+        return None
+
+    def transform(self, record: Record, emit: Emitter) -> None:
+        line: Any = record[self.config.source]
+        if line is None:
+            return
+        text = line if isinstance(line, str) else bytes(line).decode("utf-8", errors="replace")
+        chosen = self.config.log_format
+        if chosen == _CLOUDFRONT and text.startswith("#"):
+            return
+        try:
+            read = _cloudfront(text) if chosen == _CLOUDFRONT else _line(text, chosen)
+        except LineError as error:
+            emit.error(record, MALFORMED, f"Couldn't parse log: {error}.")
+            return
+        browser, device = browser_and_device(read.agent)
+        emit(
+            {
+                "uri": read.uri,
+                "ip": read.ip,
+                "browser": browser,
+                "device": device,
+                "httpStatus": read.status,
+                "ts": read.millis,
+            }
+        )
+
+
+def _line(text: str, chosen: str) -> Request:
+    match = _LINE_FORMATS[chosen].fullmatch(text)
+    if match is None:
+        raise LineError(f"the log did not match the {chosen} format")
+    request = _REQUEST.match(match["request"])
+    if request is None:
+        raise LineError(f"its request '{match['request']}' names no URI")
+    millis = _millis(match["time"], _TIME)
+    return Request(request[1], match["ip"], match["agent"], int(match["status"]), millis)
+
+
+def _cloudfront(text: str) -> Request:
+    columns = text.split("\t")
+    if len(columns) <= _AGENT:
+        raise LineError(f"it has {len(columns)} columns, a {_CLOUDFRONT} log more than {_AGENT}")
+    if not columns[_STATUS].isdigit():
+        raise LineError(f"its HTTP status is '{columns[_STATUS]}'")
+    millis = _millis(f"{columns[_DATE]} {columns[_HOUR]}", _CLOUDFRONT_TIME)
+    status = int(columns[_STATUS])
+    return Request(columns[_URI], columns[_CLIENT], columns[_AGENT], status, millis)
+
+
+def _millis(text: str, pattern: str) -> int:
+    try:
+        moment = datetime.datetime.strptime(text, pattern)
+    except ValueError:
+        return int(time.time() * 1000)
+    in_zone = moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
+    return int(in_zone.timestamp() * 1000)

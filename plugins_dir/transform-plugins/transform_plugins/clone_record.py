@@ -1,0 +1,43 @@
+"""The CloneRecord transform: every record several times."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from localcdap.api import PluginConfig, SparkContext, StageConfigurer, Transform, field, plugin
+
+from .columns import column
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_LARGEST: Final = 2**31 - 1
+
+
+@plugin(type="transform", name="CloneRecord", description="Makes copies of every record.")
+class CloneRecord(Transform):
+    class Config(PluginConfig):
+        copies: int = field(
+            description="How many times each record comes out: 1 passes records through unchanged.",
+            macro=True,
+        )
+
+    config: Config
+
+    def configure(self, stage: StageConfigurer) -> None:
+        copies = self.config.copies
+        is_known = copies is not None and not self.config.contains_macro("copies")
+        if is_known and not 0 < copies <= _LARGEST:
+            stage.failures.add(
+                "Number of copies must be a positive number.",
+                f"Give a whole number from 1 to {_LARGEST}.",
+            ).with_config_property("copies")
+        stage.output_schema = stage.input_schema
+
+    def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
+        from pyspark.sql import functions as F  # noqa: N812
+
+        copy = F.explode(F.sequence(F.lit(1), F.lit(self.config.copies)))
+        names = context.input_schema.field_names
+        numbered = df.select(*map(column, names), copy.alias("".join(names) + "#"))
+        return numbered.select(*map(column, names))

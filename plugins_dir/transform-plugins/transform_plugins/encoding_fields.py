@@ -1,0 +1,103 @@
+"""The Encoder and Decoder transforms: fields as Base64, Base32 or hexadecimal digits, and back."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from localcdap.api import PluginConfig, Schema, Type, field, plugin
+
+from .coded_fields import Codec, CodedFields, CodingError, Wording
+
+_FORM: Final = "{input-field}:{type:STRING_BASE64|BASE64|STRING_BASE32|BASE32|HEX|NONE}"
+_TYPES: Final = (Type.BYTES, Type.STRING)
+_NOT_BASE64: Final = re.compile(rb"[^A-Za-z0-9+/]")
+_NOT_BASE32: Final = re.compile(rb"[^A-Z2-7]")
+
+
+@plugin(
+    type="transform",
+    name="Encoder",
+    description="Encodes fields with Base64, Base32 or as hexadecimal digits.",
+)
+class Encoder(CodedFields):
+    class Config(PluginConfig):
+        encode: str = field(
+            description=(
+                "Fields and how to encode them, a comma-separated list of 'field:type', such as "
+                "'photo:BASE64'. Types: STRING_BASE64, BASE64, STRING_BASE32, BASE32, HEX, NONE."
+            ),
+            form=_FORM,
+        )
+        schema: Schema = field(
+            description="The output schema. Encoded fields are strings or bytes in it."
+        )
+
+    config: Config
+    wording = Wording("encode", _TYPES, _TYPES)
+    codecs: Mapping[str, Codec] = {
+        "STRING_BASE64": base64.b64encode,
+        "BASE64": base64.b64encode,
+        "STRING_BASE32": base64.b32encode,
+        "BASE32": base64.b32encode,
+        "HEX": binascii.hexlify,
+    }
+
+    def coding(self) -> str:
+        return self.config.encode
+
+
+def _base64(data: bytes) -> bytes:
+    """Characters of no digit are passed over and padding may be missing, as in Apache Commons Codec."""
+    digits = _NOT_BASE64.sub(b"", data.translate(bytes.maketrans(b"-_", b"+/")))
+    digits = digits[:-1] if len(digits) % 4 == 1 else digits
+    return base64.b64decode(digits + b"=" * (-len(digits) % 4))
+
+
+def _base32(data: bytes) -> bytes:
+    digits = _NOT_BASE32.sub(b"", data.upper())
+    while len(digits) % 8 in (1, 3, 6):  # a last digit that holds less than a byte
+        digits = digits[:-1]
+    return base64.b32decode(digits + b"=" * (-len(digits) % 8))
+
+
+def _hex(data: bytes) -> bytes:
+    try:
+        return binascii.unhexlify(data)
+    except binascii.Error as error:
+        raise CodingError(str(error).lower()) from None
+
+
+@plugin(
+    type="transform",
+    name="Decoder",
+    description="Decodes fields that hold Base64, Base32 or hexadecimal digits.",
+)
+class Decoder(CodedFields):
+    class Config(PluginConfig):
+        decode: str = field(
+            description=(
+                "Fields and how to decode them, a comma-separated list of 'field:type', such as "
+                "'photo:BASE64'. Types: STRING_BASE64, BASE64, STRING_BASE32, BASE32, HEX, NONE."
+            ),
+            form=_FORM,
+        )
+        schema: Schema = field(
+            description="The output schema. Decoded fields are strings or bytes in it."
+        )
+
+    config: Config
+    wording = Wording("decode", _TYPES, _TYPES)
+    codecs: Mapping[str, Codec] = {
+        "STRING_BASE64": _base64,
+        "BASE64": _base64,
+        "STRING_BASE32": _base32,
+        "BASE32": _base32,
+        "HEX": _hex,
+    }
+
+    def coding(self) -> str:
+        return self.config.decode

@@ -1,0 +1,48 @@
+"""The JSONFormatter transform: a record as a JSON object."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from localcdap.api import PluginConfig, Record, Schema, Type, field, plugin
+from localcdap.api.record_json import record_to_json
+
+from .formatted_record import FormattedRecord
+
+
+@plugin(
+    type="transform",
+    name="JSONFormatter",
+    description="Writes each record as a JSON object into one field.",
+)
+class JSONFormatter(FormattedRecord):
+    """Null is written as null. Bytes become arrays of numbers from -128 to 127, as in CDAP.
+
+    Dates, times and decimals are texts, see :mod:`localcdap.api.record_json`, where CDAP writes the numbers
+    and bytes behind them.
+    """
+
+    class Config(PluginConfig):
+        schema: Schema = field(
+            description="The output schema: one field of type string or bytes, which takes the JSON."
+        )
+
+    config: Config
+    types_of_text = (Type.STRING, Type.BYTES)
+
+    def text(self, record: Record) -> str:
+        members = {name: _json_value(record[name]) for name in self._given}
+        return msgspec.json.encode(members).decode()
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, bytes | bytearray | memoryview):
+        return [byte - 256 if byte > 127 else byte for byte in bytes(value)]
+    if isinstance(value, list | tuple):
+        return [_json_value(each) for each in value]
+    if isinstance(value, dict):
+        keys = (key if isinstance(key, str) else str(record_to_json(key)) for key in value)
+        return dict(zip(keys, map(_json_value, value.values()), strict=True))
+    return record_to_json(value)

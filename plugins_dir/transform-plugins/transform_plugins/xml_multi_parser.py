@@ -1,0 +1,141 @@
+"""The XMLMultiParser transform: many records of one XML document."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from localcdap.api import (
+    Emitter,
+    PluginConfig,
+    Record,
+    Schema,
+    StageConfigurer,
+    StageContext,
+    Transform,
+    Type,
+    field,
+    plugin,
+)
+
+from .text_values import text_converter
+from .xml_documents import (
+    MALFORMED,
+    XmlError,
+    found_by,
+    path_problem,
+    qualified_name,
+    read_document,
+    text_of,
+)
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+
+@plugin(
+    type="transform",
+    name="XMLMultiParser",
+    description="Makes a record of each element that an XPath expression finds in an XML document.",
+)
+class XMLMultiParser(Transform):
+    """The children of such an element are the fields, by name; of several the last one counts.
+
+    A document that cannot be parsed, and an element that does not fit the schema, give an error record each.
+    """
+
+    class Config(PluginConfig):
+        source: str = field(
+            name="field",
+            description="The field with the XML, a string. Where it is null nothing comes out.",
+            macro=True,
+            form="{input-field}",
+        )
+        encoding: str = field(
+            description="Of no effect: the field holds text, not bytes.",
+            default="UTF-8",
+            macro=True,
+        )
+        path: str = field(
+            name="xPath",
+            description="XPath 1.0 expression of the elements that become records: '/rss/channel/item'.",
+            macro=True,
+        )
+        schema: Schema = field(
+            description="The output schema. Its fields are named like the children, of simple types."
+        )
+
+    config: Config
+
+    def configure(self, stage: StageConfigurer) -> None:
+        self._check_input(stage)
+        path = self.config.path
+        problem = path_problem(path) if path and not self.config.contains_macro("xPath") else None
+        if problem is not None:
+            stage.failures.add(f"{problem[0].upper()}{problem[1:]}.").with_config_property("xPath")
+        for made in self.config.schema or ():
+            if text_converter(made.schema) is None:
+                stage.failures.add(
+                    f"Unsupported schema type {made.schema.display_name} for field '{made.name}'.",
+                    "The schema may only contain simple types.",
+                ).with_output_field(made.name)
+        stage.output_schema = self.config.schema
+        stage.error_schema = stage.input_schema
+
+    def _check_input(self, stage: StageConfigurer) -> None:
+        schema, name = stage.input_schema, self.config.source
+        if schema is None or not name or self.config.contains_macro("field"):
+            return
+        given = schema.field(name)
+        if given is None:
+            stage.failures.add(
+                f"Field '{name}' must exist in the input schema."
+            ).with_config_property("field")
+        elif given.schema.non_nullable.type is not Type.STRING:
+            failure = stage.failures.add(f"Field '{name}' must be of type string.")
+            failure.with_config_property("field").with_input_field(name)
+
+    def input_fields(self, stage: StageConfigurer) -> list[str] | None:
+        # Error records hold the whole input record.
+        return None
+
+    def initialize(self, context: StageContext) -> None:
+        from lxml import etree
+
+        self._path = etree.XPath(self.config.path)
+        self._fields = {made.name: made.schema for made in self.config.schema}
+
+    def transform(self, record: Record, emit: Emitter) -> None:
+        text = record[self.config.source]
+        if text is None:
+            return
+        try:
+            found = found_by(self._path, read_document(text))
+        except XmlError as error:
+            emit.error(record, MALFORMED, f"Unable to parse the xml document: {error}.")
+            return
+        for number, node in enumerate(found, start=1):
+            try:
+                emit(self._record(node))
+            except XmlError as error:
+                message = f"Unable to create a record from element {number} of the xpath: {error}."
+                emit.error(record, MALFORMED, message)
+
+    def _record(self, node: Any) -> Record:
+        out: dict[str, Any] = dict.fromkeys(self._fields)
+        for child in node if hasattr(node, "tag") else ():
+            if isinstance(child.tag, str) and qualified_name(child) in out:
+                out[qualified_name(child)] = self._value(child)
+        for name, schema in self._fields.items():
+            if out[name] is None and not schema.is_nullable:
+                raise XmlError(f"it has no '{name}', which must not be null")
+        return out
+
+    def _value(self, child: _Element) -> Any:
+        name, text = qualified_name(child), text_of(child)
+        convert = text_converter(self._fields[name])
+        assert convert is not None
+        try:
+            return convert(text)
+        except ValueError:
+            wanted = self._fields[name].display_name
+            raise XmlError(f"'{text}' in field '{name}' is no value of type {wanted}") from None

@@ -1,0 +1,204 @@
+"""The XMLParser transform: one record of each XML document, its fields found by XPath."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote_plus
+
+from localcdap.api import (
+    Emitter,
+    PluginConfig,
+    Record,
+    Schema,
+    StageConfigurer,
+    StageContext,
+    StageError,
+    Transform,
+    Type,
+    field,
+    plugin,
+)
+
+from .text_values import text_converter
+from .xml_documents import MALFORMED, XmlError, found_by, path_problem, read_document, text_of
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+_EXIT: Final = "Exit on error"
+_TO_ERRORS: Final = "Write to error dataset"
+_IGNORE: Final = "Ignore error and continue"
+_TYPES: Final = {
+    each.value: Schema.of(each)
+    for each in (
+        Type.BOOLEAN,
+        Type.INT,
+        Type.LONG,
+        Type.FLOAT,
+        Type.DOUBLE,
+        Type.BYTES,
+        Type.STRING,
+    )
+}
+
+
+@plugin(
+    type="transform",
+    name="XMLParser",
+    description="Makes a record of an XML document; each field is found by an XPath expression.",
+)
+class XMLParser(Transform):
+    """A path that finds nothing gives null; an element that has elements inside is its XML, as a string."""
+
+    class Config(PluginConfig):
+        source: str = field(
+            name="input",
+            description="The field with the XML, a string.",
+            macro=True,
+            form="{input-field}",
+        )
+        encoding: str = field(
+            description="Of no effect: the field holds text, not bytes.",
+            default="UTF-8",
+            macro=True,
+        )
+        paths: str = field(
+            name="xPathMappings",
+            description=(
+                "The fields and their XPath 1.0 expressions, a comma-separated list of 'field:path', "
+                "such as 'title:/book/title'. A comma or colon in a path is written %2C or %3A."
+            ),
+            form="{field}:{path}",
+        )
+        types_of_fields: str = field(
+            name="fieldTypeMapping",
+            description=(
+                "The fields and their types, a comma-separated list of 'field:type', in the order of "
+                f"the output. Types: {', '.join(_TYPES)}."
+            ),
+            form="{field}:{type:boolean|int|long|float|double|bytes|string}",
+        )
+        on_error: str = field(
+            name="processOnError",
+            description="What to do with a record whose XML cannot be parsed.",
+            choices=[_IGNORE, _EXIT, _TO_ERRORS],
+            default=_IGNORE,
+        )
+        fail_on_array: bool = field(
+            name="failOnArray",
+            description="Whether a path that finds several nodes is an error; else the first counts.",
+            default=False,
+        )
+
+    config: Config
+
+    def configure(self, stage: StageConfigurer) -> None:
+        name = self.config.source
+        is_known = (
+            stage.input_schema is not None and name and not self.config.contains_macro("input")
+        )
+        given = (
+            stage.input_schema.field(name) if stage.input_schema is not None and is_known else None
+        )
+        if is_known and given is None:
+            stage.failures.add(
+                f"Input field '{name}' must exist in the input schema."
+            ).with_config_property("input")
+        if given is not None and given.schema.non_nullable.type is not Type.STRING:
+            failure = stage.failures.add(f"Input field '{name}' must be of type string.")
+            failure.with_config_property("input").with_input_field(name)
+        stage.error_schema = stage.input_schema
+        paths = self._paths(stage)
+        stage.output_schema = self._output(stage, paths)
+
+    def _paths(self, stage: StageConfigurer | None = None) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for element in filter(None, map(str.strip, (self.config.paths or "").split(","))):
+            name, _, path = (unquote_plus(part.strip()) for part in element.partition(":"))
+            problem = path_problem(path) if name and path else "it must be '<field>:<path>'"
+            if problem is None:
+                found[name] = path
+            elif stage is not None:
+                stage.failures.add(
+                    f"Invalid XPath mapping: '{element}': {problem}.",
+                    "Write field:path; a comma or colon in the path as %2C or %3A.",
+                ).with_config_property("xPathMappings", element=element)
+        return found
+
+    def _output(self, stage: StageConfigurer, paths: dict[str, str]) -> Schema | None:
+        fields: dict[str, Schema] = {}
+        for element in filter(None, map(str.strip, (self.config.types_of_fields or "").split(","))):
+            name, _, type_name = (part.strip() for part in element.partition(":"))
+            problem = None
+            if not name or type_name.lower() not in _TYPES:
+                problem = f"A type must be provided for field '{name or element}'."
+            elif name in fields:
+                problem = f"Field '{name}' already has a type specified."
+            elif name not in paths:
+                problem = f"Field '{name}' must be present in XPath Mapping."
+            if problem is None:
+                fields[name] = _TYPES[type_name.lower()].as_nullable
+            else:
+                stage.failures.add(
+                    problem, f"Write field:type; types are {', '.join(_TYPES)}."
+                ).with_config_property("fieldTypeMapping", element=element)
+        return Schema.record("record", fields.items()) if fields else None
+
+    def input_fields(self, stage: StageConfigurer) -> list[str] | None:
+        # Error records hold the whole input record.
+        return None
+
+    def initialize(self, context: StageContext) -> None:
+        from lxml import etree
+
+        paths = self._paths()
+        assert context.output_schema is not None
+        self._fields = [
+            (made.name, etree.XPath(paths[made.name]), made.schema.non_nullable)
+            for made in context.output_schema
+        ]
+
+    def transform(self, record: Record, emit: Emitter) -> None:
+        text = record[self.config.source]
+        try:
+            if text is None:
+                raise XmlError("it is null")
+            root = read_document(text)
+            emit(
+                {name: self._value(name, path, schema, root) for name, path, schema in self._fields}
+            )
+        except XmlError as error:
+            message = f"Field '{self.config.source}' cannot be parsed: {error}"
+            if self.config.on_error == _EXIT:
+                raise StageError(f"Terminating process on error: {message}.") from None
+            if self.config.on_error == _TO_ERRORS:
+                emit.error(record, MALFORMED, f"{message}.")
+
+    def _value(self, name: str, path: Any, schema: Schema, root: _Element) -> Any:
+        found = found_by(path, root)
+        if len(found) > 1 and self.config.fail_on_array:
+            raise XmlError(f"field '{name}' is an array of {len(found)} nodes")
+        if not found:
+            return None
+        node = found[0]
+        if hasattr(node, "tag") and len(node):
+            return _xml(name, node, schema)
+        text = text_of(node)
+        convert = text_converter(schema)
+        assert convert is not None
+        try:
+            return convert(text)
+        except ValueError:
+            raise XmlError(
+                f"'{text}' in field '{name}' is no value of type {schema.display_name}"
+            ) from None
+
+
+def _xml(name: str, node: Any, schema: Schema) -> str:
+    from lxml import etree
+
+    if schema.type is not Type.STRING:
+        raise XmlError(
+            f"field '{name}' is an element with elements inside, which is no {schema.display_name}"
+        )
+    return str(etree.tostring(node, encoding="unicode", with_tail=False))

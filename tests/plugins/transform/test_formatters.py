@@ -1,0 +1,96 @@
+"""CSVFormatter and JSONFormatter: texts of whole records."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+
+import pytest
+from transform_plugins.csv_formatter import CSVFormatter
+from transform_plugins.json_formatter import JSONFormatter
+
+from localcdap.api import Schema
+from tests.plugins.transform.support import configure, messages, only_failure, record, run
+
+OUT = record(body=Schema.STRING)
+TEXTS = record(**dict.fromkeys("abc", Schema.STRING.as_nullable))
+
+
+def line(properties, *values):
+    given = dict(zip("abc", values, strict=True))
+    (made,) = run(CSVFormatter, {"schema": str(OUT)} | properties, TEXTS, [given]).records
+    return made["body"]
+
+
+@pytest.mark.parametrize(
+    ("properties", "values", "text"),
+    [
+        ({"format": "RFC4180"}, ("x", "y z", None), "x,y z,\r\n"),
+        (
+            {"format": "excel"},
+            ("a,b", 'say "hi"', "two\nlines"),
+            '"a,b","say ""hi""","two\nlines"\r\n',
+        ),
+        ({"format": "TDF"}, ("x", "a,b", "c\td"), 'x\ta,b\t"c\td"\r\n'),
+        ({"format": "MYSQL"}, ("a\tb", None, "c\\d\ne"), "a\\\tb\t\\N\tc\\\\d\\ne\n"),
+        ({"format": "DELIMITED", "delimiter": "VBAR"}, ("a|b", "c,d", "e"), '"a|b"|c,d|e\r\n'),
+        ({"format": "DELIMITED"}, ("", "", ""), '"",,\r\n'),
+        ({"format": "RFC4180"}, ("-1", "-1", " x "), '"-1",-1," x "\r\n'),
+        ({"format": "RFC4180"}, ("a", "#b", "c "), 'a,"#b","c "\r\n'),
+    ],
+)
+def test_a_record_is_a_line(properties, values, text):
+    assert line(properties, *values) == text
+
+
+def test_values_are_texts_as_in_java():
+    schema = record(n=Schema.INT, f=Schema.DOUBLE, t=Schema.BOOLEAN, d=Schema.DATE)
+    given = {"n": 7, "f": 1e10, "t": True, "d": datetime.date(2026, 1, 2)}
+    (made,) = run(CSVFormatter, {"format": "EXCEL", "schema": str(OUT)}, schema, [given]).records
+    assert made["body"] == "7,1.0E10,true,2026-01-02\r\n"
+
+
+def test_unknown_formats_and_delimiters_are_failures():
+    stage = configure(CSVFormatter, {"format": "XML", "delimiter": ";", "schema": str(OUT)}, TEXTS)
+    assert messages(stage) == [
+        "Format specified is not one of the allowed values.",
+        "Unknown delimiter ';' specified.",
+    ]
+
+
+@pytest.mark.parametrize("cls", [CSVFormatter, JSONFormatter])
+def test_the_output_has_one_field_for_the_text(cls):
+    two = record(a=Schema.STRING, b=Schema.STRING)
+    failure = only_failure(configure(cls, {"format": "EXCEL", "schema": str(two)}, TEXTS))
+    assert failure.message == "Output schema must have exactly one field, it has 2."
+    number = record(a=Schema.INT)
+    failure = only_failure(configure(cls, {"format": "EXCEL", "schema": str(number)}, TEXTS))
+    assert failure.message == "Invalid output field type 'int' for field 'a'."
+
+
+def test_a_record_is_a_json_object():
+    schema = record(
+        n=Schema.LONG.as_nullable,
+        raw=Schema.BYTES,
+        many=Schema.array(Schema.DOUBLE),
+        inner=record("inner", day=Schema.DATE),
+        price=Schema.decimal(10, 2),
+        at=Schema.TIMESTAMP,
+    )
+    given = {
+        "n": None,
+        "raw": b"\x01\xff",
+        "many": [1.0, 2.5],
+        "inner": {"day": datetime.date(2026, 1, 2)},
+        "price": decimal.Decimal("12.50"),
+        "at": datetime.datetime(2026, 1, 2, 3, tzinfo=datetime.UTC),
+    }
+    text = (
+        '{"n":null,"raw":[1,-1],"many":[1.0,2.5],"inner":{"day":"2026-01-02"},'
+        '"price":"12.50","at":"2026-01-02T03:00:00Z"}'
+    )
+    (made,) = run(JSONFormatter, {"schema": str(OUT)}, schema, [given]).records
+    assert made == {"body": text}
+    as_bytes = record(body=Schema.BYTES)
+    (made,) = run(JSONFormatter, {"schema": str(as_bytes)}, schema, [given]).records
+    assert made == {"body": text.encode()}

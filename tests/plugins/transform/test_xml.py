@@ -1,0 +1,169 @@
+"""XMLParser, XMLMultiParser and XMLToJSON: what they find, and documents that must not be read."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from transform_plugins.xml_documents import XmlError, read_document
+from transform_plugins.xml_multi_parser import XMLMultiParser
+from transform_plugins.xml_parser import XMLParser
+from transform_plugins.xml_to_json import XMLToJSON
+
+from localcdap.api import Schema, StageError
+from tests.plugins.transform.support import configure, messages, only_failure, record, run
+
+BODY = record(id=Schema.INT, body=Schema.STRING.as_nullable)
+BOOK = (
+    '<book id="7" xmlns="urn:books"><title>Wer &amp; Wo</title><price cur="EUR">12.5</price>'
+    "<tag>a</tag><tag>b</tag><who><first>Ann</first></who></book>"
+)
+BOMB = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">]><x><title>&b;</title></x>'
+FILE = '<!DOCTYPE x [<!ENTITY f SYSTEM "file:///etc/passwd">]><x><title>&f;</title></x>'
+
+
+def texts(*bodies):
+    return [{"id": number, "body": body} for number, body in enumerate(bodies)]
+
+
+def parser(**more):
+    return {
+        "input": "body",
+        "encoding": "UTF-8",
+        "xPathMappings": "title:/book/title,price:/book/price,id:/book/@id,tag:/book/tag,who:/book/who",
+        "fieldTypeMapping": "title:string,price:double,id:int,tag:string,who:string",
+        "processOnError": "Write to error dataset",
+    } | more
+
+
+def test_fields_are_found_by_path():
+    (made,) = run(XMLParser, parser(), BODY, texts(BOOK)).records
+    inner = made.pop("who")
+    assert made == {"title": "Wer & Wo", "price": 12.5, "id": 7, "tag": "a"}
+    assert inner == '<who xmlns="urn:books"><first>Ann</first></who>'
+
+
+def test_what_is_not_there_is_null():
+    (made,) = run(XMLParser, parser(), BODY, texts("<book/>")).records
+    assert set(made.values()) == {None}
+
+
+@pytest.mark.parametrize(
+    ("document", "why"),
+    [
+        ("no xml", "not well-formed"),
+        (None, "it is null"),
+        ("<book><price>dear</price></book>", "'dear' in field 'price' is no value of type double"),
+        ("<book><price><b/></price></book>", "elements inside"),
+        (BOMB, "declares entities"),
+        (FILE, "declares entities"),
+    ],
+)
+def test_what_cannot_be_parsed_goes_where_it_is_told_to(document, why):
+    ((_, code, message),) = run(XMLParser, parser(), BODY, texts(document)).errors
+    assert code == 31
+    assert why in message
+    ignored = run(
+        XMLParser, parser(processOnError="Ignore error and continue"), BODY, texts(document, BOOK)
+    )
+    assert (len(ignored.records), ignored.errors) == (1, [])
+    with pytest.raises(StageError, match="Terminating process on error"):
+        run(XMLParser, parser(processOnError="Exit on error"), BODY, texts(document))
+
+
+def test_several_nodes_can_be_an_error():
+    ((_, _, message),) = run(XMLParser, parser(failOnArray="true"), BODY, texts(BOOK)).errors
+    assert "field 'tag' is an array of 2 nodes" in message
+
+
+def test_mappings_are_checked():
+    stage = configure(
+        XMLParser,
+        parser(
+            input="gone",
+            xPathMappings="title:/a[,x:/b,nothing",
+            fieldTypeMapping="title:string,x:date,y:int,x:int,x:int",
+        ),
+        BODY,
+    )
+    assert [message.split(":")[0] for message in messages(stage)] == [
+        "Input field 'gone' must exist in the input schema.",
+        "Invalid XPath mapping",
+        "Invalid XPath mapping",
+        "Field 'title' must be present in XPath Mapping.",
+        "A type must be provided for field 'x'.",
+        "Field 'y' must be present in XPath Mapping.",
+        "Field 'x' already has a type specified.",
+    ]
+
+
+ITEMS = (
+    '<rss xmlns:m="urn:m"><channel><item><guid>1</guid><title>a</title><m:at>9</m:at></item>'
+    "<item><guid>x</guid></item><item><title>b</title></item><item><guid>4</guid></item></channel></rss>"
+)
+ITEM = record(guid=Schema.INT, title=Schema.STRING.as_nullable)
+
+
+def test_each_element_is_a_record():
+    properties = {"field": "body", "xPath": "/rss/channel/item", "schema": str(ITEM)}
+    output = run(XMLMultiParser, properties, BODY, texts(ITEMS, None, "<no"))
+    assert output.records == [{"guid": 1, "title": "a"}, {"guid": 4, "title": None}]
+    assert [given["id"] for given, _, _ in output.errors] == [0, 0, 2]
+    assert (
+        "element 2 of the xpath: 'x' in field 'guid' is no value of type int" in output.errors[0][2]
+    )
+    assert "element 3 of the xpath: it has no 'guid'" in output.errors[1][2]
+    assert "Unable to parse the xml document: it is not well-formed" in output.errors[2][2]
+
+
+def test_paths_and_types_are_checked_before_anything_runs():
+    schema = record(a=Schema.array(Schema.INT))
+    stage = configure(XMLMultiParser, {"field": "id", "xPath": "/a[", "schema": str(schema)}, BODY)
+    assert [message.partition(":")[0] for message in messages(stage)] == [
+        "Field 'id' must be of type string.",
+        "Failed to compile xpath '/a['",
+        "Unsupported schema type array for field 'a'.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        ("<a>x</a>", {"a": "x"}),
+        ("<a/>", {"a": ""}),
+        ('<a b="1">t<c/></a>', {"a": {"b": 1, "content": "t", "c": ""}}),
+        ("<a><b>1</b><b>2.5</b><b>true</b></a>", {"a": {"b": [1, 2.5, True]}}),
+        (
+            "<a><b>007</b><b>-0</b><b>1e3</b><b>null</b></a>",
+            {"a": {"b": ["007", "-0", 1000.0, None]}},
+        ),
+        ("<a>x<b/>y</a>", {"a": {"content": ["x", "y"], "b": ""}}),
+        ("<a><!-- no --><![CDATA[<b>]]></a>", {"a": "<b>"}),
+    ],
+)
+def test_a_document_as_json(document, expected):
+    properties = {"inputField": "body", "outputField": "json"}
+    (made,) = run(XMLToJSON, properties, BODY, texts(document)).records
+    assert json.loads(made["json"]) == expected
+
+
+def test_other_fields_pass_and_bad_documents_are_errors():
+    properties = {
+        "inputField": "body",
+        "outputField": "json",
+        "schema": str(record(id=Schema.INT, json=Schema.STRING)),
+    }
+    output = run(XMLToJSON, properties, BODY, texts("<a>1</a>", FILE))
+    assert output.records == [{"id": 0, "json": '{"a":1}'}]
+    assert [(given["id"], code) for given, code, _ in output.errors] == [(1, 31)]
+    failure = only_failure(configure(XMLToJSON, properties | {"inputField": "id"}, BODY))
+    assert failure.message == "Field 'id' must be of type string."
+
+
+@given(st.text() | st.binary())
+def test_any_text_is_a_document_or_refused(text):
+    with contextlib.suppress(XmlError):
+        read_document(text)
