@@ -20,6 +20,7 @@ from localcdap.tui.manners.choosing import Choice, Chooser
 from localcdap.tui.manners.dialogs import AskDialog, ConfirmDialog, TypedConfirmDialog
 from localcdap.tui.manners.files import FilePicker
 from localcdap.tui.manners.jumping import Jumpable, JumpScreen, targets_of
+from localcdap.tui.manners.known_keys import known_keys
 from localcdap.tui.manners.notices import Kind, Notices, NoticesDialog
 from localcdap.tui.manners.themes import DARK, LIGHT, THEMES
 
@@ -284,6 +285,18 @@ class Habits(App[None]):
             return
         if keys:
             self.set_keymap(keys)
+            self.run_worker(lambda: self._check_keymap(keys), thread=True, group="keymap")
+
+    def _check_keymap(self, keys: dict[str, str]) -> None:
+        """In a thread: tell of names in the keymap that no key has."""
+        unknown = keymap.unknown(keys, known_keys())
+        if unknown:
+            self.call_later(
+                self.tell,
+                f"No key has the name {', '.join(unknown)}.",
+                f"Correct {keymap.place()}.",
+                "warning",
+            )
 
     def handle_bindings_clash(self, clashed_bindings: set[Binding], node: Any) -> None:
         names = ", ".join(sorted(binding.id or binding.action for binding in clashed_bindings))
@@ -295,23 +308,20 @@ class Habits(App[None]):
                 "warning",
             )
 
+    @work(thread=True, group="keymap")
     def _write_keymap(self) -> None:
         file = keymap.place()
         if file.exists():
-            self.tell("There is a keymap file already.", str(file))
+            self.call_later(self.tell, "There is a keymap file already.", str(file))
             return
-        listed = {
-            action.id: (action.id, ",".join(action.keys), action.description)
-            for action in actions_of(self.screen)
-            if action.id
-        }
+        keys = [(name, key.key, key.description) for name, key in known_keys().items()]
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(keymap.template(listed.values()), encoding="utf-8")
+            file.write_text(keymap.template(keys), encoding="utf-8")
         except OSError as error:
-            self.tell(f"The keymap file cannot be written: {error}.", kind="error")
+            self.call_later(self.tell, "The keymap file cannot be written.", str(error), "error")
         else:
-            self.tell("Wrote a keymap file.", str(file))
+            self.call_later(self.tell, "Wrote a keymap file.", str(file))
 
 
 def _keys_listed(actions: Sequence[Action]) -> list[Choice[Action]]:

@@ -248,7 +248,8 @@ class SettingsScreen(AreaScreen):
 
 def _line(row: Row) -> Content:
     style = "$foreground 60%" if row.is_default else "$accent"
-    value = row.text if len(row.text) <= 3 * _VALUE_CELLS else text[: 3 * _VALUE_CELLS - 1] + "…"
+    text = row.text or "(none)"
+    value = text if len(text) <= 3 * _VALUE_CELLS else text[: 3 * _VALUE_CELLS - 1] + "…"
     return Content.assemble(
         f"{row.key:<{_KEY_CELLS}} ",
         (f"{value:<{_VALUE_CELLS}} ", style),
