@@ -21,7 +21,7 @@ from localcdap.tui.canvas.faces import Face
 from localcdap.tui.canvas.layout import Box, Layout, layout
 from localcdap.tui.canvas.navigation import first, neighbour
 from localcdap.tui.canvas.painter import STYLES, Painter, blank
-from localcdap.tui.canvas.zoom import NORMAL, ZOOMS, Zoom
+from localcdap.tui.canvas.zoom import DOTS, NORMAL, ZOOMS, Zoom
 
 _MARGIN: Final = 2
 """Free columns and rows around the drawing; half as many rows."""
@@ -34,8 +34,12 @@ class Canvas(ScrollView, can_focus=True):
     Canvas {
         background: $background;
         scrollbar-size: 1 1;
-        scrollbar-color: $panel-lighten-1;
+        scrollbar-color: $panel;
+        scrollbar-color-hover: $panel-lighten-2;
+        scrollbar-color-active: $panel-lighten-2;
         scrollbar-background: $background;
+        scrollbar-background-hover: $background;
+        scrollbar-background-active: $background;
         scrollbar-corner-color: $background;
         & > .canvas--frame { color: $foreground 35%; }
         & > .canvas--frame-selected { color: $accent; }
@@ -118,6 +122,11 @@ class Canvas(ScrollView, can_focus=True):
         """Where everything is."""
         return self._layout
 
+    @property
+    def first_stage(self) -> str | None:
+        """Where a reader begins."""
+        return first(self._layout)
+
     def show_chart(self, chart: Chart, renamed: Mapping[str, str] | None = None) -> None:
         """Show another graph; the view stays where it is.
 
@@ -156,17 +165,9 @@ class Canvas(ScrollView, can_focus=True):
             self.scroll_to_region(region, spacing=Spacing(1, 4, 1, 4), animate=False, force=True)
 
     def fit(self) -> None:
-        """Choose the largest zoom with which all is in view, and show the middle or the beginning."""
-        size = self.scrollable_content_region.size
-        for zoom in ZOOMS:
-            found = layout(self._chart, zoom)
-            if found.width <= size.width - 2 and found.height <= size.height:
-                break
-        self._set_zoom(zoom)
-        if self.selected is not None:
-            self.show_stage(self.selected)
-        else:
-            self.scroll_to(0, 0, animate=False)
+        """Choose the largest zoom with which all is in view."""
+        self._set_zoom(self._fitting() or ZOOMS[-1])
+        self._show_selected()
 
     # -- drawing -------------------------------------------------------------------------------
 
@@ -229,7 +230,7 @@ class Canvas(ScrollView, can_focus=True):
         self._strips.clear()
         if self._needs_fit and self._chart.nodes and self.size.width:
             self._needs_fit = False
-            self.fit()
+            self.call_after_refresh(self._begin)
 
     # -- keys ------------------------------------------------------------------------------------
 
@@ -266,6 +267,27 @@ class Canvas(ScrollView, can_focus=True):
             self.post_message(Canvas.Opened(self.selected))
         else:
             self.action_walk("right")
+
+    def _begin(self) -> None:
+        """Show all of it if it can be read then, else its beginning."""
+        zoom = self._fitting()
+        self._set_zoom(NORMAL if zoom is None or zoom is DOTS else zoom)
+        self._show_selected()
+
+    def _fitting(self) -> Zoom | None:
+        """The largest zoom with which all is in view; None when there is none."""
+        size = self.size
+        for zoom in ZOOMS:
+            found = layout(self._chart, zoom)
+            if found.width <= size.width - 2 and found.height <= size.height:
+                return zoom
+        return None
+
+    def _show_selected(self) -> None:
+        if self.selected is not None:
+            self.show_stage(self.selected)
+        else:
+            self.scroll_to(0, 0, animate=False)
 
     def _set_zoom(self, zoom: Zoom) -> None:
         if zoom is not self._zoom:

@@ -10,6 +10,7 @@ from typing import Final
 from localcdap.runs.model import StageCounts
 from localcdap.studio.editing.view import StageState
 from localcdap.studio.rules.plugin_types import SINKS, SOURCES
+from localcdap.tui.words import plural
 
 
 class Mark(enum.Enum):
@@ -26,7 +27,8 @@ class Mark(enum.Enum):
 class Face:
     """What a box shows.
 
-    :param title: of its frame: plugin and type.
+    :param title: of its frame: the plugin.
+    :param role: the plugin's type, beside the title where there is room.
     :param words: its state in words.
     :param note: beside the words, less important.
     :param short: what of a run fits beside the name.
@@ -35,6 +37,7 @@ class Face:
 
     name: str
     title: str = ""
+    role: str = ""
     mark: Mark = Mark.UNKNOWN
     words: str = ""
     note: str = ""
@@ -80,18 +83,14 @@ def face(
     :param state: None while nothing is known.
     :param counts: of a run, when one is shown.
     """
-    title = " · ".join(part for part in (plugin or "no plugin", type_word(type)) if part)
+    title = plugin or "no plugin"
+    role = type_word(type)
     mark, words, note = _judged(state)
     short = ""
     if counts is not None:
         words, short = _counted(counts, type)
         note = ""
-    return Face(name, title, mark, words, note, short, is_loop)
-
-
-def plural(count: int, one: str, more: str | None = None) -> str:
-    """``1 failure``, ``2 failures``."""
-    return f"{count:,} {one if count == 1 else more or one + 's'}"
+    return Face(name, title, role, mark, words, note, short, is_loop)
 
 
 def amount(count: int | None) -> str:

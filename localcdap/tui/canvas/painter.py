@@ -133,7 +133,7 @@ class Painter:
         if row == box.height - 1:
             return [Segment(glyphs[4] + glyphs[1] * (box.width - 2) + glyphs[5], frame)]
         if row == 0:
-            title = elided(shown.title, box.width - 6)
+            title = elided(_title(shown, box.width - 6), box.width - 6)
             rest = box.width - 4 - cell_len(title)
             return [
                 Segment(glyphs[0] + glyphs[1] + " ", frame),
@@ -187,6 +187,12 @@ class Painter:
 
     def _mark_style(self, mark: Mark) -> Style:
         return self._styles[mark.name.lower()]
+
+
+def _title(shown: Face, width: int) -> str:
+    """Plugin and type, or the plugin alone where there is no room for both."""
+    whole = f"{shown.title} · {shown.role}"
+    return whole if shown.role and cell_len(whole) <= width else shown.title
 
 
 @lru_cache(maxsize=4096)

@@ -139,6 +139,13 @@ class Listing(Vertical):
         if any(entry.key == key for entry in self._entries):
             self._fill(key)
 
+    def move(self, by: int) -> None:
+        """Put the highlight on the next entry, or on the one before."""
+        if by > 0:
+            self._options.action_cursor_down()
+        else:
+            self._options.action_cursor_up()
+
     def focus_list(self) -> None:
         self._options.focus()
 

@@ -217,9 +217,9 @@ class Board(Calling, Canvas):
         if wiring.types.get(source) != SPLITTER:
             if len(ways) == 1:
                 return ways[0]
-            choices = [Choice(each.label, each) for each in ways]
+            choices: list[Choice[Way | None]] = [Choice(each.label, each) for each in ways]
             return await self.studio.choose(choices, title=f"{source} is")
-        listed = [Choice(each.label, each) for each in ways]
+        listed: list[Choice[Way | None]] = [Choice(each.label, each) for each in ways]
         other = Way(port="")
         listed.append(Choice("another port …", other))
         way = await self.studio.choose(listed, title=f"Port of {source}") if ways else other

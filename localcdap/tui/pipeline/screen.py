@@ -2,14 +2,155 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
+from typing import ClassVar, Final
+
+from textual import work
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
 from textual.widgets import Static
 
+from localcdap.api.errors import LocalcdapError
+from localcdap.host.link import Cdap
+from localcdap.tui.manners.actions import Command
+from localcdap.tui.manners.choosing import Choice
+from localcdap.tui.pipeline.desk import Desk
+from localcdap.tui.pipeline.editor import Editor
+from localcdap.tui.pipeline.paper import Paper
+from localcdap.tui.pipeline.sources import Source, load
+from localcdap.tui.pipeline.waiting import result_of
+from localcdap.tui.places import Deployed, Draft, NewPipeline, PipelineFile, Place
 from localcdap.tui.screen import AreaScreen
+
+_FILE: Final = PipelineFile(Path())
+"""Stands for a file that is still to be chosen."""
+_NOTHING_OPEN: Final = """\
+Nothing is open.
+
+[$text-accent]ctrl+n[/]  begin a pipeline
+[$text-accent]o[/]       open a draft, a deployed pipeline or a file"""
 
 
 class PipelineScreen(AreaScreen):
+    """Shows one pipeline at a time."""
+
     AREA = "studio"
+    CSS = """
+    #nothing { height: 1fr; align: center middle; }
+    #nothing > Static { width: auto; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+n", "new", "new pipeline", id="studio.new", show=False),
+        Binding("o", "open", "open", id="studio.open", show=False),
+    ]
 
     def compose_body(self) -> ComposeResult:
-        yield Static("Pipeline")
+        with Vertical(id="nothing"):
+            yield Static(_NOTHING_OPEN)
+
+    @property
+    def desk(self) -> Desk | None:
+        """The pipeline that is open."""
+        return next(iter(self.query(Desk)), None)
+
+    @property
+    def editor(self) -> Editor | None:
+        desk = self.desk
+        return None if desk is None else desk.editor
+
+    def arrive(self, place: Place) -> None:
+        """Open a pipeline; unsaved changes of the present one are asked for."""
+        stage = getattr(place, "stage", None)
+        editor = self.editor
+        if editor is not None and editor.place == place and not isinstance(place, NewPipeline):
+            self._go_to(stage)
+        else:
+            self._open(place, stage)
+
+    def namespace_changed(self, namespace: str) -> None:
+        editor = self.editor
+        if editor is not None:
+            editor.move_to(namespace)
+
+    def commands(self) -> Iterable[Command]:
+        """What the palette has besides the keys."""
+        if self.desk is not None:
+            yield Command("studio: close the pipeline", self.close_pipeline)
+
+    def action_new(self) -> None:
+        self.arrive(NewPipeline())
+
+    @work(group="open", exclusive=True)
+    async def action_open(self) -> None:
+        """Choose what to open among drafts, deployed pipelines and files."""
+        namespace = self.studio.namespace
+
+        def listed(cdap: Cdap) -> list[Choice[Place]]:
+            drafts = cdap.drafts.list_drafts(
+                namespace, sort_by="updatedTimeMillis", sort_order="DESC"
+            )
+            deployed = cdap.applications.list_applications(namespace)
+            found: list[Choice[Place]] = [
+                Choice(each.name, Draft(each.id), hint="draft") for each in drafts
+            ]
+            found += [
+                Choice(a.name, Deployed(a.name), hint=f"version {a.number}") for a in deployed
+            ]
+            return found
+
+        choices = [Choice[Place]("a file …", _FILE), Choice[Place]("a new pipeline", NewPipeline())]
+        choices += await result_of(self, listed)
+        place = await self.studio.choose(choices, title="Open")
+        if place is _FILE:
+            path = await self.studio.pick_file("Open a pipeline")
+            place = None if path is None else PipelineFile(path)
+        if place is not None:
+            self.arrive(place)
+
+    @work(group="open", exclusive=True)
+    async def close_pipeline(self) -> None:
+        if await self._may_leave():
+            await self.query(Desk).remove()
+            self.query_one("#nothing").display = True
+
+    @work(group="open", exclusive=True)
+    async def _open(self, place: Place, stage: str | None) -> None:
+        namespace = self.studio.namespace
+        try:
+            source, paper = await result_of(self, lambda cdap: load(cdap, namespace, place))
+        except LocalcdapError as error:
+            self.studio.tell(error.message, error.corrective_action or "", "error")
+            return
+        if await self._may_leave():
+            await self._show(source, paper, namespace)
+            self._go_to(stage)
+
+    async def _may_leave(self) -> bool:
+        """Whether the present pipeline can be let go of."""
+        editor = self.editor
+        if editor is None or not editor.is_changed:
+            return True
+        keep, drop = "Save as a draft", "Discard the changes"
+        answer = await self.studio.choose(
+            [Choice(keep, keep), Choice(drop, drop)], title=f"{editor.title} has unsaved changes"
+        )
+        if answer == keep:
+            desk = self.desk
+            assert desk is not None
+            await desk.keeper.save()
+            return not editor.is_changed
+        return answer == drop
+
+    async def _show(self, source: Source, paper: Paper, namespace: str) -> None:
+        await self.query(Desk).remove()
+        self.query_one("#nothing").display = False
+        desk = Desk(Editor(source, paper, namespace))
+        await self.mount(desk, before="StudioFooter")
+        desk.board.focus()
+
+    def _go_to(self, stage: str | None) -> None:
+        desk = self.desk
+        if desk is not None and stage is not None:
+            desk.show_stage(stage)

@@ -28,6 +28,8 @@ class Source:
     place: Place
     name: str | None = None
     path: Path | None = None
+    stamp: int | None = None
+    """When the file was changed last, as far as is known here: nanoseconds since 1970."""
     draft: str | None = None
     """The id of a draft."""
     revision: int | None = None
@@ -72,7 +74,7 @@ def load(cdap: Cdap, namespace: str, place: Place) -> tuple[Source, Paper]:
 def _read(cdap: Cdap, namespace: str, place: Place) -> tuple[Source, str]:
     match place:
         case PipelineFile(path=path):
-            return Source(place, path.stem, path=path), _text_of(path)
+            return Source(place, path.stem, path=path, stamp=stamp_of(path)), _text_of(path)
         case Draft(id=key):
             draft = cdap.drafts.get(namespace, key)
             source = Source(Draft(draft.id), draft.name, draft=draft.id, revision=draft.revision)
@@ -86,6 +88,14 @@ def _read(cdap: Cdap, namespace: str, place: Place) -> tuple[Source, str]:
         case NewPipeline(name=name):
             return Source(place, name), empty(name)
     raise BadRequestError(f"{place} is no place of a pipeline.")
+
+
+def stamp_of(path: Path) -> int | None:
+    """When a file was changed last; None when there is none."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return None
 
 
 def empty(name: str) -> str:

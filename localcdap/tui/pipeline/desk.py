@@ -1,0 +1,387 @@
+"""An open pipeline with everything around it: its title, its board, its inspector, its problems, its log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, ClassVar, Final, cast
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.widgets import ContentSwitcher
+
+from localcdap.api.errors import InvalidPipelineError, LocalcdapError
+from localcdap.runs.model import Run, RunRequest
+from localcdap.runs.preview_model import Preview, PreviewRequest
+from localcdap.tui.calls import Calling
+from localcdap.tui.canvas.canvas import Canvas
+from localcdap.tui.inspector.inspector import Inspector
+from localcdap.tui.log.run_log import RunLog
+from localcdap.tui.manners.actions import Command
+from localcdap.tui.pipeline.board import Board
+from localcdap.tui.pipeline.editor import Editor
+from localcdap.tui.pipeline.keeping import Keeper
+from localcdap.tui.pipeline.running import Running, counts_of
+from localcdap.tui.pipeline.settings import PipelineSettings
+from localcdap.tui.pipeline.title import Title
+from localcdap.tui.pipeline.waiting import result_of
+from localcdap.tui.problems.problems import Problems
+from localcdap.tui.words import plural
+
+if TYPE_CHECKING:
+    from localcdap.tui.app import StudioApp
+
+_WIDE: Final = 120
+"""Columns from which on the inspector stands beside the canvas."""
+
+
+class Desk(Calling, Vertical):
+    """One open pipeline."""
+
+    DEFAULT_CSS = """
+    Desk {
+        height: 1fr;
+        & > Horizontal { height: 1fr; }
+        & Board { width: 1fr; height: 1fr; }
+        & Inspector { width: 42%; min-width: 56; max-width: 90; display: none; border-left: vkey $panel; }
+        & #drawer { height: 35%; max-height: 16; display: none; border-top: hkey $panel; }
+        &.-inspecting Inspector { display: block; }
+        &.-inspecting.-narrow Inspector { width: 1fr; max-width: 100%; border-left: none; }
+        &.-inspecting.-narrow Board { display: none; }
+        &.-drawer #drawer { display: block; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("r", "run", "run", id="pipeline.run"),
+        Binding("v", "preview", "preview", id="pipeline.preview"),
+        Binding("ctrl+s", "save", "save", id="pipeline.save"),
+        Binding("ctrl+r", "run_with", "run with arguments", id="pipeline.run-with", show=False),
+        Binding("X", "stop", "stop", id="pipeline.stop", show=False),
+        Binding("V", "detect", "validate connected", id="pipeline.detect", show=False),
+        Binding("S", "save_as", "save as draft", id="pipeline.save-as", show=False),
+        Binding("E", "export", "export to a file", id="pipeline.export", show=False),
+        Binding("D", "deploy", "deploy", id="pipeline.deploy", show=False),
+        Binding("s", "settings", "settings of the pipeline", id="pipeline.settings", show=False),
+        Binding("ctrl+z,u", "undo", "undo", id="pipeline.undo", show=False),
+        Binding("ctrl+y,U,ctrl+shift+z", "redo", "redo", id="pipeline.redo", show=False),
+        Binding("i", "inspect", "inspector", id="pipeline.inspector", show=False),
+        Binding("P", "drawer('problems')", "problems", id="pipeline.problems", show=False),
+        Binding("O", "drawer('log')", "log of the run", id="pipeline.log", show=False),
+        Binding("escape", "back", "back to the canvas", id="pipeline.back", show=False),
+    ]
+
+    def __init__(self, editor: Editor) -> None:
+        super().__init__()
+        self.editor = editor
+        self._arguments: dict[str, str] = {}
+        """What the last run was given."""
+
+    def compose(self) -> ComposeResult:
+        yield self.editor
+        yield Running()
+        yield Title(self.editor)
+        with Horizontal():
+            yield Board(self.editor)
+            yield Inspector(self.editor)
+        with ContentSwitcher(id="drawer", initial="problems"):
+            yield Problems(self.editor, id="problems")
+            yield RunLog(None, id="log")
+
+    def on_mount(self) -> None:
+        self.editor.changed.subscribe(self, self._on_change)
+        self._select_first()
+        self._runner.find(self.editor.namespace, self.editor.title)
+        self._arrange()
+
+    def on_resize(self) -> None:
+        self._arrange()
+
+    @property
+    def studio(self) -> StudioApp:
+        return cast("StudioApp", self.app)
+
+    @property
+    def board(self) -> Board:
+        return self.query_one(Board)
+
+    @property
+    def inspector(self) -> Inspector:
+        return self.query_one(Inspector)
+
+    @property
+    def keeper(self) -> Keeper:
+        """What saves the pipeline."""
+        return Keeper(self, self.editor)
+
+    @property
+    def _runner(self) -> Running:
+        return self.query_one(Running)
+
+    def commands(self) -> Iterable[Command]:
+        """What the palette has besides the keys."""
+        yield Command("pipeline: judge anew", self.editor.judge_anew, "With the plugins of now.")
+
+    def show_stage(self, stage: str, property: str | None = None) -> None:
+        """Go to a stage, and into its form where a property is named."""
+        self.editor.select(stage)
+        if property is not None:
+            self._open_inspector()
+            self.inspector.show(stage, property)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return None if self.disabled_reason(action) else True
+
+    def disabled_reason(self, action: str) -> str | None:
+        """Why an action cannot be done now."""
+        editor = self.editor
+        if action == "undo" and not editor.can_undo:
+            return "there is nothing to undo"
+        if action == "redo" and not editor.can_redo:
+            return "there is nothing to redo"
+        if action == "stop" and not (self.is_mounted and self._runner.is_active):
+            return "nothing is running"
+        if action in ("run", "preview", "run_with", "deploy") and not editor.stages:
+            return "the pipeline has no stages"
+        return None
+
+    # -- what is shown ---------------------------------------------------------------------------
+
+    def _arrange(self) -> None:
+        """The inspector beside the canvas where there is room, else in its place when it is wanted."""
+        is_narrow = self.size.width < _WIDE
+        if is_narrow != self.has_class("-narrow") or not self.has_class("-arranged"):
+            self.add_class("-arranged")
+            self.set_class(is_narrow, "-narrow")
+            self.set_class(not is_narrow or self._is_inspecting, "-inspecting")
+
+    @property
+    def _is_inspecting(self) -> bool:
+        focused = self.screen.focused
+        return focused is not None and self.inspector in focused.ancestors_with_self
+
+    def _open_inspector(self) -> None:
+        self.add_class("-inspecting")
+
+    def action_inspect(self) -> None:
+        """Go to the inspector, or take it away when it is there and not looked into."""
+        if self.has_class("-inspecting") and not self.has_class("-narrow"):
+            self.remove_class("-inspecting")
+            self.board.focus()
+        else:
+            self._open_inspector()
+            self._focus_in(self.inspector)
+
+    @on(Canvas.Opened)
+    def _look_into(self, event: Canvas.Opened) -> None:
+        event.stop()
+        self.editor.select(event.stage)
+        self._open_inspector()
+        self.call_after_refresh(self._focus_in, self.inspector)
+
+    def action_back(self) -> None:
+        if self.has_class("-narrow"):
+            self.remove_class("-inspecting")
+        self.board.focus()
+
+    def action_drawer(self, part: str) -> None:
+        """Show a part below the canvas, or take it away."""
+        switcher = self.query_one("#drawer", ContentSwitcher)
+        if self.has_class("-drawer") and switcher.current == part:
+            self.remove_class("-drawer")
+            self.board.focus()
+            return
+        switcher.current = part
+        self.add_class("-drawer")
+        self.call_after_refresh(self._focus_in, switcher.get_child_by_id(part))
+
+    def _focus_in(self, part: Vertical) -> None:
+        if part.can_focus:
+            part.focus()
+            return
+        for widget in self.screen.focus_chain:
+            if part in widget.ancestors:
+                widget.focus()
+                return
+
+    @on(Problems.Chosen)
+    def _go_to_problem(self, event: Problems.Chosen) -> None:
+        event.stop()
+        if event.stage is None:
+            self.studio.tell("This is about the pipeline as a whole.", "Its settings are behind s.")
+            return
+        self._open_inspector()
+        self.inspector.show(event.stage, event.property)
+
+    def _on_change(self, _: Editor.Changed) -> None:
+        self.refresh_bindings()
+
+    def _select_first(self) -> None:
+        """Begin with the stage that a reader begins with."""
+        self.editor.select(self.board.first_stage)
+
+    # -- editing -----------------------------------------------------------------------------------
+
+    def action_undo(self) -> None:
+        self.inspector.flush()
+        self.editor.undo()
+
+    def action_redo(self) -> None:
+        self.inspector.flush()
+        self.editor.redo()
+
+    def action_detect(self) -> None:
+        self.inspector.flush()
+        self.editor.detect()
+        self.studio.tell("Looking at files and databases.", "What is found shows up in the stages.")
+
+    @work(group="dialog", exclusive=True)
+    async def action_settings(self) -> None:
+        edit = await self.app.push_screen_wait(PipelineSettings(self.editor))
+        if edit is not None:
+            self.editor.apply(edit, by=self)
+
+    # -- keeping -----------------------------------------------------------------------------------
+
+    @work(group="dialog", exclusive=True)
+    async def action_save(self) -> None:
+        self.inspector.flush()
+        await self.keeper.save()
+
+    @work(group="dialog", exclusive=True)
+    async def action_save_as(self) -> None:
+        self.inspector.flush()
+        await self.keeper.save_as()
+
+    @work(group="dialog", exclusive=True)
+    async def action_export(self) -> None:
+        self.inspector.flush()
+        await self.keeper.export()
+
+    @work(group="dialog", exclusive=True)
+    async def action_deploy(self) -> None:
+        self.inspector.flush()
+        if not await self.keeper.deploy():
+            self._show_problems()
+
+    # -- running -----------------------------------------------------------------------------------
+
+    def action_run(self) -> None:
+        """Run it with the arguments of the last time; missing ones are asked for."""
+        self.inspector.flush()
+        if self._is_ready():
+            self._run(always_ask=False)
+
+    def action_run_with(self) -> None:
+        self.inspector.flush()
+        self._run(always_ask=True)
+
+    @work(group="dialog", exclusive=True)
+    async def _run(self, *, always_ask: bool) -> None:
+        editor = self.editor
+        text, namespace, name = editor.text(), editor.namespace, editor.title
+        if always_ask or await self._lacks_arguments(text):
+            from localcdap.tui.runs.arguments import ArgumentsEditor
+
+            given = await self.app.push_screen_wait(
+                ArgumentsEditor(namespace, name, text, given=self._arguments)
+            )
+            if given is None:
+                return
+            self._arguments = given
+        source = editor.source
+        is_deployed = source.application is not None and not editor.is_changed
+        self._runner.run(
+            RunRequest(
+                text,
+                namespace=namespace,
+                name=name,
+                arguments=self._arguments,
+                application=source.application if is_deployed else None,
+                application_version=source.version if is_deployed else None,
+            )
+        )
+
+    async def _lacks_arguments(self, text: str) -> bool:
+        """Whether a macro has no value."""
+        editor, given = self.editor, self._arguments
+        namespace, name = editor.namespace, editor.title
+        try:
+            uses = await result_of(self, lambda cdap: cdap.studio.macros(namespace, text, name))
+        except LocalcdapError:
+            return False  # the run says better what is wrong
+        return any(use.value is None and use.key not in given for use in uses)
+
+    def action_preview(self) -> None:
+        self.inspector.flush()
+        if not self._is_ready():
+            return
+        editor = self.editor
+        self._runner.preview(
+            PreviewRequest(
+                editor.text(),
+                namespace=editor.namespace,
+                name=editor.title,
+                arguments=self._arguments,
+            )
+        )
+
+    def _is_ready(self) -> bool:
+        """Whether nothing is known to be wrong; the failures are shown otherwise."""
+        failures = self.editor.failures
+        if failures:
+            self.studio.tell(
+                f"The pipeline has {plural(len(failures), 'failure')}.",
+                "They are listed below; n goes to the next.",
+                "warning",
+            )
+            self._show_problems()
+        return not failures
+
+    def _show_problems(self) -> None:
+        self.query_one("#drawer", ContentSwitcher).current = "problems"
+        self.add_class("-drawer")
+
+    @work(group="dialog", exclusive=True)
+    async def action_stop(self) -> None:
+        activity = self._runner.activity
+        if isinstance(activity, Preview) or await self.studio.confirm(
+            "Stop the run?", "What it has written so far is discarded.", "Stop"
+        ):
+            self._runner.stop()
+
+    @on(Running.Changed)
+    def _show_activity(self, event: Running.Changed) -> None:
+        event.stop()
+        activity = event.activity
+        self.query_one(Title).show_activity(activity)
+        self.refresh_bindings()
+        if isinstance(activity, Run):
+            self.query_one(RunLog).run_id = activity.run
+        elif event.is_new:
+            self.inspector.preview(activity.preview)
+        if event.is_new or not activity.status.is_end or self.board.shows_counts:
+            self.board.show_counts(counts_of(activity))
+        if activity.status.is_end:
+            self._tell_end(activity)
+
+    @on(Running.Refused)
+    def _tell_refusal(self, event: Running.Refused) -> None:
+        event.stop()
+        error = event.error
+        self.studio.tell(error.message, error.corrective_action or "", "error")
+        if isinstance(error, InvalidPipelineError):
+            self._show_problems()
+
+    def _tell_end(self, activity: Run | Preview) -> None:
+        error = activity.error
+        what = "run" if isinstance(activity, Run) else "preview"
+        if error is None:
+            self.studio.tell(f"The {what} has ended: {activity.status.value.lower()}.")
+            return
+        where = f"{error.stage}: " if error.stage else ""
+        self.studio.tell(
+            f"The {what} failed. {where}{error.message}", error.corrective_action or "", "error"
+        )
+        if error.stage and self.editor.node(error.stage):
+            self.editor.select(error.stage)

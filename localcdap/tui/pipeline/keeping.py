@@ -1,0 +1,159 @@
+"""What is asked of a user who keeps a pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
+
+from localcdap.api.errors import ConflictError, LocalcdapError
+from localcdap.host.link import Cdap
+from localcdap.studio.library.model import check_name
+from localcdap.tui.calls import Calling
+from localcdap.tui.pipeline.editor import Editor
+from localcdap.tui.pipeline.saving import deployed, saved_draft, saved_file, write_file
+from localcdap.tui.pipeline.sources import Source
+from localcdap.tui.pipeline.waiting import result_of
+
+if TYPE_CHECKING:
+    from localcdap.tui.app import StudioApp
+
+Save = Callable[[Cdap, str, bool], Source]
+"""Keeps a text; with True whatever it replaces."""
+
+
+class Keeper:
+    """Saves the pipeline of an editor. Its methods are awaited in a worker.
+
+    :param node: the widget that calls services for it.
+    """
+
+    def __init__(self, node: Calling, editor: Editor) -> None:
+        self._node = node
+        self._editor = editor
+        self._studio = cast("StudioApp", node.app)
+
+    async def save(self) -> None:
+        """Save where it came from; what is nowhere yet becomes a draft."""
+        source = self._editor.source
+        path = source.path
+        if path is not None:
+            await self._keep(
+                lambda _, text, forced: saved_file(source, path, text, is_forced=forced),
+                f"Saved {path.name}.",
+            )
+        elif source.draft is not None:
+            await self._keep_draft(source.name or self._editor.title)
+        else:
+            await self.save_as()
+
+    async def save_as(self) -> None:
+        """Save as a draft; under another name it is another draft."""
+        name = await self._studio.ask(
+            "Save as draft", self._editor.title, verb="Save", check=_needs_name
+        )
+        if name is not None:
+            await self._keep_draft(name.strip())
+
+    async def export(self) -> None:
+        """Write a file. A draft or deployed pipeline stays one."""
+        typed = f"{self._editor.title}.json"
+        path = await self._studio.pick_file("Export to a file", for_saving=True, typed=typed)
+        if path is None:
+            return
+        if path.exists() and not await self._studio.confirm(
+            f"There is a file {path.name} already.", str(path), "Replace"
+        ):
+            return
+        source = self._editor.source
+
+        def write(_: Cdap, text: str, __: bool) -> Source:
+            if source.draft is not None or source.application is not None:
+                write_file(path, text)
+                return source
+            return saved_file(source, path, text, is_forced=True)
+
+        await self._keep(write, f"Wrote {path}.", is_saved=not (source.draft or source.application))
+
+    async def deploy(self) -> bool:
+        """Deploy it. False when the pipeline has failures."""
+        editor = self._editor
+        namespace, source = editor.namespace, editor.source
+        start = source.application or editor.title
+        name = await self._studio.ask("Deploy as", start, verb="Deploy", check=_refused_name)
+        if name is None:
+            return True
+        draft, text = editor.paper.draft, editor.text()
+        for forced in (False, True):
+            try:
+                deployment, made = await result_of(
+                    self._node,
+                    lambda cdap, forced=forced: deployed(  # type: ignore[misc]
+                        cdap, namespace, source, text, name, None, is_forced=forced
+                    ),
+                )
+            except ConflictError as error:
+                if forced or not await self._may_replace(error):
+                    return True
+                continue
+            except LocalcdapError as error:
+                self._tell(error)
+                return True
+            break
+        if deployment.application is None:
+            self._studio.tell(
+                "Nothing was deployed: the pipeline has failures.",
+                deployment.errors[0].full_message if deployment.errors else "",
+                "error",
+            )
+            return False
+        editor.saved(made, draft)
+        self._studio.tell(f"Deployed {name}, version {deployment.application.number}.")
+        return True
+
+    async def _keep_draft(self, name: str) -> None:
+        namespace, source = self._editor.namespace, self._editor.source
+        await self._keep(
+            lambda cdap, text, forced: saved_draft(
+                cdap, namespace, source, text, name, is_forced=forced
+            ),
+            f"Saved the draft {name}.",
+        )
+
+    async def _keep(self, save: Save, told: str, *, is_saved: bool = True) -> None:
+        draft, text = self._editor.paper.draft, self._editor.text()
+        for forced in (False, True):
+            try:
+                source = await result_of(
+                    self._node,
+                    lambda cdap, forced=forced: save(cdap, text, forced),  # type: ignore[misc]
+                )
+            except ConflictError as error:
+                if forced or not await self._may_replace(error):
+                    return
+            except LocalcdapError as error:
+                self._tell(error)
+                return
+            else:
+                if is_saved:
+                    self._editor.saved(source, draft)
+                self._studio.tell(told)
+                return
+
+    async def _may_replace(self, error: LocalcdapError) -> bool:
+        """Whether to keep ours in place of what came between."""
+        return await self._studio.confirm(error.message, "Yours can take its place.", "Replace")
+
+    def _tell(self, error: LocalcdapError) -> None:
+        self._studio.tell(error.message, error.corrective_action or "", "error")
+
+
+def _needs_name(name: str) -> str | None:
+    return None if name.strip() else "It needs a name."
+
+
+def _refused_name(name: str) -> str | None:
+    try:
+        check_name(name)
+    except LocalcdapError:
+        return "A name has letters, digits, _ and - only."
+    return None

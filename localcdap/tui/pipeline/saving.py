@@ -1,0 +1,131 @@
+"""Keeping a pipeline: as a draft, as a file, as a deployed application."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from localcdap.api.errors import BadRequestError, ConflictError
+from localcdap.host.link import Cdap
+from localcdap.studio.library.draft_model import DraftRequest
+from localcdap.studio.library.model import Deployment, DeployRequest
+from localcdap.tui.pipeline.sources import Source, stamp_of
+from localcdap.tui.places import Deployed, Draft, PipelineFile
+
+
+def write_file(path: Path, text: str) -> None:
+    """Put a text in place of a file, whole or not at all.
+
+    :raises BadRequestError: when that cannot be done.
+    """
+    try:
+        target = path.resolve()
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
+            Path(name).chmod(mode)
+            Path(name).replace(target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                Path(name).unlink()
+            raise
+    except OSError as error:
+        raise BadRequestError(
+            f"{path} cannot be written: {error.strerror or error}.", "Choose another place."
+        ) from None
+
+
+def saved_file(source: Source, path: Path, text: str, *, is_forced: bool = False) -> Source:
+    """The source of what was just written to a file. Called in a thread.
+
+    :param is_forced: what another program wrote there meanwhile is overwritten.
+    :raises ConflictError: when another program changed the file meanwhile.
+    """
+    stamp = stamp_of(path)
+    if not is_forced and path == source.path and stamp is not None and stamp != source.stamp:
+        raise ConflictError(f"{path} was changed by another program.", "Open it again.")
+    write_file(path, text)
+    name = source.name if path == source.path else path.stem
+    return Source(PipelineFile(path), name, path=path, stamp=stamp_of(path))
+
+
+def saved_draft(
+    cdap: Cdap,
+    namespace: str,
+    source: Source,
+    text: str,
+    name: str,
+    *,
+    is_forced: bool = False,
+) -> Source:
+    """The source of what was just kept as a draft. Called in a thread.
+
+    :param name: another one than the source's makes a draft of its own.
+    :param is_forced: what another studio saved meanwhile is overwritten.
+    :raises ConflictError: when another studio saved it meanwhile.
+    """
+    is_same = source.draft is not None and name == source.name
+    request = DraftRequest(
+        text,
+        name=name,
+        revision=source.revision if is_same and not is_forced else None,
+        parent_version=source.version,
+        file=source.file,
+    )
+    draft = cdap.drafts.save(namespace, request, source.draft if is_same else None)
+    return replace(
+        source,
+        place=Draft(draft.id),
+        name=draft.name,
+        path=None,
+        draft=draft.id,
+        revision=draft.revision,
+    )
+
+
+def deployed(
+    cdap: Cdap,
+    namespace: str,
+    source: Source,
+    text: str,
+    name: str,
+    change: str | None,
+    *,
+    is_forced: bool = False,
+) -> tuple[Deployment, Source]:
+    """What became of a pipeline that was to be deployed. Called in a thread.
+
+    :param is_forced: what was deployed meanwhile does not matter.
+    :raises ConflictError: when another version was deployed meanwhile.
+    """
+    is_same = source.application == name and not is_forced
+    request = DeployRequest(
+        text,
+        namespace=namespace,
+        name=name,
+        file=source.file,
+        change=change or None,
+        parent_version=source.version if is_same else None,
+    )
+    deployment = cdap.applications.deploy(request)
+    application = deployment.application
+    if application is None:
+        return deployment, source
+    place = Deployed(application.name)
+    made = Source(
+        place, application.name, application=application.name, version=application.version
+    )
+    return deployment, made
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
