@@ -1,0 +1,229 @@
+"""Values made values of other types, as Java narrows and reads them (wrangler ``ColumnConverter``).
+
+Bytes hold numbers as HBase writes them: the highest byte first, a decimal's scale in front of its digits.
+"""
+
+from __future__ import annotations
+
+import decimal
+import struct
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any, Final
+
+from localcdap.wrangler.java.numbers import (
+    INT_MAX,
+    INT_MIN,
+    NumberFormatError,
+    parse_double,
+    parse_int,
+    parse_long,
+    truncated,
+    wrap,
+)
+from localcdap.wrangler.java.text import double_text, java_text, nearest_float
+
+KINDS: Final = {
+    "int": "int",
+    "integer": "int",
+    "i64": "int",
+    "short": "short",
+    "i32": "short",
+    "long": "long",
+    "float": "float",
+    "double": "double",
+    "bool": "bool",
+    "boolean": "bool",
+    "string": "string",
+    "bytes": "bytes",
+    "decimal": "decimal",
+}
+"""What types are called in recipes, in lower case, and their kind."""
+
+ROUNDINGS: Final = {
+    "UP": decimal.ROUND_UP,
+    "DOWN": decimal.ROUND_DOWN,
+    "CEILING": decimal.ROUND_CEILING,
+    "FLOOR": decimal.ROUND_FLOOR,
+    "HALF_UP": decimal.ROUND_HALF_UP,
+    "HALF_DOWN": decimal.ROUND_HALF_DOWN,
+    "HALF_EVEN": decimal.ROUND_HALF_EVEN,
+}
+"""Java's rounding modes but for UNNECESSARY, which allows none."""
+
+_DIGITS: Final = 2000
+
+
+class ConversionError(ValueError):
+    """A value cannot be one of a type; the text is a clause."""
+
+
+def converted(kind: str, value: Any) -> Any:
+    """A value that is not null as one of a kind of :data:`KINDS`.
+
+    :raises ConversionError: when it cannot be.
+    """
+    convert = _CONVERSIONS[kind].get(type(value))
+    if convert is None:
+        raise ConversionError(f"a {type(value).__name__} cannot be converted")
+    try:
+        return convert(value)
+    except (NumberFormatError, decimal.InvalidOperation):
+        raise ConversionError(f"'{_shown(value)}' is no number of that type") from None
+    except struct.error:
+        raise ConversionError(f"{len(value)} bytes are not as many as the type has") from None
+
+
+def fitted(value: Decimal, scale: int | None, precision: int | None, rounding: str) -> Decimal:
+    """A decimal with a number of places behind the point, of digits, or both.
+
+    :param rounding: a mode of :data:`ROUNDINGS`, or ``UNNECESSARY``.
+    :raises ConversionError: when digits would have to be given up that must not be.
+    """
+    if scale is None and precision is None:
+        return value
+    if scale is not None and precision is not None:
+        before = 1 if not value else _digits(value) - _scale(value)
+        if precision - scale < before:
+            raise ConversionError(
+                f"{value} has more than {precision - scale} digits before the point"
+            )
+    traps: list[type[decimal.DecimalException]] = [decimal.InvalidOperation]
+    if rounding == "UNNECESSARY":
+        traps.append(decimal.Inexact)
+    mode = ROUNDINGS.get(rounding, decimal.ROUND_HALF_EVEN)
+    try:
+        if scale is not None:
+            wide = decimal.Context(prec=_DIGITS, rounding=mode, traps=traps)
+            value = value.quantize(Decimal((0, (1,), -scale)), context=wide)
+        if precision is not None and _digits(value) > precision:
+            value = decimal.Context(prec=precision, rounding=mode, traps=traps).plus(value)
+    except decimal.Inexact:
+        raise ConversionError(f"{value} would have to be rounded") from None
+    except decimal.InvalidOperation:
+        raise ConversionError(f"{value} has too many digits") from None
+    return value
+
+
+def _digits(value: Decimal) -> int:
+    return len(value.as_tuple().digits)
+
+
+def _scale(value: Decimal) -> int:
+    exponent = value.as_tuple().exponent
+    assert isinstance(exponent, int)
+    return -exponent
+
+
+def _shown(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _parse_short(text: str) -> int:
+    value = parse_int(text)
+    if not -(2**15) <= value < 2**15:
+        raise NumberFormatError(text)
+    return value
+
+
+def _parse_decimal(text: str) -> Decimal:
+    value = Decimal(text)
+    if not value.is_finite() or "_" in text or text != text.strip():
+        raise NumberFormatError(text)
+    return value
+
+
+def _unpack(form: str) -> Callable[[bytes], Any]:
+    """What the first bytes are; those behind them do not count."""
+    size = struct.calcsize(form)
+    return lambda value: struct.unpack(form, value[:size])[0]
+
+
+def _decimal_of_bytes(value: bytes) -> Decimal:
+    (scale,) = struct.unpack(">i", value[:4])
+    unscaled = int.from_bytes(value[4:], "big", signed=True)
+    return Decimal(unscaled).scaleb(-scale, decimal.Context(prec=_DIGITS))
+
+
+def _bytes_of_decimal(value: Decimal) -> bytes:
+    unscaled = int(value.scaleb(_scale(value), decimal.Context(prec=_DIGITS)))
+    length = (unscaled if unscaled >= 0 else ~unscaled).bit_length() // 8 + 1
+    return struct.pack(">i", _scale(value)) + unscaled.to_bytes(length, "big", signed=True)
+
+
+def _bytes_of_whole(value: int) -> bytes:
+    return struct.pack(">i" if INT_MIN <= value <= INT_MAX else ">q", value)
+
+
+def _float(value: Any) -> float:
+    return nearest_float(float(value))
+
+
+_CONVERSIONS: Final[dict[str, dict[type, Callable[[Any], Any]]]] = {
+    "int": {
+        str: parse_int,
+        int: lambda value: wrap(value, 32),
+        float: lambda value: truncated(value, 32),
+        Decimal: lambda value: wrap(int(value), 32),
+        bytes: _unpack(">i"),
+    },
+    "short": {
+        str: _parse_short,
+        int: lambda value: wrap(value, 16),
+        float: lambda value: wrap(truncated(value, 32), 16),
+        Decimal: lambda value: wrap(int(value), 16),
+        bytes: _unpack(">h"),
+    },
+    "long": {
+        str: parse_long,
+        int: lambda value: wrap(value, 64),
+        float: lambda value: truncated(value, 64),
+        Decimal: lambda value: wrap(int(value), 64),
+        bytes: _unpack(">q"),
+    },
+    "float": {
+        str: lambda value: nearest_float(parse_double(value)),
+        int: _float,
+        float: nearest_float,
+        Decimal: _float,
+        bytes: lambda value: nearest_float(_unpack(">f")(value)),
+    },
+    "double": {
+        str: parse_double,
+        int: float,
+        float: lambda value: value,
+        Decimal: float,
+        bytes: _unpack(">d"),
+    },
+    "bool": {
+        bool: lambda value: value,
+        str: lambda value: value.lower() == "true",
+        int: lambda value: value > 0,
+        float: lambda value: value > 0,
+        Decimal: lambda value: value > 0,
+        bytes: lambda value: struct.unpack(">b", value)[0] != 0,
+    },
+    "decimal": {
+        Decimal: lambda value: value,
+        str: _parse_decimal,
+        int: Decimal,
+        float: lambda value: _parse_decimal(double_text(value)),
+        bytes: _decimal_of_bytes,
+    },
+    "bytes": {
+        bytes: lambda value: value,
+        str: lambda value: value.encode("utf-8", "replace"),
+        int: _bytes_of_whole,
+        float: lambda value: struct.pack(">d", value),
+        Decimal: _bytes_of_decimal,
+    },
+}
+
+
+class _Texts(dict[type, Callable[[Any], Any]]):
+    def get(self, key: type, default: Any = None) -> Any:
+        return java_text
+
+
+_CONVERSIONS["string"] = _Texts()
