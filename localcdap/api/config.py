@@ -175,9 +175,15 @@ class PluginConfig:
                 declared[value.property] = value
         cls._declared = declared
 
-    def __init__(self, values: Mapping[str, Any], macros: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        values: Mapping[str, Any],
+        macros: Iterable[str] = (),
+        texts: Mapping[str, str] | None = None,
+    ) -> None:
         """Use :meth:`build`, which checks; this only assigns, by property name."""
         self._macros = frozenset(macros)
+        self._texts = dict(texts or {})
         for name, declared in self._declared.items():
             fallback = None if declared.required else copy.copy(declared.default)
             setattr(self, declared.attribute, values.get(name, fallback))
@@ -219,11 +225,16 @@ class PluginConfig:
                 failures.add(f"Property '{name}' {error}").with_config_property(name)
             except SchemaError as error:
                 failures.add(error.message, error.corrective_action).with_config_property(name)
-        return cls(values, unresolved)
+        texts = {name: properties[name] for name in unresolved if name in properties}
+        return cls(values, unresolved, texts)
 
     def contains_macro(self, name: str) -> bool:
         """Whether the property ``name`` holds a macro that is not evaluated yet."""
         return name in self._macros
+
+    def text_with_macros(self, name: str) -> str | None:
+        """The text of a property that holds a macro not evaluated yet, as far as it is; else None."""
+        return self._texts.get(name)
 
     @property
     def macros(self) -> frozenset[str]:

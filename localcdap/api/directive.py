@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 from localcdap.api import argument
 from localcdap.api.argument import Argument, ArgumentKind, Range
 from localcdap.api.plugin import PLUGIN_MARK, Plugin, plugin
-from localcdap.api.rows import Columns, Expression, Frame, Row, RowContext
+from localcdap.api.rows import Columns, Expression, Frame, Native, Row, RowContext
 
 __all__ = [
     "Argument",
@@ -32,6 +32,7 @@ __all__ = [
     "ErrorRow",
     "Expression",
     "Frame",
+    "Native",
     "NoNativeFormError",
     "Range",
     "Row",

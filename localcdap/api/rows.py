@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from localcdap.api.schema import Schema
@@ -128,6 +128,15 @@ class Columns:
         """Have these columns instead."""
         self._schemas = dict(given)
 
+    def record(self) -> Schema:
+        """A record of the columns whose schemas are known."""
+        known = [(name, schema) for name, schema in self._schemas.items() if schema is not None]
+        return Schema.record("row", known)
+
+    def copy(self) -> Columns:
+        """The same columns, without problems, to be changed on their own."""
+        return Columns(self._schemas.items(), open=self.open)
+
     def fail(self, message: str, corrective_action: str | None = None) -> None:
         """Tell that the directive cannot work on these columns. All that is told is shown."""
         self.problems.append((message, corrective_action))
@@ -144,21 +153,39 @@ class RowContext:
         """Those of the run."""
 
 
+class Native(Protocol):
+    """An expression over the columns of a DataFrame."""
+
+    column: Column
+    type: Schema
+    failing: Column | None
+    """True on the rows for which the expression raises in a batch; ``column`` is null there. None: it never
+    does.
+    """
+
+
 class Expression(Protocol):
     """A JEXL expression of a recipe."""
 
     text: str
-    variables: Sequence[str] | frozenset[str]
-    """The names it reads: columns and transient variables."""
+    variables: frozenset[str]
+    """The names it reads: columns and transient variables, and ``this`` when it reads the whole row."""
 
-    def type(self, columns: Any) -> Schema | None:
-        """The schema of its value, None where only data can tell."""
+    def type(self, schema: Schema) -> Schema | None:
+        """The schema of its value, None where only data can tell.
 
-    def compile(self) -> Callable[[Mapping[str, Any]], Any]:
-        """A function from values by name to the expression's value."""
+        :param schema: a record of the columns that are known; of others nothing is known.
+        """
 
-    def native(self, columns: Any) -> Column | None:
-        """The expression over columns of a DataFrame, None where Spark has no equal."""
+    def compile(self) -> Callable[..., Any]:
+        """A function from values by name, and optionally further ones that win, to the value."""
+
+    def native(self, schema: Schema, column: Callable[[str], Column]) -> Native | None:
+        """The expression in Spark, None where it has no equal there.
+
+        :param schema: a record of all columns; any other is missing, and null.
+        :param column: the value of a column of the record.
+        """
 
 
 class Frame(Protocol):
@@ -169,7 +196,7 @@ class Frame(Protocol):
     """
 
     columns: Columns
-    """All of them, every schema known, and never open."""
+    """All of them, every schema known, and never open. Read it only."""
     wanted: frozenset[str] | None
     """Names (in lower case) that later directives or the output name; None where all may be needed. A
     directive that could make any number of columns need make these only."""
@@ -178,6 +205,12 @@ class Frame(Protocol):
         """The present value of a column.
 
         :raises KeyError: when there is none of that name.
+        """
+
+    def evaluate(self, expression: Expression) -> Native:
+        """The value of an expression; the directive tells the rows where it fails itself.
+
+        :raises NoNativeFormError: when Spark has no equal.
         """
 
     def put(self, name: str, value: Column, schema: Schema) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from localcdap.api.errors import ConflictError
@@ -13,6 +13,7 @@ from localcdap.api.locations import Locations
 from localcdap.api.schema import Schema
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
 Record = dict[str, Any]
@@ -168,6 +169,38 @@ class SparkContext(StageContext, Protocol):
 
         :param message: what is wrong, as a column of text; it may quote the row's values.
         """
+
+    wants_errors: bool
+    """Whether something reads the error records of this stage."""
+
+    def without_errors(
+        self, df: DataFrame, *, code: Column, message: Column, record: Column
+    ) -> DataFrame:
+        """The rows of a DataFrame that are no errors; the others become error records of this stage.
+
+        Call it once at most, in a transform's ``apply``.
+
+        :param code: the error code, as an int.
+        :param message: the error message; null on the rows that are no errors.
+        :param record: the error record, a struct of the columns of the error schema; only asked for when
+            :attr:`wants_errors`.
+        """
+
+    def in_batches(
+        self,
+        df: DataFrame,
+        run: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+        schema: Schema,
+    ) -> DataFrame:
+        """What a function makes of the Arrow batches of a DataFrame, in parallel.
+
+        What it raises is a failure of this stage.
+
+        :param run: picklable; called once in each task. Its batches have the columns of ``schema``.
+        """
+
+    def explain(self, line: str) -> None:
+        """Say how the stage is run; ``localcdap run --explain`` shows the lines."""
 
     def empty(self, schema: Schema) -> DataFrame:
         """A DataFrame without rows."""

@@ -20,7 +20,7 @@ from localcdap.engine.tasks.plan import FED, CountKey
 from localcdap.engine.tasks.reports import TaskReport, decode_report
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 
 _REPORTS: Final = "reports"
@@ -83,6 +83,14 @@ class Counting:
 
         observation = self._new([CountKey(stream.stage, _what(stream), stream.port)])
         counted: DataFrame = df.observe(observation, f.count(f.lit(1)).alias("0"))
+        return counted
+
+    def observe_errors(self, df: DataFrame, stage: str, is_error: Column) -> DataFrame:
+        """Count the rows of a DataFrame that are error records of a stage."""
+        from pyspark.sql import functions as f
+
+        observation = self._new([CountKey(stage, "error")])
+        counted: DataFrame = df.observe(observation, f.count_if(is_error).alias("0"))
         return counted
 
     def observe_pass(self, df: DataFrame, keys: list[CountKey]) -> DataFrame:

@@ -34,7 +34,7 @@ from localcdap.engine.process.contexts import DriverContext, Surroundings, quote
 from localcdap.engine.tasks.plan import error_record_schema
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 
 @dataclasses.dataclass
@@ -60,6 +60,8 @@ class Plan:
     """Computed once for several readers; to be released at the end."""
     connectors: dict[str, DataFrame] = dataclasses.field(default_factory=dict)
     """By condition: the records that reach it, for later phases; to be released at the end of the run."""
+    explained: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+    """By stage of DataFrame grain, what its plugin says of how it runs."""
 
 
 def plan(
@@ -192,21 +194,22 @@ class Planner:
 
     def _build(self, stage: Stage) -> None:
         plugin = self.plugins[stage.name]
-        context = DriverContext(stage, self.run)
+        context = self._context(stage)
         if stage.type in SINKS:
             frame = self._input(stage)
             self.result.sinks.append(Sink(stage, plugin, frame, context))
         elif stage.type == CONDITION:
             self._build_condition(stage, plugin, context)
         elif stage.type == SOURCE:
-            self._publish_made(stage, plugin.read(context))
+            self._publish_made(stage, plugin.read(context), context)
         elif stage.type == JOINER:
             inputs = {s.stage: self._narrowed(stage, [s]) for s in self.flow.inputs(stage.name)}
-            self._publish_made(stage, plugin.apply(inputs, context))
+            self._publish_made(stage, plugin.apply(inputs, context), context)
         elif isinstance(plugin, SplitterTransform):
             self._publish_ports(stage, plugin.apply(self._input(stage), context))
         else:
-            self._publish_made(stage, plugin.apply(self._input(stage), context))
+            self._publish_made(stage, plugin.apply(self._input(stage), context), context)
+        self.result.explained[stage.name] = context.lines
 
     def _build_condition(self, stage: Stage, plugin: Any, context: DriverContext) -> None:
         """Records on their way from a phase to a later one."""
@@ -231,14 +234,26 @@ class Planner:
         kept = Schema.record(given.name or "record", [f for f in given if f.name in names])
         return assume_schema(frame.select(*map(quoted, names)), kept)
 
-    def _publish_made(self, stage: Stage, frame: DataFrame) -> None:
+    def _publish_made(self, stage: Stage, frame: DataFrame, context: DriverContext) -> None:
         stream = Stream(stage.name)
         self._check(stream, frame)
         self.publish(stream, frame)
-        errors = Stream(stage.name, errors=True)
-        if self.flow.readers(errors):
-            none = DriverContext(stage, self.run).empty(self.schema(errors))
-            self.publish(errors, none, counted=True)
+        if context.wants_errors:
+            errors = Stream(stage.name, errors=True)
+            made = context.errors
+            if made is None:
+                made = context.empty(self.schema(errors))
+            self.publish(errors, made, counted=True, kept=True)
+
+    def _context(self, stage: Stage) -> DriverContext:
+        wanted = bool(self.flow.readers(Stream(stage.name, errors=True)))
+
+        def shared(df: DataFrame, is_error: Column) -> DataFrame:
+            if self.counting is not None:
+                df = self.counting.observe_errors(df, stage.name, is_error)
+            return self.persist(df) if wanted else df
+
+        return DriverContext(stage, self.run, wants_errors=wanted, shared=shared)
 
     def _publish_ports(self, stage: Stage, ports: Mapping[str, DataFrame]) -> None:
         connected = dict.fromkeys(c.port for c in self.flow.connections if c.source == stage.name)

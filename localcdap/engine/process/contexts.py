@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,7 +21,8 @@ from localcdap.engine.process.blame import marked
 from localcdap.engine.process.commit import Staging
 from localcdap.engine.process.tables import TableLoad, TableSource
 from localcdap.engine.tasks.context import CountingMetrics, FactsContext, StageFacts
-from localcdap.engine.tasks.generating import generating_pass
+from localcdap.engine.tasks.generating import BatchFunction, batches_pass, generating_pass
+from localcdap.engine.tasks.plan import ERROR_FIELDS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -77,14 +78,31 @@ class Surroundings:
 
 
 class DriverContext(FactsContext):
-    """A :class:`localcdap.api.stage.SparkContext`, source and sink context, whatever the stage is."""
+    """A :class:`localcdap.api.stage.SparkContext`, source and sink context, whatever the stage is.
 
-    def __init__(self, stage: Stage, run: Surroundings) -> None:
+    :param shared: counts the rows of a DataFrame that are errors, and has it computed once for both its
+        records and its errors.
+    """
+
+    def __init__(
+        self,
+        stage: Stage,
+        run: Surroundings,
+        *,
+        wants_errors: bool = False,
+        shared: Callable[[DataFrame, Column], DataFrame] = lambda df, _: df,
+    ) -> None:
         super().__init__(run.facts(stage), run.metrics_of(stage.name))
         self.spark: SparkSession = run.spark
         self.is_remote: bool = run.shipment is not None
+        self.wants_errors: bool = wants_errors
+        self.errors: DataFrame | None = None
+        """The error records that the stage gives, once it has said so."""
+        self.lines: Final[list[str]] = []
+        """How the stage is run."""
         self._stage: Final = stage
         self._run: Final = run
+        self._shared: Final = shared
 
     @property
     def metrics_of_run(self) -> Mapping[str, CountingMetrics]:
@@ -105,6 +123,35 @@ class DriverContext(FactsContext):
         from pyspark.sql import functions as f
 
         return f.raise_error(f.concat(f.lit(marked(self.stage_name)), message))
+
+    def without_errors(
+        self, df: DataFrame, *, code: Column, message: Column, record: Column
+    ) -> DataFrame:
+        from pyspark.sql import functions as f
+
+        df = self._shared(df, message.isNotNull())
+        parts = (record, code.cast("int"), message, f.lit(self.stage_name))
+        if self.wants_errors:
+            named = [part.alias(name) for name, part in zip(ERROR_FIELDS, parts, strict=True)]
+            self.errors = df.where(message.isNotNull()).select(*named)
+        records: DataFrame = df.where(message.isNull())
+        return records
+
+    def in_batches(self, df: DataFrame, run: BatchFunction, schema: Schema) -> DataFrame:
+        from pyspark import cloudpickle
+
+        function = batches_pass(
+            self.stage_name,
+            self._run.for_workers(self._stage.plugin),
+            schema,
+            cloudpickle.dumps(run),
+            self._run.channel,
+        )
+        made: DataFrame = df.mapInArrow(function, spark_schema(schema, nullable=True))
+        return made
+
+    def explain(self, line: str) -> None:
+        self.lines.append(line)
 
     def empty(self, schema: Schema) -> DataFrame:
         return self.spark.createDataFrame([], spark_schema(schema))

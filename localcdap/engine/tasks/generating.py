@@ -1,4 +1,4 @@
-"""Batches that a source makes in parallel, one Spark task for each of its own tasks."""
+"""Batches that the code of a plugin of DataFrame grain makes in Spark's Python workers."""
 
 from __future__ import annotations
 
@@ -17,6 +17,28 @@ from localcdap.engine.tasks.telling import telling
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+BatchFunction = Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
+
+
+def batches_pass(
+    stage: str, plugin: PluginRef, schema: Schema, code: bytes, channel: str | None
+) -> BatchFunction:
+    """The function that has a plugin's own one work on batches.
+
+    :param code: the pickled function. What it refers to in the artifact's modules is found once the plugin
+        is loaded.
+    """
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with telling(channel, stage), blamed(stage):
+            codec = RecordCodec(schema)
+            load_plugin(plugin)
+            work = pickle.loads(code)  # noqa: S301 - made by this run's driver
+            for made in work(batches):
+                yield conform(made.rename_columns(schema.field_names), codec)
+
+    return run
 
 
 def generating_pass(

@@ -45,7 +45,7 @@ from localcdap.engine.trials.samples import Problem, StageSample, shown_records
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 Told = Callable[[str, StageSample], None]
 
@@ -78,6 +78,7 @@ class Stepwise:
         self._told: Final = told
         self._batches: Final = dict(given)
         self._left_out: Final = {*left_out, *(stream.stage for stream in given)}
+        self._persisted: Final[list[DataFrame]] = []
         self.problems: Final[list[Problem]] = []
         """Why stages failed; what is behind such a stage was not run."""
         self.counts: Final[dict[str, StageCounts]] = {}
@@ -117,13 +118,20 @@ class Stepwise:
             return run_in_python(
                 pass_stage(stage, facts), schema, feed(schema, streams, self._batches)
             )
-        return PythonRun(self._collected(stage, self._frames(stage, plugin)))
+        try:
+            return PythonRun(self._collected(stage, self._frames(stage, plugin)))
+        finally:
+            while self._persisted:
+                self._persisted.pop().unpersist()
 
     # -- stages of DataFrame grain ----------------------------------------------------------
 
     def _frames(self, stage: Stage, plugin: Any) -> dict[Stream, DataFrame]:
         """The DataFrames that a stage makes of its inputs."""
-        context = DriverContext(stage, self._around)
+        errors = Stream(stage.name, errors=True)
+        # A stage that is tried alone shows its errors whatever reads them in a pipeline.
+        wanted = bool(self._flow.readers(errors)) or len(self._flow.stages) == 1
+        context = DriverContext(stage, self._around, wants_errors=wanted, shared=self._shared)
         if stage.type == SOURCE:
             return {Stream(stage.name): plugin.read(context)}
         streams = self._flow.inputs(stage.name)
@@ -136,7 +144,14 @@ class Stepwise:
             return {
                 Stream(stage.name, port): made[port] for port in stage.port_schemas if port in made
             }
-        return {Stream(stage.name): made}
+        streams_made = {Stream(stage.name): made}
+        return streams_made if context.errors is None else streams_made | {errors: context.errors}
+
+    def _shared(self, df: DataFrame, _: Column) -> DataFrame:
+        """Records and errors are of one execution."""
+        kept: DataFrame = df.persist()
+        self._persisted.append(kept)
+        return kept
 
     def _frame(self, stage: Stage, plugin: Plugin, streams: list[Stream]) -> DataFrame:
         import pyarrow as pa
@@ -152,14 +167,14 @@ class Stepwise:
         self, stage: Stage, frames: Mapping[Stream, DataFrame]
     ) -> dict[Stream, pa.RecordBatch]:
         """The records of the DataFrames, once their schemas were compared with the propagated ones."""
-        check([Check(s, stage.schema(s), frame) for s, frame in frames.items()])
+        check([Check(s, stage.schema(s), f) for s, f in frames.items() if not s.errors])
         most = self._limit if stage.type == SOURCE else MOST_RECORDS
         made = {
-            stream: _taken(stage.schema(stream), frame.limit(most).toArrow())
+            stream: _taken(_stream_schema(stage, stream), frame.limit(most).toArrow())
             for stream, frame in frames.items()
         }
         errors = Stream(stage.name, errors=True)
-        if self._flow.readers(errors):
+        if self._flow.readers(errors) and errors not in made:
             made[errors] = RecordCodec(error_record_schema(stage.schema(errors))).encode([])
         return made
 
@@ -215,6 +230,11 @@ def _problem(error: Exception, stage: Stage) -> Problem:
     frames = [note.removeprefix(root) for note in getattr(found, "__notes__", [])]
     trace = "\n".join(frames) or None
     return Problem(found.message, found.corrective_action, stage.name, trace=trace)
+
+
+def _stream_schema(stage: Stage, stream: Stream) -> Schema:
+    schema = stage.schema(stream)
+    return error_record_schema(schema) if stream.errors else schema
 
 
 def _taken(schema: Schema, rows: pa.Table) -> pa.RecordBatch:

@@ -130,7 +130,7 @@ def parse_statement(text: str) -> Statement:
             f"'{_shown(str(error.token))}' is not expected here", error.token.start_pos or 0
         ) from None
     except UnexpectedCharacters as error:
-        at = error.pos_in_stream
+        at = error.pos_in_stream or 0
         raise SyntaxProblemError(f"'{_shown(text[at:])}' is not expected here", at) from None
     except UnexpectedEOF:
         raise SyntaxProblemError("the directive is not complete", len(text.rstrip())) from None
@@ -149,7 +149,7 @@ def _statement(node: Any, text: str) -> Statement:
         given = [_given(argument, text) for argument in arguments]
         return Statement(str(name), name.start_pos, given)
     if kind == "loads":
-        names = [(str(token), token.start_pos) for token in node.children[1:]]
+        names = [(str(token), int(token.start_pos)) for token in node.children[1:]]
         return Statement("", node.children[0].start_pos, loads=names)
     if kind == "version":
         return Statement("", node.children[0].start_pos, version=str(node.children[1]))
@@ -159,7 +159,7 @@ def _statement(node: Any, text: str) -> Statement:
 
 
 def _given(node: Tree[Token], text: str) -> Given:
-    first = next(node.scan_values(lambda _: True))
+    first: Any = next(node.scan_values(lambda _: True))
     start: int = first.start_pos
     if node.data == "code":
         close: Any = node.children[-1]
@@ -209,7 +209,7 @@ def _scalar(token: Any) -> Any:
     if token.type == "NUMBER":
         return number(token)
     if token.type == "BOOL":
-        return token == "true"
+        return str(token) == "true"
     return str(token)
 
 

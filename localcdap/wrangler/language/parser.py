@@ -1,4 +1,4 @@
-"""Recipes read: ``parse`` makes calls of directives out of a text, or says everything that is wrong with it."""
+"""Recipes read: ``parse`` makes calls of directives out of a text, and says everything that is wrong."""
 
 from __future__ import annotations
 

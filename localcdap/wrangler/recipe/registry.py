@@ -97,7 +97,9 @@ def shipped() -> Registry:
             continue
         name = f"{directives.__name__}.{module.name}"
         for cls in vars(importlib.import_module(name)).values():
-            if not inspect.isclass(cls) or cls.__module__ != name or PLUGIN_MARK not in vars(cls):
+            if not inspect.isclass(cls) or not issubclass(cls, Directive):
+                continue
+            if cls.__module__ != name or PLUGIN_MARK not in vars(cls):
                 continue
             other = found.setdefault(cls.directive_name(), cls)
             if other is not cls:

@@ -1,0 +1,93 @@
+"""The declared schema of a recipe's output against the columns that its directives make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from localcdap.api.rows import Columns
+from localcdap.api.schema import LogicalType, Schema, Type
+
+_NUMBERS: Final = (Type.INT, Type.LONG, Type.FLOAT, Type.DOUBLE)
+_WIDER: Final = {
+    Type.INT: (Type.INT,),
+    Type.LONG: (Type.INT, Type.LONG),
+    Type.FLOAT: (Type.INT, Type.LONG, Type.FLOAT),
+    Type.DOUBLE: _NUMBERS,
+    Type.BOOLEAN: (Type.BOOLEAN,),
+    Type.BYTES: (Type.BYTES,),
+}
+
+
+class Misfit(msgspec.Struct, frozen=True):
+    """A declared field that no row can fill."""
+
+    field: str
+    message: str
+    corrective_action: str
+
+
+def misfits(columns: Columns, declared: Schema) -> Iterator[Misfit]:
+    """The fields of a declared schema that will fail for every row, as far as that is known."""
+    for field in declared:
+        if columns.is_missing(field.name):
+            if not field.schema.is_nullable and field.schema.type is not Type.NULL:
+                yield Misfit(
+                    field.name,
+                    f"No directive makes the field '{field.name}' of the output schema, which must "
+                    "not be null.",
+                    f"Make it nullable, or take one of: {', '.join(columns) or 'none'}.",
+                )
+            continue
+        source = columns.schema(field.name)
+        if source is not None and not can_become(source, field.schema):
+            yield Misfit(
+                field.name,
+                f"Field '{field.name}' is {_shown(source)} after the recipe, and cannot become "
+                f"{_shown(field.schema)} as the output schema says.",
+                f"Change its type there, or add 'set-type :{field.name} …' to the recipe.",
+            )
+
+
+def can_become(source: Schema, target: Schema) -> bool:
+    """Whether values of one schema can be made values of another at all."""
+    source, target = source.non_nullable, target.non_nullable
+    if source.type is Type.NULL or source.type is Type.UNION or target.type is Type.UNION:
+        return True
+    if source == target:
+        return True
+    if target.logical_type is not None:
+        return _can_become_logical(source, target)
+    if target.type is Type.STRING:
+        return True
+    if target.type is Type.ENUM:
+        return source.type in (Type.STRING, Type.ENUM)
+    if source.type is Type.STRING and source.logical_type is None:
+        return target.type.is_simple
+    if source.logical_type is not None:
+        is_real = target.type in (Type.FLOAT, Type.DOUBLE)
+        return source.logical_type is LogicalType.DECIMAL and is_real
+    if target.type in _WIDER:
+        return source.type in _WIDER[target.type]
+    return source.type is target.type or {source.type, target.type} == {Type.MAP, Type.RECORD}
+
+
+def _can_become_logical(source: Schema, target: Schema) -> bool:
+    if source.type is Type.STRING and source.logical_type is None:
+        return True
+    if target.logical_type is LogicalType.DECIMAL:
+        return source.logical_type is LogicalType.DECIMAL or source.type in _NUMBERS
+    return source.logical_type is not None and _family(source) == _family(target)
+
+
+def _family(schema: Schema) -> str:
+    """Logical types that differ in their unit only are one."""
+    assert schema.logical_type is not None
+    return schema.logical_type.value.partition("-")[0]
+
+
+def _shown(schema: Schema) -> str:
+    name = schema.display_name
+    return f"an {name}" if name[0] in "aeiou" else f"a {name}"

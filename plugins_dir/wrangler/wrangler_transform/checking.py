@@ -1,0 +1,129 @@
+"""What is wrong with the configuration of Wrangler, and the schema that its recipe makes."""
+
+from __future__ import annotations
+
+from localcdap.api import Schema, StageConfigurer
+from localcdap.wrangler.language import Problem
+from localcdap.wrangler.recipe.building import precondition_call, registry_with
+from localcdap.wrangler.recipe.judging import misfits
+from localcdap.wrangler.recipe.precondition import NAME, Precondition
+from localcdap.wrangler.recipe.propagation import (
+    columns_of,
+    propagate,
+    proposed_schema,
+)
+from localcdap.wrangler.recipe.registry import Registry
+from localcdap.wrangler.recipe.steps import Steps, build_step, check
+
+from .config import WranglerConfig
+
+ALL = "*"
+RECORD = "#"
+
+
+def given_schema(field: str, schema: Schema | None) -> Schema | None:
+    """The schema of the rows that a recipe gets: all fields, or the one that is wrangled."""
+    if schema is None or field == ALL:
+        return schema
+    if field == RECORD:
+        return Schema.record("row", [(schema.name or "record", schema)])
+    found = schema.field(field)
+    return Schema.record(schema.name or "row", [] if found is None else [found])
+
+
+class Configuration:
+    """One configuration of the stage."""
+
+    def __init__(self, config: WranglerConfig, stage: StageConfigurer) -> None:
+        self._config = config
+        self._stage = stage
+        self._failures = stage.failures
+
+    def check(self) -> None:
+        """Add the failures, set the schemas."""
+        config, stage = self._config, self._stage
+        stage.error_schema = stage.input_schema
+        stage.output_schema = config.schema
+        self._check_field()
+        if config.is_sql:
+            self._check_sql()
+            return
+        if config.precondition and not config.contains_macro("precondition"):
+            self._check_precondition(config.precondition)
+        steps = self._steps()
+        for problem in steps.errors:
+            self._add(problem)
+        if steps.is_complete and not steps.errors and not config.contains_macro("field"):
+            self._follow(steps)
+
+    def _check_field(self) -> None:
+        field, schema = self._config.input_field, self._stage.input_schema
+        if self._config.contains_macro("field") or field in (ALL, RECORD) or schema is None:
+            return
+        if schema.field(field) is None:
+            self._failures.add(
+                f"Field '{field}' must be present in input schema.",
+                f"Choose one of: {', '.join(schema.field_names)}; or '*' for all.",
+            ).with_config_property("field")
+
+    def _check_sql(self) -> None:
+        config = self._config
+        if not config.precondition_sql and not config.contains_macro("preconditionSQL"):
+            self._failures.add(
+                "Precondition (SQL) must be present.", "Give it, or choose the language JEXL."
+            ).with_config_property("preconditionSQL")
+        if config.directives or config.contains_macro("directives"):
+            self._failures.add(
+                "Directives are not supported for precondition of type SQL",
+                "Remove them, or choose the language JEXL.",
+            ).with_config_property("directives")
+        if config.udd:
+            self._failures.add(
+                "UDDs are not supported for precondition of type SQL", "Remove them."
+            ).with_config_property("udd")
+        if self._stage.output_schema is None and not config.contains_macro("schema"):
+            self._stage.output_schema = self._stage.input_schema
+
+    def _check_precondition(self, text: str) -> None:
+        problems: list[Problem] = []
+        registry = Registry({NAME: Precondition})
+        build_step(precondition_call(text), registry, problems)
+        for problem in problems:
+            self._failures.add(
+                f"The precondition, column {problem.column}: {problem.message}"
+            ).with_config_property("precondition")
+
+    def _steps(self) -> Steps:
+        text = self._config.text_with_macros("directives") or self._config.directives
+        return check(text, registry_with([], None))
+
+    def _follow(self, steps: Steps) -> None:
+        config, stage = self._config, self._stage
+        given = given_schema(config.input_field, stage.input_schema)
+        found = propagate(steps.steps, columns_of(given))
+        for problem in found.problems:
+            self._add(problem)
+        if config.contains_macro("schema") or found.problems:
+            return
+        if config.schema is None:
+            stage.output_schema = proposed_schema(found.after)
+            if stage.output_schema is None and stage.input_schema is not None:
+                self._failures.add(
+                    "Only the data can tell the output of this recipe: there is no output schema.",
+                    "Set the property 'schema'; sampled data propose it.",
+                ).with_config_property("schema")
+            return
+        for misfit in misfits(found.after, config.schema):
+            self._failures.add(misfit.message, misfit.corrective_action).with_config_property(
+                "schema"
+            ).with_output_field(misfit.field)
+
+    def _add(self, problem: Problem) -> None:
+        action = f"Usage: {problem.usage}." if problem.usage else None
+        if problem.nearest:
+            action = f"Did you mean '{problem.nearest}'?"
+        where = f"Recipe, line {problem.line}, column {problem.column}: "
+        message = problem.message if problem.message.endswith(".") else f"{problem.message}."
+        self._failures.add(f"{where}{message}", action).with_config_property(
+            "directives", element=str(problem.line)
+        )

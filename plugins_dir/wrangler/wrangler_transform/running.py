@@ -1,0 +1,153 @@
+"""Wrangler in a run: its recipe compiled to Spark, its errors sent where the on-error mode says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from localcdap.api import Schema, SparkContext
+from localcdap.wrangler.recipe.building import (
+    Builder,
+    Source,
+    built,
+    precondition_call,
+    registry_with,
+)
+from localcdap.wrangler.recipe.compilation import Compiled, Job, compile_recipe
+from localcdap.wrangler.recipe.frame import ERROR, FAILURE, INPUT
+from localcdap.wrangler.recipe.propagation import columns_of, propagate
+from localcdap.wrangler.recipe.steps import Step, check
+
+from .checking import ALL, RECORD, given_schema
+from .config import DEFAULT_MODE, FAIL, SEND, WranglerConfig
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+class Execution:
+    """The stage in one run."""
+
+    def __init__(self, config: WranglerConfig, context: SparkContext) -> None:
+        self._config = config
+        self._context = context
+        self._mode = config.on_error or context.arguments.get(DEFAULT_MODE) or FAIL
+
+    def run(self, df: DataFrame) -> DataFrame:
+        from pyspark.sql import functions as f
+
+        declared = self._context.output_schema
+        assert declared is not None
+        source = self._source()
+        if self._config.is_sql:
+            df = df.where(f.expr(self._config.precondition_sql or "true"))
+        given = given_schema(self._config.input_field, self._context.input_schema)
+        assert given is not None
+        compiled = compile_recipe(
+            self._taken(df), self._job(source, given, declared), self._context.in_batches
+        )
+        self._explain(compiled)
+        return self._without_errors(compiled, declared)
+
+    def _source(self) -> Source:
+        config = self._config
+        calls = []
+        if config.precondition and config.precondition.strip() and not config.is_sql:
+            calls.append(precondition_call(config.precondition))
+        steps = check(config.directives, registry_with([], None))
+        return Source(calls + [step.call for step in steps.steps])
+
+    def _taken(self, df: DataFrame) -> DataFrame:
+        """The columns that rows have, and the whole record where error records are wanted."""
+        from pyspark.sql import functions as f
+
+        names = self._context.input_schema.field_names
+        field = self._config.input_field
+        if field == RECORD:
+            taken = [f.struct(*(_column(name).alias(name) for name in names)).alias(RECORD)]
+        else:
+            taken = [_column(name) for name in (names if field == ALL else [field])]
+        if self._context.wants_errors:
+            members = [_column(name).alias(f"f{i}") for i, name in enumerate(names)]
+            taken.append(f.struct(*members).alias(INPUT))
+        return df.select(*taken)
+
+    def _job(self, source: Source, given: Schema, declared: Schema) -> Job:
+        registry = registry_with(source.loaded, None)
+        directives = [built(call, registry) for call in source.calls]
+        steps = [
+            Step(call, directive) for call, directive in zip(source.calls, directives, strict=True)
+        ]
+        found = propagate(steps, columns_of(given))
+        return Job(
+            directives=directives,
+            sources=[call.source for call in source.calls],
+            columns=[*found.before, found.after],
+            given=given,
+            declared=declared,
+            build=lambda first, last: Builder(source, None, first, last),
+            arguments=self._context.arguments,
+            input=self._context.input_schema if self._context.wants_errors else None,
+        )
+
+    def _explain(self, compiled: Compiled) -> None:
+        for placed in compiled.placed:
+            why = "" if placed.is_native else f"  ({placed.reason})"
+            self._context.explain(
+                f"{'native' if placed.is_native else 'batch '}  {placed.source}{why}"
+            )
+
+    def _without_errors(self, compiled: Compiled, declared: Schema) -> DataFrame:
+        """The records, in the columns of the output schema; the others told, sent or left out."""
+        from pyspark.sql import functions as f
+
+        df = compiled.frame
+        names = [_column(name) for name in declared.field_names]
+        if ERROR not in compiled.carried:
+            return df.select(*names)
+        error = f.col(ERROR)
+        is_failure = error["kind"] == FAILURE
+        raised = self._raised(error, is_failure)
+        if raised is not None:
+            df = df.where(raised)
+        message = error["message"]
+        if self._mode not in (FAIL, SEND):
+            df = df.where(~f.coalesce(is_failure, f.lit(False)))
+        record = self._record() if self._context.wants_errors else f.lit(None)
+        made = self._context.without_errors(df, code=error["code"], message=message, record=record)
+        return made.select(*names)
+
+    def _raised(self, error: Column, is_failure: Column) -> Column | None:
+        """A condition that is true, or fails the run; None where nothing fails it."""
+        from pyspark.sql import functions as f
+
+        if self._mode != FAIL:
+            return None
+        stage = self._context.stage_name
+        failed = f.concat(
+            f.lit(f"Stage:{stage} - Failing pipeline due to error : "), error["message"]
+        )
+        sent = f.concat(
+            f.lit(
+                f"Stage:{stage} - Failing pipeline due to error : "
+                "Errors in Wrangler Transformation - "
+            ),
+            error["message"],
+        )
+        raised = self._context.raising(f.when(is_failure, failed).otherwise(sent)).cast("boolean")
+        fails = is_failure if self._context.wants_errors else error.isNotNull()
+        return f.when(f.coalesce(fails, f.lit(False)), raised).otherwise(f.lit(True))
+
+    def _record(self) -> Column:
+        """The input record, with the names of its fields."""
+        from pyspark.sql import functions as f
+
+        names = self._context.input_schema.field_names
+        members = [f.col(INPUT)[f"f{i}"].alias(name) for i, name in enumerate(names)]
+        return f.struct(*members)
+
+
+def _column(name: str) -> Column:
+    """A column of any name."""
+    from pyspark.sql import functions as f
+
+    return f.col("`" + name.replace("`", "``") + "`")

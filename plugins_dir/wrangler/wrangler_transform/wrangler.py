@@ -1,0 +1,62 @@
+"""The Wrangler transform: a recipe of directives on every record."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from localcdap.api import SparkContext, StageConfigurer, Transform, plugin, plugin_method
+from localcdap.wrangler.language import Problem
+from localcdap.wrangler.recipe.registry import DirectiveInfo, shipped
+from localcdap.wrangler.recipe.steps import check
+
+from .checking import Configuration
+from .config import WranglerConfig
+from .running import Execution
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class RecipeRequest(msgspec.Struct):
+    """A recipe to look at."""
+
+    recipe: str
+
+
+class RecipeAnswer(msgspec.Struct):
+    """What a recipe holds."""
+
+    directives: list[str]
+    """The directives that are right, in the present form where they have one."""
+    problems: list[Problem]
+
+
+@plugin(
+    type="transform",
+    name="Wrangler",
+    description="Cleans and reshapes records with a recipe of directives.",
+)
+class Wrangler(Transform):
+    """The recipe is compiled: directives become expressions of Spark where it has equals, and the rest
+    runs in batches. ``localcdap run --explain`` shows which is which.
+    """
+
+    Config = WranglerConfig
+    config: WranglerConfig
+
+    def configure(self, stage: StageConfigurer) -> None:
+        Configuration(self.config, stage).check()
+
+    def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
+        return Execution(self.config, context).run(df)
+
+    @plugin_method("directives", "The directives that recipes can use, with usage and categories.")
+    def directives(self) -> list[DirectiveInfo]:
+        return shipped().describe()
+
+    @plugin_method("check", "Reads a recipe, and tells what is wrong with it and where.")
+    def check_recipe(self, request: RecipeRequest) -> RecipeAnswer:
+        steps = check(request.recipe, shipped())
+        return RecipeAnswer([step.call.source for step in steps.steps], steps.problems)
