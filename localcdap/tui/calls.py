@@ -11,9 +11,11 @@ screen, unless the widget has gone or a newer call of the same group was made.
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, Final, Protocol, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 from textual import events
 from textual.message_pump import MessagePump
@@ -50,9 +52,12 @@ class Calls:
         self.connection = connection
         self.fault = fault
         self.made = made
-        self._lanes: dict[tuple[int, str], _Lane] = {}
-        self._changed = threading.Condition()
+        self.leaving = threading.Event()
+        """Set when nothing is to be begun any more."""
+        self._lanes: WeakKeyDictionary[MessagePump, dict[str, _Lane]] = WeakKeyDictionary()
+        self._lock = threading.Lock()
         self._open = 0
+        self._threads: set[threading.Thread] = set()
 
     @property
     def open(self) -> int:
@@ -61,26 +66,46 @@ class Calls:
 
     def lane(self, node: MessagePump, group: str) -> _Lane:
         """The calls of one group of one widget."""
-        return self._lanes.setdefault((id(node), group), _Lane())
+        return self._lanes.setdefault(node, {}).setdefault(group, _Lane(self))
 
-    def leave(self, node: MessagePump) -> None:
-        """Forget a widget that has gone."""
-        for key in [key for key in self._lanes if key[0] == id(node)]:
-            del self._lanes[key]
+    def leave(self, timeout_s: float) -> None:
+        """Begin nothing any more, and wait for what is under way; what takes longer is left alone."""
+        self.leaving.set()
+        deadline = time.monotonic() + timeout_s
+        with self._lock:
+            threads = list(self._threads)
+        for thread in threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+    def run(self, work: Callable[[], None]) -> None:
+        """Have something done in a thread, which ends with the process at the latest."""
+
+        def run() -> None:
+            try:
+                work()
+            finally:
+                with self._lock:
+                    self._threads.discard(thread)
+
+        thread = threading.Thread(target=run, name="studio-call", daemon=True)
+        with self._lock:
+            self._threads.add(thread)
+        thread.start()
 
     def began(self) -> None:
-        with self._changed:
+        with self._lock:
             self._open += 1
 
     def ended(self) -> None:
-        with self._changed:
+        with self._lock:
             self._open -= 1
 
 
 class _Lane:
     """Calls of a group: one at a time, in their order."""
 
-    def __init__(self) -> None:
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
         self._lock = threading.Lock()
         self._waiting: deque[_Call] = deque()
         self._is_running = False
@@ -97,7 +122,7 @@ class _Lane:
         for each in dropped:
             each.drop()
         if starts:
-            threading.Thread(target=self._run, name="studio-call", daemon=True).start()
+            self._calls.run(self._run)
 
     def _run(self) -> None:
         while True:
@@ -186,7 +211,7 @@ class Following:
         self._failed = failed
         self._stopped = threading.Event()
         self._ahead = threading.Semaphore(_AHEAD)
-        threading.Thread(target=self._run, name="studio-follow", daemon=True).start()
+        calls.run(self._run)
 
     def stop(self) -> None:
         """Nothing is handed in any more."""
@@ -194,7 +219,7 @@ class Following:
 
     @property
     def _is_over(self) -> bool:
-        return self._stopped.is_set() or not self._node.is_running
+        return self._stopped.is_set() or self._calls.leaving.is_set() or not self._node.is_running
 
     def _run(self) -> None:
         failures = 0
@@ -214,7 +239,7 @@ class Following:
                 if failures == _PATIENCE:
                     deliver(self._node, lambda error=error: self._fail(error))  # type: ignore[misc]
             # It begins anew: the host may have gone, or be about to come back.
-            self._stopped.wait(_RETRY_S)
+            self._calls.leaving.wait(_RETRY_S)
 
     def _hand_in(self, item: object) -> bool:
         while not self._ahead.acquire(timeout=0.2):
@@ -268,7 +293,7 @@ class Calling(MessagePump):
         """
         calls = calls_of(self)
         if group is None:
-            lane = _Lane()
+            lane = _Lane(calls)
             call = _Call(calls, self, work, done, failed, lambda: True)
             lane.put(call, replaces=False)
             return

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from localcdap.home import Home
 from localcdap.tui.app import StudioApp
 from localcdap.tui.connection import Connection
 from localcdap.tui.places import Place
+
+_LEAVE_S: Final = 0.5
+"""Seconds that calls under way may still take once the studio is left."""
 
 
 def open_studio(home: Home, namespace: str = "default", place: Place | None = None) -> int:
@@ -19,6 +24,7 @@ def open_studio(home: Home, namespace: str = "default", place: Place | None = No
         app.run()
     finally:
         connection.close()
+        app.calls.leave(_LEAVE_S)
     if app.fault is not None:
         raise app.fault
     return app.return_code or 0

@@ -68,6 +68,7 @@ async def studio(
         await driver.settled()
         yield driver
     connection.close()
+    app.calls.leave(0)  # who waits for events goes on until the module ends
 
 
 _KEYS = {" ": "space", "\n": "enter", "\t": "tab"}

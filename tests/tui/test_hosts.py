@@ -40,6 +40,7 @@ class Opened:
     async def __aexit__(self, *error):
         await self._test.__aexit__(*error)
         self.connection.close()
+        self.app.calls.leave(5)
 
 
 async def test_a_client_works_as_the_host_does(own_home, host):
