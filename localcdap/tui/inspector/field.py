@@ -57,6 +57,9 @@ class Field(Vertical):
     Field.-narrow > Horizontal { layout: vertical; }
     Field.-narrow .control { padding-left: 1; width: 100%; }
     Field.-narrow .blame { padding-left: 2; }
+    Field.-code .label { width: 100%; }
+    Field.-code > Horizontal { layout: vertical; }
+    Field.-code .control { padding-left: 1; width: 100%; }
     """
 
     class Edited(Message):
@@ -75,6 +78,7 @@ class Field(Vertical):
         self._original = text
         self._blames: Sequence[Blame] = ()
         self._control = self._make(text)
+        self.set_class(self._is_long, "-code")
 
     def compose(self) -> ComposeResult:
         with Horizontal():
@@ -240,6 +244,11 @@ class Field(Vertical):
     # -- how it looks --------------------------------------------------------------------------------
 
     @property
+    def _is_long(self) -> bool:
+        """Whether it needs all the width there is."""
+        return self._kind is Kind.CODE and "\n" in self._original
+
+    @property
     def _takes_macros(self) -> bool:
         return self.plan.declared is None or self.plan.declared.macro_supported
 
@@ -297,6 +306,7 @@ class Field(Vertical):
         before, had_focus = self._control, self._control.has_focus_within
         self._kind = kind
         self._control = self._make(text)
+        self.set_class(self._is_long, "-code")
         before.remove()
         self.query_one(".control").mount(self._control)
         if had_focus:

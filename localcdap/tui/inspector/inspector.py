@@ -17,17 +17,22 @@ from localcdap.api.errors import LocalcdapError
 from localcdap.api.failures import ArtifactId
 from localcdap.artifacts.model import PluginInfo
 from localcdap.host.link import Cdap
-from localcdap.studio.documents.lenient import artifact_json
+from localcdap.studio.documents.lenient import artifact_json, as_properties
 from localcdap.studio.documents.model import PluginUse, StageUse
 from localcdap.studio.editing.edits import SetPlugin
 from localcdap.studio.editing.view import StageState
+from localcdap.studio.methods import MethodCall, MethodPlugin
 from localcdap.tui.calls import Calling
+from localcdap.tui.inspector.asking import MethodDialog
 from localcdap.tui.inspector.blame import Blamed, blamed
 from localcdap.tui.inspector.context import Context
+from localcdap.tui.inspector.documentation import DocumentationPane
 from localcdap.tui.inspector.field import Field
 from localcdap.tui.inspector.form import Form
-from localcdap.tui.inspector.plugins import Candidate, candidates, plugin_of
+from localcdap.tui.inspector.plugins import Candidate, candidates, plugin_of, selector
+from localcdap.tui.inspector.preview_pane import PreviewPane
 from localcdap.tui.inspector.schema_pane import SchemaPane
+from localcdap.tui.inspector.trial_pane import TrialPane
 from localcdap.tui.manners.choosing import Choice
 from localcdap.tui.manners.habits import Habits
 from localcdap.tui.pipeline.editor import Editor
@@ -54,6 +59,7 @@ class Inspector(Calling, Vertical):
             show=False,
         ),
         Binding("f6", "version", "version, repair", id="stage.version"),
+        Binding("f5", "methods", "ask the plugin", id="stage.methods", show=False),
         Binding("f7", "detect", "look at files", id="stage.detect", show=False),
     ]
     DEFAULT_CSS = """
@@ -87,6 +93,13 @@ class Inspector(Calling, Vertical):
                 yield Form(self._editor, self._known)
             with TabPane("schema", id="tab-schema"):
                 yield SchemaPane()
+            with TabPane("docs", id="tab-docs"):
+                yield DocumentationPane()
+            preview = PreviewPane(self._editor)
+            with TabPane("try it", id="tab-try"):
+                yield TrialPane(self._editor, self._known, preview)
+            with TabPane("preview data", id="tab-preview"):
+                yield preview
         yield Static(classes="help")
 
     def on_mount(self) -> None:
@@ -125,6 +138,14 @@ class Inspector(Calling, Vertical):
         """Send what is being typed now: before the document is saved or run."""
         self.form.flush()
 
+    def preview(self, preview: str) -> None:
+        """Show what becomes of a preview that was started."""
+        self.query_one(PreviewPane).follow_preview(preview)
+
+    def open_tab(self, name: str) -> None:
+        """:param name: ``properties``, ``schema``, ``docs``, ``try`` or ``preview``."""
+        self._tabs.active = f"tab-{name}"
+
     # -- following the editor ----------------------------------------------------------------------
 
     def _selected(self, stage: str | None) -> None:
@@ -133,6 +154,8 @@ class Inspector(Calling, Vertical):
             self._stage, self._asked = stage, None
             self._ask_for_plugin()
             self._show_state()
+            self.query_one(TrialPane).show_stage(stage)
+            self.query_one(PreviewPane).show_stage(stage)
 
     def _document_changed(self, change: Editor.Changed) -> None:
         stage = self._stage
@@ -194,6 +217,8 @@ class Inspector(Calling, Vertical):
 
     def _show_plugin(self, info: PluginInfo | None) -> None:
         self._plugin = info
+        self.query_one(DocumentationPane).show_plugin(info)
+        self._arrive()
         self.run_worker(self._build(), group="form", exclusive=True)
 
     async def _build(self) -> None:
@@ -212,6 +237,7 @@ class Inspector(Calling, Vertical):
         self._blamed = blamed(errors, warnings, self.form.fields.keys())
         self.form.blame(self._blamed.by_property)
         self.query_one(SchemaPane).put(state)
+        self.query_one(TrialPane).refresh_inputs()
         self.query_one(".title", Static).update(self._title(state))
         self._show_banner()
 
@@ -265,6 +291,27 @@ class Inspector(Calling, Vertical):
             self.form.flush()
             self._editor.detect([self._stage])
 
+    @work
+    async def action_methods(self) -> None:
+        """Call a method of the plugin, with the properties that are filled in so far."""
+        use, plugin = self._use, self._plugin
+        if use is None or plugin is None or not plugin.methods:
+            return
+        self.form.flush()
+        methods = plugin.methods
+        choices = [Choice(each.name, each, detail=each.description) for each in methods]
+        habits = cast(Habits, self.app)
+        chosen = methods[0]
+        if len(methods) > 1:
+            found = await habits.choose(choices, title=f"What to ask {plugin.name}?")
+            if found is None:
+                return
+            chosen = found
+        properties = as_properties(self._editor.properties(use.name))
+        of = MethodPlugin(plugin.type, plugin.name, selector(plugin.artifact), properties)
+        call = MethodCall(of, chosen.name, None, self._editor.namespace, self._editor.arguments)
+        await self.app.push_screen(MethodDialog(chosen, call))
+
     def action_version(self) -> None:
         """Use what a failure suggests, or choose among the versions of the plugin."""
         use, missing = self._use, self._blamed.missing
@@ -296,12 +343,14 @@ class Inspector(Calling, Vertical):
             self._editor.apply(SetPlugin(use.name, type, name, changed), by=self)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action in ("version", "detect"):
-            return True if self._stage is not None else None
-        return True
+        return None if self.disabled_reason(action) else True
 
     def disabled_reason(self, action: str) -> str | None:
-        return "no stage is selected" if self._stage is None else None
+        if action in ("version", "detect", "methods") and self._stage is None:
+            return "no stage is selected"
+        if action == "methods" and (self._plugin is None or not self._plugin.methods):
+            return "the plugin has no methods"
+        return None
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         help = self.query_one(".help", Static)
@@ -314,6 +363,14 @@ class Inspector(Calling, Vertical):
     def _tab_shown(self, event: TabbedContent.TabActivated) -> None:
         event.stop()
         self.query_one(".help").display = event.pane.id == "tab-properties"
+        self._arrive()
+
+    def _arrive(self) -> None:
+        """Have the pane that is looked at get what it needs."""
+        if self._tabs.active == "tab-docs":
+            self.query_one(DocumentationPane).arrive(self._editor.namespace)
+        elif self._tabs.active == "tab-preview":
+            self.query_one(PreviewPane).arrive()
 
 
 def _artifact_changes(cdap: Cdap) -> Iterator[bool]:

@@ -73,7 +73,7 @@ class RecordTable(Vertical):
         """Another table is shown."""
 
     def compose(self) -> ComposeResult:
-        with Horizontal():
+        with Horizontal(id="record-cells"):
             yield Grid()
             yield ProfileView()
         yield Input(placeholder="search in all columns", classes="search", compact=True)
@@ -135,6 +135,7 @@ class RecordTable(Vertical):
             limit_note = limit_note or _cut_note(table.num_rows)
             table = table.slice(0, MOST_ROWS)
         self.grid.put(table)
+        self.query_one("#record-cells").display = table.num_columns > 0
         count = f"{table.num_rows:,} record{'s' * (table.num_rows != 1)}"
         columns = f"{table.num_columns:,} column{'s' * (table.num_columns != 1)}"
         told = f"{count} · {columns}" if table.num_columns else ""

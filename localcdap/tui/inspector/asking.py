@@ -1,0 +1,111 @@
+"""Methods of a plugin, called from its form."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, ClassVar
+
+import msgspec
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Footer, Static
+
+from localcdap.api.errors import LocalcdapError
+from localcdap.api.methods import PluginMethod
+from localcdap.host.link import Cdap
+from localcdap.studio.methods import MethodCall, MethodResult
+from localcdap.tui.inspector.controls import Area
+from localcdap.tui.records.values import safe
+from localcdap.tui.screen import DialogScreen
+
+
+class MethodDialog(DialogScreen[None]):
+    """Calls one method: its request above, its answer below.
+
+    :param call: for the plugin as it is filled in now.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f9,ctrl+enter", "ask", "call", id="method.call"),
+    ]
+    DEFAULT_CSS = """
+    MethodDialog { align: center middle; background: $background 60%; }
+    MethodDialog > Vertical {
+        width: 90; max-width: 96%; height: auto; max-height: 90%; padding: 1 2; background: $surface;
+    }
+    MethodDialog .description { color: $text-muted; height: auto; margin-bottom: 1; }
+    MethodDialog .state { height: auto; margin-top: 1; }
+    MethodDialog Area.-answer { max-height: 20; }
+    """
+
+    def __init__(self, method: PluginMethod, call: MethodCall) -> None:
+        super().__init__()
+        self._method = method
+        self._request = call
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield Static(Content.styled(self._method.name, "bold"))
+            yield Static(Content(self._method.description), classes="description")
+            if self._method.request is not None:
+                yield Area(template(self._method.request), "json")
+            yield Static(classes="state")
+            answer = Area("", "json")
+            answer.add_class("-answer")
+            answer.read_only = True
+            answer.display = False
+            yield answer
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        if self._method.request is None:
+            self.action_ask()
+
+    @property
+    def answer(self) -> str:
+        """What stands in the answer."""
+        return self.query_one("Area.-answer", Area).text
+
+    def action_ask(self) -> None:
+        call = self._request
+        if self._method.request is not None:
+            try:
+                request = json.loads(self.query(Area).first().text)
+            except ValueError as error:
+                self._say(f"✗ The request is no JSON: {error}.", "$text-error")
+                return
+            call = msgspec.structs.replace(call, request=request)
+        self._say("… asking", "dim")
+
+        def ask(cdap: Cdap) -> MethodResult:
+            return cdap.methods.call(call)
+
+        self.call(ask, self._answered, failed=self._failed, group="method")
+
+    def _answered(self, result: MethodResult) -> None:
+        self._say(f"✓ {result.artifact.name} {result.artifact.version} answered", "$text-success")
+        answer = self.query_one("Area.-answer", Area)
+        answer.load_text(safe(json.dumps(result.answer, indent=2, ensure_ascii=False)))
+        answer.display = True
+
+    def _failed(self, error: LocalcdapError) -> None:
+        action = f"\n  {error.corrective_action}" if error.corrective_action else ""
+        self._say(f"✗ {error.message}{action}", "$text-error")
+
+    def _say(self, text: str, style: str) -> None:
+        self.query_one(".state", Static).update(Content.styled(text, style))
+
+
+def template(schema: Any) -> str:
+    """A request to be filled in, from its JSON Schema."""
+    found = schema.get("$defs", {}).get(str(schema.get("$ref", "")).rpartition("/")[2], schema)
+    members = found.get("properties") or {}
+    empty = {"string": "", "integer": 0, "number": 0, "boolean": False, "array": [], "object": {}}
+    request = {
+        name: each.get("default", empty.get(each.get("type")))
+        for name, each in members.items()
+        if name in found.get("required", members)
+    }
+    return json.dumps(request, indent=2)

@@ -1,0 +1,138 @@
+"""The records of a stage in the last preview."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from localcdap.host.link import Cdap
+from localcdap.runs.preview_model import Preview
+from localcdap.tui.calls import Calling, Following
+from localcdap.tui.inspector.sample_view import SampleView
+from localcdap.tui.inspector.samples import of_preview
+from localcdap.tui.pipeline.editor import Editor
+
+_POLL_S = 2.0
+
+
+class PreviewPane(Calling, Vertical):
+    """Follows a preview while it runs."""
+
+    DEFAULT_CSS = """
+    PreviewPane { height: 1fr; }
+    PreviewPane > .state { height: auto; padding: 0 1; }
+    """
+
+    def __init__(self, editor: Editor) -> None:
+        super().__init__()
+        self._editor = editor
+        self._stage: str | None = None
+        self._preview: Preview | None = None
+        self._following: Following | None = None
+        self._is_looking = False
+
+    def compose(self) -> ComposeResult:
+        yield Static(classes="state")
+        yield SampleView()
+
+    def on_mount(self) -> None:
+        self._draw()
+
+    @property
+    def preview(self) -> Preview | None:
+        """What is shown; None while there is none."""
+        return self._preview
+
+    def records_of(self, stage: str) -> list[object] | None:
+        """The records that left a stage in the preview; None when it has none."""
+        sample = self._preview.stages.get(stage) if self._preview is not None else None
+        return None if sample is None or sample.ports else sample.records
+
+    def show_stage(self, stage: str | None) -> None:
+        self._stage = stage
+        self._draw()
+
+    def arrive(self) -> None:
+        """The pane is looked at: without a preview, look for the newest one of the pipeline."""
+        if self._preview is None and not self._is_looking:
+            self._is_looking = True
+            namespace, title = self._editor.namespace, self._editor.title
+
+            def newest(cdap: Cdap) -> Preview | None:
+                listed = cdap.previews.list_previews(namespace)
+                return next((each for each in listed if each.pipeline == title), None)
+
+            self.call(newest, self._found, group="newest")
+
+    def follow_preview(self, preview: str) -> None:
+        """Show a preview and what becomes of it."""
+        if self._following is not None:
+            self._following.stop()
+        source = partial(_states, self._editor.namespace, preview)
+        self._following = self.follow(source, self._take, failed=lambda _: self._lost())
+
+    def _found(self, newest: Preview | None) -> None:
+        self._is_looking = False
+        if newest is not None and self._preview is None:
+            self.follow_preview(newest.preview)
+
+    def _lost(self) -> None:
+        if self._following is not None:
+            self._following.stop()
+            self._following = None
+
+    def _take(self, preview: Preview) -> None:
+        before, self._preview = self._preview, preview
+        stage = self._stage
+        same = before is not None and before.preview == preview.preview and stage is not None
+        if (
+            same
+            and before is not None
+            and before.stages.get(stage or "") is preview.stages.get(stage or "")
+        ):
+            self._tell_state()
+            return
+        self._draw()
+
+    def _draw(self) -> None:
+        if not self.is_mounted:
+            return
+        view, preview, stage = self.query_one(SampleView), self._preview, self._stage
+        self._tell_state()
+        if preview is None:
+            view.tell("No preview yet: v previews the pipeline on a few records.")
+        elif stage is None or stage not in preview.stages:
+            waits = (
+                "has not come to this stage yet"
+                if not preview.status.is_end
+                else "has no records of it"
+            )
+            view.tell(f"The preview {waits}.")
+        else:
+            view.put(of_preview(preview.stages[stage]))
+
+    def _tell_state(self) -> None:
+        preview = self._preview
+        lines: list[Content] = []
+        if preview is not None:
+            status = preview.status.value.lower().replace("_", " ")
+            glyph = "…" if not preview.status.is_end else "✓" if status == "completed" else "✗"
+            lines.append(Content.styled(f"{glyph} preview {status}", "dim"))
+            if preview.error is not None:
+                at = f" at '{preview.error.stage}'" if preview.error.stage else ""
+                lines.append(Content.styled(f"✗{at} {preview.error.message}", "$text-error"))
+        self.query_one(".state", Static).update(Content("\n").join(lines))
+
+
+def _states(namespace: str, preview: str, cdap: Cdap) -> Iterator[Preview]:
+    """A preview, each time it differs and after each poll, until it has ended."""
+    found = cdap.previews.get(namespace, preview)
+    yield found
+    while not found.status.is_end:
+        found = cdap.previews.wait(namespace, preview, found.version, _POLL_S)
+        yield found

@@ -1,0 +1,128 @@
+"""Shows findings: what went wrong, and one table of records after the other."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Static, Tab, Tabs
+
+from localcdap.engine.trials.samples import Problem
+from localcdap.tui.inspector.samples import Findings, Sheet
+from localcdap.tui.records.table import RecordTable
+
+_MOST_PROBLEMS: Final = 5
+_MOST_FRAMES: Final = 3
+
+
+class _SheetTab(Tab):
+    """The tab of one table."""
+
+    def __init__(self, sheet: str, count: str) -> None:
+        super().__init__(Content(sheet + count))
+        self.sheet = sheet
+
+
+class SampleView(Vertical):
+    """A table of records with tabs for its sheets."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("o", "next_sheet", "next table", id="records.next_sheet", show=False),
+    ]
+    DEFAULT_CSS = """
+    SampleView { height: 1fr; }
+    SampleView > .problems { display: none; height: auto; max-height: 8; padding: 0 1; overflow-y: auto; }
+    SampleView > .problems.-any { display: block; }
+    SampleView Tabs { height: 1; display: none; }
+    SampleView Tabs.-any { display: block; }
+    SampleView Underline { display: none; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._sheets: list[Sheet] = []
+
+    def compose(self) -> ComposeResult:
+        yield Static(classes="problems")
+        yield Tabs()
+        yield RecordTable()
+
+    @property
+    def sheets(self) -> list[Sheet]:
+        return self._sheets
+
+    @property
+    def table(self) -> RecordTable:
+        return self.query_one(RecordTable)
+
+    def put(self, findings: Findings) -> None:
+        """Show findings, the table that was shown before first."""
+        before = self._label
+        self._sheets = list(findings.sheets)
+        if findings.logs:
+            lines = [{"line": line} for line in findings.logs]
+            self._sheets.append(Sheet("log", lines, None))
+        problems = self.query_one(".problems", Static)
+        problems.update(Content("\n").join(_told(findings.problems)))
+        problems.set_class(bool(findings.problems), "-any")
+        self.run_worker(self._fill_tabs(before), group="tabs", exclusive=True)
+
+    def tell(self, note: str) -> None:
+        """Show nothing but a note."""
+        self._sheets = []
+        self.query_one(".problems", Static).remove_class("-any")
+        self.query_one(Tabs).remove_class("-any")
+        self.table.clear(note)
+
+    def action_next_sheet(self) -> None:
+        self.query_one(Tabs).action_next_tab()
+
+    @on(Tabs.TabActivated)
+    def _activated(self, event: Tabs.TabActivated) -> None:
+        event.stop()
+        self._show_sheet()
+
+    @property
+    def _label(self) -> str | None:
+        tab = self.query_one(Tabs).active_tab
+        return tab.sheet if isinstance(tab, _SheetTab) else None
+
+    async def _fill_tabs(self, before: str | None) -> None:
+        tabs = self.query_one(Tabs)
+        with self.prevent(Tabs.TabActivated, Tabs.Cleared):
+            await tabs.clear()
+            for sheet in self._sheets:
+                count = f" {len(sheet.records):,}" if sheet.label != "records" else ""
+                await tabs.add_tab(_SheetTab(sheet.label, count))
+        tabs.set_class(len(self._sheets) > 1, "-any")
+        labels = [sheet.label for sheet in self._sheets]
+        if before in labels and before != self._label:
+            tabs.active = tabs.query(Tab)[labels.index(before)].id or ""
+        self._show_sheet()
+
+    def _show_sheet(self) -> None:
+        label = self._label
+        sheet = next((each for each in self._sheets if each.label == label), None)
+        if sheet is None:
+            self.table.clear()
+        else:
+            self.table.show_records(sheet.records, sheet.schema, sheet.note)
+
+
+def _told(problems: list[Problem]) -> list[Content]:
+    lines: list[Content] = []
+    for each in problems[:_MOST_PROBLEMS]:
+        record = f"record {each.record}: " if each.record is not None else ""
+        place = f"{each.field}: " if each.field else record
+        lines.append(Content.styled(f"✗ {place}{each.message}", "$text-error"))
+        if each.corrective_action:
+            lines.append(Content.styled(f"  {each.corrective_action}", "dim"))
+        frames = (each.trace or "").splitlines()[-_MOST_FRAMES:]
+        lines += [Content.styled(f"    {frame.strip()}", "dim") for frame in frames]
+    if len(problems) > _MOST_PROBLEMS:
+        lines.append(Content.styled(f"… and {len(problems) - _MOST_PROBLEMS} more", "dim"))
+    return lines

@@ -1,0 +1,241 @@
+"""A stage tried on some records."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, ClassVar, Final, cast
+
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static, TextArea
+
+from localcdap.api.errors import BadRequestError, LocalcdapError
+from localcdap.api.schema import Schema
+from localcdap.host.link import Cdap
+from localcdap.runs.debugging import DebugAnswer, DebugRequest, GivenRecords
+from localcdap.tui.calls import Calling
+from localcdap.tui.inspector.context import Context
+from localcdap.tui.inspector.controls import Area
+from localcdap.tui.inspector.generating import generated
+from localcdap.tui.inspector.preview_pane import PreviewPane
+from localcdap.tui.inspector.sample_view import SampleView
+from localcdap.tui.inspector.samples import of_trial
+from localcdap.tui.inspector.typed_records import records_of, text_of
+from localcdap.tui.manners.choosing import Choice
+from localcdap.tui.manners.habits import Habits
+from localcdap.tui.pipeline.editor import Editor
+
+_GENERATED: Final = 10
+_MOST_TAKEN: Final = 100
+"""Records that are taken over from elsewhere."""
+
+
+class TrialPane(Calling, Vertical):
+    """Records in above, records and errors out below.
+
+    What is typed for a stage, and what its last trial gave, stay while the pipeline is open.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f9,ctrl+enter", "try", "try the stage", id="trial.run"),
+        Binding("f3", "fill", "records from …", id="trial.fill"),
+        Binding("f8", "input", "next input", id="trial.input", show=False),
+    ]
+    DEFAULT_CSS = """
+    TrialPane { height: 1fr; }
+    TrialPane > .given { height: 1; padding: 0 1; }
+    TrialPane > Area, TrialPane > Area.-textual-compact, TrialPane > Area.-textual-compact:focus {
+        height: 30%; min-height: 4; max-height: 30%;
+    }
+    TrialPane > .state { height: auto; padding: 0 1; }
+    """
+
+    class Ran(Message):
+        """A trial ended."""
+
+        def __init__(self, stage: str, answer: DebugAnswer) -> None:
+            super().__init__()
+            self.stage = stage
+            self.answer = answer
+
+    def __init__(self, editor: Editor, context: Context, preview: PreviewPane) -> None:
+        super().__init__()
+        self._editor = editor
+        self._known = context
+        self._preview = preview
+        self._stage: str | None = None
+        self._input: str = ""
+        self._typed: dict[tuple[str, str], str] = {}
+        """Texts by stage and input."""
+        self._answers: dict[str, DebugAnswer] = {}
+        self._started: float | None = None
+
+    def compose(self) -> ComposeResult:
+        yield Static(classes="given")
+        yield Area("", "json")
+        yield Static(classes="state")
+        yield SampleView()
+
+    def on_mount(self) -> None:
+        self.set_interval(1, self._tick)
+        self.show_stage(self._stage)
+
+    @property
+    def answer(self) -> DebugAnswer | None:
+        """What the last trial of the stage gave."""
+        return self._answers.get(self._stage or "")
+
+    @property
+    def inputs(self) -> dict[str, Schema | None]:
+        """The inputs of the stage; none for a source."""
+        return self._known.inputs
+
+    def show_stage(self, stage: str | None) -> None:
+        """Go on with another stage."""
+        self._stage = stage
+        self._input = next(iter(self.inputs), "")
+        if self.is_mounted:
+            self._show_input()
+            self._show_answer()
+
+    def refresh_inputs(self) -> None:
+        """The inputs of the stage may be others now."""
+        if self._input not in self.inputs:
+            self._input = next(iter(self.inputs), "")
+            self._show_input()
+
+    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        event.stop()
+        if self._stage is not None:
+            self._typed[self._stage, self._input] = event.text_area.text
+
+    # -- trying ------------------------------------------------------------------------------------
+
+    def action_try(self) -> None:
+        """Try the stage on the records above."""
+        stage = self._stage
+        if stage is None or self._started is not None:
+            return
+        try:
+            request = self._request(stage)
+        except BadRequestError as error:
+            self._say(error.message, error.corrective_action, is_wrong=True)
+            return
+        self._started = time.monotonic()
+        self._tick()
+
+        def ask(cdap: Cdap) -> DebugAnswer:
+            return cdap.debugging.debug(request)
+
+        self.call(ask, lambda answer: self._take(stage, answer), failed=self._failed)
+
+    def _request(self, stage: str) -> DebugRequest:
+        given = []
+        for name, schema in self.inputs.items():
+            records = records_of(self._typed.get((stage, name), ""), schema)
+            given.append(
+                GivenRecords(name, records, schema.to_json() if schema is not None else None)
+            )
+        return DebugRequest(
+            stage,
+            given,
+            self._editor.namespace,
+            self._editor.arguments,
+            document=self._editor.text(),
+            records=_MOST_TAKEN,
+        )
+
+    def _take(self, stage: str, answer: DebugAnswer) -> None:
+        self._started = None
+        self._answers[stage] = answer
+        self.post_message(self.Ran(stage, answer))
+        if stage == self._stage:
+            self._show_answer()
+
+    def _failed(self, error: LocalcdapError) -> None:
+        self._started = None
+        self._say(error.message, error.corrective_action, is_wrong=True)
+
+    def _tick(self) -> None:
+        if self._started is not None:
+            seconds = int(time.monotonic() - self._started)
+            slow = "; the engine is being started" if seconds > 3 else ""
+            self._say(f"… trying, {seconds} s{slow}")
+
+    # -- records to try it on --------------------------------------------------------------------------
+
+    def action_input(self) -> None:
+        """Go on with the next input of the stage."""
+        names = list(self.inputs)
+        if names:
+            self._input = names[(names.index(self._input) + 1) % len(names)]
+            self._show_input()
+
+    @work
+    async def action_fill(self) -> None:
+        """Take records from elsewhere."""
+        choices = self._sources()
+        if not choices:
+            self._say("There is nothing to take records from: the input's schema is not known.")
+            return
+        chosen = await cast(Habits, self.app).choose(choices, title="Which records to try it on?")
+        if chosen is not None:
+            self.give(chosen)
+
+    def give(self, records: list[Any]) -> None:
+        """Try it on these records."""
+        self.query_one(Area).load_text(text_of(records[:_MOST_TAKEN]))
+
+    def _sources(self) -> list[Choice[list[Any]]]:
+        found: list[Choice[list[Any]]] = []
+        previewed = self._preview.records_of(self._input)
+        if previewed:
+            label = f"what left '{self._input}' in the preview"
+            found.append(Choice(label, previewed, f"{len(previewed):,} records"))
+        answer = self._answers.get(self._input)
+        if answer is not None and answer.output is not None:
+            records = answer.output.records
+            label = f"what the last trial of '{self._input}' gave"
+            found.append(Choice(label, records, f"{len(records):,} records"))
+        schema = self.inputs.get(self._input)
+        if schema is not None:
+            made = generated(schema, _GENERATED)
+            found.append(Choice("records made up from the schema", made, f"{_GENERATED} records"))
+            names = dict.fromkeys(schema.field_names)
+            found.append(Choice("one empty record, to be filled in", [names], "1 record"))
+        return found
+
+    def _show_input(self) -> None:
+        area, given = self.query_one(Area), self.query_one(".given", Static)
+        area.put(self._typed.get((self._stage or "", self._input), ""))
+        area.display = bool(self.inputs)
+        if not self.inputs:
+            given.update(Content.styled("f9 reads some records", "dim"))
+            return
+        others = f"  ({len(self.inputs)} inputs, f8 the next)" if len(self.inputs) > 1 else ""
+        text = f"records from '{self._input}': JSON or CSV, f3 takes some{others}"
+        given.update(Content.styled(text, "dim"))
+
+    def _show_answer(self) -> None:
+        view, answer = self.query_one(SampleView), self.answer
+        self._say("")
+        if answer is None:
+            view.tell("Nothing tried yet.")
+        else:
+            view.put(of_trial(answer))
+
+    def _say(self, message: str, action: str | None = None, *, is_wrong: bool = False) -> None:
+        lines = []
+        if message:
+            lines.append(
+                Content.styled(
+                    f"✗ {message}" if is_wrong else message, "$text-error" if is_wrong else "dim"
+                )
+            )
+        if action:
+            lines.append(Content.styled(f"  {action}", "dim"))
+        self.query_one(".state", Static).update(Content("\n").join(lines))
