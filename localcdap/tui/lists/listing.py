@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -17,6 +17,9 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from localcdap.tui.manners.matching import ranked
+
+_LEAST_HINT: Final = 6
+"""Columns that there must be for a hint, or the beginning of one."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,7 @@ class Listing(Vertical):
     """Entries to choose from.
 
     :param empty: what stands there when there is nothing at all.
+    :param can_filter: whether there is a field for a filter.
     """
 
     DEFAULT_CSS = """
@@ -101,8 +105,11 @@ class Listing(Vertical):
         def control(self) -> Listing:
             return self.listing
 
-    def __init__(self, *, empty: str = "Nothing here.", id: str | None = None) -> None:
+    def __init__(
+        self, *, empty: str = "Nothing here.", can_filter: bool = True, id: str | None = None
+    ) -> None:
         super().__init__(id=id)
+        self._can_filter = can_filter
         self._empty = empty
         self._entries: Sequence[Entry] = ()
         self._shown: list[Entry | None] = []
@@ -110,7 +117,9 @@ class Listing(Vertical):
         self._wanted: str | None = None
 
     def compose(self) -> ComposeResult:
-        yield Input(placeholder="/ filter", classes="filter", compact=True)
+        box = Input(placeholder="/ filter", classes="filter", compact=True)
+        box.display = self._can_filter
+        yield box
         yield ListingLines()
         yield Static(classes="note")
 
@@ -240,7 +249,7 @@ class Listing(Vertical):
         note = self.query_one(".note", Static)
         note.set_class(not self._entries, "-empty")
         note.display = not self._entries or bool(query.strip())
-        self._filter.display = bool(self._entries)
+        self._filter.display = self._can_filter and bool(self._entries)
         note.update(Content(f"{count} of {len(self._entries)}" if self._entries else self._empty))
 
 
@@ -270,8 +279,11 @@ def _line(entry: Entry, places: Sequence[int], width: int) -> Content:
     for place in places:
         if place < len(entry.label):
             label = label.stylize("$text-accent bold", place, place + 1)
-    room = width - cell_len(mark) - cell_len(entry.label)
-    space = room - cell_len(entry.hint)
-    if not entry.hint or space < 1:
+    room = width - cell_len(mark) - cell_len(entry.label) - 1
+    if not entry.hint or room < _LEAST_HINT:
         return Content.assemble(mark, label)
-    return Content.assemble(mark, label, " " * space, Content.styled(entry.hint, "$foreground 60%"))
+    hint = entry.hint
+    if cell_len(hint) > room:
+        hint = set_cell_size(hint, room - 1).rstrip() + "…"
+    space = room + 1 - cell_len(hint)
+    return Content.assemble(mark, label, " " * space, Content.styled(hint, "$foreground 60%"))

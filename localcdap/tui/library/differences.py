@@ -1,0 +1,138 @@
+"""Two pipelines compared, as text: what is different by stage, property and connection."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+from textual.content import Content
+
+from localcdap.api.pipeline import Connection
+from localcdap.artifacts.model import ArtifactSelector
+from localcdap.studio.comparison import Change, PipelineComparison, StageChange
+from localcdap.tui.words import plural
+
+_MUTED: Final = "$foreground 60%"
+_MARKS: Final = {
+    "added": ("+", "$text-success"),
+    "removed": ("-", "$text-error"),
+    "renamed": ("→", "$text-accent"),
+    "changed": ("~", "$text-warning"),
+}
+_WORDS: Final = re.compile(r"[\w.]+|\s+|[^\w\s]")
+_LONGEST: Final = 4000
+"""Letters of texts that are compared word by word."""
+_CONTEXT: Final = 2
+"""Lines shown around those of a text that differ."""
+
+
+def summary(comparison: PipelineComparison) -> str:
+    """How much is different, in words."""
+    if comparison.is_equal:
+        return "No differences."
+    kinds = [stage.kind for stage in comparison.stages]
+    parts = [f"{plural(kinds.count(kind), 'stage')} {kind}" for kind in _MARKS if kind in kinds]
+    if comparison.settings:
+        parts.append(f"{plural(len(comparison.settings), 'setting')} changed")
+    connections = len(comparison.added_connections) + len(comparison.removed_connections)
+    if connections:
+        parts.append(f"{plural(connections, 'connection')} changed")
+    return " · ".join(parts)
+
+
+def differences(comparison: PipelineComparison) -> list[Content]:
+    """One block for the pipeline's settings, each stage, and the connections."""
+    blocks = []
+    if comparison.settings:
+        blocks.append(_block(Content.styled("pipeline", "bold"), comparison.settings))
+    blocks += [_stage(stage) for stage in comparison.stages]
+    if comparison.added_connections or comparison.removed_connections:
+        lines = [
+            *(_connection("removed", each) for each in comparison.removed_connections),
+            *(_connection("added", each) for each in comparison.added_connections),
+        ]
+        blocks.append(Content("\n").join([Content.styled("connections", "bold"), *lines]))
+    return blocks
+
+
+def _stage(stage: StageChange) -> Content:
+    name = f"{stage.before} → {stage.name}" if stage.kind == "renamed" else stage.name
+    title = Content.assemble(
+        _mark(stage.kind),
+        " ",
+        Content.styled(name, "bold"),
+        Content.styled(f"  {stage.plugin}", _MUTED),
+    )
+    return _block(title, stage.changes)
+
+
+def _block(title: Content, changes: Sequence[Change]) -> Content:
+    return Content("\n").join([title, *(line for change in changes for line in _change(change))])
+
+
+def _change(change: Change) -> Iterator[Content]:
+    if change.before is None or change.after is None:
+        kind = "added" if change.before is None else "removed"
+        value = change.after if change.before is None else change.before
+        lines = _text(value).splitlines() or [""]
+        yield Content.assemble("  ", _mark(kind), f" {change.what}: ", _styled(kind, lines[0]))
+        yield from (Content.assemble(" " * 6, _styled(kind, line)) for line in lines[1:])
+        return
+    before, after = _text(change.before), _text(change.after)
+    yield Content.assemble("  ", _mark("changed"), f" {change.what}:")
+    if "\n" in before or "\n" in after:
+        yield from _of_lines(before, after)
+    else:
+        one, other = _of_words(before, after)
+        yield Content.assemble("      ", _mark("removed"), " ", one)
+        yield Content.assemble("      ", _mark("added"), " ", other)
+
+
+def _of_lines(before: str, after: str) -> Iterator[Content]:
+    """The lines that differ, with some around them."""
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=_CONTEXT)
+    for line in list(lines)[2:]:
+        if line.startswith("@@"):
+            yield Content.styled("      ⋯", _MUTED)
+        elif line.startswith(("+", "-")):
+            kind = "added" if line[0] == "+" else "removed"
+            yield Content.assemble("      ", _mark(kind), " ", _styled(kind, line[1:]))
+        else:
+            yield Content.styled(f"        {line[1:]}", _MUTED)
+
+
+def _of_words(before: str, after: str) -> tuple[Content, Content]:
+    """Both texts, what differs marked."""
+    words, others = _WORDS.findall(before), _WORDS.findall(after)
+    matcher = difflib.SequenceMatcher(None, words, others, autojunk=False)
+    if len(before) + len(after) > _LONGEST or matcher.ratio() < 0.5:
+        return _styled("removed", before), _styled("added", after)
+    one, other = [], []
+    for kind, start, end, new_start, new_end in matcher.get_opcodes():
+        old, new = "".join(words[start:end]), "".join(others[new_start:new_end])
+        one.append(Content(old) if kind == "equal" else _styled("removed", old))
+        other.append(Content(new) if kind == "equal" else _styled("added", new))
+    return Content.assemble(*one), Content.assemble(*other)
+
+
+def _connection(kind: str, connection: Connection) -> Content:
+    way = connection.port or connection.condition
+    text = f"{connection.source} → {connection.target}{f' ({way})' if way else ''}"
+    return Content.assemble("  ", _mark(kind), " ", _styled(kind, text))
+
+
+def _mark(kind: str) -> Content:
+    return Content.styled(*_MARKS[kind])
+
+
+def _styled(kind: str, text: str) -> Content:
+    return Content.styled(text, _MARKS[kind][1])
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, ArtifactSelector):
+        return " ".join(part for part in (value.name, value.version, value.scope) if part)
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

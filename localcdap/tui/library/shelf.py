@@ -1,0 +1,226 @@
+"""What a namespace keeps of pipelines: deployed ones, drafts, templates of plugins."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from localcdap.artifacts.model import ArtifactSelector
+from localcdap.artifacts.version import VersionRange
+from localcdap.host.link import Cdap
+from localcdap.studio.documents.document import read_document
+from localcdap.studio.documents.model import PipelineDocument, StageUse
+from localcdap.studio.documents.repair import repaired
+from localcdap.studio.library.draft_model import Draft, DraftRequest
+from localcdap.studio.library.model import Application, Deployment, DeployRequest
+from localcdap.studio.library.texts import formatted, text_of
+from localcdap.studio.propagation.plugin_templates import PluginTemplate
+from localcdap.studio.propagation.plugins import Repair, repair_of
+from localcdap.tui.lists.listing import Entry
+from localcdap.tui.words import ago, plural
+
+Item = Application | Draft | PluginTemplate
+
+
+@dataclass(frozen=True)
+class Version:
+    """One version of a deployed pipeline, or one revision of a draft.
+
+    :param id: what the services know it by.
+    """
+
+    id: str
+    number: int
+    when: int
+    told: str = ""
+    author: str = ""
+
+
+@dataclass(frozen=True)
+class Opened:
+    """An item with what is read only when it is looked at."""
+
+    item: Item
+    versions: Sequence[Version]
+    """Newest first; empty for a template."""
+    document: PipelineDocument | None
+    """The newest; None for a template."""
+
+
+def read_shelf(cdap: Cdap, namespace: str) -> list[Item]:
+    """Everything, by kind and name."""
+    return [
+        *cdap.applications.list_applications(namespace),
+        *cdap.drafts.list_drafts(namespace),
+        *cdap.templates.list_templates(namespace),
+    ]
+
+
+def key_of(item: Item) -> str:
+    """What tells it from all others of the namespace."""
+    match item:
+        case Application():
+            return f"deployed {item.name}"
+        case Draft():
+            return f"draft {item.id}"
+        case PluginTemplate():
+            return f"template {item.plugin_type} {item.name}"
+
+
+def entry_of(item: Item) -> Entry:
+    match item:
+        case Application():
+            hint = f"version {item.number} · {ago(item.change.creation_time_millis)}"
+            words = item.description or ""
+            return Entry(key_of(item), item.name, "●", hint, "deployed", words)
+        case Draft():
+            hint = f"revision {item.revision} · {ago(item.updated_time_millis)}"
+            words = item.description or ""
+            return Entry(key_of(item), item.name, "✎", hint, "drafts", words)
+        case PluginTemplate():
+            hint = f"{item.plugin_type} {item.plugin_name}"
+            return Entry(
+                key_of(item), item.name, "▤", hint, "templates of plugins", item.description
+            )
+
+
+def open_item(cdap: Cdap, namespace: str, item: Item) -> Opened:
+    match item:
+        case Application():
+            versions = [
+                _of_application(e) for e in cdap.applications.versions(namespace, item.name)
+            ]
+        case Draft():
+            versions = [_of_draft(each) for each in cdap.drafts.revisions(namespace, item.id)]
+        case PluginTemplate():
+            return Opened(item, [], None)
+    text = text_at(cdap, namespace, item, versions[0])
+    return Opened(item, versions, read_document(text, item.name))
+
+
+def text_at(cdap: Cdap, namespace: str, item: Application | Draft, version: Version | None) -> str:
+    """The JSON of a version; of the newest for None."""
+    if isinstance(item, Application):
+        return cdap.applications.export(namespace, item.name, version.id if version else None)
+    return cdap.drafts.export(namespace, item.id, int(version.id) if version else None)
+
+
+def rename(cdap: Cdap, namespace: str, item: Item, name: str) -> Deployment | None:
+    """Give an item another name.
+
+    :returns: of a deployed pipeline what became of it; it keeps its name when it has failures.
+    :raises ConflictError: when there is one of that name.
+    """
+    match item:
+        case Draft():
+            text = cdap.drafts.export(namespace, item.id)
+            cdap.drafts.save(namespace, DraftRequest(text, name=name), item.id)
+        case PluginTemplate():
+            cdap.templates.save(namespace, _named(item, name))
+            cdap.templates.delete(namespace, item.name, item.plugin_type)
+        case Application():
+            text = cdap.applications.export(namespace, item.name)
+            change = f"renamed from {item.name}"
+            request = DeployRequest(text, namespace, name=name, change=change)
+            answer = cdap.applications.deploy(request)
+            if answer.application is not None:
+                cdap.applications.delete(namespace, item.name)
+            return answer
+    return None
+
+
+def duplicate(cdap: Cdap, namespace: str, item: Item, name: str) -> str:
+    """A draft of a pipeline, or another template; the key of that."""
+    if isinstance(item, PluginTemplate):
+        copied = _named(item, name)
+        cdap.templates.save(namespace, copied)
+        return key_of(copied)
+    text = text_at(cdap, namespace, item, None)
+    return key_of(cdap.drafts.save(namespace, DraftRequest(text, name=name)))
+
+
+def delete(cdap: Cdap, namespace: str, item: Item) -> None:
+    match item:
+        case Application():
+            cdap.applications.delete(namespace, item.name)
+        case Draft():
+            cdap.drafts.delete(namespace, item.id)
+        case PluginTemplate():
+            cdap.templates.delete(namespace, item.name, item.plugin_type)
+
+
+def upgrade(cdap: Cdap, namespace: str, text: str) -> tuple[str, list[Repair]]:
+    """A pipeline with the newest plugins that are here, and what was changed for that.
+
+    A stage whose range of versions accepts the newest one stays as it is.
+    """
+    document = read_document(text)
+    repairs = [
+        repair
+        for stage in (*document.stages, *document.post_actions)
+        if (repair := _upgrade(cdap, namespace, stage)) is not None
+    ]
+    return formatted(text_of(repaired(document, repairs))), repairs
+
+
+def keep_upgraded(
+    cdap: Cdap, namespace: str, item: Application | Draft, text: str
+) -> Deployment | None:
+    """Deploy it as the next version, or save it as the next revision."""
+    if isinstance(item, Draft):
+        cdap.drafts.save(namespace, DraftRequest(text, name=item.name), item.id)
+        return None
+    change = "newest plugins"
+    return cdap.applications.deploy(
+        DeployRequest(text, namespace, name=item.name, change=change, parent_version=item.version)
+    )
+
+
+def with_template(template: PluginTemplate) -> str:
+    """The JSON of a pipeline whose only stage uses a template."""
+    plugin = {"name": template.name, "type": template.plugin_type, "properties": {}}
+    stage = {"name": template.name, "plugin": plugin}
+    return json.dumps({"name": "pipeline", "config": {"stages": [stage], "connections": []}})
+
+
+def _upgrade(cdap: Cdap, namespace: str, stage: StageUse) -> Repair | None:
+    asked, plugin = stage.plugin.artifact, stage.plugin
+    if asked is None or not asked.version or not plugin.type or not plugin.name:
+        return None
+    same = ArtifactSelector(name=asked.name)
+    newest = cdap.artifacts.find_plugin(namespace, plugin.type, plugin.name, same).plugin
+    found = newest or cdap.artifacts.find_plugin(namespace, plugin.type, plugin.name).plugin
+    if found is None:
+        return None
+    accepted = ArtifactSelector(asked.scope, asked.name, asked.version)
+    taken = cdap.artifacts.find_plugin(namespace, plugin.type, plugin.name, accepted).plugin
+    is_range = not VersionRange.parse(asked.version).is_exact
+    if taken == found and (is_range or asked.version == found.artifact.version):
+        return None
+    return repair_of(stage, found)
+
+
+def _named(template: PluginTemplate, name: str) -> PluginTemplate:
+    import msgspec
+
+    return msgspec.structs.replace(template, name=name)
+
+
+def _of_application(application: Application) -> Version:
+    change = application.change
+    told = change.description or ""
+    when = change.creation_time_millis
+    return Version(application.version, application.number, when, told, change.author)
+
+
+def _of_draft(draft: Draft) -> Version:
+    return Version(str(draft.revision), draft.revision, draft.updated_time_millis)
+
+
+def counted(items: Sequence[Item]) -> str:
+    """How many there are of each kind."""
+    kinds = {"deployed pipeline": Application, "draft": Draft, "template": PluginTemplate}
+    return " · ".join(
+        plural(sum(isinstance(item, kind) for item in items), noun) for noun, kind in kinds.items()
+    )

@@ -1,0 +1,74 @@
+"""What is in a namespace, counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from textual.content import Content
+
+from localcdap.artifacts.model import USER
+from localcdap.host.link import Cdap
+from localcdap.namespaces.model import Namespace
+from localcdap.namespaces.preferences import Level
+from localcdap.tui.words import plural
+
+
+@dataclass(frozen=True)
+class Contents:
+    """A namespace and how much of each kind is in it."""
+
+    namespace: Namespace
+    counts: dict[str, int]
+    """By noun in the singular."""
+    default_profile: str
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+
+def read_contents(cdap: Cdap, name: str) -> Contents:
+    runs = cdap.runs.by_pipeline(name, recent=1)
+    artifacts = cdap.artifacts.list_artifacts(name, scope=USER)
+    profiles = cdap.runs.profiles(name)
+    return Contents(
+        cdap.namespaces.describe(name),
+        {
+            "deployed pipeline": len(cdap.applications.list_applications(name)),
+            "draft": len(cdap.drafts.list_drafts(name)),
+            "template": len(cdap.templates.list_templates(name)),
+            "run": sum(each.count for each in runs),
+            "table": len(cdap.tables.list_tables(name)),
+            "artifact": sum(artifact.namespace == name for artifact in artifacts),
+            "preference": len(cdap.preferences.get(Level(name))),
+            "secure key": len(cdap.secure_keys.list_keys(name)),
+            "topic": len(cdap.messaging.list_topics(name)),
+        },
+        next((each.name for each in profiles if each.is_default), ""),
+    )
+
+
+def told(contents: Contents, *, is_here: bool) -> Content:
+    """The contents as text."""
+    namespace = contents.namespace
+    muted = "$foreground 60%"
+    here = "  you are here" if is_here else ""
+    lines = [
+        Content.assemble(
+            Content.styled(namespace.name, "bold"), Content.styled(here, "$text-accent")
+        ),
+        Content(namespace.description),
+        Content(""),
+    ]
+    for noun, count in contents.counts.items():
+        style = "" if count else muted
+        lines.append(Content.styled(f"{count:>7,}  {plural(count, noun).partition(' ')[2]}", style))
+    facts = {"runs take place on": contents.default_profile, **namespace.config}
+    lines += [
+        Content(""),
+        *(
+            Content.assemble(Content.styled(f"{name}  ", muted), text)
+            for name, text in facts.items()
+        ),
+    ]
+    return Content("\n").join(lines)

@@ -1,0 +1,222 @@
+"""Preferences: what holds at a level, where it comes from, and what is set there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from localcdap.host.link import Cdap
+from localcdap.namespaces.preferences import Level
+from localcdap.tui.calls import Calling
+from localcdap.tui.lists.listing import Entry, Listing
+from localcdap.tui.manners.choosing import Choice
+
+if TYPE_CHECKING:
+    from localcdap.tui.app import StudioApp
+
+
+@dataclass(frozen=True)
+class Preference:
+    """A value that holds at a level.
+
+    :param origin: the level that it is set at.
+    :param covers: the levels above whose value it replaces, nearest first, with theirs.
+    """
+
+    key: str
+    value: str
+    origin: Level
+    covers: tuple[tuple[Level, str], ...] = ()
+
+
+def read_preferences(cdap: Cdap, level: Level) -> list[Preference]:
+    """What holds at a level, by name."""
+    levels = [Level()]
+    if level.namespace is not None:
+        levels.append(Level(level.namespace))
+    if level.application is not None:
+        levels.append(level)
+    found: dict[str, Preference] = {}
+    for each in levels:
+        for key, value in cdap.preferences.get(each).items():
+            before = found.get(key)
+            covered = ((before.origin, before.value), *before.covers) if before is not None else ()
+            found[key] = Preference(key, value, each, covered)
+    return [found[key] for key in sorted(found)]
+
+
+def name_of(level: Level) -> str:
+    if level.application is not None:
+        return f"pipeline {level.application}"
+    return f"namespace {level.namespace}" if level.namespace is not None else "instance"
+
+
+class PreferencesPanel(Calling, Vertical):
+    """Shows and changes the preferences of a level."""
+
+    DEFAULT_CSS = """
+    PreferencesPanel {
+        & > #preferences-level { height: auto; padding: 0 1 1 1; }
+        & > Listing { height: 1fr; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("a", "add", "set", id="preferences.set"),
+        Binding("enter", "change", "change", id="preferences.change", show=False),
+        Binding("d,delete", "remove", "remove", id="preferences.remove"),
+        Binding("l", "level", "other level", id="preferences.level"),
+        Binding("ctrl+z", "undo", "undo", id="preferences.undo", show=False),
+    ]
+
+    def __init__(self, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.level = Level()
+        self._preferences: dict[str, Preference] = {}
+        self._undo: list[tuple[Level, str, str | None]] = []
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="preferences-level")
+        yield Listing(id="preferences", empty="Nothing is set here or above; a sets a value.")
+
+    def show(self, level: Level) -> None:
+        """Show another level, or this one anew."""
+        self.level = level
+        self.call(lambda cdap: read_preferences(cdap, level), done=self._fill, group="preferences")
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return None if self.disabled_reason(action) is not None else True
+
+    def disabled_reason(self, action: str) -> str | None:
+        found = self._highlighted
+        match action:
+            case "change" | "remove" if found is None:
+                return "nothing is highlighted"
+            case "remove" if found is not None and found.origin != self.level:
+                return f"it is set at the level above, {name_of(found.origin)}"
+            case "undo" if not self._undo:
+                return "nothing was changed"
+        return None
+
+    @work
+    async def action_add(self) -> None:
+        key = await self._studio.ask(
+            f"Which preference of {name_of(self.level)}?",
+            detail="The name of a macro, such as input for ${input}.",
+            suggestions=list(self._preferences),
+            check=lambda text: None if text.strip() else "It needs a name.",
+        )
+        if key is not None:
+            await self._ask_value(key.strip())
+
+    @work
+    async def action_change(self) -> None:
+        """Another value; one from a level above is set here then."""
+        if self._highlighted is not None:
+            await self._ask_value(self._highlighted.key)
+
+    def action_remove(self) -> None:
+        found = self._highlighted
+        if found is not None:
+            self._keep(found.key, None)
+
+    def action_undo(self) -> None:
+        level, key, value = self._undo.pop()
+        self._change(level, key, value)
+
+    @work
+    async def action_level(self) -> None:
+        """Choose whose preferences are shown."""
+        namespace = self.level.namespace or self._studio.namespace
+        self.call(
+            lambda cdap: [app.name for app in cdap.applications.list_applications(namespace)],
+            done=lambda names: self._choose_level(namespace, names),
+        )
+
+    @on(Listing.Chosen)
+    def _chosen(self, event: Listing.Chosen) -> None:
+        event.stop()
+        self.action_change()
+
+    @on(Listing.Highlighted)
+    def _moved(self, event: Listing.Highlighted) -> None:
+        event.stop()
+        self.refresh_bindings()
+
+    @work
+    async def _choose_level(self, namespace: str, names: list[str]) -> None:
+        levels = [Level(), Level(namespace), *(Level(namespace, name) for name in names)]
+        choices = [Choice(name_of(level), level) for level in levels]
+        start = levels.index(self.level) if self.level in levels else 0
+        chosen = await self._studio.choose(choices, title="Whose preferences?", start=start)
+        if chosen is not None:
+            self.show(chosen)
+
+    async def _ask_value(self, key: str) -> None:
+        found = self._preferences.get(key)
+        detail = f"Now {found.value}, from {name_of(found.origin)}." if found is not None else ""
+        value = await self._studio.ask(
+            f"Value of {key} for {name_of(self.level)}",
+            found.value if found is not None else "",
+            detail=detail,
+            verb="Set",
+        )
+        if value is not None:
+            self._keep(key, value)
+
+    def _keep(self, key: str, value: str | None) -> None:
+        found = self._preferences.get(key)
+        before = found.value if found is not None and found.origin == self.level else None
+        self._undo.append((self.level, key, before))
+        self._change(self.level, key, value)
+
+    def _change(self, level: Level, key: str, value: str | None) -> None:
+        """Set a value at a level, or remove it there."""
+        values = {key: value} if value is not None else {}
+        removed = [key] if value is None else []
+        self.query_one(Listing).show(key)
+        self.call(
+            lambda cdap: cdap.preferences.change(level, values, removed),
+            done=lambda _: self.show(self.level),
+            group="change",
+            ordered=True,
+        )
+
+    def _fill(self, preferences: list[Preference]) -> None:
+        self._preferences = {each.key: each for each in preferences}
+        self.query_one(Listing).put([self._entry(each) for each in preferences])
+        self.query_one("#preferences-level", Static).update(
+            Content.assemble(
+                Content.styled(name_of(self.level), "bold"),
+                Content.styled(
+                    "  what macros get that a run is not given otherwise; the nearest level counts",
+                    "$foreground 60%",
+                ),
+            )
+        )
+        self.refresh_bindings()
+
+    def _entry(self, preference: Preference) -> Entry:
+        is_own = preference.origin == self.level
+        origin = "set here" if is_own else f"from {name_of(preference.origin)}"
+        if preference.covers:
+            level, value = preference.covers[0]
+            origin += f", instead of {value} of {name_of(level)}"
+        label = f"{preference.key} = {preference.value}"
+        tone = "" if is_own else "$foreground 60%"
+        return Entry(preference.key, label, "●" if is_own else "", origin, tone=tone)
+
+    @property
+    def _highlighted(self) -> Preference | None:
+        key = self.query_one(Listing).key
+        return self._preferences.get(key) if key is not None else None
+
+    @property
+    def _studio(self) -> StudioApp:
+        return cast("StudioApp", self.app)

@@ -1,0 +1,139 @@
+"""Secure keys: their names; the values are never read, only set."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from localcdap.namespaces.secure_keys import SecureKey
+from localcdap.tui.calls import Calling
+from localcdap.tui.lists.listing import Entry, Listing
+from localcdap.tui.words import ago
+
+if TYPE_CHECKING:
+    from localcdap.tui.app import StudioApp
+
+_VAULTS = {"keyring": "in the system's keyring", "file": "in a file only you can read"}
+
+
+class SecureKeysPanel(Calling, Vertical):
+    """Shows the secure keys of a namespace, sets and deletes them."""
+
+    DEFAULT_CSS = """
+    SecureKeysPanel {
+        & > #secure-keys-title { height: auto; padding: 0 1 1 1; }
+        & > Listing { height: 1fr; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("a", "add", "new key", id="keys.new"),
+        Binding("enter", "replace", "other value", id="keys.replace", show=False),
+        Binding("d,delete", "remove", "delete key", id="keys.delete"),
+        Binding("y", "copy", "copy its macro", id="keys.copy", show=False),
+    ]
+
+    def __init__(self, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._namespace = "default"
+        self._keys: dict[str, SecureKey] = {}
+
+    def compose(self) -> ComposeResult:
+        yield Static(
+            Content.styled(
+                "Pipelines use them as ${secure(name)}; nothing shows them.", "$foreground 60%"
+            ),
+            id="secure-keys-title",
+        )
+        yield Listing(id="secure-keys", empty="No secure keys; a makes one.")
+
+    def show(self, namespace: str) -> None:
+        """Show the keys of another namespace, or of this one anew."""
+        self._namespace = namespace
+        self.call(lambda cdap: cdap.secure_keys.list_keys(namespace), done=self._fill, group="keys")
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return None if self.disabled_reason(action) is not None else True
+
+    def disabled_reason(self, action: str) -> str | None:
+        if action in ("replace", "remove", "copy") and self.query_one(Listing).key is None:
+            return "no key is highlighted"
+        return None
+
+    @work
+    async def action_add(self) -> None:
+        name = await self._studio.ask(
+            "Name of the secure key", detail="Lower-case letters, digits, '_' and '-'."
+        )
+        if name:
+            description = await self._studio.ask(f"What is {name} for?", detail="May stay empty.")
+            if description is not None:
+                await self._ask_value(name, description)
+
+    @work
+    async def action_replace(self) -> None:
+        key = self._keys.get(self.query_one(Listing).key or "")
+        if key is not None:
+            await self._ask_value(key.name, key.description)
+
+    @work
+    async def action_remove(self) -> None:
+        name, namespace = self.query_one(Listing).key, self._namespace
+        if name is not None and await self._studio.confirm(
+            f"Delete secure key {name}?", "Its value cannot be brought back."
+        ):
+            self.call(
+                lambda cdap: cdap.secure_keys.delete(namespace, name),
+                done=lambda _: self.show(namespace),
+            )
+
+    def action_copy(self) -> None:
+        self._studio.copy(f"${{secure({self.query_one(Listing).key})}}", "macro")
+
+    @on(Listing.Chosen)
+    def _chosen(self, event: Listing.Chosen) -> None:
+        event.stop()
+        self.action_replace()
+
+    @on(Listing.Highlighted)
+    def _moved(self, event: Listing.Highlighted) -> None:
+        event.stop()
+        self.refresh_bindings()
+
+    async def _ask_value(self, name: str, description: str) -> None:
+        namespace = self._namespace
+        value = await self._studio.ask(
+            f"Value of {name}",
+            verb="Keep",
+            password=True,
+            check=lambda text: None if text.strip() else "It needs a value.",
+        )
+        if value is None:
+            return
+
+        def done(key: SecureKey) -> None:
+            self._studio.tell(f"Kept {name} {_VAULTS.get(key.vault, key.vault)}.")
+            self.query_one(Listing).show(name)
+            self.show(namespace)
+
+        self.call(lambda cdap: cdap.secure_keys.put(namespace, name, value, description), done=done)
+
+    def _fill(self, keys: list[SecureKey]) -> None:
+        self._keys = {key.name: key for key in keys}
+        self.query_one(Listing).put([_entry(key) for key in keys])
+        self.refresh_bindings()
+
+    @property
+    def _studio(self) -> StudioApp:
+        return cast("StudioApp", self.app)
+
+
+def _entry(key: SecureKey) -> Entry:
+    label = f"{key.name}  ••••••••  {key.description}".rstrip()
+    hint = f"{key.vault} · {ago(key.last_modified_time)}"
+    return Entry(key.name, label, hint=hint)
