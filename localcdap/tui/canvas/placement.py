@@ -121,7 +121,9 @@ class _Pool:
         half = sum(weight for _, weight in wishes) / 2
         for row, weight in wishes:
             half -= weight
-            if half <= 0:
+            # Where two rows are as good as each other, one goes straight to the first of several, and
+            # several go down from the first.
+            if half < 0 or (half == 0 and count == 1):
                 self.middle = row
                 break
 

@@ -203,6 +203,10 @@ class Board(Calling, Canvas):
         if way is not None:
             self._editor.apply(way.to(source, target), by=self)
 
+    def on_canvas_selected(self, event: Canvas.Selected) -> None:
+        event.stop()
+        self._editor.select(event.stage)
+
     def on_canvas_drawn(self, event: Canvas.Drawn) -> None:
         event.stop()
         self._connect(event.source, event.target)

@@ -123,7 +123,7 @@ class StagePalette(DialogScreen[PluginSummary]):
             background: $surface;
         }
         & #palette-title { color: $text-muted; padding: 0 1; height: 1; }
-        & #palette-chips { height: auto; max-height: 2; margin: 0 1 1 1; scrollbar-size: 0 0; }
+        & #palette-chips { height: 1; margin: 0 1 1 1; overflow: hidden hidden; }
         & Listing { height: 1fr; }
         & Listing > .filter { margin-bottom: 1; }
         & #palette-about { color: $text-muted; padding: 1 1; height: 4; }
@@ -199,7 +199,9 @@ class StagePalette(DialogScreen[PluginSummary]):
 
     def _show_chips(self, counts: Sequence[CapabilityCount]) -> None:
         chips = {chip.capability: chip for chip in self.query(Chip)}
-        for count in counts:
+        total = max((count.plugins for count in counts), default=0)
+        # What all plugins have tells them apart least.
+        for count in sorted(counts, key=lambda count: (count.plugins == total, count.capability)):
             chip = chips.get(count.capability)
             if chip is not None:
                 chip.show(count)
