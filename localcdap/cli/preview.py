@@ -78,7 +78,7 @@ def command(
         use_suggested=fix,
     )
     with instance.connect() as cdap:
-        preview = _ended(cdap, request)
+        preview = ended(cdap, request)
     if stage is not None:
         preview.stages = {name: each for name, each in preview.stages.items() if name == stage}
     if instance.json:
@@ -88,7 +88,7 @@ def command(
     return 0 if preview.status is PreviewStatus.COMPLETED else NO
 
 
-def _ended(cdap: Cdap, request: PreviewRequest) -> Preview:
+def ended(cdap: Cdap, request: PreviewRequest) -> Preview:
     """The preview once it has ended; an interrupt from the keyboard ends it."""
     preview = cdap.previews.start(request)
     try:

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     "-a", "arguments", multiple=True, metavar="K=V", help="A runtime argument; repeatable."
 )
 @click.option("--profile", metavar="P", help="Compute profile; see 'localcdap profiles'.")
+@click.option(
+    "--explain", is_flag=True, help="Run nothing: show how Spark would compute each stage."
+)
 @click.option("--detach", is_flag=True, help="Start it and return; see 'localcdap runs'.")
 @click.option(
     "--fix", is_flag=True, help="Use the suggested artifact where the one asked for is missing."
@@ -36,6 +39,7 @@ def command(
     pipeline: str,
     arguments: tuple[str, ...],
     profile: str | None,
+    explain: bool,
     detach: bool,
     fix: bool,
 ) -> int:
@@ -52,6 +56,8 @@ def command(
         profile=profile,
         use_suggested=fix,
     )
+    if explain:
+        return _explain(instance, request, pipeline)
     with instance.connect(expects_run=True) as cdap:
         run = start(cdap, _completed(cdap, request, pipeline), detach=detach)
     if instance.json:
@@ -59,6 +65,13 @@ def command(
     else:
         show_result(run)
     return NO if run.status in (RunStatus.FAILED, RunStatus.KILLED) else 0
+
+
+def _explain(instance: Instance, request: RunRequest, pipeline: str) -> int:
+    from localcdap.cli.explain import explain
+
+    with instance.connect() as cdap:
+        return explain(cdap, _completed(cdap, request, pipeline), as_json=instance.json)
 
 
 def _completed(cdap: Cdap, request: RunRequest, pipeline: str) -> RunRequest:

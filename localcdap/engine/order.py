@@ -40,6 +40,8 @@ class PreviewOrder(msgspec.Struct):
     """Stages that are not run: those that only lead to given records, and actions."""
     decisions: dict[str, bool] = {}
     """Conditions that are not asked, and what they are taken to say."""
+    explains: bool = False
+    """Whether nothing is run, and told is how each stage would be."""
     unevaluated: list[str] = []
     """Stages that are not run, or write nothing: their macros may lack a value, and the world outside is not
     looked at."""

@@ -51,6 +51,8 @@ class PreviewRequest(msgspec.Struct, rename="camel"):
     records: int | None = None
     """The most records read from each source; None for what the document says, else the settings."""
     timeout_minutes: float = DEFAULT_TIMEOUT_MINUTES
+    explains: bool = False
+    """Run nothing, and tell how each stage would be run."""
     use_suggested: bool = False
     """Take the suggested artifact where the one named in the document is not there."""
 
@@ -72,6 +74,8 @@ class Preview(msgspec.Struct, rename="camel"):
     """How many previews are before it while it is WAITING."""
     stages: dict[str, StageSample] = {}
     """By stage, those that handle records and have run so far."""
+    explained: dict[str, list[str]] = {}
+    """By stage, how it would be run, line by line, when that was asked."""
     errors: list[ValidationFailure] = []
     """The failures of the pipeline, when its status is DEPLOY_FAILED."""
     error: RunError | None = None

@@ -18,7 +18,7 @@ from localcdap.api.errors import BadRequestError, LocalcdapError, NotFoundError
 from localcdap.engine.messages import Failed, LogLines, RunStatus, StatusChanged
 from localcdap.engine.messages import LogLine as SpoolLine
 from localcdap.engine.order import PreviewOrder, WorkOrder
-from localcdap.engine.trials.previewing import PreviewMessage, Sampled
+from localcdap.engine.trials.previewing import Explained, PreviewMessage, Sampled
 from localcdap.namespaces.service import NamespaceService
 from localcdap.rpc.methods import once
 from localcdap.runs.capabilities import (
@@ -230,7 +230,7 @@ class PreviewService:
             base_directory=str(self._home),
             user=getpass.getuser(),
             host_directory=str(self._home),
-            preview=PreviewOrder(records, max(records, 1000)),
+            preview=PreviewOrder(records, max(records, 1000), explains=request.explains),
         )
 
     def _records_of(self, document: PipelineDocument) -> int:
@@ -250,6 +250,8 @@ class PreviewService:
                 self._end_silent(entry)
             case Sampled():
                 self._change(entry, stages={**preview.stages, message.stage: message.sample})
+            case Explained():
+                self._change(entry, explained=message.stages)
             case Failed():
                 self._change(
                     entry,

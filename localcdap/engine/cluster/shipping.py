@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
 _PACKAGE: Final = "localcdap"
 _NOT_SENT: Final = frozenset(("__pycache__", "plugins_dir", "data", "cli", "tui", "server", "host"))
-_LIBRARIES: Final = ("msgspec",)
+_LIBRARIES: Final = ("msgspec", "lark", "regex")
 """What the sent code imports and a cluster that runs PySpark may lack."""
+_CODE: Final = (".py", ".lark")
 _LIBRARY_FOLDER: Final = "localcdap_libraries"
 _ROOT: Final = f'''
 import sys
@@ -146,8 +147,8 @@ def _own_files(root: Path) -> Iterator[tuple[Path, str]]:
     for entry in sorted(root.iterdir()):
         if entry.name in _NOT_SENT or entry.name == "__init__.py":
             continue
-        for file in [entry] if entry.is_file() else sorted(entry.rglob("*.py")):
-            if file.suffix == ".py":
+        for file in [entry] if entry.is_file() else sorted(entry.rglob("*.*")):
+            if file.suffix in _CODE:
                 yield file, str(file.relative_to(root))
 
 

@@ -61,7 +61,7 @@ class Plan:
     connectors: dict[str, DataFrame] = dataclasses.field(default_factory=dict)
     """By condition: the records that reach it, for later phases; to be released at the end of the run."""
     explained: dict[str, list[str]] = dataclasses.field(default_factory=dict)
-    """By stage of DataFrame grain, what its plugin says of how it runs."""
+    """By stage, how it runs, line by line."""
 
 
 def plan(
@@ -110,7 +110,15 @@ class Planner:
                 elif id(group) not in self._built:
                     self._built.add(id(group))
                     build_pass(self, group)
+                    self._explain_pass(group, len(self._built))
         return self.result
+
+    def _explain_pass(self, group: Group, number: int) -> None:
+        line = f"records  in Python, pass {number} of {len(self.groups)}"
+        for name in group.stages:
+            others = [f"'{other}'" for other in group.stages if other != name]
+            together = f", together with {', '.join(others)}" if others else ""
+            self.result.explained[name] = [line + together]
 
     # -- what passes need too ---------------------------------------------------------------
 
@@ -209,7 +217,7 @@ class Planner:
             self._publish_ports(stage, plugin.apply(self._input(stage), context))
         else:
             self._publish_made(stage, plugin.apply(self._input(stage), context), context)
-        self.result.explained[stage.name] = context.lines
+        self.result.explained[stage.name] = context.lines or ["native"]
 
     def _build_condition(self, stage: Stage, plugin: Any, context: DriverContext) -> None:
         """Records on their way from a phase to a later one."""

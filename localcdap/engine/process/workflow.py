@@ -56,6 +56,8 @@ class Workflow:
         """By step: made ahead."""
         self._checked: Final[set[int]] = set()
         self._connectors: Final[dict[str, DataFrame]] = {}
+        self.explained: Final[dict[str, list[str]]] = {}
+        """By stage that :meth:`prepare` has planned, how it runs, line by line."""
         # Conditions go by what was counted.
         forwarding = CONDITION in resolved.route.types.values()
         self._counts_records: Final = order.counts or forwarding
@@ -91,6 +93,7 @@ class Workflow:
                 flow = self._resolved.phase(step.stages, self._route.connections)
                 made = plan(flow, self._around, counts=self._counts_records, given=given)
                 checks += made.checks
+                self.explained.update(made.explained)
                 self._checked.add(number)
                 self._plans[number] = made
                 given |= made.connectors

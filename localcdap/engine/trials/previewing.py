@@ -64,7 +64,14 @@ class CaseEnded(msgspec.Struct, tag="case-end", tag_field="kind"):
     failed: Failed | None = None
 
 
-PreviewMessage = Message | Sampled | CaseBegan | CaseEnded
+class Explained(msgspec.Struct, tag="explained", tag_field="kind"):
+    """How stages would be run."""
+
+    stages: dict[str, list[str]]
+    """Lines by stage, in the order of the pipeline."""
+
+
+PreviewMessage = Message | Sampled | CaseBegan | CaseEnded | Explained
 """What a preview says about itself."""
 
 
@@ -89,9 +96,20 @@ class PreviewRun(Run):
         resolved, around = self._resolved()
         _LOG.info("Preview of pipeline '%s' running", self._order.pipeline)
         spool.append(status(RunStatus.RUNNING))
+        if preview.explains:
+            spool.append(Explained(self._explained(resolved, around)))
+            return
         steps = PreviewWorkflow(self._order, resolved, around, preview, told)
         steps.run_data()
         steps.run_ending()
+
+    def _explained(self, resolved: Resolved, around: Surroundings) -> dict[str, list[str]]:
+        """How the stages of a run are computed: it is planned, and its schemas are compared."""
+        steps = Workflow(self._order, resolved, around, lambda _: None)
+        steps.prepare()
+        steps.release()
+        stages = (name for step in resolved.route.steps for name in step.stages)
+        return {name: steps.explained[name] for name in stages if name in steps.explained}
 
     def _try(self, preview: PreviewOrder, spool: SpoolWriter, told: Told) -> None:
         trial = preview.trial

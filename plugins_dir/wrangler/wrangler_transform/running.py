@@ -51,8 +51,10 @@ class Execution:
     def _source(self) -> Source:
         config = self._config
         calls = []
-        if config.precondition and config.precondition.strip() and not config.is_sql:
-            calls.append(precondition_call(config.precondition))
+        precondition = (config.precondition or "").strip()
+        # Exports have 'false' where nobody asked for a condition.
+        if precondition not in ("", "false") and not config.is_sql:
+            calls.append(precondition_call(precondition))
         steps = check(config.directives, registry_with([], None))
         return Source(calls + [step.call for step in steps.steps])
 

@@ -1,0 +1,47 @@
+"""``localcdap run --explain``: how Spark would compute each stage, which is planned and not run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from localcdap.cli.faults import NO
+from localcdap.cli.output import print_failures, print_json
+from localcdap.cli.preview import ended
+from localcdap.runs.model import RunRequest
+from localcdap.runs.preview_model import PreviewRequest, PreviewStatus
+
+if TYPE_CHECKING:
+    from localcdap.host import Cdap
+
+
+def explain(cdap: Cdap, request: RunRequest, *, as_json: bool) -> int:
+    """Plan a pipeline and print how its stages run: ``native`` is Spark alone, ``batch`` and ``records``
+    go through Python.
+    """
+    preview = ended(
+        cdap,
+        PreviewRequest(
+            document=request.document,
+            namespace=request.namespace,
+            name=request.name,
+            arguments=request.arguments,
+            use_suggested=request.use_suggested,
+            explains=True,
+        ),
+    )
+    done = preview.status is PreviewStatus.COMPLETED
+    if as_json:
+        print_json({"stages": preview.explained, "errors": preview.errors, "error": preview.error})
+        return 0 if done else NO
+    for stage, lines in preview.explained.items():
+        click.secho(stage, fg="cyan", bold=True)
+        for line in lines:
+            click.echo(f"  {line}")
+    print_failures(preview.errors)
+    if preview.error is not None:
+        click.secho(preview.error.message, fg="red")
+        if preview.error.corrective_action:
+            click.echo(preview.error.corrective_action)
+    return 0 if done else NO
