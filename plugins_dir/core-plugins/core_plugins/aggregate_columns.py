@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from localcdap.api import Schema, Type
 from localcdap.api.arrow import arrow_type
+from localcdap.dataframes.columns import column
 
 from .aggregates import ALL, Aggregate
-from .columns import column
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

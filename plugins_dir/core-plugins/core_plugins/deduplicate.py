@@ -14,8 +14,8 @@ from localcdap.api import (
     field,
     plugin,
 )
+from localcdap.dataframes.columns import column
 
-from .columns import column
 from .comparing import check_comparable, num_partitions
 
 if TYPE_CHECKING:

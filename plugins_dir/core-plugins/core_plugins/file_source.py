@@ -2,21 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING
-
-from localcdap.api import BatchSource, SourceContext, StageConfigurer, plugin
-
-from .cluster_files import cluster_files
-from .file_reading import read_files
-from .file_source_checks import check_properties, output_schema, with_path_field
-from .file_source_config import FileSourceConfig
-from .input_files import FilesNotFoundError, input_files, is_remote
-from .reference_names import check_reference_name
-from .schema_detection import detect_schema
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from localcdap.api import plugin
+from localcdap.files.source import FilesSource
 
 
 @plugin(
@@ -24,58 +11,5 @@ if TYPE_CHECKING:
     name="File",
     description="Reads files: delimited text, JSON, Avro, Parquet, ORC, lines of text, or whole files.",
 )
-class FileSource(BatchSource):
-    Config = FileSourceConfig
-    config: FileSourceConfig
-
-    def configure(self, stage: StageConfigurer) -> None:
-        check_reference_name(stage, self.config.reference_name)
-        check_properties(stage, self.config)
-        stage.output_schema = output_schema(stage, self.config)
-
-    def configure_connected(self, stage: StageConfigurer) -> None:
-        """Take the schema from the first file where the properties do not say it."""
-        deciding = ("path", "format", "schema", "delimiter", "skipHeader", "pathField", "override")
-        unknown = any(self.config.contains_macro(name) for name in deciding)
-        if stage.output_schema is not None or unknown or len(stage.failures):
-            return
-        detected = detect_schema(stage, self.config)
-        if detected is not None:
-            stage.output_schema = with_path_field(detected, self.config.path_field)
-
-    def read(self, context: SourceContext) -> DataFrame:
-        schema = context.output_schema
-        if schema is None:
-            raise context.fail(
-                f"the schema of format '{self.config.format_name}' is not known.",
-                "Set the 'schema' property.",
-            )
-        files = self._files(context)
-        return read_files(context, self.config, files, schema) if files else context.empty(schema)
-
-    def _files(self, context: SourceContext) -> list[str]:
-        config = self.config
-        path = context.resolve_path(config.path)
-        if is_remote(path) and not context.is_remote:
-            raise context.fail(
-                f"'{path}' does not lie on this machine.",
-                "Name a local folder for it under [locations] in localcdap.toml.",
-            )
-        try:
-            find = partial(cluster_files, context) if context.is_remote else input_files
-            return find(
-                path,
-                recursive=config.recursive,
-                file_regex=config.file_regex,
-                written=config.path,
-            )
-        except FilesNotFoundError as error:
-            if config.ignore_non_existing_folders:
-                return []
-            raise context.fail(
-                str(error), f"{error.action} Or set 'ignoreNonExistingFolders' to true."
-            ) from None
-        except OSError as error:
-            raise context.fail(
-                f"input path '{path}' cannot be read: {error}.", "Check the path's permissions."
-            ) from None
+class FileSource(FilesSource):
+    pass

@@ -15,10 +15,10 @@ from localcdap.api import (
     field,
     plugin,
 )
+from localcdap.dataframes.columns import column
 
 from .aggregate_columns import ORDER, aggregate_column, needs_order
 from .aggregates import ALL, FUNCTIONS, Aggregate, parse_aggregates
-from .columns import column
 from .comparing import check_comparable, num_partitions
 from .conditions import ConditionError
 

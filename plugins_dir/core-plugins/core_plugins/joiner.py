@@ -16,8 +16,8 @@ from localcdap.api import (
     field,
     plugin,
 )
+from localcdap.dataframes.columns import column
 
-from .columns import column
 from .join_definition import (
     JoinDefinition,
     check_output,

@@ -15,8 +15,8 @@ from localcdap.api import (
     field,
     plugin,
 )
+from localcdap.dataframes.columns import column
 
-from .columns import column
 from .conversions import can_convert, converted
 
 if TYPE_CHECKING:

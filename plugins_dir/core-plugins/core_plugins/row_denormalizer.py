@@ -15,8 +15,8 @@ from localcdap.api import (
     field,
     plugin,
 )
+from localcdap.dataframes.columns import column
 
-from .columns import column
 from .comparing import num_partitions
 
 if TYPE_CHECKING:

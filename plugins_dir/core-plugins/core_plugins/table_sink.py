@@ -13,10 +13,9 @@ from localcdap.api import (
     field,
     plugin,
 )
-
-from .columns import column
-from .guards import required
-from .schema_checks import check_names, check_simple_fields, check_subset, check_table_name
+from localcdap.api.rules import check_names, check_simple_fields, check_subset, check_table_name
+from localcdap.dataframes.columns import column
+from localcdap.dataframes.guards import required
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -13,9 +13,8 @@ from localcdap.api import (
     field,
     plugin,
 )
-
-from .columnar_reading import conformed_columns
-from .schema_checks import check_simple_fields, check_table_name
+from localcdap.api.rules import check_simple_fields, check_table_name
+from localcdap.dataframes.conforming import conformed_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api import PluginConfig, SparkContext, StageConfigurer, Transform, field, plugin
-
-from .columns import column
+from localcdap.dataframes.columns import column
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

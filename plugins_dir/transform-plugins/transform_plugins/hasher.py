@@ -14,8 +14,7 @@ from localcdap.api import (
     field,
     plugin,
 )
-
-from .columns import column
+from localcdap.dataframes.columns import column
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

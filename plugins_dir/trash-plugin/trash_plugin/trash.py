@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from localcdap.api import BatchSink, PluginConfig, SinkContext, StageConfigurer, field, plugin
+from localcdap.api.rules import check_reference_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-_NAME: Final = re.compile(r"[$.a-zA-Z0-9_-]+")
 
 
 @plugin(
@@ -27,13 +25,7 @@ class Trash(BatchSink):
         )
 
     def configure(self, stage: StageConfigurer) -> None:
-        name = self.config.reference_name
-        if name is not None and _NAME.fullmatch(name) is None:
-            # The rule of CDAP 6 IdUtils, in its words.
-            stage.failures.add(
-                f"Invalid reference name '{name}'.",
-                "Supported characters are: letters, numbers, and '_', '-', '.', or '$'.",
-            ).with_config_property("referenceName")
+        check_reference_name(stage, self.config.reference_name)
 
     def write(self, df: DataFrame, context: SinkContext) -> None:
         df.write.format("noop").mode("overwrite").save()

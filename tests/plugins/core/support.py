@@ -6,12 +6,10 @@ import functools
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from localcdap.api.locations import Locations
 from localcdap.api.schema import Schema
-from localcdap.artifacts.loading import import_module
 from localcdap.artifacts.model import PluginRef
 from localcdap.sandbox.configuring import ConfigureRequest, ConfigureResult, configure_stage
 from localcdap.testing import artifact_ref
@@ -23,12 +21,6 @@ ARTIFACT = Path(__file__).parents[3] / "plugins_dir" / "core-plugins"
 def plugin_ref(type: str, name: str) -> PluginRef:
     home = ARTIFACT.parent / "trash-plugin" if name == "Trash" else ARTIFACT
     return artifact_ref(home, type, name)
-
-
-def module(name: str) -> ModuleType:
-    """A module of the artifact, under the name that its own code uses."""
-    ref = plugin_ref("batchsource", "File")
-    return import_module(ref.path, ref.digest, f"core_plugins.{name}")
 
 
 def record(**fields: Any) -> Schema:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from localcdap.api.schema import Schema
-from tests.plugins.core.support import configure, messages, module, record
+from localcdap.files.detection import column_schema
+from tests.plugins.core.support import configure, messages, record
 
 
 def detected(path: Path, **properties: str):
@@ -70,7 +71,7 @@ def test_names_overrides_and_samples(tmp_path: Path):
     ],
 )
 def test_the_narrowest_type_wins(texts, type):
-    assert module("schema_detection").column_schema(texts) == record(v=type).field("v").schema
+    assert column_schema(texts) == record(v=type).field("v").schema
 
 
 def test_json_objects_are_merged(tmp_path: Path):

@@ -7,11 +7,10 @@ import secrets
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api import Schema, SourceContext
-
-from .columns import quoted
-from .guards import failing, required
-from .lines import FILE, VALUE
-from .spark_ddl import columns_ddl, type_ddl
+from localcdap.dataframes.columns import quoted
+from localcdap.dataframes.ddl import columns_ddl, type_ddl
+from localcdap.dataframes.guards import failing, required
+from localcdap.files.reading.lines import FILE, VALUE
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.plugins.core.support import module
+from localcdap.files import inputs
+from localcdap.files.time_pattern import formatted
 
 AT = datetime.datetime(2024, 2, 3, 4, 5, 6, 789_000, tzinfo=datetime.UTC)
 
@@ -58,7 +59,7 @@ def tree(tmp_path: Path) -> Path:
     ],
 )
 def test_files_of_a_path(tree: Path, path: str, options, names):
-    found = module("input_files").input_files(f"{tree}{path}", **options)
+    found = inputs.input_files(f"{tree}{path}", **options)
 
     assert [str(Path(f).relative_to(tree)) for f in found] == names
 
@@ -74,10 +75,9 @@ def test_files_of_a_path(tree: Path, path: str, options, names):
     ],
 )
 def test_no_file(tree: Path, path: str, options, message: str):
-    files = module("input_files")
 
-    with pytest.raises(files.FilesNotFoundError, match=message) as failure:
-        files.input_files(f"{tree}{path}", **options)
+    with pytest.raises(inputs.FilesNotFoundError, match=message) as failure:
+        inputs.input_files(f"{tree}{path}", **options)
 
     assert failure.value.action
 
@@ -96,4 +96,4 @@ def test_no_file(tree: Path, path: str, options, message: str):
     ],
 )
 def test_time_patterns(pattern: str, text: str):
-    assert module("time_pattern").formatted(pattern, AT) == text
+    assert formatted(pattern, AT) == text

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from localcdap.api import SourceContext
-
-from .input_files import FilesNotFoundError, is_remote, matching_files
+from localcdap.files.inputs import FilesNotFoundError, is_remote, matching_files
 
 _LOCAL: Final = re.compile("^file:/+")
 

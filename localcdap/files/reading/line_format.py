@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any, Final, cast
 
 from localcdap.api import StageError
-
-from .encodings import character_width
+from localcdap.files.encodings import character_width
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,23 +1,31 @@
-"""Rules for the schemas of tables and sinks (CDAP 6 ``SchemaValidator``)."""
+"""Rules that configurations of many plugins have in common; each adds its failures to the stage."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-from localcdap.api import PluginConfig, Schema, StageConfigurer
+from localcdap.api.config import PluginConfig
+from localcdap.api.schema import Schema
+from localcdap.api.stage import StageConfigurer
 
 _NAME: Final = re.compile(r"[$.a-zA-Z0-9_-]+")
+_ALLOWED: Final = "Supported characters are: letters, numbers, and '_', '-', '.', or '$'."
+
+
+def check_reference_name(stage: StageConfigurer, name: str | None) -> None:
+    """Add a failure for a name in lineage with characters that CDAP 6 ``IdUtils`` does not allow."""
+    if name is not None and _NAME.fullmatch(name) is None:
+        stage.failures.add(f"Invalid reference name '{name}'.", _ALLOWED).with_config_property(
+            "referenceName"
+        )
 
 
 def check_table_name(stage: StageConfigurer, config: PluginConfig) -> None:
     """Add a failure when the property ``name`` is not the name of a dataset."""
     name: str | None = getattr(config, "name", None)
     if name is not None and not config.contains_macro("name") and _NAME.fullmatch(name) is None:
-        stage.failures.add(
-            f"Invalid table name '{name}'.",
-            "Supported characters are: letters, numbers, and '_', '-', '.', or '$'.",
-        ).with_config_property("name")
+        stage.failures.add(f"Invalid table name '{name}'.", _ALLOWED).with_config_property("name")
 
 
 def check_simple_fields(stage: StageConfigurer, schema: Schema, *, is_input: bool = False) -> None:

@@ -1,16 +1,13 @@
-"""Parquet and ORC files, and other DataFrames that know their own types, as records of a schema."""
+"""DataFrames that know their own types, as records of a schema."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from localcdap.api import Schema, SourceContext, Type
-
-from .columns import column
-from .guards import allows_null, failing, required
-from .lines import FILE, file_uri, spark_paths
-from .spark_ddl import type_ddl, type_name
+from localcdap.api import Schema, SparkContext, Type
+from localcdap.dataframes.columns import column
+from localcdap.dataframes.ddl import type_ddl, type_name
+from localcdap.dataframes.guards import allows_null, failing, required
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -20,18 +17,7 @@ _MOMENTS: Final = frozenset(("timestamp", "timestamp_ntz"))
 _TEXTS: Final = frozenset(("string", "binary"))
 
 
-def columnar_records(
-    context: SourceContext, files: Sequence[str], schema: Schema, format: str
-) -> DataFrame:
-    """The fields of the schema from files of ``format``, and the URI in ``file``."""
-    reader = context.spark.read.format(format).option("recursiveFileLookup", "true")
-    # Without merging, the first file alone would decide which fields there are.
-    reader = reader.option("mergeSchema", str(len(files) > 1).lower())
-    read = reader.load(spark_paths(files))
-    return read.select(file_uri().alias(FILE), *conformed_columns(context, read, schema))
-
-
-def conformed_columns(context: SourceContext, df: DataFrame, schema: Schema) -> list[Column]:
+def conformed_columns(context: SparkContext, df: DataFrame, schema: Schema) -> list[Column]:
     """The columns of a DataFrame as the fields of a schema.
 
     Fields that the DataFrame lacks are null; numbers become other numbers where they fit.
@@ -64,7 +50,7 @@ def conformed_columns(context: SourceContext, df: DataFrame, schema: Schema) -> 
 
 
 def _converted(
-    context: SourceContext, value: Column, actual: str, name: str, schema: Schema
+    context: SparkContext, value: Column, actual: str, name: str, schema: Schema
 ) -> Column | None:
     """The value as the schema's type; None when no value of that type becomes it."""
     from pyspark.sql import functions as F  # noqa: N812

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api import Schema
-
-from .columns import column
-from .text_values import to_text
+from localcdap.dataframes.columns import column
+from localcdap.dataframes.texts import to_text
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api import Schema, SourceContext
-
-from .cluster_files import require_file_system
-from .line_reading import LINE, PATH, LineFormat, Piece, read_lines
+from localcdap.files.cluster import require_file_system
+from localcdap.files.reading.line_format import LINE, PATH, LineFormat, Piece, read_lines
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -8,10 +8,9 @@ import re
 from typing import Final
 
 from localcdap.api import Field, LogicalType, Schema, StageConfigurer, Type
-
-from .file_sink_config import CODECS, DELIMITED, FORMATS, TYPED, FileSinkConfig
-from .schema_checks import check_subset
-from .time_pattern import formatted
+from localcdap.api.rules import check_subset
+from localcdap.files.sink_config import CODECS, DELIMITED, FORMATS, TYPED, FileSinkConfig
+from localcdap.files.time_pattern import formatted
 
 _AVRO_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 

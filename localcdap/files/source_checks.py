@@ -7,9 +7,8 @@ import re
 from typing import Final
 
 from localcdap.api import Schema, StageConfigurer, Type
-
-from .encodings import python_encoding
-from .file_source_config import DELIMITED, FORMATS, RECORD_DELIMITER, FileSourceConfig
+from localcdap.files.encodings import python_encoding
+from localcdap.files.source_config import DELIMITED, FORMATS, RECORD_DELIMITER, FileSourceConfig
 
 _OFFSET: Final = "offset"
 _BODY: Final = "body"

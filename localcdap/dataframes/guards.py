@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from localcdap.api import Schema, SparkContext, Type
-
-from .spark_ddl import type_ddl
+from localcdap.dataframes.ddl import type_ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

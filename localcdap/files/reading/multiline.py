@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api import Schema, SourceContext, StageError
-
-from .cluster_files import require_file_system
-from .delimited_reading import VALUES
-from .line_reading import LineFormat, open_input
-from .lines import FILE, VALUE
+from localcdap.files.cluster import require_file_system
+from localcdap.files.reading.delimited import VALUES
+from localcdap.files.reading.line_format import LineFormat, open_input
+from localcdap.files.reading.lines import FILE, VALUE
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api import LogicalType, Schema, SourceContext, StageError
 from localcdap.api.arrow import RecordCodec
-
-from .cluster_files import require_file_system
-from .lines import PathField
+from localcdap.files.cluster import require_file_system
+from localcdap.files.reading.lines import PathField
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,11 +6,10 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api import Field, Schema, SparkContext, Type
-
-from .guards import allows_null, failing
-from .lines import FILE, VALUE
-from .spark_ddl import type_ddl
-from .text_values import from_text
+from localcdap.dataframes.ddl import type_ddl
+from localcdap.dataframes.guards import allows_null, failing
+from localcdap.dataframes.texts import from_text
+from localcdap.files.reading.lines import FILE, VALUE
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -7,8 +7,7 @@ from typing import Final
 
 from localcdap.api import LogicalType, Schema, Type
 from localcdap.api.arrow import union_tags
-
-from .columns import quoted
+from localcdap.dataframes.columns import quoted
 
 _SIMPLE: Final[dict[Type | LogicalType, str]] = {
     Type.NULL: "void",

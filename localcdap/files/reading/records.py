@@ -7,19 +7,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from localcdap.api import Field, Schema, SourceContext, StageError
-
-from .avro_reading import avro_records
-from .columnar_reading import columnar_records
-from .columns import column
-from .delimited_reading import typed_records, with_values
-from .encodings import python_encoding
-from .file_source_checks import record_delimiter
-from .file_source_config import FileSourceConfig
-from .json_reading import json_records
-from .line_reading import LineFormat
-from .lines import FILE, PathField, lines_of
-from .multiline_reading import multiline_values
-from .text_reading import blob_records, text_records
+from localcdap.dataframes.columns import column
+from localcdap.files.encodings import python_encoding
+from localcdap.files.reading.avro import avro_records
+from localcdap.files.reading.columnar import columnar_records
+from localcdap.files.reading.delimited import typed_records, with_values
+from localcdap.files.reading.json_lines import json_records
+from localcdap.files.reading.line_format import LineFormat
+from localcdap.files.reading.lines import FILE, PathField, lines_of
+from localcdap.files.reading.multiline import multiline_values
+from localcdap.files.reading.text import blob_records, text_records
+from localcdap.files.source_checks import record_delimiter
+from localcdap.files.source_config import FileSourceConfig
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

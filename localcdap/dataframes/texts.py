@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from localcdap.api import LogicalType, Schema, Type
-
-from .spark_ddl import type_ddl
+from localcdap.dataframes.ddl import type_ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

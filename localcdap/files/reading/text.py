@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from localcdap.api import Schema, SourceContext, StageError
-
-from .cluster_files import require_file_system
-from .line_reading import LINE, OFFSET, PATH, LineFormat, Piece, read_lines
-from .lines import VALUE, PathField, file_uri, pieces_of, spark_paths
+from localcdap.files.cluster import require_file_system
+from localcdap.files.reading.line_format import LINE, OFFSET, PATH, LineFormat, Piece, read_lines
+from localcdap.files.reading.lines import VALUE, PathField, file_uri, pieces_of, spark_paths
 
 if TYPE_CHECKING:
     import pyarrow as pa

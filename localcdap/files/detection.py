@@ -11,12 +11,11 @@ from typing import Any, Final
 
 from localcdap.api import FailureCollector, Schema, StageConfigurer, StageError, Type
 from localcdap.api.errors import LocalcdapError
-
-from .encodings import python_encoding
-from .file_schemas import avro_file_schema, orc_file_schema, parquet_file_schema
-from .file_source_config import DELIMITED, FileSourceConfig
-from .input_files import FilesNotFoundError, input_files, is_remote
-from .line_reading import open_input
+from localcdap.files.encodings import python_encoding
+from localcdap.files.inputs import FilesNotFoundError, input_files, is_remote
+from localcdap.files.reading.line_format import open_input
+from localcdap.files.schemas import avro_file_schema, orc_file_schema, parquet_file_schema
+from localcdap.files.source_config import DELIMITED, FileSourceConfig
 
 _NAME: Final = re.compile(r"[A-Za-z_]+[A-Za-z0-9_]*")
 _WHOLE: Final = re.compile(r"[+-]?[0-9]+")
@@ -28,10 +27,10 @@ _FROM_FILE: Final[dict[str, Callable[[str], Schema]]] = {
 }
 
 
-def detect_schema(stage: StageConfigurer, config: FileSourceConfig) -> Schema | None:
-    """The schema that the first file suggests; None with a failure when it suggests none."""
+def detect_schema(stage: StageConfigurer, config: FileSourceConfig, path: str) -> Schema | None:
+    """The schema that the first file of a path suggests; None with a failure when it suggests none."""
     try:
-        file = _first_file(stage, config)
+        file = _first_file(stage, config, path)
         if config.format_name in DELIMITED:
             return _delimited(stage.failures, config, file)
         if config.format_name == "json":
@@ -51,12 +50,12 @@ def detect_schema(stage: StageConfigurer, config: FileSourceConfig) -> Schema | 
     return None
 
 
-def _first_file(stage: StageConfigurer, config: FileSourceConfig) -> str:
-    path = stage.resolve_path(config.path)
+def _first_file(stage: StageConfigurer, config: FileSourceConfig, written: str) -> str:
+    path = stage.resolve_path(written)
     if is_remote(path):
         raise FilesNotFoundError(f"'{path}' does not lie on this machine.", "")
     found = input_files(
-        path, recursive=config.recursive, file_regex=config.file_regex, written=config.path
+        path, recursive=config.recursive, file_regex=config.file_regex, written=written
     )
     return found[0]
 

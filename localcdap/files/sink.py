@@ -1,0 +1,92 @@
+"""A sink of files: the base of every plugin that writes some."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from localcdap.api import BatchSink, Schema, SinkContext, StageConfigurer
+from localcdap.api.rules import check_reference_name
+from localcdap.dataframes.columns import column
+from localcdap.dataframes.guards import required
+from localcdap.files.inputs import is_remote
+from localcdap.files.sink_checks import check_sink, written_schema
+from localcdap.files.sink_config import FileSinkConfig
+from localcdap.files.time_pattern import formatted
+from localcdap.files.writing.avro import write_avro
+from localcdap.files.writing.delimited import write_delimited
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class FilesSink(BatchSink):
+    """Writes files of many formats into a new folder. A plugin gives it a name, and properties of its own.
+
+    ``Config`` may derive from :class:`FileSinkConfig`; :meth:`path` says where the folder is.
+    """
+
+    Config = FileSinkConfig
+    config: FileSinkConfig
+
+    def path(self) -> str:
+        """The folder as the document has it, without the suffix."""
+        return self.config.path
+
+    def configure(self, stage: StageConfigurer) -> None:
+        check_reference_name(stage, self.config.reference_name)
+        check_sink(stage, self.config)
+
+    def write(self, df: DataFrame, context: SinkContext) -> None:
+        schema = written_schema(self.config, context.input_schema)
+        assert schema is not None
+        final = context.resolve_path(self.path())
+        if self.config.suffix:
+            at = context.logical_start_time
+            final = f"{final.rstrip('/')}/{formatted(self.config.suffix, at)}"
+        if is_remote(final) and self.config.format_name == "avro":
+            raise context.fail(
+                f"Avro is written by Python, which does not reach '{final}'.",
+                "Write to a path that all workers see, or in another format.",
+            )
+        directory = context.staging_directory(final)
+        columns = [
+            required(context, column(f.name), f.name, f.schema).alias(f.name) for f in schema
+        ]
+        self._write(df.select(columns), schema, directory)
+        if not context.is_remote:
+            _remove_markers(Path(directory))
+
+    def _write(self, df: DataFrame, schema: Schema, directory: str) -> None:
+        config = self.config
+        # The staging directory exists already, empty.
+        writer = df.write.mode("append")
+        match config.format_name:
+            case "avro":
+                write_avro(df, schema, directory, config.codec)
+            case "json":
+                writer.options(
+                    ignoreNullFields="false",
+                    timeZone="UTC",
+                    timestampFormat="yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+                    timestampNTZFormat="yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+                ).json(directory)
+            case "parquet" | "orc" as format:
+                codec = "uncompressed" if config.codec == "none" else config.codec
+                writer.format(format).option("compression", codec).save(directory)
+            case _:
+                write_delimited(
+                    df,
+                    schema,
+                    directory,
+                    config.value_delimiter,
+                    header=config.write_header,
+                    quoted=config.enable_quoted_values,
+                )
+
+
+def _remove_markers(directory: Path) -> None:
+    """Leave the files that hold data, without what Spark and Hadoop put beside them."""
+    for file in directory.iterdir():
+        if file.name.startswith(("_", ".")) and file.is_file():
+            file.unlink()

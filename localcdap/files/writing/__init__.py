@@ -1,0 +1,1 @@
+"""The formats that Spark does not write as records need it."""
