@@ -9,7 +9,7 @@ import pytest
 from localcdap.api.errors import MacroError, NotFoundError
 from localcdap.studio.macros.evaluation import MacroContext
 from localcdap.studio.macros.functions import logical_start_time, macro_functions
-from localcdap.studio.macros.simple_date import format_date
+from localcdap.wrangler.java.simple_date import format_date
 
 NEW_YEAR_2016 = 1451606400000
 ISO = "yyyy-MM-dd'T'HH:mm:ss"

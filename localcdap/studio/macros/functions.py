@@ -10,7 +10,7 @@ from typing import Final
 from localcdap.api.errors import MacroError
 from localcdap.studio.documents.lenient import json_text
 from localcdap.studio.macros.language import Function
-from localcdap.studio.macros.simple_date import format_date, time_zone
+from localcdap.wrangler.java.simple_date import format_date, time_zone
 
 SECRET_FUNCTIONS: Final = frozenset(("secure", "oauth", "conn"))
 """The functions that validation evaluates too (CDAP 6 ``ValidationHandler``)."""

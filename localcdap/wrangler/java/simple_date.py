@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import Final
 
 _PIECE: Final = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']+|'", re.DOTALL)
-_MONTHS: Final = (
+MONTHS: Final = (
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
 )
-_DAYS: Final = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _JAVA_ZONES: Final = {
     "PST": "America/Los_Angeles",
     "MST": "America/Denver",
@@ -85,12 +85,12 @@ def _year(moment: datetime.datetime, width: int) -> str:
 def _month(moment: datetime.datetime, width: int) -> str:
     if width < 3:
         return str(moment.month).rjust(width, "0")
-    name = _MONTHS[moment.month - 1]
+    name = MONTHS[moment.month - 1]
     return name if width > 3 else name[:3]
 
 
 def _day_name(moment: datetime.datetime, width: int) -> str:
-    name = _DAYS[moment.weekday()]
+    name = DAYS[moment.weekday()]
     return name if width > 3 else name[:3]
 
 

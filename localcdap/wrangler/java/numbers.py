@@ -1,0 +1,88 @@
+"""Java's reading of numbers from texts."""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import ROUND_HALF_EVEN, Context, Decimal, InvalidOperation
+from typing import Final
+
+INT_MIN: Final = -(2**31)
+INT_MAX: Final = 2**31 - 1
+LONG_MIN: Final = -(2**63)
+LONG_MAX: Final = 2**63 - 1
+
+DECIMAL128: Final = Context(prec=34, rounding=ROUND_HALF_EVEN, Emax=6144, Emin=-6143, traps=[])
+"""The arithmetic of big decimals in expressions (``MathContext.DECIMAL128``)."""
+
+_WHOLE: Final = re.compile(r"[+-]?[0-9]+\Z")
+_DOUBLE: Final = re.compile(
+    r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?)\Z"
+)
+_DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z")
+_SPACE: Final = "".join(map(chr, range(33)))
+
+
+class NumberFormatError(ValueError):
+    """A text is no number (Java's ``NumberFormatException``, with its message)."""
+
+    def __init__(self, text: str) -> None:
+        shown = text if len(text) <= 80 else text[:77] + "..."
+        super().__init__(f'For input string: "{shown}"')
+
+
+def parse_whole(text: str) -> int:
+    """``new BigInteger(text)``."""
+    if not _WHOLE.match(text) or len(text) > 4000:
+        raise NumberFormatError(text)
+    return int(text)
+
+
+def parse_long(text: str) -> int:
+    """``Long.parseLong``."""
+    value = parse_whole(text)
+    if not LONG_MIN <= value <= LONG_MAX:
+        raise NumberFormatError(text)
+    return value
+
+
+def parse_int(text: str) -> int:
+    """``Integer.parseInt``."""
+    value = parse_whole(text)
+    if not INT_MIN <= value <= INT_MAX:
+        raise NumberFormatError(text)
+    return value
+
+
+def parse_double(text: str) -> float:
+    """``Double.parseDouble``: reads spaces around, ``1d``, ``NaN``, ``Infinity``; not ``inf`` and ``1_0``."""
+    trimmed = text.strip(_SPACE)
+    if not _DOUBLE.match(trimmed):
+        raise NumberFormatError(text)
+    return float(trimmed if "I" in trimmed or "N" in trimmed else trimmed.rstrip("fFdD"))
+
+
+def parse_decimal(text: str) -> Decimal:
+    """``new BigDecimal(text, DECIMAL128)``."""
+    if not _DECIMAL.match(text):
+        raise NumberFormatError(text)
+    try:
+        return DECIMAL128.create_decimal(text)
+    except InvalidOperation:
+        raise NumberFormatError(text) from None
+
+
+def wrap(value: int, bits: int) -> int:
+    """The two's complement value of the low bits: how Java narrows a whole number."""
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if value >> (bits - 1) else value
+
+
+def truncated(value: float, bits: int) -> int:
+    """A double cast to ``int`` (32 bits) or ``long``: towards zero, held at the ends, 0 for NaN."""
+    if value != value:
+        return 0
+    top = (1 << (bits - 1)) - 1
+    if math.isinf(value):
+        return top if value > 0 else -top - 1
+    return max(-top - 1, min(top, int(value)))
