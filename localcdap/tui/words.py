@@ -60,3 +60,13 @@ def duration(start: int | None, end: int | None) -> str:
     if seconds < _HOUR:
         return f"{int(seconds // _MINUTE)} min {int(seconds % _MINUTE)} s"
     return f"{int(seconds // _HOUR)} h {int(seconds % _HOUR // _MINUTE)} min"
+
+
+def size(number: int) -> str:
+    """A number of bytes, as ``512 B`` or ``4.2 MB``."""
+    amount, units = float(number), ["B", "kB", "MB", "GB", "TB"]
+    while amount >= 999.5 and len(units) > 1:
+        amount /= 1000
+        units.pop(0)
+    digits = 1 if amount < 10 and units[0] != "B" else 0
+    return f"{amount:.{digits}f} {units[0]}"

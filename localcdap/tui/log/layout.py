@@ -21,7 +21,8 @@ _LEVEL_WIDTH: Final = 5
 _STAGE_WIDTH: Final = 16
 _WIDE: Final = 100
 """Columns from which on there is room for the stages in a column of their own."""
-_NARROW_INDENT: Final = 2
+_NARROW_INDENT: Final = 9
+"""Of the rows that a line goes on in, where the screen is narrow: behind the time."""
 PLAIN: Final = Style.null()
 
 
@@ -59,10 +60,9 @@ def plain_line(line: LogLine) -> str:
 def laid_out(line: LogLine, look: Look) -> list[Strip]:
     """A line on one or more rows; those that are too many are told of in the last one."""
     prefix = _prefix(line, look)
-    indent = sum(segment.cell_length for segment in prefix)
-    if look.width - indent < look.width // 2:
-        indent = _NARROW_INDENT
-    pieces = list(_pieces(harmless(line.text), look, len(prefix) and indent))
+    begins = sum(segment.cell_length for segment in prefix)
+    indent = begins if look.width >= _WIDE else min(begins, _NARROW_INDENT)
+    pieces = list(_pieces(harmless(line.text), look, begins, indent))
     most = max(1, look.height)
     more = f" … {line.more:,} more characters" if line.more else ""
     if len(pieces) > most:
@@ -88,7 +88,7 @@ def _prefix(line: LogLine, look: Look) -> list[Segment]:
         Segment(f"{word:{_LEVEL_WIDTH}} ", look.style(line.level.lower())),
     ]
     if look.stages:
-        stage = _fitted(harmless(line.stage or "").replace("\n", "␊"), _STAGE_WIDTH)
+        stage = fitted(harmless(line.stage or "").replace("\n", "␊"), _STAGE_WIDTH)
         if look.width < _WIDE:
             stage = f"{stage.rstrip()} " if stage.strip() else ""
         else:
@@ -97,21 +97,31 @@ def _prefix(line: LogLine, look: Look) -> list[Segment]:
     return parts
 
 
-def _fitted(text: str, width: int) -> str:
+def fitted(text: str, width: int) -> str:
     """The text in exactly so many cells."""
     if cell_len(text) > width:
         text = chop_cells(text, width - 1)[0] + "…"
     return text + " " * (width - cell_len(text))
 
 
-def _pieces(text: str, look: Look, indent: int) -> Iterator[str]:
-    """The text on rows of its own."""
-    width = max(8, look.width - indent)
+def _pieces(text: str, look: Look, begins: int, indent: int) -> Iterator[str]:
+    """The text on rows of its own; the first one begins behind what stands before the text."""
+    taken = begins
     for physical in text.split("\n"):
-        if look.wrap and cell_len(physical) > width:
-            yield from chop_cells(physical, width)
-        else:
-            yield physical
+        rest = physical
+        while look.wrap and cell_len(rest) > (width := max(8, look.width - taken)):
+            piece = _broken(chop_cells(rest, width)[0])
+            yield piece
+            rest = rest[len(piece) :]
+            taken = indent
+        yield rest
+        taken = indent
+
+
+def _broken(piece: str) -> str:
+    """As much of what fits as ends between words; all of it when that would leave too much of it empty."""
+    at = piece.rfind(" ") + 1
+    return piece[:at] if at > len(piece) // 2 else piece
 
 
 def _marked(piece: str, look: Look, style: Style) -> Iterator[Segment]:

@@ -37,6 +37,7 @@ class LogView(Calling, ScrollView, can_focus=True):
         height: 1fr;
         overflow-x: hidden;
         overflow-y: scroll;
+        padding-left: 1;
         & > .log--time { color: $text-muted; }
         & > .log--stage { color: $text-accent; }
         & > .log--match { color: $background; background: $warning; }
@@ -194,7 +195,6 @@ class LogView(Calling, ScrollView, can_focus=True):
     def watch_follows(self, follows: bool) -> None:
         if follows and self.count:
             self.cursor = self.count - 1
-            self._scroll_to_row(self._last_top())
             self._show_rows()
 
     def watch_wraps(self) -> None:
@@ -230,9 +230,6 @@ class LogView(Calling, ScrollView, can_focus=True):
         elif self.follows:
             self.cursor = max(0, self.count - 1)
         self._show_rows()
-        if self.follows:
-            self._scroll_to_row(self._last_top())
-            self._show_rows()
 
     def _seek(self, number: int) -> None:
         """Put the cursor on a line, or on the next one that the filter lets through."""
@@ -277,7 +274,9 @@ class LogView(Calling, ScrollView, can_focus=True):
             last_top = self._last_top()
             width = 0 if self.wraps else self._widest
             self.virtual_size = Size(width, last_top + height if self.count else 0)
-            top = min(self.scroll_offset.y, last_top)
+            top = last_top if self.follows else min(self.scroll_offset.y, last_top)
+            if self.follows:
+                self.scroll_to(y=top, animate=False, force=True)
             self._screen = list(self._from_end(height) if top == last_top else self._from(top))
             self._screen = self._screen[:height]
             self._widest = max(self._widest, *(strip.cell_length for _, strip in self._screen), 0)

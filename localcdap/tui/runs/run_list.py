@@ -1,0 +1,293 @@
+"""The list of runs, newest first: more of them are fetched when the cursor comes near the end."""
+
+from __future__ import annotations
+
+import datetime
+from typing import ClassVar, Final
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.color import Color
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.widget import Widget
+
+from localcdap.runs.history import RunFilter, RunPage, records_read
+from localcdap.runs.model import Run, now
+from localcdap.tui.calls import Calling
+from localcdap.tui.log.harmless import harmless
+from localcdap.tui.log.layout import fitted
+from localcdap.tui.words import RUN_MARKS, duration
+
+PAGE: Final = 100
+_NEAR: Final = 30
+"""Rows before the end of what is there at which more is fetched."""
+_TICK_S: Final = 1.0
+_STATE, _WHEN, _TOOK, _RECORDS = 13, 12, 12, 12
+_NARROWEST: Final = 15
+"""Columns of a pipeline's name that matter more than a further column."""
+_MOST_AGAIN: Final = 1000
+"""Runs that are read anew when something has changed; older ones do not change any more."""
+
+
+class RunLine:
+    """What a row shows of a run: a history of thousands keeps no more of it."""
+
+    __slots__ = ("end", "pipeline", "records", "run", "starting", "status")
+
+    def __init__(self, run: Run) -> None:
+        self.run = run.run
+        self.pipeline = run.pipeline
+        self.status = run.status
+        self.starting = run.starting
+        self.end = run.end
+        self.records = records_read(run.stages)
+
+
+class RunList(Calling, ScrollView, can_focus=True):
+    """The runs of a namespace that a filter lets through."""
+
+    DEFAULT_CSS = """
+    RunList {
+        height: 1fr;
+        overflow-x: hidden;
+        overflow-y: scroll;
+        & > .run-list--quiet { color: $foreground 60%; }
+        & > .run-list--cursor { background: $boost; }
+        &:focus > .run-list--cursor { background: $primary 30%; }
+    }
+    """
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"run-list--quiet", "run-list--cursor"}
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down", "cursor(1)", "down", id="runs.down", show=False),
+        Binding("up", "cursor(-1)", "up", id="runs.up", show=False),
+        Binding("pagedown", "page(1)", "a screen down", id="runs.page_down", show=False),
+        Binding("pageup", "page(-1)", "a screen up", id="runs.page_up", show=False),
+        Binding("home", "to(0)", "the newest", id="runs.first", show=False),
+        Binding("end", "to(1_000_000_000)", "the oldest", id="runs.last", show=False),
+        Binding("enter", "open", "open the run", id="runs.open", show=False),
+    ]
+
+    class Highlighted(Message):
+        """The cursor is on another run; None when there is none."""
+
+        def __init__(self, run_id: str | None) -> None:
+            super().__init__()
+            self.run_id = run_id
+
+    class Opened(Message):
+        """A run was chosen."""
+
+        def __init__(self, run_id: str) -> None:
+            super().__init__()
+            self.run_id = run_id
+
+    class Filled(Message):
+        """The list has other runs than before."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.lines: list[RunLine] = []
+        self.total = 0
+        """Runs that the filter lets through, fetched or not."""
+        self.cursor = 0
+        self._namespace = ""
+        self._filter = RunFilter()
+        self._told: str | None = None
+        self._wanted: str | None = None
+        self._goes_to_end = False
+
+    @property
+    def run_id(self) -> str | None:
+        """The run under the cursor."""
+        return self.lines[self.cursor].run if self.cursor < len(self.lines) else None
+
+    def on_mount(self) -> None:
+        self.set_interval(_TICK_S, self._tick)
+
+    def show(self, namespace: str, filter: RunFilter) -> None:
+        """Show the runs of a namespace, from the newest on."""
+        keeps = namespace == self._namespace
+        self._namespace, self._filter = namespace, filter
+        if not keeps:
+            self.lines, self.total, self.cursor = [], 0, 0
+        self.reload()
+
+    def reload(self) -> None:
+        """Read the runs anew; the cursor stays on its run."""
+        namespace, filter = self._namespace, self._filter
+        limit = max(PAGE, min(len(self.lines), _MOST_AGAIN))
+        self.call(
+            lambda cdap: cdap.runs.page(namespace, filter, None, limit),
+            done=self._renewed,
+            group="page",
+        )
+
+    def go_to(self, run_id: str) -> None:
+        """Put the cursor on a run, now or when it is there; until then no other is highlighted for it."""
+        self._wanted = run_id
+        self._settle(run_id)
+
+    def action_cursor(self, step: int) -> None:
+        self.action_to(self.cursor + step)
+
+    def action_page(self, step: int) -> None:
+        self.action_to(self.cursor + step * max(1, self.size.height - 2))
+
+    def action_to(self, row: int) -> None:
+        self._wanted = None
+        self._goes_to_end = row >= self.total and len(self.lines) < self.total
+        self._move(row)
+
+    def action_open(self) -> None:
+        if self.run_id is not None:
+            self.post_message(self.Opened(self.run_id))
+
+    def on_click(self, event: events.Click) -> None:
+        row = event.y + self.scroll_offset.y
+        if row < len(self.lines):
+            self.action_to(row)
+            if event.chain == 2:
+                self.action_open()
+
+    def on_resize(self) -> None:
+        self._lay_out()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        if new_value + self.size.height + _NEAR > len(self.lines):
+            self._fetch()
+
+    # -- filling -------------------------------------------------------------------------------
+
+    def _renewed(self, page: RunPage) -> None:
+        present = self.run_id
+        lines = [RunLine(run) for run in page.runs]
+        # What was fetched behind them before is still so: runs of long ago do not change.
+        known = {line.run for line in lines}
+        rest = self.lines[_MOST_AGAIN:] if len(lines) >= _MOST_AGAIN else []
+        self.lines = [*lines, *(line for line in rest if line.run not in known)]
+        self.total = page.total
+        self._filled(self._wanted or present)
+
+    def _fetch(self) -> None:
+        if len(self.lines) >= self.total or not self.lines:
+            return
+        namespace, filter, last = self._namespace, self._filter, self.lines[-1].run
+        limit = _MOST_AGAIN if self._goes_to_end else PAGE
+        self.call(
+            lambda cdap: cdap.runs.page(namespace, filter, last, limit),
+            done=lambda page: self._more(last, page),
+            group="page",
+        )
+
+    def _more(self, last: str, page: RunPage) -> None:
+        if not self.lines or self.lines[-1].run != last:
+            return
+        self.lines += [RunLine(run) for run in page.runs]
+        self.total = page.total if page.runs else len(self.lines)
+        self._filled(self._wanted or self.run_id)
+        if self._goes_to_end:
+            self._move(len(self.lines) - 1)
+
+    def _filled(self, wanted: str | None) -> None:
+        self._lay_out()
+        self._settle(wanted)
+        self.post_message(self.Filled())
+
+    def _settle(self, wanted: str | None) -> None:
+        """Put the cursor on a run, or near its place."""
+        rows = (row for row, line in enumerate(self.lines) if line.run == wanted)
+        row = next(rows, None)
+        if row is not None and wanted == self._wanted:
+            self._wanted = None
+        self._move(self.cursor if row is None else row)
+
+    def _move(self, row: int) -> None:
+        self.cursor = max(0, min(row, len(self.lines) - 1))
+        top, height = self.scroll_offset.y, max(1, self.size.height)
+        if self.cursor < top:
+            self.scroll_to(y=self.cursor, animate=False)
+        elif self.cursor >= top + height:
+            self.scroll_to(y=self.cursor - height + 1, animate=False)
+        if self.cursor + _NEAR > len(self.lines):
+            self._fetch()
+        self.refresh()
+        if self._wanted is None and self.run_id != self._told:
+            self._told = self.run_id
+            self.post_message(self.Highlighted(self.run_id))
+
+    def _tick(self) -> None:
+        if any(line.end is None for line in self.lines[:PAGE]):
+            self.refresh()
+
+    # -- drawing -------------------------------------------------------------------------------
+
+    def _lay_out(self) -> None:
+        self.virtual_size = Size(0, len(self.lines))
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        width, row = self.scrollable_content_region.width, y + self.scroll_offset.y
+        base = self.rich_style
+        if row >= len(self.lines):
+            return Strip.blank(width, base)
+        if row == self.cursor:
+            base += Style(bgcolor=self.get_component_rich_style("run-list--cursor").bgcolor)
+        quiet = Style(color=self.get_component_rich_style("run-list--quiet").color)
+        strip = Strip(self._segments(self.lines[row], width, quiet))
+        return strip.apply_style(base).adjust_cell_length(width, base)
+
+    def _segments(self, line: RunLine, width: int, quiet: Style) -> list[Segment]:
+        mark, colour = RUN_MARKS[line.status]
+        end = now() if line.end is None else line.end
+        name_width, has_records = _columns(width)
+        parts = [
+            Segment(f" {mark} {line.status.lower():{_STATE - 3}}", self._colour(colour)),
+            Segment(fitted(harmless(line.pipeline).replace("\n", " "), name_width) + " "),
+            Segment(f"{when(line.starting):<{_WHEN}}", quiet),
+            Segment(f"{duration(line.starting, end):>{_TOOK}}"),
+        ]
+        if has_records:
+            read = "" if line.records is None else f"{line.records:,}"
+            parts.append(Segment(f"{read:>{_RECORDS}}", quiet))
+        return parts
+
+    def _colour(self, name: str) -> Style:
+        variable, _, alpha = name.removeprefix("$").partition(" ")
+        colour = Color.parse(self.app.theme_variables[variable])
+        if alpha:
+            share = float(alpha.removesuffix("%")) / 100
+            colour = self.background_colors[1].blend(colour, share)
+        return Style(color=colour.rich_color)
+
+
+class RunHeading(Widget):
+    """The names of the columns above a list of runs of the same width."""
+
+    DEFAULT_CSS = "RunHeading { height: 1; color: $foreground 60%; }"
+
+    def render(self) -> str:
+        name_width, has_records = _columns(max(1, self.size.width - 1))
+        parts = [f" {'state':{_STATE - 1}}{'pipeline':{name_width}} {'started':<{_WHEN}}"]
+        parts.append(f"{'took':>{_TOOK}}")
+        return "".join([*parts, f"{'records':>{_RECORDS}}" if has_records else ""])
+
+
+def _columns(width: int) -> tuple[int, bool]:
+    """How wide the names are, and whether there is room for the records."""
+    room = width - _STATE - _WHEN - _TOOK - 2
+    has_records = room - _RECORDS >= _NARROWEST
+    return max(8, room - has_records * _RECORDS), has_records
+
+
+def when(milliseconds: int) -> str:
+    """``14:03:07`` of today, else ``21 Nov 14:03``, else ``2025-11-21``."""
+    moment, today = datetime.datetime.fromtimestamp(milliseconds / 1000), datetime.datetime.now()
+    if moment.date() == today.date():
+        return f"{moment:%H:%M:%S}"
+    return f"{moment:%d %b %H:%M}" if moment.year == today.year else f"{moment:%Y-%m-%d}"
