@@ -361,6 +361,8 @@ class RunService:
             watched.effects.refused(error)
             process.cancel()
             self._announce()
+        except FileNotFoundError:  # it was stopped meanwhile: its directory has gone
+            process.cancel()
         finally:
             self._starting.discard(threading.current_thread())
 
