@@ -100,5 +100,5 @@ def write(file: Path, text: str) -> None:
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     spare = file.with_name(f".{file.name}.{os.getpid()}")
-    spare.write_text(text, encoding="utf-8")
+    spare.write_text(text if not text or text.endswith("\n") else f"{text}\n", encoding="utf-8")
     spare.replace(file)
