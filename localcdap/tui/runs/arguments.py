@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
@@ -159,7 +159,8 @@ class ArgumentsEditor(DialogScreen[dict[str, str]]):
             return
         self.dismiss(self.arguments)
 
-    def _show(self, found: Arguments) -> None:
+    @work
+    async def _show(self, found: Arguments) -> None:
         named = {each.name for each in found.arguments}
         listed = list(found.arguments)
         listed += [Argument(name, None, None, []) for name in self._given if name not in named]
@@ -168,7 +169,7 @@ class ArgumentsEditor(DialogScreen[dict[str, str]]):
             each for each in listed if each.places or each.name in self._given or not each.origin
         ]
         rows = [ArgumentRow(each, self._given.get(each.name)) for each in listed]
-        self.query_one("#arguments-rows").mount_all(rows)
+        await self.query_one("#arguments-rows").mount_all(rows)
         notes = [
             "What is left empty is as it is otherwise; f4 gives the empty text."
             if rows
@@ -177,11 +178,6 @@ class ArgumentsEditor(DialogScreen[dict[str, str]]):
         if found.functions:
             notes.append(f"Evaluated by themselves: {', '.join(found.functions)}")
         self.query_one("#arguments-note", Static).update(Content(harmless("\n".join(notes))))
-        self.call_after_refresh(self._focus_first)
-
-    def _focus_first(self) -> None:
-        """Give the focus to what needs an answer."""
-        rows = list(self.query(ArgumentRow))
         wanting = [row for row in rows if row.has_class("-missing")]
         if rows:
             (wanting or rows)[0].query_one(Input).focus()

@@ -226,8 +226,10 @@ async def test_arguments_are_edited_with_what_they_are_otherwise(cdap, namespace
     async with open_studio(namespace=namespace, size=SMALL) as driver:
         editor = ArgumentsEditor(namespace, "sales", MACROS, {"extra": "1"})
         driver.app.push_screen(editor, answers.append)
-        await driver.until(lambda: len(editor.query(ArgumentRow)) == 3)
-        await driver.settled()
+        await driver.until(
+            lambda: driver.app.focused and isinstance(driver.app.focused.parent, ArgumentRow)
+        )
+        assert len(editor.query(ArgumentRow)) == 3
         rows = {row.argument.name: row for row in editor.query(ArgumentRow)}
         assert rows["day"].has_class("-missing")
         assert not rows["folder"].has_class("-missing")
@@ -239,9 +241,10 @@ async def test_arguments_are_edited_with_what_they_are_otherwise(cdap, namespace
         await driver.press("backspace", "f4")
         editor.query_one("#arguments-new").focus()
         await driver.type("one=a=b")
+        note = str(editor.query_one("#arguments-note").content)
         await driver.press("ctrl+r")
+        assert "secure(key)" in note
         assert answers == [{"day": "monday", "extra": "", "one": "a=b"}]
-        assert "secure(key)" in str(editor.query_one("#arguments-note").content)
 
 
 async def test_what_an_older_version_ran_cannot_be_repeated(cdap, namespace, open_studio):
