@@ -1,238 +1,300 @@
-"""Java's ``SimpleDateFormat`` for input, with English names: lenient unless asked, as it is by default."""
+"""Java's ``SimpleDateFormat`` for input, with English names, in the Gregorian calendar of all times."""
 
 from __future__ import annotations
 
 import datetime
 import functools
 import re
-from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
-from localcdap.wrangler.java.simple_date import DAYS, MONTHS, time_zone
+from localcdap.wrangler.java.time_format import DAYS, MONTHS
 
-_PIECE: Final = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']+|'", re.DOTALL)
-_NUMERIC: Final = frozenset("yYuDdHkKhmsSWwF")
-_TEXTS: Final = frozenset("GEazZX")
-_OFFSET: Final = re.compile(r"(?:GMT)?([+-])(\d{1,2}):?(\d{2})?", re.IGNORECASE)
-_NAME: Final = re.compile(r"[A-Za-z_]+(?:/[A-Za-z_+-]+\d*)*")
-_SPACE: Final = re.compile(r"[ \t]*")
-_SIGNED: Final = re.compile(r"-?\d+", re.ASCII)
+_PIECE: Final = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|.", re.DOTALL)
+_LETTERS: Final = "GyYMLwWDdFEuaHkKhmsSzZX"
+_NUMBERS: Final = "yYwWDdFuHkKhmsS"
+"""Letters that stand for a number, beside M and L where they stand at most twice."""
+
+_OFFSETS: Final = {
+    "UTC": 0,
+    "GMT": 0,
+    "UT": 0,
+    "WET": 0,
+    "WEST": 60,
+    "BST": 60,
+    "CET": 60,
+    "CEST": 120,
+    "EET": 120,
+    "EEST": 180,
+    "MSK": 180,
+    "SAST": 120,
+    "IST": 330,
+    "PKT": 300,
+    "JST": 540,
+    "KST": 540,
+    "HKT": 480,
+    "AWST": 480,
+    "ACST": 570,
+    "AEST": 600,
+    "AEDT": 660,
+    "NZST": 720,
+    "NZDT": 780,
+    "BRT": -180,
+    "ART": -180,
+    "NST": -210,
+    "AST": -240,
+    "ADT": -180,
+    "EST": -300,
+    "EDT": -240,
+    "CST": -360,
+    "CDT": -300,
+    "MST": -420,
+    "MDT": -360,
+    "PST": -480,
+    "PDT": -420,
+    "AKST": -540,
+    "AKDT": -480,
+    "HST": -600,
+    "Coordinated Universal Time": 0,
+    "Greenwich Mean Time": 0,
+    "Central European Time": 60,
+    "Central European Standard Time": 60,
+    "Central European Summer Time": 120,
+    "Eastern Standard Time": -300,
+    "Eastern Daylight Time": -240,
+    "Central Standard Time": -360,
+    "Central Daylight Time": -300,
+    "Mountain Standard Time": -420,
+    "Mountain Daylight Time": -360,
+    "Pacific Standard Time": -480,
+    "Pacific Daylight Time": -420,
+    "India Standard Time": 330,
+    "Japan Standard Time": 540,
+}
+"""Minutes east of Greenwich by the names of zones, the longer ones of a start first to be tried."""
+_ZONES: Final = sorted(_OFFSETS, key=len, reverse=True)
+_GMT: Final = re.compile(r"GMT([+-])(\d{1,2}):(\d\d)", re.IGNORECASE)
+_RFC: Final = re.compile(r"([+-])(\d\d)(\d\d)")
+_ISO: Final = {
+    1: re.compile(r"([+-])(\d\d)"),
+    2: re.compile(r"([+-])(\d\d)(\d\d)"),
+    3: re.compile(r"([+-])(\d\d):(\d\d)"),
+}
+_LIMITS: Final = {
+    "M": (1, 12),
+    "d": (1, 31),
+    "D": (1, 366),
+    "H": (0, 23),
+    "k": (1, 24),
+    "K": (0, 11),
+    "h": (1, 12),
+    "m": (0, 59),
+    "s": (0, 59),
+    "S": (0, 999),
+}
+
+_Item = str | tuple[str, int]
 
 
-class Part(NamedTuple):
-    """A part of a pattern: a letter so many times, or a text (letter "")."""
+def read_simple_date(
+    text: str, pattern: str, *, zone: datetime.tzinfo = datetime.UTC, lenient: bool = True
+) -> datetime.datetime:
+    """The moment of a text. What stands behind the pattern's end does not count.
 
-    letter: str
-    width: int
-    text: str
-    adjoins: bool
-    """Whether another number follows at once, so that this one has just ``width`` digits."""
+    :param zone: of texts that name none.
+    :param lenient: whether a 13th month is the next year's first, and so on.
+    :raises ValueError: when the text is not in the pattern, or the pattern is none.
+    """
+    reader = _Reader(text, pattern)
+    for index, item in enumerate(_items(pattern)):
+        reader.read(item, index)
+    return _moment(reader.found, zone, lenient)
 
 
 def check_simple_date(pattern: str) -> None:
     """:raises ValueError: when the pattern is none."""
-    _parts(pattern)
-
-
-def read_simple_date(
-    text: str,
-    pattern: str,
-    *,
-    zone: datetime.tzinfo = datetime.UTC,
-    lenient: bool = True,
-) -> datetime.datetime:
-    """The moment of a text, with a zone: that of the text, else ``zone``.
-
-    Lenient reading carries what is too large (month 13 is January) and leaves out what follows the
-    pattern; strict reading takes neither. What the pattern does not have is that of 1970-01-01 00:00.
-
-    :raises ValueError: when the pattern is none, or the text not of it.
-    """
-    reading = _Reading(text, lenient)
-    for part in _parts(pattern):
-        reading.take(part)
-    if not lenient and reading.at < len(text):
-        raise reading.refused()
-    return reading.moment(zone)
+    _items(pattern)
 
 
 @functools.lru_cache(maxsize=256)
-def _parts(pattern: str) -> tuple[Part, ...]:
-    found: list[tuple[str, int, str]] = []
+def _items(pattern: str) -> tuple[_Item, ...]:
+    items: list[_Item] = []
     for piece in _PIECE.finditer(pattern):
-        quoted, letter, text = piece.group(1), piece.group(2), piece.group(0)
+        quoted, letter, text = piece[1], piece[2], piece[0]
         if quoted is not None:
-            found.append(("", 0, quoted.replace("''", "'") if quoted else "'"))
+            items += quoted.replace("''", "'") or "'"
         elif letter:
-            if letter not in _NUMERIC | _TEXTS | {"M", "L"}:
+            if letter not in _LETTERS:
                 raise ValueError(f"Illegal pattern character '{letter}'")
-            found.append((letter, len(text), ""))
+            if letter == "X" and len(text) > 3:
+                raise ValueError(f"invalid ISO 8601 format: length={len(text)}")
+            items.append(("M" if letter == "L" else letter, len(text)))
         elif text == "'":
             raise ValueError("Unterminated quote")
         else:
-            found.append(("", 0, text))
-    numeric = [letter in _NUMERIC or (letter in "ML" and width < 3) for letter, width, _ in found]
-    adjoining = [a and b for a, b in zip(numeric, [*numeric[1:], False], strict=True)]
-    return tuple(Part(*one, adjoins=adjoins) for one, adjoins in zip(found, adjoining, strict=True))
+            items.append(text)
+    return tuple(items)
 
 
-class _Reading:
-    """One text while it is read from the left."""
+def _is_number(item: _Item) -> bool:
+    return not isinstance(item, str) and (item[0] in _NUMBERS or (item[0] == "M" and item[1] < 3))
 
-    def __init__(self, text: str, lenient: bool) -> None:
-        self.text = text
+
+class _Reader:
+    """A place in a text, and what stood before it."""
+
+    def __init__(self, text: str, pattern: str) -> None:
+        self.text: Final = text
+        self.pattern: Final = pattern
         self.at = 0
-        self.lenient = lenient
-        self.fields: dict[str, int] = {}
-        self.zone: datetime.tzinfo | None = None
+        self.found: dict[str, int] = {}
 
-    def refused(self) -> ValueError:
-        return ValueError(f'Unparseable date: "{self.text}"')
-
-    def take(self, part: Part) -> None:
-        if not part.letter:
-            if not self.text.startswith(part.text, self.at):
-                raise self.refused()
-            self.at += len(part.text)
+    def read(self, item: _Item, index: int) -> None:
+        if isinstance(item, str):
+            if not self.text.startswith(item, self.at):
+                raise self._wrong()
+            self.at += 1
             return
-        space = _SPACE.match(self.text, self.at)
-        assert space is not None
-        self.at = space.end()
-        if part.letter in "ML":
-            self._month(part)
-        elif part.letter in _NUMERIC:
-            self.fields[part.letter] = self._number(part)
+        while self.text[self.at : self.at + 1] in (" ", "\t"):
+            self.at += 1
+        letter, width = item
+        if _is_number(item):
+            self._number(letter, width, index)
+        elif letter == "M":
+            self.found["M"] = 1 + self._name(MONTHS)
+        elif letter == "E":
+            self.found["E"] = self._name(DAYS)
+        elif letter == "a":
+            self.found["a"] = self._one_of(("AM", "PM"))
+        elif letter == "G":
+            self.found["G"] = self._one_of(("BC", "AD"))
         else:
-            _TAKERS[part.letter](self)
+            self.found["z"] = self._offset(letter, width)
 
-    def _number(self, part: Part) -> int:
-        if part.adjoins:
-            digits = self.text[self.at : self.at + part.width]
-            if not digits.isascii() or not digits.isdigit() or len(digits) < part.width:
-                raise self.refused()
+    def _wrong(self) -> ValueError:
+        return ValueError(f"'{self.text}' is not in the pattern '{self.pattern}'")
+
+    def _number(self, letter: str, width: int, index: int) -> None:
+        following = _items(self.pattern)[index + 1 : index + 2]
+        if following and _is_number(following[0]):
+            match = re.compile(rf"[0-9]{{1,{width}}}").match(self.text, self.at)
+            if len(self.text) < self.at + width:
+                raise self._wrong()
         else:
-            found = _SIGNED.match(self.text, self.at)
-            if found is None:
-                raise self.refused()
-            digits = found.group()
-        self.at += len(digits)
-        if part.letter in "yY" and part.width <= 2 and len(digits) == 2 and digits.isdigit():
-            return _century(int(digits))
-        return int(digits)
+            match = re.compile(r"-?[0-9]{1,18}").match(self.text, self.at)
+        if match is None:
+            raise self._wrong()
+        self.at = match.end()
+        value = int(match[0])
+        if letter == "y" and width <= 2 and re.fullmatch(r"\d\d", match[0]):
+            value = _full_year(value)
+        self.found[letter] = value
 
-    def _month(self, part: Part) -> None:
-        if part.width < 3:
-            self.fields["M"] = self._number(part)
-        else:
-            self.fields["M"] = self._named(MONTHS) + 1
-
-    def _named(self, names: tuple[str, ...]) -> int:
-        """The number of the longest name that the text goes on with, written in full or with 3 letters."""
-        rest = self.text[self.at : self.at + 10].lower()
+    def _name(self, names: tuple[str, ...]) -> int:
+        rest = self.text[self.at :].lower()
         for shown in (names, tuple(name[:3] for name in names)):
-            for at, name in enumerate(shown):
+            for index, name in enumerate(shown):
                 if rest.startswith(name.lower()):
                     self.at += len(name)
-                    return at
-        raise self.refused()
+                    return index
+        raise self._wrong()
 
-    def day_name(self) -> None:
-        self._named(DAYS)
+    def _one_of(self, names: tuple[str, ...]) -> int:
+        rest = self.text[self.at : self.at + 2].upper()
+        if rest not in names:
+            raise self._wrong()
+        self.at += 2
+        return names.index(rest)
 
-    def half(self) -> None:
-        self.fields["a"] = self._named(("AM", "PM"))
+    def _offset(self, letter: str, width: int) -> int:
+        """Seconds east of Greenwich."""
+        if letter == "X":
+            if self.text.startswith("Z", self.at):
+                self.at += 1
+                return 0
+            return self._hours(_ISO[width])
+        if self.text[self.at : self.at + 1] in ("+", "-"):
+            return self._hours(_RFC)
+        if _GMT.match(self.text, self.at):
+            return self._hours(_GMT)
+        rest = self.text[self.at :].lower()
+        for name in _ZONES:
+            if rest.startswith(name.lower()):
+                self.at += len(name)
+                return _OFFSETS[name] * 60
+        raise self._wrong()
 
-    def era(self) -> None:
-        self.fields["G"] = self._named(("BC", "AD"))
-
-    def offset(self) -> None:
-        if self.text[self.at : self.at + 1] == "Z":
-            self.at += 1
-            self.zone = datetime.UTC
-            return
-        found = _OFFSET.match(self.text, self.at)
-        if found is not None:
-            self.at = found.end()
-            minutes = int(found[2]) * 60 + int(found[3] or 0)
-            if minutes >= 1440:
-                raise self.refused()
-            shift = datetime.timedelta(minutes=-minutes if found[1] == "-" else minutes)
-            self.zone = datetime.timezone(shift)
-            return
-        name = _NAME.match(self.text, self.at)
-        if name is None:
-            raise self.refused()
-        self.at = name.end()
-        try:
-            self.zone = time_zone(_summer(name.group()))
-        except ValueError:
-            raise self.refused() from None
-
-    def moment(self, zone: datetime.tzinfo) -> datetime.datetime:
-        fields = self.fields
-        if not self.lenient:
-            self._check_ranges()
-        year = fields.get("y", fields.get("Y", 1970))
-        years, month = divmod(fields.get("M", 1) - 1, 12)
-        try:
-            date = datetime.datetime(year + years, month + 1, 1)
-            days = fields["D"] if "D" in fields and "d" not in fields else fields.get("d", 1)
-            shift = datetime.timedelta(
-                days=days - 1,
-                hours=self._hour(),
-                minutes=fields.get("m", 0),
-                seconds=fields.get("s", 0),
-                milliseconds=fields.get("S", 0),
-            )
-            return (date + shift).replace(tzinfo=self.zone or zone)
-        except (ValueError, OverflowError):
-            raise self.refused() from None
-
-    def _hour(self) -> int:
-        fields = self.fields
-        if "H" in fields:
-            return fields["H"]
-        if "k" in fields:
-            return fields["k"] % 24 if fields["k"] == 24 else fields["k"]
-        hour = fields["h"] if "h" in fields else fields.get("K", 0)
-        if "h" in fields and hour == 12:
-            hour = 0
-        return hour + 12 * fields.get("a", 0)
-
-    def _check_ranges(self) -> None:
-        fields = self.fields
-        ranges = {"M": (1, 12), "H": (0, 23), "k": (1, 24), "K": (0, 11), "h": (1, 12)}
-        ranges |= {"m": (0, 59), "s": (0, 59), "S": (0, 999), "D": (1, 366)}
-        for letter, (low, high) in ranges.items():
-            if not low <= fields.get(letter, low) <= high:
-                raise self.refused()
-        try:
-            year = fields.get("y", fields.get("Y", 1970))
-            datetime.date(year, fields.get("M", 1), fields.get("d", 1))
-        except ValueError:
-            raise self.refused() from None
+    def _hours(self, regex: re.Pattern[str]) -> int:
+        match = regex.match(self.text, self.at)
+        if match is None:
+            raise self._wrong()
+        sign, hours, *minutes = match.groups()
+        if int(hours) > 23 or (minutes and int(minutes[0]) > 59):
+            raise self._wrong()
+        self.at = match.end()
+        seconds = int(hours) * 3600 + (int(minutes[0]) * 60 if minutes else 0)
+        return -seconds if sign == "-" else seconds
 
 
-_TAKERS: Final[dict[str, Callable[[_Reading], None]]] = {
-    "E": _Reading.day_name,
-    "a": _Reading.half,
-    "G": _Reading.era,
-    "z": _Reading.offset,
-    "Z": _Reading.offset,
-    "X": _Reading.offset,
-}
+def _full_year(short: int) -> int:
+    """The year of two digits that is at most 80 years ago or 20 years ahead."""
+    oldest = datetime.datetime.now(datetime.UTC).year - 80
+    return oldest + (short - oldest) % 100
 
 
-def _century(year: int) -> int:
-    """A year of two digits lies within 80 years before and 20 years after now."""
-    this = datetime.datetime.now(datetime.UTC).year
-    full = this - this % 100 + year
-    if full > this + 20:
-        return full - 100
-    return full + 100 if full <= this - 80 else full
+def _moment(found: dict[str, int], zone: datetime.tzinfo, lenient: bool) -> datetime.datetime:
+    if not lenient:
+        _check(found)
+    day = _day(found)
+    if not lenient and "E" in found and day.weekday() != found["E"]:
+        raise ValueError(f"{day} is no {DAYS[found['E']]}")
+    if "H" in found or "k" in found:
+        hour = found.get("H", found.get("k", 0) % 24 if found.get("k") == 24 else found.get("k", 0))
+    else:
+        hour = found.get("K", 0 if found.get("h") == 12 else found.get("h", 0)) + 12 * found.get(
+            "a", 0
+        )
+    try:
+        local = datetime.datetime.combine(day, datetime.time()) + datetime.timedelta(
+            hours=hour,
+            minutes=found.get("m", 0),
+            seconds=found.get("s", 0),
+            milliseconds=found.get("S", 0),
+        )
+        if "z" in found:
+            return (local - datetime.timedelta(seconds=found["z"])).replace(tzinfo=datetime.UTC)
+    except OverflowError:
+        raise ValueError("the date is out of the years 1 to 9999") from None
+    return local.replace(tzinfo=zone)
 
 
-def _summer(name: str) -> str:
-    """Names of summer times are those of their zones."""
-    summer = {"PDT": "PST", "MDT": "MST", "CDT": "CST", "EDT": "EST", "CEST": "CET"}
-    return summer.get(name.upper(), name)
+def _check(found: dict[str, int]) -> None:
+    for letter, (low, high) in _LIMITS.items():
+        if letter in found and not low <= found[letter] <= high:
+            raise ValueError(f"{found[letter]} is no value for '{letter}'")
+    if "M" in found and "d" in found:
+        datetime.date(found.get("y", 1970), found["M"], found["d"])
+
+
+def _day(found: dict[str, int]) -> datetime.date:
+    year = found.get("y", 1970)
+    if found.get("G") == 0:
+        raise ValueError("the date is out of the years 1 to 9999")
+    try:
+        if "Y" in found and "y" not in found:
+            return _day_of_week_year(found)
+        if "D" in found and "M" not in found and "d" not in found:
+            return datetime.date(year, 1, 1) + datetime.timedelta(days=found["D"] - 1)
+        months = found.get("M", 1) - 1
+        first = datetime.date(year + months // 12, months % 12 + 1, 1)
+        return first + datetime.timedelta(days=found.get("d", 1) - 1)
+    except (OverflowError, ValueError):
+        raise ValueError("the date is out of the years 1 to 9999") from None
+
+
+def _day_of_week_year(found: dict[str, int]) -> datetime.date:
+    """A week-based year leaves months and days out of account: without a week, its first day is meant."""
+    first = datetime.date(found["Y"], 1, 1)
+    sunday = first - datetime.timedelta(days=first.isoweekday() % 7)
+    weeks = found.get("w", 1) - 1
+    day = found.get("u", found["E"] + 1 if "E" in found else 7) % 7
+    return sunday + datetime.timedelta(weeks=weeks, days=day)

@@ -1,0 +1,207 @@
+"""Timestamps: read from texts, written as texts, subtracted. A timestamp is a datetime with a zone."""
+
+from __future__ import annotations
+
+import datetime
+from functools import cached_property
+
+from localcdap.api.directive import (
+    Columns,
+    Directive,
+    DirectiveError,
+    ErrorRow,
+    Row,
+    RowContext,
+    argument,
+    plugin,
+)
+from localcdap.api.schema import Schema
+from localcdap.wrangler.directives.columns import needed, no_column
+from localcdap.wrangler.java.simple_date_reading import check_simple_date, read_simple_date
+from localcdap.wrangler.java.time_format import PatternError, TimeFormat
+from localcdap.wrangler.recipe.declaration import text_like
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_MICRO = datetime.timedelta(microseconds=1)
+_UNITS = {"SECONDS": 1_000_000, "MILLISECONDS": 1000, "MICROSECONDS": 1}
+
+
+def sent(directive: str, message: str, code: int) -> ErrorRow:
+    """What sends a row to the error port, with its code and directive in the message as the original."""
+    return ErrorRow(f"{message} (ecode: {code}, directive: {directive})", code)
+
+
+def is_moment(value: object) -> bool:
+    """Whether a value is a timestamp."""
+    return isinstance(value, datetime.datetime) and value.tzinfo is not None
+
+
+def put_like(columns: Columns, name: str, schema: Schema) -> None:
+    """Give a column a schema that is null where the column was."""
+    before = columns.schema(name)
+    is_certain = before is not None and not before.is_nullable
+    columns.put(name, schema if is_certain else schema.as_nullable)
+
+
+@plugin(
+    type="directive",
+    name="parse-as-simple-date",
+    description="Reads a text in a pattern as a timestamp; times without a zone are in UTC.",
+)
+class ParseAsSimpleDate(Directive):
+    categories = ("parser", "date")
+    examples = ("parse-as-simple-date :date 'MM/dd/yyyy'",)
+    column: str = argument.column("The column to read; null and timestamps stay as they are.")
+    format: str = argument.text("A pattern of Java's SimpleDateFormat.")
+
+    def problem(self) -> str | None:
+        try:
+            check_simple_date(self.format)
+        except ValueError as error:
+            return f"'{self.format}' is no pattern of dates: {error}"
+        return None
+
+    def propagate(self, columns: Columns) -> None:
+        if not columns.is_missing(self.column):
+            put_like(columns, self.column, Schema.TIMESTAMP)
+
+    def change(self, row: Row, context: RowContext) -> None:
+        found = row.find(self.column)
+        if found is None or row[found] is None or is_moment(row[found]):
+            return
+        value = row[found]
+        name = self.directive_name()
+        if not isinstance(value, str):
+            kind = type(value).__name__
+            raise sent(name, f"column '{self.column}' is a {kind}; a text is needed", 2)
+        try:
+            row[found] = read_simple_date(value, self.format).astimezone(datetime.UTC)
+        except (ValueError, OverflowError):
+            raise sent(name, f"'{value}' is not in the pattern '{self.format}'", 1) from None
+
+
+@plugin(type="directive", name="parse-timestamp", description="Reads Unix time as a timestamp.")
+class ParseTimestamp(Directive):
+    categories = ("parser", "date")
+    examples = ("parse-timestamp :at", "parse-timestamp :at 'seconds'")
+    column: str = argument.column("The column with whole numbers or their texts.")
+    timeunit: str = argument.text("seconds, milliseconds or microseconds.", default="milliseconds")
+
+    def problem(self) -> str | None:
+        if self.timeunit.upper() in _UNITS:
+            return None
+        return f"'{self.timeunit}' is no unit of time; use seconds, milliseconds or microseconds"
+
+    def propagate(self, columns: Columns) -> None:
+        if not columns.is_missing(self.column):
+            put_like(columns, self.column, Schema.TIMESTAMP)
+
+    def change(self, row: Row, context: RowContext) -> None:
+        found = row.find(self.column)
+        if found is None or row[found] is None or is_moment(row[found]):
+            return
+        micros = self._whole(row[found]) * _UNITS[self.timeunit.upper()]
+        try:
+            row[found] = _EPOCH + datetime.timedelta(microseconds=micros)
+        except OverflowError:
+            raise sent(
+                self.directive_name(), f"column '{self.column}' is out of the years 1 to 9999", 2
+            ) from None
+
+    def _whole(self, value: object) -> int:
+        from localcdap.wrangler.java.numbers import NumberFormatError, parse_long
+
+        try:
+            if isinstance(value, int) and not isinstance(value, bool):
+                return value
+            if isinstance(value, str):
+                return parse_long(value)
+        except NumberFormatError:
+            pass
+        shown = str(value)[:80]
+        raise sent(
+            self.directive_name(), f"column '{self.column}' is '{shown}', not a whole number", 2
+        )
+
+
+@plugin(
+    type="directive", name="format-date", description="Writes timestamps and dates in a pattern."
+)
+class FormatDate(Directive):
+    categories = ("date", "format")
+    examples = ("format-date :date 'MM/dd/yyyy'",)
+    column: str = argument.column("The column with timestamps or dates; null stays null.")
+    format: str = argument.text("A pattern of Java's DateTimeFormatter.")
+
+    @cached_property
+    def _format(self) -> TimeFormat:
+        return TimeFormat(self.format)
+
+    def problem(self) -> str | None:
+        return pattern_problem(self.format)
+
+    def propagate(self, columns: Columns) -> None:
+        if not no_column(columns, self.column, "format"):
+            columns.put(self.column, text_like(columns, self.column))
+
+    def change(self, row: Row, context: RowContext) -> None:
+        found = needed(row, self.column)
+        value = row[found]
+        if value is None:
+            return
+        if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+            value = datetime.datetime.combine(value, datetime.time(), datetime.UTC)
+        if not is_moment(value):
+            kind = type(value).__name__
+            raise DirectiveError(
+                f"column '{self.column}' is a {kind}; make it a date with parse-as-simple-date"
+            )
+        row[found] = self._format.write(value)
+
+
+def pattern_problem(pattern: str) -> str | None:
+    """What is wrong with a pattern of Java's ``DateTimeFormatter``."""
+    try:
+        TimeFormat(pattern)
+    except PatternError as error:
+        return f"'{pattern}' is no pattern of dates: {error}"
+    return None
+
+
+@plugin(
+    type="directive",
+    name="diff-date",
+    description="Subtracts two timestamps: milliseconds, positive when the second is earlier.",
+)
+class DiffDate(Directive):
+    categories = ("date",)
+    examples = ("diff-date :end :start :duration", "diff-date :now :start :age")
+    column1: str = argument.column("A timestamp; 'now' is the moment when the run began.")
+    column2: str = argument.column("What is subtracted; 'now' as well.")
+    destination: str = argument.column("The column that gets the difference.")
+
+    def propagate(self, columns: Columns) -> None:
+        for name in (self.column1, self.column2):
+            if name.lower() != "now":
+                no_column(columns, name, "subtract")
+        columns.put(self.destination, Schema.LONG.as_nullable)
+
+    def start(self, context: RowContext) -> None:
+        self._now = datetime.datetime.now(datetime.UTC)
+
+    def change(self, row: Row, context: RowContext) -> None:
+        one, other = self._moment(row, self.column1), self._moment(row, self.column2)
+        difference = None
+        if one is not None and other is not None:
+            difference = _millis(one) - _millis(other)
+        row.put(self.destination, difference)
+
+    def _moment(self, row: Row, name: str) -> datetime.datetime | None:
+        if name.lower() == "now":
+            return self._now
+        value = row[needed(row, name)]
+        return value if is_moment(value) else None
+
+
+def _millis(moment: datetime.datetime) -> int:
+    return (moment - _EPOCH) // _MICRO // 1000

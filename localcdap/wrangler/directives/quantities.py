@@ -1,0 +1,56 @@
+"""Numbers put into classes."""
+
+from __future__ import annotations
+
+from localcdap.api.argument import Range
+from localcdap.api.directive import (
+    Columns,
+    Directive,
+    DirectiveError,
+    Row,
+    RowContext,
+    argument,
+    plugin,
+)
+from localcdap.api.schema import Schema
+from localcdap.wrangler.directives.columns import needed, no_column
+from localcdap.wrangler.java.numbers import NumberFormatError, parse_double
+
+
+@plugin(
+    type="directive", name="quantize", description="Replaces ranges of numbers by their labels."
+)
+class Quantize(Directive):
+    categories = ("transform",)
+    examples = ("quantize :age :group 0:17='minor',18:120='adult'",)
+    source: str = argument.column("The column with numbers, or texts that are numbers.")
+    destination: str = argument.column("The column that gets the label; null outside all ranges.")
+    ranges: list[Range] = argument.ranges(
+        "From, to and label; both ends belong to a range, and the later of two that overlap counts."
+    )
+
+    def propagate(self, columns: Columns) -> None:
+        no_column(columns, self.source, "quantize")
+        columns.put(self.destination, Schema.STRING.as_nullable)
+
+    def change(self, row: Row, context: RowContext) -> None:
+        value = row[needed(row, self.source)]
+        if isinstance(value, str):
+            try:
+                value = parse_double(value)
+            except NumberFormatError:
+                raise DirectiveError(
+                    f"column '{self.source}' is '{value[:80]}', not a number"
+                ) from None
+        if not isinstance(value, float):
+            kind = "null" if value is None else f"a {type(value).__name__}"
+            raise DirectiveError(
+                f"column '{self.source}' is {kind}; a text or a number with a point is needed"
+            )
+        row.put(self.destination, self._label(value))
+
+    def _label(self, value: float) -> str | None:
+        for each in reversed(self.ranges):
+            if float(each.start) <= value <= float(each.end):
+                return each.value
+        return None
