@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import pytest
+from textual.app import App, ComposeResult
+from textual.widgets import Input
+
+from localcdap.tui.lists.listing import Entry, Listing
+
+
+class Shown(App[None]):
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: list[str | None] = []
+        self.chosen: list[str] = []
+
+    def compose(self) -> ComposeResult:
+        yield Listing(empty="Nothing at all.")
+
+    def on_listing_highlighted(self, event: Listing.Highlighted) -> None:
+        self.told.append(event.key)
+
+    def on_listing_chosen(self, event: Listing.Chosen) -> None:
+        self.chosen.append(event.key)
+
+
+def entries(*keys: str) -> list[Entry]:
+    return [Entry(key, key, group=key[0], hint="a hint " * 9) for key in keys]
+
+
+@pytest.fixture
+async def shown():
+    app = Shown()
+    async with app.run_test(size=(40, 12)) as pilot:
+        app.listing = app.query_one(Listing)
+        app.listing.put(entries("a1", "a2", "b1", "b2"))
+        app.listing.focus_list()
+        await pilot.pause()
+        yield app, pilot
+
+
+async def test_keys_move_over_headings(shown):
+    app, pilot = shown
+    assert app.listing.key == "a1"
+    await pilot.press("j", "j")
+    assert app.listing.key == "b1"
+    await pilot.press("G", "enter")
+    assert app.chosen == ["b2"]
+    await pilot.press("g", "k")
+    assert app.listing.key in ("a1", "b2")
+
+
+async def test_the_highlight_stays_on_its_entry_when_others_come(shown):
+    app, pilot = shown
+    await pilot.press("j", "j")
+    app.listing.put(entries("a0", "a1", "a2", "a3", "b1", "b2"))
+    await pilot.pause()
+    assert app.listing.key == "b1"
+    assert app.told[-1] == "b1"
+
+
+async def test_the_highlight_goes_to_the_neighbour_of_what_is_gone(shown):
+    app, pilot = shown
+    await pilot.press("j", "j")
+    app.listing.put(entries("a1", "a2", "b2"))
+    await pilot.pause()
+    assert app.listing.key == "b2"
+    app.listing.put([])
+    await pilot.pause()
+    assert app.listing.key is None
+    assert app.told[-1] is None
+
+
+async def test_what_is_not_there_yet_is_highlighted_when_it_comes(shown):
+    app, pilot = shown
+    app.listing.show("c9")
+    assert app.listing.key == "a1"
+    app.listing.put(entries("a1", "c8", "c9"))
+    await pilot.pause()
+    assert app.listing.key == "c9"
+
+
+async def test_typing_filters_and_escape_shows_all(shown):
+    app, pilot = shown
+    app.listing.query_one(Input).focus()
+    await pilot.press("b", "2")
+    assert app.listing.keys == ["b2"]
+    await pilot.press("enter", "enter")
+    assert app.chosen == ["b2"]
+    await pilot.press("escape")
+    assert app.listing.keys == ["a1", "a2", "b1", "b2"]
+    assert app.listing.key == "b2"
