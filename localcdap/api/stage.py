@@ -25,6 +25,10 @@ naive for ``datetime``), ``decimal.Decimal``, or None.
 """
 
 
+FindPlugin = Callable[[str, str], "type[Any] | None"]
+"""The class of a plugin by its type and name; None when there is none."""
+
+
 class StageConfigurer:
     """A stage while it is being configured: input schemas in, failures and output schemas out.
 
@@ -53,8 +57,14 @@ class StageConfigurer:
         self.joined_stages: Sequence[str] | None = None
         """A joiner whose configuration says which stages it joins sets them: they must be its inputs."""
         self.pipeline_properties: dict[str, str] = {}
+        self.foreign_paths: dict[str, str] = {}
+        """By property, the paths that :meth:`requires_location` was told of."""
         self.locations: Locations | None = None
         """Where paths lie; None until ``configure_connected`` is called."""
+        self.find_plugin: FindPlugin = lambda *_: None
+        """Finds the class of another plugin, which a property of the form ``{plugin:TYPE}`` names, by type
+        and name; None when it is not there.
+        """
 
     @property
     def input_schema(self) -> Schema | None:
@@ -75,6 +85,14 @@ class StageConfigurer:
                 "Call resolve_path in configure_connected only.",
             )
         return self.locations.resolve(path)
+
+    def requires_location(self, name: str, path: str) -> None:
+        """Say that the path in a property must lie on this machine, though it names another place.
+
+        Where ``[locations]`` of the settings does not say where, that becomes a failure of the property.
+        Plugins call it that stand in for one of the cloud; what they configure stays the same everywhere.
+        """
+        self.foreign_paths[name] = path
 
     def set_pipeline_property(self, key: str, value: str) -> None:
         """Ask for an engine property; two stages must not ask for different values.
@@ -198,6 +216,9 @@ class SparkContext(StageContext, Protocol):
 
         :param run: picklable; called once in each task. Its batches have the columns of ``schema``.
         """
+
+    find_plugin: FindPlugin
+    """As :attr:`StageConfigurer.find_plugin`; can be pickled into what :meth:`in_batches` runs."""
 
     def explain(self, line: str) -> None:
         """Say how the stage is run; ``localcdap run --explain`` shows the lines."""

@@ -57,6 +57,28 @@ def load_plugin(ref: PluginRef) -> type[Plugin]:
     return found
 
 
+class UsedPlugins:
+    """The plugins that a stage uses beside its own, by type and name.
+
+    :param sent: the same as workers find them, which get these when the object is pickled.
+    """
+
+    def __init__(self, refs: Iterable[PluginRef], sent: Iterable[PluginRef] | None = None) -> None:
+        self._refs: Final = {(ref.type, ref.name): ref for ref in refs}
+        self._sent: Final = None if sent is None else list(sent)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return UsedPlugins, (list(self._refs.values()) if self._sent is None else self._sent,)
+
+    def __call__(self, type: str, name: str) -> type[Plugin] | None:
+        """The class of a plugin; None when the stage's properties name none such, or it is not there.
+
+        :raises PluginError: when it cannot be loaded.
+        """
+        ref = self._refs.get((type, name))
+        return None if ref is None else load_plugin(ref)
+
+
 def load_artifact(path: str, digest: str) -> list[type[Plugin]]:
     """The plugin classes of an artifact, in the order of its modules and of their definitions.
 

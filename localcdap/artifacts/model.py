@@ -132,6 +132,8 @@ class PluginRef(msgspec.Struct, frozen=True):
     type: str
     name: str
     class_name: str
+    uses: tuple[PluginRef, ...] = ()
+    """Other plugins that a stage with this one names, and that its code may load."""
 
 
 class ApplicationRef(msgspec.Struct, frozen=True):

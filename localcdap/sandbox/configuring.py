@@ -18,7 +18,7 @@ from localcdap.api.locations import Locations
 from localcdap.api.plugin import BatchJoiner, BatchSink, Plugin, SplitterTransform
 from localcdap.api.schema import Schema
 from localcdap.api.stage import StageConfigurer
-from localcdap.artifacts.loading import load_plugin
+from localcdap.artifacts.loading import UsedPlugins, load_plugin
 from localcdap.artifacts.model import PluginRef
 from localcdap.artifacts.traces import own_frames
 from localcdap.sandbox.joining import check_joined
@@ -52,6 +52,8 @@ class ConfigureResult(msgspec.Struct):
     error_schema: Schema | None = None
     port_schemas: dict[str, Schema] = {}
     pipeline_properties: dict[str, str] = {}
+    foreign_paths: dict[str, str] = {}
+    """By property, paths that must have a place on this machine."""
 
 
 def configure_stage(request: ConfigureRequest) -> ConfigureResult:
@@ -65,6 +67,7 @@ def configure_stage(request: ConfigureRequest) -> ConfigureResult:
     """
     inputs = request.input_schemas
     stage = StageConfigurer(request.stage, inputs, output_ports=request.output_ports)
+    stage.find_plugin = UsedPlugins(request.plugin.uses)
     failures = stage.failures
     declared: Schema | None = None
     try:
@@ -91,6 +94,7 @@ def configure_stage(request: ConfigureRequest) -> ConfigureResult:
         error_schema=products.error_schema,
         port_schemas=products.port_schemas,
         pipeline_properties=products.pipeline_properties,
+        foreign_paths=stage.foreign_paths,
     )
 
 

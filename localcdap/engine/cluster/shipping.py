@@ -60,7 +60,8 @@ class Shipment:
         """
         own = [self._own_code(), self._libraries()]
         sent = [archive for name in self._packages for archive in self._package(name)]
-        artifacts = [self._artifact(p) for p in {p.digest: p for p in plugins}.values()]
+        needed = (each for plugin in plugins for each in (plugin, *plugin.uses))
+        artifacts = [self._artifact(p) for p in {p.digest: p for p in needed}.values()]
         self._spark.addArtifacts(*own, *sent, *artifacts, archive=True)
 
     def relocated(self, plugin: PluginRef) -> PluginRef:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from localcdap.api.errors import LocalcdapError, StageError
 from localcdap.api.locations import Locations
 from localcdap.api.schema import Schema
+from localcdap.api.stage import FindPlugin
+from localcdap.artifacts.loading import UsedPlugins
 from localcdap.artifacts.model import PluginRef
 from localcdap.engine.cluster.shipping import Shipment
 from localcdap.engine.cluster.transfer import download, uploaded
@@ -95,6 +97,9 @@ class DriverContext(FactsContext):
         super().__init__(run.facts(stage), run.metrics_of(stage.name))
         self.spark: SparkSession = run.spark
         self.is_remote: bool = run.shipment is not None
+        self.find_plugin: FindPlugin = UsedPlugins(
+            stage.plugin.uses, [run.for_workers(used) for used in stage.plugin.uses]
+        )
         self.wants_errors: bool = wants_errors
         self.errors: DataFrame | None = None
         """The error records that the stage gives, once it has said so."""

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from localcdap.api.errors import BadRequestError, LocalcdapError, SchemaError
+from localcdap.api.errors import BadRequestError, LocalcdapError, SchemaError, StageError
 from localcdap.api.failures import FailureCollector, ValidationFailure
 from localcdap.api.locations import Locations
 from localcdap.api.pipeline import Connection
@@ -20,6 +20,7 @@ from localcdap.studio.macros.evaluation import MacroContext, evaluate
 from localcdap.studio.propagation.flow import Flow, Incoming
 from localcdap.studio.propagation.outcome import Outcome
 from localcdap.studio.propagation.plugins import PluginFinder, Repair, not_found, repair_of
+from localcdap.studio.propagation.using import with_used
 from localcdap.studio.rules.structure import Structure
 
 
@@ -37,6 +38,8 @@ class StageConfiguration:
         repair instead of a failure.
     :param locations: where paths lie; given, the checks that need files, databases or a network are
         made too.
+    :param places: where foreign paths lie by the settings; given, a path that must lie on this machine and
+        does not is a failure.
     :param later: stages that come after an action which has not run yet: it may give macros their values
         and make the files that they look for.
     """
@@ -49,6 +52,7 @@ class StageConfiguration:
         *,
         use_suggested: bool = False,
         locations: Locations | None = None,
+        places: Locations | None = None,
         later: Collection[str] = (),
     ) -> None:
         self._finder = finder
@@ -56,6 +60,7 @@ class StageConfiguration:
         self._macros = macros
         self._use_suggested = use_suggested
         self._locations = locations
+        self._places = places
         self._later = later
         self.repairs: list[Repair] = []
 
@@ -75,8 +80,9 @@ class StageConfiguration:
             outcome.declared = frozenset(declared)
             evaluated = evaluate(stage, declared, macros)
             failures += evaluated.failures
+            used = with_used(plugin, stage.name, declared, evaluated.properties, self._finder)
             outcome.request = ConfigureRequest(
-                plugin=plugin,
+                plugin=used,
                 stage=stage.name,
                 properties=evaluated.properties,
                 macros=evaluated.macros,
@@ -90,7 +96,20 @@ class StageConfiguration:
         except LocalcdapError as error:
             outcome.result = ConfigureResult(_failures_of(stage.name, error))
         failures += outcome.result.failures
+        failures += self._unplaced(stage.name, outcome.result.foreign_paths)
         return outcome
+
+    def _unplaced(self, stage: str, paths: Mapping[str, str]) -> list[ValidationFailure]:
+        """A failure for each path that must lie on this machine and does not."""
+        collector = FailureCollector(stage)
+        if self._places is None:
+            return []
+        for name, path in paths.items():
+            try:
+                self._places.resolve(path)
+            except StageError as error:
+                collector.add(error.message, error.corrective_action).with_config_property(name)
+        return list(collector)
 
     def _plugin(self, stage: StageUse) -> tuple[PluginRef | None, list[ValidationFailure]]:
         try:

@@ -6,7 +6,7 @@
 """
 
 from localcdap.wrangler.language.model import Call, Code, Load, Problem, Recipe
-from localcdap.wrangler.language.parser import NO_RULES, DirectiveRules, parse
+from localcdap.wrangler.language.parser import NO_RULES, DirectiveRules, loaded_names, parse
 from localcdap.wrangler.language.printing import print_call, print_recipe
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Load",
     "Problem",
     "Recipe",
+    "loaded_names",
     "parse",
     "print_call",
     "print_recipe",

@@ -191,6 +191,8 @@ def _value(argument: Argument, word: str, start: int) -> Given | Mismatch:
     """A word as a value of the argument's kind."""
     kind = argument.kind
     has_macro = MASK in word
+    if kind in (ArgumentKind.COLUMN, ArgumentKind.COLUMNS) and word[0] in "'\"":
+        return Mismatch(f"'{argument.name}' must be a column, not a text", start)
     if kind is ArgumentKind.COLUMN:
         return Given(kind, _column(word), start, has_macro)
     if kind is ArgumentKind.COLUMNS:

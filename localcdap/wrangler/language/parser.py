@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -34,12 +34,21 @@ _MARKED: Final = re.compile(r"""(?:^|[\s,]):|exp\s*:|prop\s*:|['"]""")
 """What only directives in the present form hold, mostly."""
 
 
-def parse(text: str, declared: Declared, rules: DirectiveRules = NO_RULES) -> Recipe:
+def parse(
+    text: str, declared: Declared, rules: DirectiveRules = NO_RULES, loaded: Iterable[str] = ()
+) -> Recipe:
     """A recipe. Never raises: what is wrong is in ``problems``, and all else is read.
 
     A directive that ``#pragma load-directives`` names and that is not declared is taken as it is.
+
+    :param loaded: further directives that are taken as if a pragma in the first line named them.
     """
-    return _Reader(text, declared, rules).read()
+    return _Reader(text, declared, rules, loaded).read()
+
+
+def loaded_names(text: str) -> list[str]:
+    """The user-defined directives that a recipe's pragmas name."""
+    return sorted(_Reader(text, {}, NO_RULES).loads()) if "#pragma" in text else []
 
 
 class _Failed(msgspec.Struct):
@@ -61,25 +70,33 @@ _Made = _Called | Statement | _Failed | None
 
 
 class _Reader:
-    def __init__(self, text: str, declared: Declared, rules: DirectiveRules) -> None:
+    def __init__(
+        self, text: str, declared: Declared, rules: DirectiveRules, loaded: Iterable[str] = ()
+    ) -> None:
         self.text: Final = text
         self.masked, has_macros = masked(text)
         self.declared: Final = declared
         self.rules: Final = rules
         self.places: Final = Places(text)
-        self.recipe: Final = Recipe([], [], [], has_macros=has_macros)
-        self.loaded: set[str] = set()
+        loads = [Load(name, 1, 1) for name in loaded]
+        self.recipe: Final = Recipe([], loads, [], has_macros=has_macros)
+        self.loaded: set[str] = set(loaded)
 
     def read(self) -> Recipe:
         lines = list(lines_of(self.masked))
-        self._find_loads(lines)
+        self.loaded |= self._loads(lines)
         for line in lines:
             self._line(line)
         self.recipe.problems.sort(key=lambda problem: (problem.line, problem.column))
         return self.recipe
 
-    def _find_loads(self, lines: Sequence[Line]) -> None:
+    def loads(self) -> set[str]:
+        """The directives that pragmas name."""
+        return self._loads(list(lines_of(self.masked)))
+
+    def _loads(self, lines: Sequence[Line]) -> set[str]:
         """A pragma counts for the whole recipe, wherever it stands."""
+        names: set[str] = set()
         for line in lines:
             for piece in line.pieces:
                 if "#pragma" not in self.masked[piece.start : piece.end]:
@@ -88,7 +105,8 @@ class _Reader:
                     found = parse_statement(self.masked[piece.start : piece.end])
                 except SyntaxProblemError:
                     continue
-                self.loaded.update(name for name, _ in found.loads)
+                names.update(name for name, _ in found.loads)
+        return names
 
     def _line(self, line: Line) -> None:
         whole = Piece(line.start, line.end)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -242,8 +243,9 @@ class _Pass:
 def _boundary(origins: list[int]) -> int:
     """Where to cut, near the middle, so that the rows of one record stay together; 0 for one record."""
     middle = len(origins) // 2
-    for cut in (middle, *range(middle - 1, 0, -1), *range(middle + 1, len(origins))):
-        if cut and origins[cut - 1] != origins[cut]:
+    cuts = chain(range(middle, 0, -1), range(middle + 1, len(origins)))
+    for cut in cuts:
+        if origins[cut - 1] != origins[cut]:
             return cut
     return 0
 

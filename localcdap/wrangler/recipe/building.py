@@ -13,8 +13,8 @@ from localcdap.wrangler.recipe import precondition
 from localcdap.wrangler.recipe.registry import Registry, shipped
 from localcdap.wrangler.recipe.steps import build_step
 
-FindDirective = Callable[[str], Any]
-"""The class of a user-defined directive by its name."""
+FindDirective = Callable[[str, str], Any]
+"""The class of a plugin by its type (``directive``) and name; None when there is none."""
 
 
 class Source(msgspec.Struct):
@@ -32,17 +32,16 @@ def precondition_call(text: str) -> Call:
     return Call(precondition.NAME, arguments, 1, 1, f"precondition {text}")
 
 
-def registry_with(loaded: Sequence[str], find: FindDirective | None) -> Registry:
-    """The shipped directives and the user-defined ones that a recipe loads."""
-    if find is None:
-        return shipped()
-    return shipped().with_loaded([find(name) for name in loaded])
+def registry_with(loaded: Sequence[str], find: FindDirective) -> Registry:
+    """The shipped directives and those user-defined ones that are there."""
+    found = (find("directive", name) for name in loaded)
+    return shipped().with_loaded([cls for cls in found if cls is not None])
 
 
 class Builder:
     """Makes the directives of a part of a source. Can be pickled where ``find`` can."""
 
-    def __init__(self, source: Source, find: FindDirective | None, first: int, last: int) -> None:
+    def __init__(self, source: Source, find: FindDirective, first: int, last: int) -> None:
         self._source = source
         self._find = find
         self._part = (first, last)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, cast
 
 import msgspec
@@ -51,9 +52,14 @@ class Steps(msgspec.Struct):
         return not self.recipe.has_macros and all(step.directive is not None for step in self.steps)
 
 
-def check(text: str, registry: Registry, rules: DirectiveRules = NO_RULES) -> Steps:
-    """A recipe's directives. Never raises for what the text says."""
-    recipe = parse(text, registry.arguments(), rules)
+def check(
+    text: str, registry: Registry, rules: DirectiveRules = NO_RULES, loaded: Iterable[str] = ()
+) -> Steps:
+    """A recipe's directives. Never raises for what the text says.
+
+    :param loaded: as for :func:`localcdap.wrangler.language.parse`.
+    """
+    recipe = parse(text, registry.arguments(), rules, loaded)
     problems = list(recipe.problems)
     steps = [build_step(call, registry, problems) for call in recipe.calls]
     problems += [_not_here(load) for load in recipe.loads if load.name not in registry]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from localcdap.api import Schema, StageConfigurer
-from localcdap.wrangler.language import Problem
-from localcdap.wrangler.recipe.building import precondition_call, registry_with
+from localcdap.wrangler.language import Problem, loaded_names
+from localcdap.wrangler.recipe.building import FindDirective, precondition_call, registry_with
 from localcdap.wrangler.recipe.judging import misfits
 from localcdap.wrangler.recipe.precondition import NAME, Precondition
 from localcdap.wrangler.recipe.propagation import (
@@ -29,6 +29,14 @@ def given_schema(field: str, schema: Schema | None) -> Schema | None:
         return Schema.record("row", [(schema.name or "record", schema)])
     found = schema.field(field)
     return Schema.record(schema.name or "row", [] if found is None else [found])
+
+
+def steps_of(text: str, loaded: list[str], find: FindDirective) -> Steps:
+    """The directives of a recipe.
+
+    :param loaded: user-defined directives that the property ``udd`` names.
+    """
+    return check(text, registry_with([*loaded, *loaded_names(text)], find), loaded=loaded)
 
 
 class Configuration:
@@ -95,7 +103,7 @@ class Configuration:
 
     def _steps(self) -> Steps:
         text = self._config.text_with_macros("directives") or self._config.directives
-        return check(text, registry_with([], None))
+        return steps_of(text, self._config.udd, self._stage.find_plugin)
 
     def _follow(self, steps: Steps) -> None:
         config, stage = self._config, self._stage

@@ -52,7 +52,9 @@ class WranglerConfig(PluginConfig):
         syntax="wrangler",
     )
     udd: list[str] = field(
-        description="The user-defined directives that the recipe uses.", default=[]
+        description="The user-defined directives that the recipe uses.",
+        default=[],
+        form="{plugin:directive},",
     )
     schema: Schema | None = field(
         description=(

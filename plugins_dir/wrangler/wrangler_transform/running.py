@@ -15,9 +15,9 @@ from localcdap.wrangler.recipe.building import (
 from localcdap.wrangler.recipe.compilation import Compiled, Job, compile_recipe
 from localcdap.wrangler.recipe.frame import ERROR, FAILURE, INPUT
 from localcdap.wrangler.recipe.propagation import columns_of, propagate
-from localcdap.wrangler.recipe.steps import Step, check
+from localcdap.wrangler.recipe.steps import Step
 
-from .checking import ALL, RECORD, given_schema
+from .checking import ALL, RECORD, given_schema, steps_of
 from .config import DEFAULT_MODE, FAIL, SEND, WranglerConfig
 
 if TYPE_CHECKING:
@@ -55,8 +55,9 @@ class Execution:
         # Exports have 'false' where nobody asked for a condition.
         if precondition not in ("", "false") and not config.is_sql:
             calls.append(precondition_call(precondition))
-        steps = check(config.directives, registry_with([], None))
-        return Source(calls + [step.call for step in steps.steps])
+        steps = steps_of(config.directives, config.udd, self._context.find_plugin)
+        loaded = [load.name for load in steps.recipe.loads]
+        return Source(calls + [step.call for step in steps.steps], loaded)
 
     def _taken(self, df: DataFrame) -> DataFrame:
         """The columns that rows have, and the whole record where error records are wanted."""
@@ -74,7 +75,8 @@ class Execution:
         return df.select(*taken)
 
     def _job(self, source: Source, given: Schema, declared: Schema) -> Job:
-        registry = registry_with(source.loaded, None)
+        find = self._context.find_plugin
+        registry = registry_with(source.loaded, find)
         directives = [built(call, registry) for call in source.calls]
         steps = [
             Step(call, directive) for call, directive in zip(source.calls, directives, strict=True)
@@ -86,7 +88,7 @@ class Execution:
             columns=[*found.before, found.after],
             given=given,
             declared=declared,
-            build=lambda first, last: Builder(source, None, first, last),
+            build=lambda first, last: Builder(source, find, first, last),
             arguments=self._context.arguments,
             input=self._context.input_schema if self._context.wants_errors else None,
         )

@@ -1,0 +1,109 @@
+"""User-defined directives: dropped in, named by a recipe, checked and run."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from localcdap.studio.service import PipelineRequest
+from localcdap.testing.instance import TemporaryInstance
+
+
+REVERSE = """
+from localcdap.api.directive import Directive, Row, RowContext, argument, plugin
+
+
+@plugin(type="directive", name="text-reverse", description="Reverses a text.")
+class Reverse(Directive):
+    column: str = argument.column("The column whose text is reversed.")
+
+    def change(self, row: Row, context: RowContext) -> None:
+        value = row.value(self.column)
+        if isinstance(value, str):
+            row.put(self.column, value[::-1])
+"""
+
+SCHEMA = json.dumps({"type": "record", "name": "t", "fields": [{"name": "body", "type": "string"}]})
+OUT = json.dumps(
+    {"type": "record", "name": "t", "fields": [{"name": "body", "type": ["string", "null"]}]}
+)
+
+
+def document(**properties: str) -> dict:
+    wrangle = {"field": "*", "schema": OUT, **properties}
+    read = {"path": "in.txt", "format": "text", "schema": SCHEMA, "referenceName": "r"}
+    write = {"path": "out", "format": "csv", "referenceName": "w"}
+    stages = [
+        ("read", "batchsource", "File", read),
+        ("wrangle", "transform", "Wrangler", wrangle),
+        ("write", "batchsink", "File", write),
+    ]
+    return {
+        "name": "udd",
+        "artifact": {"name": "cdap-data-pipeline", "version": "6.10.0", "scope": "SYSTEM"},
+        "config": {
+            "stages": [
+                {"name": name, "plugin": {"type": type, "name": plugin, "properties": given}}
+                for name, type, plugin, given in stages
+            ],
+            "connections": [
+                {"from": "read", "to": "wrangle"},
+                {"from": "wrangle", "to": "write"},
+            ],
+        },
+    }
+
+
+def messages(instance: TemporaryInstance, **properties: str) -> list[str]:
+    found = instance.cdap.studio.validate_pipeline(PipelineRequest(document(**properties)))
+    return [failure.message for failure in found.errors]
+
+
+@pytest.fixture
+def instance(cdap_instance: TemporaryInstance) -> TemporaryInstance:
+    folder = cdap_instance.home.path / "plugins"
+    folder.mkdir()
+    (folder / "text-reverse-1.0.0.py").write_text(REVERSE)
+    return cdap_instance
+
+
+def test_a_directive_must_be_named_before_it_is_used(instance):
+    assert messages(instance, directives="text-reverse :body") == [
+        "Recipe, line 1, column 1: there is no directive 'text-reverse'."
+    ]
+    assert messages(instance, directives="text-reverse :body", udd="text-reverse") == []
+    assert (
+        messages(instance, directives="#pragma load-directives text-reverse;\ntext-reverse :body;")
+        == []
+    )
+
+
+def test_its_arguments_are_checked_as_those_of_others(instance):
+    (told,) = messages(instance, directives="text-reverse 'x' 3", udd="text-reverse")
+
+    assert told == "Recipe, line 1, column 14: 'column' must be a column, not a text."
+
+
+def test_one_that_is_not_there_is_told_with_its_place(instance):
+    (told,) = messages(
+        instance, directives="uppercase :body\n#pragma load-directives nothing;\nnothing 3;"
+    )
+
+    assert "line 2" in told
+    assert "'nothing' is not here" in told
+
+
+@pytest.mark.spark
+def test_it_runs_in_sparks_workers(instance, engine):
+    (instance.home.path / "in.txt").write_text("abc\nxyz\n")
+    recipe = "text-reverse :body\nuppercase :body"
+    run = instance.run(document(directives=recipe, udd="text-reverse"))
+
+    assert run.error is None
+    written = sorted(
+        line
+        for file in (instance.home.path / "out").glob("part-*")
+        for line in file.read_text().splitlines()
+    )
+    assert written == ["CBA", "ZYX"]
