@@ -207,6 +207,7 @@ class StudioService:
             configurer,
             MacroContext(arguments, macro_functions(secure=secrets.source)),
             locations=self._locations if request.connected else None,
+            places=self._locations,
         )
         known = [schema for schema in inputs.values() if schema is not None]
         common, different = merge(stage.name, stage.plugin.type, known)
@@ -265,6 +266,7 @@ class StudioService:
             ),
             use_suggested=request.use_suggested,
             locations=self._locations if request.connected else None,
+            places=self._locations,
             unevaluated=request.unevaluated,
             warn=True,
         )

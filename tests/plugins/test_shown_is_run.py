@@ -73,6 +73,7 @@ TWO = json.dumps(
 )
 ONE_TEXT = json.dumps(TEXT.to_json())
 ONE_BYTES = json.dumps(Schema.record("text", [("body", Schema.BYTES)]).to_json())
+PLACES = {"gs://bucket": "bucket", "s3a://bucket": "bucket"}
 ON_WIDE = {"in": (WIDE, RECORDS)}
 
 
@@ -93,6 +94,18 @@ SAMPLES: dict[tuple[str, str], Sample] = {
     ("batchsource", "File"): Sample(
         {"referenceName": "r", "path": "in.csv", "format": "csv", "schema": TWO},
         files={"in.csv": "x,1\ny,\n"},
+    ),
+    ("batchsource", "GCSFile"): Sample(
+        {"path": "gs://bucket/../in.csv", "format": "csv", "schema": TWO},
+        files={"in.csv": "x,1\ny,\n"},
+    ),
+    ("batchsource", "S3"): Sample(
+        {"referenceName": "r", "path": "s3a://bucket/../in.csv", "format": "csv", "schema": TWO},
+        files={"in.csv": "x,1\ny,\n"},
+    ),
+    ("batchsink", "GCS"): Sample({"path": "gs://bucket/out", "format": "json"}, ON_WIDE),
+    ("batchsink", "S3"): Sample(
+        {"referenceName": "r", "path": "s3a://bucket/out", "format": "parquet"}, ON_WIDE
     ),
     ("batchsource", "Table"): Sample({"name": "t", "schema": TWO}),
     ("batchsink", "File"): Sample(
@@ -246,6 +259,7 @@ def ran(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ran:
             sample.properties,
             sample.inputs,
             directory=folder,
+            locations=PLACES,
             tables=OneTable(folder),
         )
 
@@ -267,6 +281,8 @@ def cdap(cdap_engine_directory: Path, tmp_path_factory: pytest.TempPathFactory) 
     """The services of an instance that has the shipped plugins."""
     assert cdap_engine_directory
     with TemporaryInstance(tmp_path_factory.mktemp("instance")) as instance:
+        places = (f'"{foreign}" = "{folder}"' for foreign, folder in PLACES.items())
+        instance.settings("\n".join(["[locations]", *places]))
         yield instance.cdap
 
 

@@ -226,5 +226,5 @@ class EditingService:
         shown = Secrets(None if keys is None else partial(keys, namespace))
         macros = MacroContext(arguments, macro_functions(secure=shown.source))
         finder = IndexedPlugins(self._artifacts, namespace)
-        configure = StageConfiguration(finder, configurer, macros)
+        configure = StageConfiguration(finder, configurer, macros, places=self._locations)
         return Surroundings(configure, shown, self._templates(namespace))

@@ -57,6 +57,7 @@ def resolve_pipeline(
     *,
     use_suggested: bool = False,
     locations: Locations | None = None,
+    places: Locations | None = None,
     done: Collection[str] = (),
     unevaluated: Collection[str] = (),
     warn: bool = False,
@@ -67,6 +68,7 @@ def resolve_pipeline(
     :param use_suggested: take the suggested artifact where the one asked for is missing.
     :param locations: where paths lie; given, the checks that need files, databases or a network are
         made too.
+    :param places: where foreign paths lie by the settings, see :class:`StageConfiguration`.
     :param done: the stages that have run. What comes behind another action is taken as it is before a run:
         its macros may lack a value, and the world outside is not looked at.
     :param unevaluated: stages that will not be run, which are taken as they are before a run likewise.
@@ -82,6 +84,7 @@ def resolve_pipeline(
         macros or MacroContext(),
         use_suggested=use_suggested,
         locations=locations,
+        places=places,
         later=_behind_actions(structure, done) | set(unevaluated),
     )
     ending = [configure(each, {}) for each in document.post_actions if each.plugin.name]

@@ -1,0 +1,1 @@
+"""Plugins of Amazon S3 with this machine underneath: buckets are folders here."""

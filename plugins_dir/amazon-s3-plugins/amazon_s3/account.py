@@ -1,0 +1,66 @@
+"""The properties by which the original reaches Amazon S3, and its paths."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from localcdap.api import PluginConfig, StageConfigurer, field
+
+_GROUP = "Amazon S3, without effect here"
+_PATH: Final = re.compile(r"s3[an]?://[^/]+(/.*)?", re.DOTALL)
+
+
+class AccountConfig(PluginConfig):
+    use_connection: bool = field(
+        "Whether a connection of the instance says the account.",
+        default=False,
+        name="useConnection",
+        group=_GROUP,
+    )
+    connection: str | None = field(
+        "The connection, as ${conn(name)}.", default=None, macro=True, group=_GROUP
+    )
+    authentication_method: str | None = field(
+        "How the original authenticates: Access Credentials or IAM.",
+        default=None,
+        macro=True,
+        name="authenticationMethod",
+        group=_GROUP,
+    )
+    access_id: str | None = field(
+        "Access id. Nothing reads it here.",
+        default=None,
+        macro=True,
+        name="accessID",
+        group=_GROUP,
+    )
+    access_key: str | None = field(
+        "Access key. Nothing reads it here.",
+        default=None,
+        macro=True,
+        secret=True,
+        name="accessKey",
+        group=_GROUP,
+    )
+    session_token: str | None = field(
+        "Session token. Nothing reads it here.",
+        default=None,
+        macro=True,
+        secret=True,
+        name="sessionToken",
+        group=_GROUP,
+    )
+    region: str | None = field("Region.", default=None, macro=True, group=_GROUP)
+
+
+def check_path(stage: StageConfigurer, config: PluginConfig, path: str | None) -> None:
+    """Check that the path is one of S3, and that its bucket has a folder on this machine."""
+    if not path or config.contains_macro("path"):
+        return
+    if _PATH.fullmatch(path.strip()) is None:
+        stage.failures.add(
+            f"Invalid path '{path}'.", "Write s3://bucket/folder or s3a://bucket/folder."
+        ).with_config_property("path")
+    else:
+        stage.requires_location("path", path)

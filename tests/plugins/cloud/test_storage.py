@@ -1,0 +1,139 @@
+"""GCSFile, GCS and S3: paths of the cloud, and the folders that stand for buckets."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from localcdap.api.failures import ValidationFailure
+from localcdap.api.pipeline import PipelineValidation
+from localcdap.studio.service import PipelineRequest
+from localcdap.testing.instance import TemporaryInstance
+
+SCHEMA = json.dumps(
+    {
+        "type": "record",
+        "name": "r",
+        "fields": [{"name": "a", "type": "int"}, {"name": "b", "type": "string"}],
+    }
+)
+SETTINGS = """
+[locations]
+"gs://known" = "data/known"
+"gs://known/deep/er" = "elsewhere"
+"s3://known" = "s3"
+"""
+
+
+@pytest.fixture(scope="module")
+def instance(tmp_path_factory: pytest.TempPathFactory):
+    with TemporaryInstance(tmp_path_factory.mktemp("instance")) as made:
+        made.settings(SETTINGS)
+        yield made
+
+
+def pipeline(source: dict[str, Any], sink: dict[str, Any]) -> str:
+    stages = [{"name": "In", "plugin": source}, {"name": "Out", "plugin": sink}]
+    config = {"stages": stages, "connections": [{"from": "In", "to": "Out"}]}
+    artifact = {"name": "cdap-data-pipeline", "version": "6.10.0", "scope": "SYSTEM"}
+    return json.dumps({"name": "p", "artifact": artifact, "config": config})
+
+
+def gcs_source(**more: str) -> dict[str, Any]:
+    properties = {"path": "gs://known/in", "format": "csv", "schema": SCHEMA, "project": "p"} | more
+    return {"type": "batchsource", "name": "GCSFile", "properties": properties}
+
+
+def gcs_sink(**more: str) -> dict[str, Any]:
+    properties = {"path": "gs://known/out", "format": "json", "referenceName": "o"} | more
+    return {"type": "batchsink", "name": "GCS", "properties": properties}
+
+
+def s3(type: str, path: str) -> dict[str, Any]:
+    properties = {"referenceName": "r", "path": path, "format": "csv", "schema": SCHEMA}
+    return {"type": type, "name": "S3", "properties": properties}
+
+
+def validate(
+    instance: TemporaryInstance, source: dict[str, Any], sink: dict[str, Any]
+) -> PipelineValidation:
+    return instance.cdap.studio.validate_pipeline(PipelineRequest(pipeline(source, sink)))
+
+
+def told(failure: ValidationFailure) -> tuple[str | None, str, str | None, list[str]]:
+    places = [cause.attributes.get("stageConfig", "") for cause in failure.causes]
+    return failure.stage, failure.message, failure.corrective_action, places
+
+
+def test_known_buckets_are_valid_and_say_so_without_warnings(instance):
+    answer = validate(instance, gcs_source(), gcs_sink(suffix="yyyy-MM-dd", location="us"))
+    assert (answer.errors, answer.warnings) == ([], [])
+
+
+def test_unknown_buckets_are_failures_that_name_the_line_to_add(instance):
+    answer = validate(
+        instance, gcs_source(path="gs://other/in"), s3("batchsink", "s3a://known/out")
+    )
+    action = "Say where it is under [locations] in localcdap.toml: "
+    assert [told(failure) for failure in answer.errors] == [
+        (
+            "In",
+            "'gs://other/in' does not lie on this machine.",
+            f'{action}"gs://other" = "data/folder"',
+            ["path"],
+        ),
+        (
+            "Out",
+            "'s3a://known/out' does not lie on this machine.",
+            f'{action}"s3a://known" = "data/folder"',
+            ["path"],
+        ),
+    ]
+
+
+@pytest.mark.parametrize("path", ["gs://Bucket/x", "gs://", "gs://a b/x", "/"])
+def test_what_is_no_bucket_is_told(instance, path):
+    answer = validate(instance, gcs_source(path=path), gcs_sink())
+    assert [failure.message for failure in answer.errors] == [
+        f"Invalid bucket name in path '{path}'."
+    ]
+
+
+def test_what_is_no_path_of_s3_is_told(instance):
+    answer = validate(instance, s3("batchsource", "known/in"), gcs_sink())
+    assert [failure.message for failure in answer.errors] == ["Invalid path 'known/in'."]
+
+
+def test_encrypted_objects_are_refused_and_macros_are_waited_for(instance):
+    answer = validate(
+        instance, gcs_source(path="${in}", encrypted="true"), gcs_sink(path="gs://${bucket}/x")
+    )
+    assert [failure.message for failure in answer.errors] == [
+        "Encrypted objects cannot be read here."
+    ]
+
+
+def test_they_are_stand_ins_that_run_here_only(instance):
+    for type, name in (("batchsource", "GCSFile"), ("batchsink", "GCS"), ("batchsink", "S3")):
+        detail = instance.cdap.artifacts.get_plugin("default", type, name)
+        assert detail.description.startswith("Stand-in:")
+        assert "mode_native" in detail.capabilities
+
+
+@pytest.mark.spark
+def test_records_go_from_bucket_to_bucket(instance, cdap_engine_directory):
+    given = instance.home.path / "elsewhere" / "in"
+    given.mkdir(parents=True)
+    (given / "f.csv").write_text("1,x\n2,y\n")
+    document = pipeline(
+        gcs_source(path="known/deep/er/in", useConnection="false"),
+        s3("batchsink", "s3://known/out"),
+    )
+
+    run = instance.run(document)
+
+    assert run.error is None
+    files = sorted((instance.home.path / "s3" / "out").iterdir())
+    assert "".join(file.read_text() for file in files) == "1,x\n2,y\n"
