@@ -14,6 +14,9 @@ from typing import Any, Final
 TIME_LIMIT: Final = 2.0
 """Seconds that one match may take."""
 
+SHORT: Final = 500
+"""Characters of a text on which only repeats within repeats can take long."""
+
 _LINE_ENDS: Final = r"\n\r\u0085\u2028\u2029"
 _WORD: Final = r"[\p{L}\p{N}_]"
 _ESCAPES: Final = {
@@ -62,6 +65,8 @@ _POSIX: Final = {
 _NAMED: Final = re.compile(r"\{\^?(\w+)(?:=(\w+))?\}|(\w)")
 _QUANTITY: Final = re.compile(r"\{\d+(?:,\d*)?\}")
 _FLAGS: Final = re.compile(r"\(\?([a-zA-Z]*)(?:-([a-zA-Z]*))?([:)])")
+_IGNORES_CASE: Final = re.compile(r"\(\?[a-tv-zA-Z]*i[a-tv-zA-Z]*[:)-]")
+"""Without the flag ``u`` the case of ASCII letters is ignored only."""
 _NESTED: Final = re.compile(r"[+*}]\)?[+*{]|\)[+*{]")
 
 
@@ -72,42 +77,46 @@ class RegexError(ValueError):
 class Regex:
     """A compiled pattern. Its methods raise :class:`TimeoutError` after :data:`TIME_LIMIT` seconds."""
 
-    __slots__ = ("_find", "_full", "groups", "pattern", "text")
+    __slots__ = ("_explodes", "groups", "pattern", "text")
 
     def __init__(self, text: str) -> None:
         import regex
 
         self.text: Final = text
         try:
-            self.pattern: Any = regex.compile(_translated(text), regex.VERSION1)
+            ascii_case = _IGNORES_CASE.search(text) and "\\p" not in text
+            flags = regex.VERSION1 | (regex.ASCII if ascii_case else 0)
+            self.pattern: Any = regex.compile(_translated(text), flags)
         except regex.error as error:
             raise RegexError(f"'{text}' is no regular expression: {error}") from None
         self.groups: int = self.pattern.groups
-        limit = TIME_LIMIT if _NESTED.search(text) else None
-        self._full: Callable[..., Any] = functools.partial(self.pattern.fullmatch, timeout=limit)
-        self._find: Callable[..., Any] = functools.partial(self.pattern.search, timeout=limit)
+        self._explodes: Final = can_explode(text)
+
+    def _limit(self, text: str) -> float | None:
+        """A limit makes each match some times slower, so it is set where a match may take long only."""
+        return TIME_LIMIT if self._explodes or len(text) > SHORT else None
 
     def matches(self, text: str) -> bool:
         """Whether the whole text matches (``String.matches``)."""
-        return self._full(text) is not None
+        return self.pattern.fullmatch(text, timeout=self._limit(text)) is not None
 
     def search(self, text: str) -> Any:
         """The first match as a match object, or None."""
-        return self._find(text)
+        return self.pattern.search(text, timeout=self._limit(text))
 
     def find_all(self, text: str) -> list[Any]:
         """Every match, in order."""
-        return list(self.pattern.finditer(text, timeout=TIME_LIMIT))
+        return list(self.pattern.finditer(text, timeout=self._limit(text)))
 
     def replace(self, text: str, replacement: str, count: int = 0) -> str:
         """``replaceAll``, or the first ``count``; ``$1``, ``${name}`` are groups, a backslash quotes."""
-        return str(self.pattern.sub(_replacer(replacement), text, count, timeout=TIME_LIMIT))
+        return str(self.pattern.sub(_replacer(replacement), text, count, timeout=self._limit(text)))
 
     def split(self, text: str, limit: int = 0) -> list[str]:
         """``String.split``: no empty part at the start for an empty match, none at the end for limit 0."""
         parts: list[str] = []
         start = 0
-        for match in self.pattern.finditer(text, timeout=TIME_LIMIT):
+        for match in self.pattern.finditer(text, timeout=self._limit(text)):
             if 0 < limit <= len(parts) + 1:
                 break
             if match.end() == 0 or (match.start() == match.end() == len(text)):
@@ -121,6 +130,11 @@ class Regex:
             while parts and not parts[-1]:
                 parts.pop()
         return parts
+
+
+def can_explode(text: str) -> bool:
+    """Whether the time of a match may grow with more than the length of the text: repeats in repeats."""
+    return _NESTED.search(text) is not None
 
 
 @functools.lru_cache(maxsize=1024)
