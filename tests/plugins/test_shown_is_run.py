@@ -125,6 +125,15 @@ SAMPLES: dict[tuple[str, str], Sample] = {
     ("transform", "PythonEvaluator"): Sample(
         {"script": "def transform(record, emitter, context):\n    emitter.emit(record)"}, ON_WIDE
     ),
+    ("transform", "Wrangler"): Sample(
+        {
+            "field": "*",
+            "precondition": "id > 7",
+            "directives": "uppercase name\nset-column :more exp:{id + 1}\ndrop raw,either\n"
+            "filter-row-if-true price > 100\ngenerate-uuid key",
+        },
+        ON_WIDE,
+    ),
     ("transform", "CSVParser"): Sample(
         {"field": "body", "format": "DEFAULT", "schema": TWO}, text("x,1", 'y,"2"')
     ),

@@ -26,6 +26,7 @@ from localcdap.wrangler.language.lines import MASK
 
 _WORD: Final = re.compile(r"""'[^'\n]*'(?=\s|$)|"[^"\n]*"(?=\s|$)|\S+""")
 _NUMBER: Final = re.compile(r"-?[0-9]+(?:\.[0-9]*)?[Ll]*")
+_NAME: Final = re.compile(r""":?[^\s,;'"=(){}:][^\s,;'"=(){}]*""")
 _REMARK: Final = re.compile(r"//|--|#")
 _FIRST: Final = re.compile(r"\S+")
 _JOINED: Final = re.compile(r"\s*,\s*|(?<=,)\s+")
@@ -191,13 +192,14 @@ def _value(argument: Argument, word: str, start: int) -> Given | Mismatch:
     """A word as a value of the argument's kind."""
     kind = argument.kind
     has_macro = MASK in word
-    if kind in (ArgumentKind.COLUMN, ArgumentKind.COLUMNS) and word[0] in "'\"":
-        return Mismatch(f"'{argument.name}' must be a column, not a text", start)
-    if kind is ArgumentKind.COLUMN:
-        return Given(kind, _column(word), start, has_macro)
-    if kind is ArgumentKind.COLUMNS:
-        names = [_column(part) for part in _COMMA.split(word) if part]
-        return Given(kind, names, start, has_macro)
+    if kind in (ArgumentKind.COLUMN, ArgumentKind.COLUMNS):
+        is_list = kind is ArgumentKind.COLUMNS
+        names = [part for part in _COMMA.split(word) if part] if is_list else [word]
+        for name in names:
+            if not _NAME.fullmatch(name):
+                return Mismatch(f"'{_shortened(name)}' is no name of a column", start)
+        columns = [name.removeprefix(":") for name in names]
+        return Given(kind, columns if is_list else columns[0], start, has_macro)
     if kind is ArgumentKind.TEXT:
         return Given(kind, _text(word), start, has_macro)
     if kind is ArgumentKind.EXPRESSION:
@@ -229,10 +231,6 @@ def _typed(argument: Argument, word: str, start: int) -> Given | Mismatch:
     if len(given) != 1 or given[0].kind is not kind:
         return wrong
     return msgspec.structs.replace(given[0], start=start)
-
-
-def _column(word: str) -> str:
-    return word.removeprefix(":")
 
 
 def _text(word: str) -> str:

@@ -32,6 +32,8 @@ class DirectiveRules(msgspec.Struct, frozen=True):
 NO_RULES: Final = DirectiveRules()
 _MARKED: Final = re.compile(r"""(?:^|[\s,]):|exp\s*:|prop\s*:|['"]""")
 """What only directives in the present form hold, mostly."""
+_PRESENT: Final = re.compile(r"\b(?:exp|prop)\s*:\s*\{")
+"""What only directives in the present form hold, always."""
 
 
 def parse(
@@ -182,7 +184,9 @@ class _Reader:
         if name is None and head.name.isascii() and head.name[0].isalpha():
             return self._unknown(head.name, piece.start)
         usage = None if name is None else self._usage(name)
-        return self._failed(error.message, piece.start + error.offset, usage)
+        failed = self._failed(error.message, piece.start + error.offset, usage)
+        failed.is_unknown = name is None
+        return failed
 
     def _called(self, found: Statement, piece: Piece) -> _Called | _Failed:
         at = piece.start + found.start
@@ -204,7 +208,7 @@ class _Reader:
     def _older(self, piece: Piece) -> _Called | _Failed:
         text = self.masked[piece.start : piece.end].rstrip().removesuffix(";")
         head = header(text)
-        if head is None:
+        if head is None or _PRESENT.search(text):
             return self._unknown("", piece.start)
         at = piece.start + len(text) - len(text.lstrip())
         name = head.name if head.renamed else self._known(head.name)
