@@ -179,6 +179,8 @@ class Listing(Vertical):
     @on(Input.Changed, ".filter")
     def _typed(self, event: Input.Changed) -> None:
         event.stop()
+        if event.value.strip():
+            self._options.highlighted = None  # what answers best is highlighted
         self._fill(self.key)
 
     @on(Input.Submitted, ".filter")

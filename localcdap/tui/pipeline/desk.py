@@ -27,6 +27,7 @@ from localcdap.tui.pipeline.settings import PipelineSettings
 from localcdap.tui.pipeline.title import Title
 from localcdap.tui.pipeline.waiting import result_of
 from localcdap.tui.problems.problems import Problems
+from localcdap.tui.runs.arguments import ArgumentsEditor
 from localcdap.tui.words import plural
 
 if TYPE_CHECKING:
@@ -281,8 +282,6 @@ class Desk(Calling, Vertical):
         editor = self.editor
         text, namespace, name = editor.text(), editor.namespace, editor.title
         if always_ask or await self._lacks_arguments(text):
-            from localcdap.tui.runs.arguments import ArgumentsEditor
-
             given = await self.app.push_screen_wait(
                 ArgumentsEditor(namespace, name, text, given=self._arguments)
             )
@@ -307,10 +306,10 @@ class Desk(Calling, Vertical):
         editor, given = self.editor, self._arguments
         namespace, name = editor.namespace, editor.title
         try:
-            uses = await result_of(self, lambda cdap: cdap.studio.macros(namespace, text, name))
+            asked = await result_of(self, lambda cdap: cdap.runs.arguments(namespace, text, name))
         except LocalcdapError:
             return False  # the run says better what is wrong
-        return any(use.value is None and use.key not in given for use in uses)
+        return any(each.value is None and each.name not in given for each in asked.arguments)
 
     def action_preview(self) -> None:
         self.inspector.flush()

@@ -21,6 +21,7 @@ from localcdap.tui.calls import Calling, Following
 from localcdap.tui.pipeline.paper import Difference, Paper
 from localcdap.tui.pipeline.session import Session
 from localcdap.tui.pipeline.sources import Source
+from localcdap.tui.places import Place
 
 _T = TypeVar("_T")
 
@@ -102,7 +103,7 @@ class Editor(Calling, Widget):
         return self._paper.draft.config
 
     @property
-    def place(self) -> object:
+    def place(self) -> Place:
         """Where the document came from, as the rest of the studio names it."""
         return self.source.place
 

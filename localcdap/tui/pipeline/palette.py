@@ -75,7 +75,7 @@ class Chip(Static, can_focus=True):
     Chip.-on { background: $primary 50%; color: $text; text-style: bold; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space,enter", "turn", "on or off", show=False),
+        Binding("space", "turn", "on or off", show=False),
         Binding("left,h", "screen.focus_previous", "previous", show=False),
         Binding("right,l", "screen.focus_next", "next", show=False),
     ]
@@ -132,7 +132,7 @@ class StagePalette(DialogScreen[PluginSummary]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down,ctrl+n,ctrl+j", "move(1)", "next", show=False, priority=True),
         Binding("up,ctrl+p,ctrl+k", "move(-1)", "previous", show=False, priority=True),
-        Binding("enter", "take", "add", show=False),
+        Binding("enter", "take", "add", show=False, priority=True),
         Binding("escape", "back", "back", show=False, priority=True),
     ]
     AUTO_FOCUS = ".filter"
@@ -144,6 +144,9 @@ class StagePalette(DialogScreen[PluginSummary]):
         self._behind = behind
         self._where = where
         self._plugins: dict[str, PluginSummary] = {}
+        self._is_filled = False
+        self._is_awaited = False
+        """Whether enter was pressed before there was anything to take."""
 
     def compose(self) -> ComposeResult:
         with Vertical(id="palette"):
@@ -196,6 +199,10 @@ class StagePalette(DialogScreen[PluginSummary]):
             ]
         )
         self._show_chips(shelf.capabilities)
+        self._is_filled = True
+        if self._is_awaited:
+            self._is_awaited = False
+            self.action_take()
 
     def _show_chips(self, counts: Sequence[CapabilityCount]) -> None:
         chips = {chip.capability: chip for chip in self.query(Chip)}
@@ -235,7 +242,10 @@ class StagePalette(DialogScreen[PluginSummary]):
         self._listing.move(by)
 
     def action_take(self) -> None:
-        self._take(self._listing.key)
+        if self._is_filled:
+            self._take(self._listing.key)
+        else:
+            self._is_awaited = True
 
     def action_back(self) -> None:
         self.dismiss(None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from textual.message import Message
 from textual.widget import Widget
@@ -99,7 +99,7 @@ class Running(Calling, Widget):
         self.post_message(Running.Changed(activity, is_new))
         if not activity.status.is_end:
 
-            def versions(cdap: Cdap) -> Iterator[Run | Preview]:
+            def versions(cdap: Cdap) -> Iterator[Any]:
                 return _versions(cdap, activity)
 
             self._following = self.follow(versions, self._take)

@@ -64,7 +64,7 @@ class PipelineScreen(AreaScreen):
         """Open a pipeline; unsaved changes of the present one are asked for."""
         stage = getattr(place, "stage", None)
         editor = self.editor
-        if editor is not None and editor.place == place and not isinstance(place, NewPipeline):
+        if editor is not None and _is_same(editor.place, place):
             self._go_to(stage)
         else:
             self._open(place, stage)
@@ -154,3 +154,10 @@ class PipelineScreen(AreaScreen):
         desk = self.desk
         if desk is not None and stage is not None:
             desk.show_stage(stage)
+
+
+def _is_same(one: Place, other: Place) -> bool:
+    """Whether two places are the same document, whatever their stages; a new one is always another."""
+    if isinstance(one, NewPipeline) or type(one) is not type(other):
+        return False
+    return {**vars(one), "stage": None} == {**vars(other), "stage": None}

@@ -1,0 +1,302 @@
+"""Whole stories of editing: what a user presses, and what the pipeline is afterwards."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from localcdap.studio.editing.edits import SetProperty
+from localcdap.tui.pipeline.palette import Chip, StagePalette
+from localcdap.tui.places import Document, NewPipeline
+from tests.tui.driving import SMALL
+from tests.tui.pipeline.documents import orders, pipeline, stage
+
+TEXT = json.dumps(orders())
+
+
+def links(editor):
+    return [(c.source, c.target, c.port or c.condition or "") for c in editor.document.connections]
+
+
+async def opened(driver):
+    """The editor of the pipeline that is being opened, when everything is known of it."""
+    await driver.until(lambda: getattr(driver.app.screen, "editor", None) is not None)
+    editor = driver.app.screen.editor
+    await driver.until(lambda: editor.is_settled)
+    await driver.settled()
+    return editor
+
+
+async def agreed(driver, cdap, editor):
+    """Wait until the service has made every edit; its document is ours then."""
+    await driver.until(lambda: editor.is_settled)
+    assert json.loads(cdap.editing.document(editor._session.id)) == json.loads(editor.text())
+
+
+async def test_a_pipeline_is_built_from_nothing(open_studio, cdap):
+    async with open_studio(place=NewPipeline("built")) as driver:
+        editor = await opened(driver)
+        for plugin in ("file source", "csvparser", "file sink"):
+            await driver.press("a")
+            await driver.type(plugin)
+            await driver.press("enter")
+            await driver.until(lambda: not isinstance(driver.app.screen, StagePalette))
+
+        assert editor.stages == ["File", "CSVParser", "File2"]
+        assert links(editor) == [("File", "CSVParser", ""), ("CSVParser", "File2", "")]
+        assert editor.selected == "File2"
+        await agreed(driver, cdap, editor)
+        assert {failure.stage for failure in editor.failures} >= {"File", "File2"}
+
+        await driver.press("ctrl+z", "ctrl+z", "ctrl+y")
+        assert editor.stages == ["File", "CSVParser"]
+        await agreed(driver, cdap, editor)
+
+
+async def test_stages_are_connected_renamed_copied_and_deleted(open_studio, cdap):
+    async with open_studio(place=Document("orders", TEXT)) as driver:
+        editor = await opened(driver)
+        assert editor.valid
+        assert editor.selected == "Orders"
+
+        await driver.press("d")
+        assert editor.selected == "Orders 2"
+        await driver.press("c")
+        await driver.type("rename")
+        await driver.press("enter")
+        assert ("Orders 2", "Rename", "") in links(editor)
+
+        await driver.press("R")
+        await driver.type("More")
+        await driver.press("enter")
+        assert "More" in editor.stages
+        assert ("More", "Rename", "") in links(editor)
+        assert editor.selected == driver.app.screen.desk.board.selected == "More"
+
+        await driver.press("y", "p")
+        assert editor.selected == "More2"
+        await driver.press("delete")
+        assert "More2" not in editor.stages
+
+        editor.select("More")
+        await driver.press("x")
+        assert ("More", "Rename", "") not in links(editor)
+        await agreed(driver, cdap, editor)
+
+        for _ in range(6):
+            await driver.press("u")
+        assert json.loads(editor.text()) == json.loads(TEXT)
+        assert not editor.can_undo
+        await agreed(driver, cdap, editor)
+
+
+async def test_a_condition_asks_which_way(open_studio, cdap):
+    document = pipeline(
+        [
+            stage("in", "batchsource", "File"),
+            stage("if", "condition", "Conditional", "condition-plugins"),
+            stage("t", "transform", "JavaScript"),
+            stage("u", "transform", "JavaScript"),
+        ],
+        "in>if",
+    )
+    async with open_studio(place=Document("c", json.dumps(document))) as driver:
+        editor = await opened(driver)
+        editor.select("if")
+        await driver.press("c", "t", "enter")
+        await driver.press("enter")
+        await driver.press("c", "u", "enter")
+        await driver.press("enter")
+
+        assert links(editor)[1:] == [("if", "t", "true"), ("if", "u", "false")]
+        labels = {
+            wire.label[2] for wire in driver.app.screen.desk.board.drawing.wires if wire.label
+        }
+        assert labels == {" true ", " false "}
+
+
+async def test_a_splitter_asks_for_its_port(open_studio):
+    document = pipeline(
+        [
+            stage("in", "batchsource", "File", path="/x", format="text", referenceName="in"),
+            stage(
+                "split", "splittertransform", "NullFieldSplitter", "transform-plugins", field="body"
+            ),
+            stage("t", "transform", "JavaScript"),
+        ],
+        "in>split",
+    )
+    async with open_studio(place=Document("s", json.dumps(document))) as driver:
+        editor = await opened(driver)
+        editor.select("split")
+        ports = list(editor.state("split").port_schemas)
+        assert ports
+        await driver.press("c", "t", "enter")
+        await driver.press("enter")
+
+        assert links(editor)[1] == ("split", "t", ports[0])
+
+
+async def test_what_cannot_be_connected_says_why(open_studio):
+    async with open_studio(place=Document("orders", TEXT)) as driver:
+        editor = await opened(driver)
+        editor.select("Out")
+        await driver.press("c", "enter")
+        assert "Not now: nothing leaves a sink" in str(
+            driver.app.screen.query_one("#chooser-detail").render()
+        )
+        await driver.press("escape")
+        assert len(links(editor)) == 2
+
+
+async def test_a_stage_dropped_on_another_is_connected(open_studio):
+    document = orders()
+    document["config"]["connections"] = []
+    async with open_studio(place=Document("orders", json.dumps(document))) as driver:
+        editor = await opened(driver)
+        board = driver.app.screen.desk.board
+        board.post_message(board.Drawn("Orders", "Rename"))
+        await driver.settled()
+        board.post_message(board.Drawn("Out", "Rename"))
+        await driver.settled()
+
+        assert links(editor) == [("Orders", "Rename", "")]
+        assert "nothing leaves a sink" in driver.app.notices.newest_first[0].title
+
+
+async def test_an_edit_is_seen_at_once_and_judged_soon(open_studio):
+    async with open_studio(place=Document("orders", TEXT)) as driver:
+        editor = await opened(driver)
+        assert editor.apply(SetProperty("Rename", "rename", "nothing:text"))
+
+        assert editor.properties("Rename")["rename"] == "nothing:text"
+        assert not editor.is_settled
+        await driver.until(lambda: editor.failures)
+        assert editor.failures[0].stage == "Rename"
+        title = driver.app.screen.desk.query_one("Title")
+        await driver.until(lambda: " failures in " in str(title.render()))
+        assert "changed" in str(title.render())
+
+        await driver.press("n")
+        assert editor.selected == "Rename"
+        editor.undo()
+        await driver.until(lambda: editor.valid)
+        assert not editor.is_changed
+
+
+async def test_what_is_refused_changes_nothing(open_studio):
+    async with open_studio(place=Document("orders", TEXT)) as driver:
+        editor = await opened(driver)
+
+        assert not editor.apply(SetProperty("nobody", "a", "b"))
+        driver.app.screen.desk.board.paste("nonsense")
+        await driver.settled()
+
+        assert json.loads(editor.text()) == json.loads(TEXT)
+        assert editor.valid
+
+
+async def test_a_session_that_is_lost_is_opened_again(open_studio, cdap):
+    async with open_studio(place=Document("orders", TEXT)) as driver:
+        editor = await opened(driver)
+        editor.apply(SetProperty("Rename", "rename", "body:first"))
+        await driver.until(lambda: editor.is_settled)
+        first = editor._session.id
+        cdap.editing.close(first)
+        editor.apply(SetProperty("Rename", "rename", "nothing:x"))
+
+        await driver.until(lambda: editor._session.id not in (None, first))
+        await driver.until(lambda: editor.failures)
+        await agreed(driver, cdap, editor)
+
+        editor.undo()
+        editor.undo()  # of which the new session knows nothing
+        assert json.loads(editor.text()) == json.loads(TEXT)
+        await driver.until(lambda: editor.valid)
+        await agreed(driver, cdap, editor)
+
+
+async def test_new_plugins_appear_in_the_palette_under_the_highlight(open_studio, cdap, home):
+    async with open_studio(place=NewPipeline()) as driver:
+        await opened(driver)
+        await driver.press("a")
+        await driver.until(lambda: isinstance(driver.app.screen, StagePalette))
+        palette = driver.app.screen
+        listing = palette.query_one("Listing")
+        await driver.until(lambda: listing.keys)
+        await driver.press("down", "down", "down")
+        before, keys, focused = listing.key, listing.keys, driver.app.focused
+
+        folder = home.path / "plugins"
+        folder.mkdir(exist_ok=True)
+        (folder / "aaa-1.0.0.py").write_text(PLUGIN)
+        await driver.until(lambda: "batchsource/AAA" in listing.keys)
+
+        assert listing.key == before
+        assert driver.app.focused is focused
+        assert len(listing.keys) == len(keys) + 1
+
+        chip = next(c for c in palette.query(Chip) if c.capability == "pii")
+        chip.action_turn()
+        await driver.until(lambda: listing.keys == ["batchsource/AAA"])
+        await driver.press("enter")
+        await driver.until(lambda: driver.app.screen is not palette)
+        assert driver.app.screen.editor.stages == ["AAA"]
+        (folder / "aaa-1.0.0.py").unlink()
+
+
+PLUGIN = """
+from localcdap.api import BatchSource, PluginConfig, capability, plugin
+
+@plugin(type="batchsource", name="AAA", description="Comes first.")
+@capability("pii")
+class Aaa(BatchSource):
+    class Config(PluginConfig):
+        pass
+
+    def configure(self, stage):
+        pass
+"""
+
+
+@pytest.mark.parametrize("size", [SMALL, (160, 48)])
+async def test_the_inspector_is_beside_or_over_the_canvas(open_studio, size):
+    async with open_studio(size=size, place=Document("orders", TEXT)) as driver:
+        await opened(driver)
+        desk = driver.app.screen.desk
+        is_wide = size[0] >= 120
+        assert desk.inspector.display is is_wide
+        await driver.press("enter")
+
+        assert desk.inspector.display
+        assert desk.board.display is is_wide
+        assert desk.inspector in driver.app.focused.ancestors
+        await driver.press("escape")
+        await driver.press("escape")
+        assert desk.board.display
+        assert driver.app.focused is desk.board
+
+
+async def test_settings_are_one_edit(open_studio, cdap):
+    async with open_studio(place=Document("orders", TEXT)) as driver:
+        editor = await opened(driver)
+        await driver.press("s")
+        screen = driver.app.screen
+        screen.query_one("#description").text = "All orders."
+        screen.query_one("#numOfRecordsPreview").value = "x"
+        await driver.press("ctrl+s")
+        assert "whole number" in str(screen.query_one("#settings-problem").render())
+        screen.query_one("#numOfRecordsPreview").value = "7"
+        screen.query_one("#resources-memoryMB").value = "512"
+        screen.query_one("#properties").text = "system.spark.spark.sql.shuffle.partitions=2"
+        await driver.press("ctrl+s")
+
+        document = editor.document
+        assert document.description == "All orders."
+        assert document.num_of_records_preview == 7
+        assert document.resources.memory_mb == 512
+        assert document.properties == {"system.spark.spark.sql.shuffle.partitions": "2"}
+        await agreed(driver, cdap, editor)
+        editor.undo()
+        assert json.loads(editor.text()) == json.loads(TEXT)

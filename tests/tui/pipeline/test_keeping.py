@@ -1,0 +1,119 @@
+"""Stories of opening, saving and deploying."""
+
+from __future__ import annotations
+
+import json
+
+from localcdap.studio.editing.edits import SetProperty
+from localcdap.tui.places import Deployed, Document, Draft, NewPipeline, PipelineFile
+from tests.tui.pipeline.documents import orders
+from tests.tui.pipeline.test_editing import TEXT, opened
+
+
+async def test_a_new_pipeline_becomes_a_draft_and_is_saved_again(open_studio, cdap):
+    async with open_studio(place=Document("kept", TEXT)) as driver:
+        editor = await opened(driver)
+        await driver.press("ctrl+s")
+        await driver.type("kept")
+        await driver.press("enter")
+        await driver.until(lambda: editor.source.kind == "draft")
+        assert not editor.is_changed
+
+        editor.apply(SetProperty("Rename", "rename", "body:words"))
+        assert editor.is_changed
+        await driver.press("ctrl+s")
+        await driver.until(lambda: not editor.is_changed)
+
+        draft = cdap.drafts.get("default", editor.source.draft)
+        assert (draft.name, draft.revision) == ("kept", 2)
+        assert "body:words" in cdap.drafts.export("default", draft.id)
+
+
+async def test_a_draft_that_was_saved_elsewhere_is_replaced_only_when_asked(open_studio, cdap):
+    from localcdap.studio.library.draft_model import DraftRequest
+
+    made = cdap.drafts.save("default", DraftRequest(TEXT, name="shared"))
+    async with open_studio(place=Draft(made.id)) as driver:
+        editor = await opened(driver)
+        cdap.drafts.save("default", DraftRequest(TEXT, name="shared"), made.id)
+        editor.apply(SetProperty("Rename", "rename", "body:ours"))
+        await driver.press("ctrl+s")
+        await driver.press("n")
+        assert editor.is_changed
+
+        await driver.press("ctrl+s")
+        await driver.press("y")
+        await driver.until(lambda: not editor.is_changed)
+        assert "body:ours" in cdap.drafts.export("default", made.id)
+
+
+async def test_a_file_is_saved_where_it_came_from(open_studio, tmp_path):
+    path = tmp_path / "orders.json"
+    path.write_text(TEXT)
+    async with open_studio(place=PipelineFile(path)) as driver:
+        editor = await opened(driver)
+        await driver.press("ctrl+s")
+        assert path.read_text() == TEXT  # untouched, to the byte
+        editor.apply(SetProperty("Rename", "rename", "body:words"))
+        await driver.press("ctrl+s")
+        await driver.until(lambda: not editor.is_changed)
+
+        stages = json.loads(path.read_text())["config"]["stages"]
+        assert stages[1]["plugin"]["properties"]["rename"] == "body:words"
+
+
+async def test_a_valid_pipeline_is_deployed_and_one_with_failures_shows_them(open_studio, cdap):
+    async with open_studio(place=Document("shop", TEXT)) as driver:
+        editor = await opened(driver)
+        await driver.press("D")
+        await driver.type("a b")
+        await driver.press("enter")
+        assert "letters, digits" in str(driver.app.screen.query_one("#dialog-problem").render())
+        await driver.press("backspace", "backspace", "backspace")
+        await driver.type("shop")
+        await driver.press("enter")
+        await driver.until(lambda: editor.source.kind == "deployed")
+        assert cdap.applications.describe("default", "shop").number == 1
+
+        editor.apply(SetProperty("Rename", "rename", "nothing:x"))
+        await driver.until(lambda: editor.failures)
+        await driver.press("D", "enter")
+        await driver.until(lambda: driver.app.screen.desk.has_class("-drawer"))
+        assert cdap.applications.describe("default", "shop").number == 1
+
+
+async def test_unsaved_changes_are_asked_for(open_studio, cdap):
+    async with open_studio(place=Document("first", TEXT)) as driver:
+        editor = await opened(driver)
+        editor.apply(SetProperty("Rename", "rename", "body:words"))
+        driver.app.go(NewPipeline("second"))
+        await driver.until(lambda: driver.app.screen.__class__.__name__ == "Chooser")
+        await driver.press("escape")
+        assert driver.app.screen.editor is editor
+
+        driver.app.go(NewPipeline("second"))
+        await driver.until(lambda: driver.app.screen.__class__.__name__ == "Chooser")
+        await driver.press("down", "enter")
+        await driver.until(lambda: driver.app.screen.editor is not editor)
+        assert driver.app.screen.editor.title == "second"
+
+
+async def test_what_cannot_be_opened_is_told(open_studio, tmp_path):
+    async with open_studio(place=PipelineFile(tmp_path / "none.json")) as driver:
+        await driver.settled()
+        await driver.until(lambda: driver.app.notices.newest_first)
+
+        assert driver.app.screen.desk is None
+        assert "cannot be read" in driver.app.notices.newest_first[0].title
+
+
+async def test_a_place_opens_at_its_stage(open_studio, cdap):
+    from localcdap.studio.library.model import DeployRequest
+
+    cdap.applications.deploy(DeployRequest(orders(), name="placed"))
+    async with open_studio(place=Deployed("placed", stage="Out")) as driver:
+        editor = await opened(driver)
+        assert editor.selected == "Out"
+        driver.app.go(Deployed("placed", stage="Rename"))
+        await driver.until(lambda: editor.selected == "Rename")
+        assert driver.app.screen.editor is editor

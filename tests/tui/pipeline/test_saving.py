@@ -1,0 +1,99 @@
+"""Files, drafts and applications that a pipeline is kept in."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
+from localcdap.tui.pipeline.saving import deployed, saved_draft, saved_file
+from localcdap.tui.pipeline.sources import empty, load
+from localcdap.tui.places import Deployed, Document, Draft, NewPipeline, PipelineFile
+from tests.tui.pipeline.documents import orders
+
+TEXT = json.dumps(orders())
+
+
+def test_a_file_is_written_whole_and_keeps_its_mode(cdap, tmp_path):
+    path = tmp_path / "p.json"
+    path.write_text(TEXT)
+    path.chmod(0o640)
+    source, paper = load(cdap, "default", PipelineFile(path))
+
+    after = saved_file(source, path, "{}")
+
+    assert path.read_text() == "{}"
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert after.stamp == path.stat().st_mtime_ns
+    assert [file.name for file in tmp_path.iterdir()] == ["p.json"]
+    assert paper.document.name == "orders"
+
+
+def test_a_file_that_another_program_changed_is_not_lost(cdap, tmp_path):
+    path = tmp_path / "p.json"
+    path.write_text(TEXT)
+    source, _ = load(cdap, "default", PipelineFile(path))
+    path.write_text("{}")
+    os.utime(path, ns=(1, 1))
+
+    with pytest.raises(ConflictError, match="changed by another program"):
+        saved_file(source, path, TEXT)
+    assert path.read_text() == "{}"
+    saved_file(source, path, TEXT, is_forced=True)
+    assert path.read_text() == TEXT
+
+
+def test_a_place_that_cannot_be_written_is_told(cdap, tmp_path):
+    source, _ = load(cdap, "default", Document("x", TEXT))
+
+    with pytest.raises(BadRequestError, match="cannot be written"):
+        saved_file(source, tmp_path / "no" / "such.json", TEXT)
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\xfe\x00", b"[1]"])
+def test_what_is_no_pipeline_is_told(cdap, tmp_path, content):
+    path = tmp_path / "p.json"
+    if content is not None:
+        path.write_bytes(content)
+
+    with pytest.raises((NotFoundError, BadRequestError)) as raised:
+        load(cdap, "default", PipelineFile(path))
+    assert "p.json" in raised.value.message
+
+
+def test_a_draft_that_another_studio_saved_is_not_lost(cdap):
+    source, _ = load(cdap, "default", Document("mine", TEXT))
+    first = saved_draft(cdap, "default", source, TEXT, "mine")
+    opened, paper = load(cdap, "default", Draft(first.draft))
+    saved_draft(cdap, "default", first, TEXT.replace("orders.csv", "other.csv"), "mine")
+
+    with pytest.raises(ConflictError):
+        saved_draft(cdap, "default", opened, paper.draft.text(), "mine")
+    again = saved_draft(cdap, "default", opened, paper.draft.text(), "mine", is_forced=True)
+    assert again.revision == 3
+    other = saved_draft(cdap, "default", again, TEXT, "another name")
+    assert other.draft != again.draft
+
+
+def test_a_version_that_was_deployed_meanwhile_is_not_lost(cdap):
+    source, _ = load(cdap, "default", Document("d", TEXT))
+    _, first = deployed(cdap, "default", source, TEXT, "d", None)
+    opened, _ = load(cdap, "default", Deployed("d"))
+    deployed(cdap, "default", first, TEXT, "d", "another")
+
+    with pytest.raises(ConflictError):
+        deployed(cdap, "default", opened, TEXT, "d", None)
+    deployment, _ = deployed(cdap, "default", opened, TEXT, "d", None, is_forced=True)
+    assert deployment.application.number == 3
+
+
+def test_what_has_failures_is_not_deployed(cdap):
+    source, _ = load(cdap, "default", NewPipeline("broken"))
+
+    deployment, after = deployed(cdap, "default", source, empty("broken"), "broken", None)
+
+    assert deployment.application is None
+    assert deployment.errors
+    assert after is source
