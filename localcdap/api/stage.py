@@ -11,6 +11,7 @@ from localcdap.api.errors import ConflictError
 from localcdap.api.failures import FailureCollector
 from localcdap.api.locations import Locations
 from localcdap.api.schema import Schema
+from localcdap.api.table_writes import TableWrite
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -255,3 +256,9 @@ class SinkContext(SparkContext, Protocol):
 
     def write_table(self, name: str, df: DataFrame, schema: Schema, key: str) -> None:
         """Upsert the rows of ``df`` into the table ``name`` by the column ``key`` at the end."""
+
+    def load_table(self, name: str, df: DataFrame, schema: Schema, how: TableWrite) -> None:
+        """Write the rows of ``df`` into the table ``name``, which has no key of its own, at the end.
+
+        :raises StageError: for a key that is no field of the schema.
+        """

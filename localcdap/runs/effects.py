@@ -106,9 +106,11 @@ class RunEffects:
             return
         for load in loads:
             files = sorted(Path(load.directory).glob("*.parquet"))
-            self._tables.upsert_parquet(
-                transaction, load.namespace, load.name, load.schema, load.key, files
-            )
+            table = (transaction, load.namespace, load.name, load.schema)
+            if load.key is None:
+                self._tables.write_parquet(*table, load.how, files)
+            else:
+                self._tables.upsert_parquet(*table, load.key, files)
         run = self._records.get_in(transaction, self._id)
         run.tables += [load.name for load in loads if load.name not in run.tables]
         self._records.change(transaction, run)

@@ -41,6 +41,24 @@ def merged_schema(table: str, held: Schema, written: Schema) -> Schema:
     return Schema.record(held.name or "record", fields)
 
 
+def refuse_relaxation(table: str, held: Schema, written: Schema) -> None:
+    """:raises StoreError: when the table lacks a field of the rows, or allows no null where they do."""
+    more = [name for name in written.field_names if held.field(name) is None]
+    columns = [(field, written.field(field.name)) for field in held]
+    nullable = [
+        field.name
+        for field, other in columns
+        if not field.schema.is_nullable and (other is None or other.schema.is_nullable)
+    ]
+    problems = [f"has no column '{name}'" for name in more]
+    problems += [f"allows no null in column '{name}', the rows to write do" for name in nullable]
+    if problems:
+        raise StoreError(
+            f"Table '{table}' {'; it '.join(problems)}.",
+            "Allow its schema to be relaxed, or change the rows before they are written.",
+        )
+
+
 def holding(held: Schema, written: Schema) -> Schema | None:
     """The schema of a column that holds values of both; None when the column cannot take the new ones."""
     nullable = any(s.is_nullable or s.type is Type.NULL for s in (held, written))

@@ -14,8 +14,10 @@ import msgspec
 
 from localcdap.api.errors import ConflictError, NotFoundError, StoreError
 from localcdap.api.schema import Schema, Type
+from localcdap.api.table_writes import TableWrite
 from localcdap.store.columns import check_names, column_type, literal, quoted
-from localcdap.store.merging import merged_schema
+from localcdap.store.matching import merge
+from localcdap.store.merging import merged_schema, refuse_relaxation
 from localcdap.store.store import Store, Transaction
 
 _POSITION: Final = ("file_index", "file_row_number")
@@ -110,6 +112,31 @@ class DatasetTables:
         table = self._prepare(tx, namespace, name, schema, None)
         return _insert(tx, table, schema, _reading(parquet_files)) if parquet_files else 0
 
+    def write_parquet(
+        self,
+        tx: Transaction,
+        namespace: str,
+        name: str,
+        schema: Schema,
+        how: TableWrite,
+        parquet_files: Sequence[Path],
+    ) -> int:
+        """Write rows into a table without a key; it is created where it is missing.
+
+        :param parquet_files: as for :meth:`upsert_parquet`.
+        :returns: the number of rows written.
+        :raises StoreError: when a type does not fit the table's, the table has a key, it lacks a column and
+            may not be changed, or several of the rows to write have equal keys.
+        """
+        if how.truncate and name in _names(tx, namespace):
+            self.drop(tx, namespace, name)
+        table = self._prepare(tx, namespace, name, schema, None, relaxes=how.relaxes)
+        if not parquet_files:
+            return 0
+        if how.operation == "insert":
+            return _insert(tx, table, schema, _reading(parquet_files))
+        return merge(tx, table, schema, _reading(parquet_files), how)
+
     def export_parquet(self, namespace: str, name: str, directory: Path) -> TableSnapshot:
         """Write the rows into a new file in ``directory``, which is created where it is missing.
 
@@ -162,9 +189,19 @@ class DatasetTables:
             self.drop(tx, namespace, name)
 
     def _prepare(
-        self, tx: Transaction, namespace: str, name: str, schema: Schema, key: str | None
+        self,
+        tx: Transaction,
+        namespace: str,
+        name: str,
+        schema: Schema,
+        key: str | None,
+        *,
+        relaxes: bool = True,
     ) -> str:
-        """Make the table able to hold the rows; its identifier."""
+        """Make the table able to hold the rows; its identifier.
+
+        :param relaxes: whether it may get new columns, and its columns may become nullable.
+        """
         check_names(schema.field_names)
         try:
             held, held_key = _held(tx, namespace, name)
@@ -178,6 +215,8 @@ class DatasetTables:
             )
         merged = merged_schema(name, held, schema)
         check_names(merged.field_names)
+        if not relaxes:
+            refuse_relaxation(name, held, schema)
         if merged != held:
             _widen(tx, namespace, name, held, merged)
         return _table(namespace, name)

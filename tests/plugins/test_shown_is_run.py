@@ -103,6 +103,10 @@ SAMPLES: dict[tuple[str, str], Sample] = {
         {"referenceName": "r", "path": "s3a://bucket/../in.csv", "format": "csv", "schema": TWO},
         files={"in.csv": "x,1\ny,\n"},
     ),
+    ("batchsource", "BigQueryTable"): Sample(
+        {"dataset": "d", "table": "t", "filter": "a IS NOT NULL", "schema": TWO}
+    ),
+    ("batchsink", "BigQueryTable"): Sample({"dataset": "d", "table": "t"}, ON_WIDE),
     ("batchsink", "GCS"): Sample({"path": "gs://bucket/out", "format": "json"}, ON_WIDE),
     ("batchsink", "S3"): Sample(
         {"referenceName": "r", "path": "s3a://bucket/out", "format": "parquet"}, ON_WIDE
@@ -130,7 +134,7 @@ SAMPLES: dict[tuple[str, str], Sample] = {
             "field": "*",
             "precondition": "id > 7",
             "directives": "uppercase name\nset-column :more exp:{id + 1}\ndrop raw,either\n"
-            "filter-row-if-true price > 100\ngenerate-uuid key",
+            "filter-row-if-true price > 100\ncut-character name initial 1",
         },
         ON_WIDE,
     ),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from localcdap.api.errors import LocalcdapError, StageError
 from localcdap.api.locations import Locations
 from localcdap.api.schema import Schema
+from localcdap.api.table_writes import TableWrite
 from localcdap.api.stage import FindPlugin
 from localcdap.artifacts.loading import UsedPlugins
 from localcdap.artifacts.model import PluginRef
@@ -201,13 +202,27 @@ class DriverContext(FactsContext):
                 f"the key '{key}' of table '{name}' is not a field; fields are: "
                 f"{', '.join(schema.field_names)}."
             )
+        self._load(name, df, schema, key, TableWrite())
+
+    def load_table(self, name: str, df: DataFrame, schema: Schema, how: TableWrite) -> None:
+        lacking = [key for key in how.keys if schema.field(key) is None]
+        if lacking:
+            raise self.fail(
+                f"the key '{lacking[0]}' of table '{name}' is not a field; fields are: "
+                f"{', '.join(schema.field_names)}."
+            )
+        self._load(name, df, schema, None, how)
+
+    def _load(
+        self, name: str, df: DataFrame, schema: Schema, key: str | None, how: TableWrite
+    ) -> None:
         directory = self._run.table_directory / str(next(self._run.numbers))
         rows = df.select(*[quoted(f.name) for f in schema])
         if self.is_remote:
             download(rows, directory)
         else:
             rows.write.parquet(str(directory))
-        load = TableLoad(self.namespace, name, schema, key, str(directory))
+        load = TableLoad(self.namespace, name, schema, key, str(directory), how)
         self._run.table_loads.append(load)
 
 

@@ -7,6 +7,7 @@ from typing import Protocol
 import msgspec
 
 from localcdap.api.schema import Schema
+from localcdap.api.table_writes import TableWrite
 
 
 class TableFiles(msgspec.Struct):
@@ -28,12 +29,14 @@ class TableSource(Protocol):
 
 
 class TableLoad(msgspec.Struct):
-    """Rows that wait to be upserted into a table."""
+    """Rows that wait to be written into a table."""
 
     namespace: str
     name: str
     schema: Schema
-    key: str
-    """Name of the field that is the primary key."""
+    key: str | None
+    """Name of the field that is the primary key, by which they are upserted; None for a table without one."""
     directory: str
     """Directory of Parquet files."""
+    how: TableWrite = TableWrite()
+    """How they get into a table without a key."""

@@ -20,7 +20,7 @@ def storage_path(written: str) -> str:
 def check_storage_path(
     stage: StageConfigurer, config: PluginConfig, name: str, written: str | None
 ) -> None:
-    """Check that a property's path has a bucket, of a name that one can have, and a folder on this machine."""
+    """Check that a property's path has a bucket of a possible name, and a folder on this machine."""
     if not written or config.contains_macro(name):
         return
     bucket = storage_path(written)[len(SCHEME) :].partition("/")[0]

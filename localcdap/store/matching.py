@@ -1,0 +1,64 @@
+"""Rows written over those that have the same keys, in tables that have none of their own."""
+
+from __future__ import annotations
+
+from localcdap.api.errors import StoreError
+from localcdap.api.schema import Schema
+from localcdap.api.table_writes import TableWrite
+from localcdap.store.columns import quoted
+from localcdap.store.store import Transaction
+
+
+def merge(tx: Transaction, table: str, schema: Schema, source: str, how: TableWrite) -> int:
+    """Update rows by their keys, and insert those that match none when it is an upsert.
+
+    Columns that the written rows lack stay as they are, and are null in new rows.
+
+    :param table: an SQL identifier.
+    :param schema: of the rows to write.
+    :param source: what stands for them in a FROM clause.
+    :returns: the number of rows changed or added.
+    :raises StoreError: when several of the rows to write have equal keys, and nothing says which counts.
+    """
+    keys = [quoted(key) for key in how.keys]
+    rows = _distinct(source, keys, how) if how.dedupe_by else source
+    if not how.dedupe_by:
+        _refuse_repeated(tx, table, source, keys)
+    columns = [quoted(name) for name in schema.field_names]
+    rest = [column for column in columns if column not in keys] or columns[:1]
+    matched = " AND ".join(f"held.{key} = given.{key}" for key in keys)
+    assigned = ", ".join(f"{column} = given.{column}" for column in rest)
+    made = ", ".join(f"given.{column}" for column in columns)
+    inserts = f"WHEN NOT MATCHED THEN INSERT ({', '.join(columns)}) VALUES ({made})"  # noqa: S608
+    changed = tx.execute(
+        f"MERGE INTO {table} AS held USING (FROM {rows}) AS given ON ({matched}) "
+        f"WHEN MATCHED THEN UPDATE SET {assigned} {inserts if how.operation == 'upsert' else ''}"
+    )
+    count: int = changed[0][0]
+    return count
+
+
+def _distinct(source: str, keys: list[str], how: TableWrite) -> str:
+    """One row for each combination of keys; rows with a null among them are all kept."""
+    order = ", ".join(
+        f"{quoted(each.field)} {'DESC' if each.descending else 'ASC'} NULLS LAST"
+        for each in how.dedupe_by
+    )
+    is_whole = " AND ".join(f"{key} IS NOT NULL" for key in keys)
+    place = f"row_number() OVER (PARTITION BY {', '.join(keys)} ORDER BY {order})"
+    return f"(FROM {source} QUALIFY NOT ({is_whole}) OR {place} = 1)"
+
+
+def _refuse_repeated(tx: Transaction, table: str, source: str, keys: list[str]) -> None:
+    is_whole = " AND ".join(f"{key} IS NOT NULL" for key in keys)
+    repeated = tx.execute(
+        f"SELECT {', '.join(keys)}, count(*) FROM {source} WHERE {is_whole} "  # noqa: S608
+        f"GROUP BY ALL HAVING count(*) > 1 ORDER BY ALL LIMIT 1"
+    )
+    if repeated:
+        *values, count = repeated[0]
+        shown = ", ".join(f"{key} = {value!r}" for key, value in zip(keys, values, strict=True))
+        raise StoreError(
+            f"{count} of the rows to write into table {table} have the same key: {shown}.",
+            "Say which one counts by 'dedupeBy', or write each key once.",
+        )

@@ -1,0 +1,144 @@
+"""The BigQueryTable source."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from localcdap.api import (
+    BatchSource,
+    Capabilities,
+    Schema,
+    SourceContext,
+    StageConfigurer,
+    capability,
+    field,
+    plugin,
+)
+from localcdap.api.rules import check_reference_name
+from localcdap.dataframes.conforming import conformed_columns
+
+from .account import AccountConfig
+from .bigquery_sql import SqlError, predicate
+from .tables import check_table, table_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_GROUP = "Google Cloud, without effect here"
+
+
+class BigQuerySourceConfig(AccountConfig):
+    reference_name: str | None = field(
+        "Name of this source in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
+        default=None,
+        name="referenceName",
+    )
+    dataset_project: str | None = field(
+        "Project of the dataset; projects are not told apart here.",
+        default=None,
+        macro=True,
+        name="datasetProject",
+        group=_GROUP,
+    )
+    dataset: str = field(
+        "Dataset of the table. The table of this namespace called 'dataset.table' stands for it; "
+        "'localcdap tables' lists all.",
+        macro=True,
+    )
+    table: str = field("Table to read.", macro=True)
+    schema: Schema | None = field(
+        "Schema of the records: columns of the table. Columns that are left out are not read; a field that "
+        "the table lacks is null.",
+        default=None,
+        macro=True,
+    )
+    filter: str | None = field(
+        "Condition on the rows, in the SQL of BigQuery: price > 10 AND country = 'DE'.",
+        default=None,
+        macro=True,
+        syntax="sql",
+    )
+    partition_from: str | None = field(
+        "Must be empty: there are no partitions here.",
+        default=None,
+        macro=True,
+        name="partitionFrom",
+        group="partitions",
+    )
+    partition_to: str | None = field(
+        "Must be empty: there are no partitions here.",
+        default=None,
+        macro=True,
+        name="partitionTo",
+        group="partitions",
+    )
+    bucket: str | None = field(
+        "Bucket for temporary files.", default=None, macro=True, group=_GROUP
+    )
+    enable_querying_views: bool = field(
+        "Of no effect: there are no views here.",
+        default=False,
+        macro=True,
+        name="enableQueryingViews",
+        group=_GROUP,
+    )
+    view_materialization_project: str | None = field(
+        "Project for temporary tables.",
+        default=None,
+        macro=True,
+        name="viewMaterializationProject",
+        group=_GROUP,
+    )
+    view_materialization_dataset: str | None = field(
+        "Dataset for temporary tables.",
+        default=None,
+        macro=True,
+        name="viewMaterializationDataset",
+        group=_GROUP,
+    )
+    cmek_key: str | None = field(
+        "Key that encrypts temporary files.", default=None, macro=True, name="cmekKey", group=_GROUP
+    )
+
+
+@plugin(
+    type="batchsource",
+    name="BigQueryTable",
+    description="Stand-in: reads the table of this instance that stands for one of BigQuery.",
+)
+@capability(Capabilities.Mode.NATIVE)
+class BigQuerySource(BatchSource):
+    Config = BigQuerySourceConfig
+    config: BigQuerySourceConfig
+
+    def configure(self, stage: StageConfigurer) -> None:
+        config = self.config
+        check_reference_name(stage, config.reference_name)
+        check_table(stage, config, config.dataset, config.table)
+        for name, value in (
+            ("partitionFrom", config.partition_from),
+            ("partitionTo", config.partition_to),
+        ):
+            if value and not config.contains_macro(name):
+                stage.failures.add(
+                    f"Property '{name}' is set, but tables have no partitions here.",
+                    "Remove it, and write the condition into 'filter'.",
+                ).with_config_property(name)
+        if config.filter and not config.contains_macro("filter"):
+            try:
+                predicate(config.filter)
+            except SqlError as error:
+                stage.failures.add(error.message, error.action).with_config_property("filter")
+        stage.output_schema = config.schema
+        if config.schema is None and not config.contains_macro("schema"):
+            stage.failures.add(
+                "Schema must be specified.", "Set it to the columns to read."
+            ).with_config_property("schema")
+
+    def read(self, context: SourceContext) -> DataFrame:
+        schema = context.output_schema
+        assert schema is not None
+        rows = context.read_table(table_name(self.config.dataset, self.config.table))
+        if self.config.filter:
+            rows = rows.where(predicate(self.config.filter))
+        return rows.select(conformed_columns(context, rows, schema))

@@ -1,0 +1,65 @@
+"""SQL of BigQuery as other databases say it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+_BIGQUERY: Final = "bigquery"
+
+
+class SqlError(ValueError):
+    """SQL that cannot be read or translated.
+
+    :param message: what is wrong, and where.
+    :param action: what to do.
+    """
+
+    def __init__(self, message: str, action: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.action = action
+
+
+def predicate(text: str) -> str:
+    """A condition of BigQuery in the SQL of Spark.
+
+    :raises SqlError: when it is none, or has what Spark has not.
+    """
+    from sqlglot import expressions as exp
+
+    parsed = _parsed(text)
+    if isinstance(parsed, exp.Query | exp.DDL | exp.DML | exp.Command):
+        raise SqlError(
+            f"'{text}' is a statement, not a condition.", "Write what stands behind WHERE."
+        )
+    return _written(parsed, "spark")
+
+
+def _parsed(text: str) -> Any:
+    from sqlglot import errors, parse_one
+
+    try:
+        return parse_one(text, dialect=_BIGQUERY)
+    except errors.SqlglotError as error:
+        raise SqlError(
+            f"This is not SQL of BigQuery: {_place(error)}.", "Correct it there."
+        ) from None
+
+
+def _written(parsed: Any, dialect: str) -> str:
+    from sqlglot import ErrorLevel, errors
+
+    try:
+        return str(parsed.sql(dialect=dialect, unsupported_level=ErrorLevel.RAISE))
+    except errors.UnsupportedError as error:
+        raise SqlError(
+            f"This SQL cannot be translated: {error}.", "Write it in another way."
+        ) from None
+
+
+def _place(error: Any) -> str:
+    found = getattr(error, "errors", None)
+    if not found:
+        return str(error).splitlines()[0].rstrip(".")
+    first = found[0]
+    return f"{first['description']} (line {first['line']}, column {first['col']})"

@@ -1,0 +1,143 @@
+"""BigQueryTable: names, failures, translated conditions, and tables written in every mode."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from localcdap.api.schema import Schema
+from localcdap.studio.service import PipelineRequest
+from localcdap.testing.instance import TemporaryInstance
+
+ITEM = Schema.record(
+    "item", [("id", Schema.INT), ("at", Schema.INT), ("name", Schema.STRING.as_nullable)]
+)
+SCHEMA = json.dumps(ITEM.to_json())
+
+
+@pytest.fixture(scope="module")
+def instance(tmp_path_factory: pytest.TempPathFactory):
+    with TemporaryInstance(tmp_path_factory.mktemp("instance")) as made:
+        yield made
+
+
+def stage(type: str, name: str, **properties: str) -> dict[str, Any]:
+    return {"type": type, "name": name, "properties": properties}
+
+
+def table(type: str, **more: str) -> dict[str, Any]:
+    return stage(type, "BigQueryTable", **({"dataset": "shop", "table": "items"} | more))
+
+
+def pipeline(source: dict[str, Any], sink: dict[str, Any]) -> str:
+    stages = [{"name": "In", "plugin": source}, {"name": "Out", "plugin": sink}]
+    config = {"stages": stages, "connections": [{"from": "In", "to": "Out"}]}
+    artifact = {"name": "cdap-data-pipeline", "version": "6.10.0", "scope": "SYSTEM"}
+    return json.dumps({"name": "p", "artifact": artifact, "config": config})
+
+
+def failures(instance, source: dict[str, Any], sink: dict[str, Any]) -> list[tuple[str, str]]:
+    answer = instance.cdap.studio.validate_pipeline(PipelineRequest(pipeline(source, sink)))
+    return [(failure.stage, failure.message) for failure in answer.errors]
+
+
+def test_what_real_exports_hold_is_valid(instance):
+    source = table(
+        "batchsource",
+        project="auto-detect",
+        serviceAccountType="filePath",
+        serviceFilePath="auto-detect",
+        enableQueryingViews="false",
+        useConnection="false",
+        schema=SCHEMA,
+        filter="name LIKE 'a%' AND SAFE_CAST(at AS INT64) > 1",
+    )
+    sink = table(
+        "batchsink",
+        project="auto-detect",
+        operation="upsert",
+        relationTableKey="id",
+        dedupeBy="at desc",
+        truncateTable="false",
+        allowSchemaRelaxation="true",
+        location="US",
+        createPartitionedTable="false",
+        partitioningType="TIME",
+        partitionFilterRequired="false",
+        schema=SCHEMA,
+    )
+    request = PipelineRequest(pipeline(source, sink))
+    answer = instance.cdap.studio.validate_pipeline(request)
+    assert (answer.errors, answer.warnings) == ([], [])
+
+
+def test_everything_wrong_is_told_at_once(instance):
+    source = table("batchsource", dataset="a-b", filter="price >", partitionFrom="2020-01-01")
+    sink = table(
+        "batchsink",
+        table="a/b",
+        operation="Update",
+        truncateTable="true",
+        partitionFilter="x = 1",
+        schema=SCHEMA,
+    )
+    found = failures(instance, source, sink)
+    assert [message for stage, message in found if stage == "In"] == [
+        "Invalid BigQuery dataset name 'a-b'.",
+        "Property 'partitionFrom' is set, but tables have no partitions here.",
+        found[2][1],
+        "Schema must be specified.",
+    ]
+    assert found[2][1].startswith("This is not SQL of BigQuery:")
+    assert "line 1" in found[2][1]
+    assert [message for stage, message in found if stage == "Out"] == [
+        "Invalid BigQuery table name 'a/b'.",
+        "Property 'partitionFilter' is set, but tables have no partitions here.",
+        "Table key must be set if the operation is 'Update' or 'Upsert'.",
+        "A table cannot be truncated by the operation 'Update'.",
+        "Input schema of stage 'Out' is unknown because stage 'In' is invalid.",
+    ]
+
+
+def test_keys_and_orders_are_fields(instance):
+    sink = table("batchsink", operation="Upsert", relationTableKey="nr", dedupeBy="when desc,at up")
+    assert failures(instance, table("batchsource", schema=SCHEMA), sink) == [
+        ("Out", "Table key field 'nr' does not exist in the schema."),
+        ("Out", "Field 'when' of 'dedupeBy' does not exist in the schema."),
+        ("Out", "'at up' names no order."),
+    ]
+
+
+def test_a_statement_is_no_condition(instance):
+    ((_, message),) = failures(
+        instance, table("batchsource", schema=SCHEMA, filter="DELETE FROM x"), table("batchsink")
+    )
+    assert message == "'DELETE FROM x' is a statement, not a condition."
+
+
+@pytest.mark.spark
+def test_tables_are_written_and_read(instance, cdap_engine_directory):
+    folder = instance.home.path
+    lines = stage(
+        "batchsource", "File", referenceName="r", path="in.csv", format="csv", schema=SCHEMA
+    )
+
+    def write(text: str, **how: str) -> list[list[Any]]:
+        (folder / "in.csv").write_text(text)
+        run = instance.run(pipeline(lines, table("batchsink", **how)))
+        assert run.error is None
+        return sorted(instance.cdap.tables.rows("default", "shop.items", 100).rows)
+
+    assert write("1,1,a\n2,1,b\n") == [[1, 1, "a"], [2, 1, "b"]]
+    assert write("2,1,b\n") == [[1, 1, "a"], [2, 1, "b"], [2, 1, "b"]]
+    assert write("1,1,a\n2,1,b\n", truncateTable="true") == [[1, 1, "a"], [2, 1, "b"]]
+    keyed = {"operation": "Upsert", "relationTableKey": "id", "dedupeBy": "at desc"}
+    assert write("2,2,x\n3,1,c\n2,3,y\n", **keyed) == [[1, 1, "a"], [2, 3, "y"], [3, 1, "c"]]
+
+    out = stage("batchsink", "File", referenceName="o", path="out", format="csv")
+    given = table("batchsource", schema=SCHEMA, filter="id IN UNNEST([2, 3]) AND name != 'c'")
+    run = instance.run(pipeline(given, out))
+    assert run.error is None
+    assert "".join(f.read_text() for f in sorted((folder / "out").iterdir())) == "2,3,y\n"
