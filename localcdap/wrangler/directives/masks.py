@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import Any
 
 from localcdap.api.directive import (
     Columns,
@@ -28,9 +28,6 @@ from localcdap.wrangler.values.cut import Ranges
 from localcdap.wrangler.values.mask import masked
 from localcdap.wrangler.values.sed import Sed
 from localcdap.wrangler.values.shuffle import shuffled
-
-if TYPE_CHECKING:
-    from pyarrow import Array
 
 
 def text_of(row: Row, name: str) -> str:
@@ -125,6 +122,7 @@ class MaskShuffle(Directive):
         row[needed(row, self.column)] = shuffled(text_of(row, self.column))
 
     def native(self, frame: Frame) -> None:
+        import pyarrow as pa
         from pyspark.sql.functions import arrow_udf
 
         schema = need_text(frame, self.column)
@@ -132,10 +130,11 @@ class MaskShuffle(Directive):
         frame.fail_where(value.isNull(), f"column '{self.column}' is null; a text is needed")
         # The draws depend on how many letters came before: Spark's own functions over the characters of a
         # text take six times as long as Python over a column of texts.
+        _shuffled_column.__annotations__ = {"texts": pa.Array, "return": pa.Array}
         frame.put(self.column, arrow_udf(_shuffled_column, "string")(value), schema)
 
 
-def _shuffled_column(texts: Array) -> Array:
+def _shuffled_column(texts: Any) -> Any:
     import pyarrow as pa
 
     return pa.array(

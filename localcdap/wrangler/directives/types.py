@@ -52,7 +52,9 @@ class SetType(Directive):
         "set-type :price decimal 2 'HALF_UP'",
         "set-type :price decimal 2 'HALF_UP' prop:{precision=10}",
     )
-    column: str = argument.column("The column to convert; blank texts and null stay as they are.")
+    column: str = argument.column(
+        "The column to convert; a blank text becomes null unless texts or bytes are made."
+    )
     type: str = argument.identifier(
         "int, short, long, float, double, bool, string, bytes or decimal.", choices=tuple(KINDS)
     )
@@ -135,9 +137,14 @@ class SetType(Directive):
         if found is None:
             return
         value = row[found]
-        if value is None or (isinstance(value, str) and not value.strip(_CONTROL_AND_SPACE)):
-            return
         kind = self._kind()
+        if value is None:
+            return
+        if isinstance(value, str) and not value.strip(_CONTROL_AND_SPACE):
+            # The original leaves the blank text where it is, and makes it null at the end.
+            if kind not in ("string", "bytes"):
+                row[found] = None
+                return
         try:
             made = converted(kind, value)
             if kind == "decimal":
