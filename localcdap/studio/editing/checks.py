@@ -91,7 +91,10 @@ class Checks:
             try:
                 result = self._configure(check.request)
             except LocalcdapError as error:
-                result = _failed(check.request, error)
+                result = _failed(check.request, error.message, error.corrective_action)
+            except Exception as error:  # such as a text that no process can be sent
+                _LOG.warning("a plugin could not be asked", exc_info=True)
+                result = _failed(check.request, f"The plugin could not be asked: {error}.", None)
             with self._asked:
                 if self._open.get(key) is check:
                     del self._open[key]
@@ -134,7 +137,7 @@ def _call(function: Callable[[], object]) -> None:
         _LOG.exception("an answer of a plugin could not be taken")
 
 
-def _failed(request: ConfigureRequest, error: LocalcdapError) -> ConfigureResult:
+def _failed(request: ConfigureRequest, message: str, action: str | None) -> ConfigureResult:
     failures = FailureCollector(request.stage)
-    failures.add(error.message, error.corrective_action)
+    failures.add(message, action)
     return ConfigureResult(list(failures))

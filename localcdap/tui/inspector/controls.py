@@ -7,30 +7,34 @@ from typing import ClassVar
 
 from rich.text import Text
 from textual import events
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
+from localcdap.api.schema import Schema
 from localcdap.tui.inspector import highlighting
 from localcdap.tui.inspector.schema_text import Unreadable, read, written
 
 
+class ControlChanged(Message):
+    """The user changed the value of a control."""
+
+    def __init__(self, control: Control, text: str) -> None:
+        super().__init__()
+        self.value_control = control
+        self.text = text
+
+
 class Control(Widget):
-    """The interface of all controls; the place of the cursor survives :meth:`put`."""
+    """The interface of all controls; the place of the cursor survives :meth:`put`.
 
-    class Changed(Message):
-        """The user changed the value."""
-
-        def __init__(self, control: Control, text: str) -> None:
-            super().__init__()
-            self.value_control = control
-            self.text = text
+    They say what is typed with :class:`ControlChanged`.
+    """
 
     @property
-    def text(self) -> str:
+    def value_text(self) -> str:
         """The value as it stands in the document."""
         raise NotImplementedError
 
@@ -38,7 +42,7 @@ class Control(Widget):
         """Show another value; no message."""
         raise NotImplementedError
 
-    def insert(self, text: str) -> None:
+    def take(self, text: str) -> None:
         """Put something in where the cursor is, as if it was typed."""
         raise NotImplementedError
 
@@ -46,6 +50,10 @@ class Control(Widget):
     def problem(self) -> str | None:
         """Why what is typed is no value yet; it is not handed on then."""
         return None
+
+    def say(self) -> None:
+        """Tell of a change."""
+        self.post_message(ControlChanged(self, "" if self.problem else self.value_text))
 
 
 class Line(Input):
@@ -75,40 +83,34 @@ class Line(Input):
             self.cursor_position = min(place, len(text))
 
 
-class LineControl(Control):
+class LineControl(Line, Control):
     """A text or number on one line; macros are texts like any other.
 
     :param secret: whether it is masked, unless it is a macro.
     """
 
-    DEFAULT_CSS = "LineControl { height: 1; }"
-
     def __init__(self, text: str, *, placeholder: str = "", secret: bool = False) -> None:
-        super().__init__()
+        super().__init__(text, placeholder=placeholder, password=secret and "${" not in text)
         self._secret = secret
-        self.line = Line(text, placeholder=placeholder, password=secret and "${" not in text)
-
-    def compose(self) -> ComposeResult:
-        yield self.line
 
     @property
-    def text(self) -> str:
-        return self.line.value
+    def value_text(self) -> str:
+        return self.value
 
     def put(self, text: str) -> None:
-        self.line.put(text)
+        super().put(text)
         self._mask()
 
-    def insert(self, text: str) -> None:
-        self.line.insert_text_at_cursor(text)
+    def take(self, text: str) -> None:
+        self.insert_text_at_cursor(text)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
         self._mask()
-        self.post_message(self.Changed(self, event.value))
+        self.say()
 
     def _mask(self) -> None:
-        self.line.password = self._secret and "${" not in self.line.value
+        self.password = self._secret and "${" not in self.value
 
 
 class EscapedControl(LineControl):
@@ -118,23 +120,19 @@ class EscapedControl(LineControl):
         super().__init__(json.dumps(text))
 
     @property
-    def text(self) -> str:
-        return str(json.loads(self.line.value))
+    def value_text(self) -> str:
+        return str(json.loads(self.value))
 
     @property
     def problem(self) -> str | None:
         try:
-            is_text = isinstance(json.loads(self.line.value), str)
+            is_text = isinstance(json.loads(self.value), str)
         except ValueError:
             is_text = False
         return None if is_text else "Write it as a JSON string, between quotes."
 
     def put(self, text: str) -> None:
-        self.line.put(json.dumps(text))
-
-    def on_input_changed(self, event: Input.Changed) -> None:
-        event.stop()
-        self.post_message(self.Changed(self, "" if self.problem else self.text))
+        super().put(json.dumps(text))
 
 
 class Toggle(Control, can_focus=True):
@@ -164,7 +162,7 @@ class Toggle(Control, can_focus=True):
         self._default = default or ""
 
     @property
-    def text(self) -> str:
+    def value_text(self) -> str:
         return self.value
 
     @property
@@ -174,7 +172,7 @@ class Toggle(Control, can_focus=True):
     def put(self, text: str) -> None:
         self.value = text
 
-    def insert(self, text: str) -> None:
+    def take(self, text: str) -> None:
         self._say(text)
 
     def render(self) -> Text:
@@ -201,7 +199,7 @@ class Toggle(Control, can_focus=True):
 
     def _say(self, text: str) -> None:
         self.value = text
-        self.post_message(self.Changed(self, text))
+        self.say()
 
 
 class Area(TextArea):
@@ -244,39 +242,32 @@ class Area(TextArea):
             self.move_cursor(place)
 
 
-class AreaControl(Control):
+class AreaControl(Area, Control):
     """A text of several lines: a script, SQL, JSON, a recipe.
 
     :param language: of its highlighting; one that is not known is shown plain.
     """
 
-    DEFAULT_CSS = "AreaControl { height: auto; }"
-
     def __init__(self, text: str, language: str | None = None) -> None:
-        super().__init__()
-        self.area = Area(self.shown(text), language)
-
-    def compose(self) -> ComposeResult:
-        yield self.area
+        super().__init__(self.shown(text), language)
 
     def shown(self, text: str) -> str:
         """What stands in the area for a value."""
         return text
 
     @property
-    def text(self) -> str:
-        return self.area.text
+    def value_text(self) -> str:
+        return self.text
 
     def put(self, text: str) -> None:
-        if text != self.text:
-            self.area.put(self.shown(text))
+        super().put(self.shown(text))
 
-    def insert(self, text: str) -> None:
-        self.area.insert(text)
+    def take(self, text: str) -> None:
+        self.insert(text)
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         event.stop()
-        self.post_message(self.Changed(self, "" if self.problem else self.text))
+        self.say()
 
 
 class SchemaControl(AreaControl):
@@ -287,8 +278,6 @@ class SchemaControl(AreaControl):
         super().__init__(text)
 
     def shown(self, text: str) -> str:
-        from localcdap.api.schema import Schema
-
         if not text.strip():
             return ""
         schema = Schema.parse_record(text)
@@ -296,18 +285,14 @@ class SchemaControl(AreaControl):
         return written(schema)
 
     @property
-    def text(self) -> str:
-        schema = read(self.area.text, self._record)
+    def value_text(self) -> str:
+        schema = read(self.text, self._record)
         return "" if schema is None else str(schema)
 
     @property
     def problem(self) -> str | None:
         try:
-            read(self.area.text, self._record)
+            read(self.text, self._record)
         except Unreadable as error:
             return str(error)
         return None
-
-    def put(self, text: str) -> None:
-        if self.problem is None and text != self.text:
-            self.area.put(self.shown(text))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final, cast
 
 from textual import events, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
@@ -19,6 +19,7 @@ from localcdap.tui.inspector.context import Context, Offer
 from localcdap.tui.inspector.controls import (
     AreaControl,
     Control,
+    ControlChanged,
     EscapedControl,
     LineControl,
     SchemaControl,
@@ -48,18 +49,11 @@ class Field(Vertical):
     ]
     DEFAULT_CSS = """
     Field { height: auto; }
-    Field > Horizontal { height: auto; }
-    Field .label { width: 24; height: 1; padding-right: 1; }
-    Field .control { width: 1fr; height: auto; }
-    Field .blame { display: none; height: auto; padding-left: 25; }
-    Field .blame.-any { display: block; }
-    Field.-narrow .label { width: 100%; }
-    Field.-narrow > Horizontal { layout: vertical; }
-    Field.-narrow .control { padding-left: 1; width: 100%; }
-    Field.-narrow .blame { padding-left: 2; }
-    Field.-code .label { width: 100%; }
-    Field.-code > Horizontal { layout: vertical; }
-    Field.-code .control { padding-left: 1; width: 100%; }
+    Field > .label { dock: left; width: 24; height: 1; padding-right: 1; }
+    Field > .blame { height: auto; padding-left: 1; }
+    Field.-above > .label { dock: none; width: 100%; }
+    Field.-above > .control { margin-left: 1; }
+    Field.-above > .blame { padding-left: 2; }
     """
 
     class Edited(Message):
@@ -78,14 +72,12 @@ class Field(Vertical):
         self._original = text
         self._blames: Sequence[Blame] = ()
         self._control = self._make(text)
-        self.set_class(self._is_long, "-code")
+        self._narrow = False
+        self.set_class(self._is_long, "-above")
 
     def compose(self) -> ComposeResult:
-        with Horizontal():
-            yield Static(self._label(), classes="label")
-            with Vertical(classes="control"):
-                yield self._control
-        yield Static(classes="blame")
+        yield Static(self._label(), classes="label")
+        yield self._control
 
     @property
     def control(self) -> Control:
@@ -122,6 +114,11 @@ class Field(Vertical):
             self._blames = blames
             self._show_blames()
 
+    def fit(self, *, is_narrow: bool) -> None:
+        """Put the name above or beside."""
+        self._narrow = is_narrow
+        self.set_class(is_narrow or self._is_long, "-above")
+
     def focus_control(self) -> None:
         """Have the keys go to it."""
         for widget in (self._control, *self._control.query()):
@@ -153,11 +150,11 @@ class Field(Vertical):
     def on_mount(self) -> None:
         self._show_blames()
 
-    def on_control_changed(self, event: Control.Changed) -> None:
+    def on_control_changed(self, event: ControlChanged) -> None:
         event.stop()
         if event.value_control is not self._control:
             return
-        if self._control.problem is None:
+        if self._control.problem is None and event.text != self._original:
             self._original = event.text
             self.post_message(self.Edited(self, event.text))
             kind = self.plan.kind(event.text)
@@ -167,8 +164,8 @@ class Field(Vertical):
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         control = self._control
-        if isinstance(control, LineControl) and not control.query(Aid):
-            control.mount(Aid(control.line, self._known, self.offers))
+        if isinstance(control, LineControl) and not self.query(Aid):
+            self.mount(Aid(control, self._known, self.offers))
 
     def offers(self) -> list[Offer]:
         """What the field has to offer besides macros."""
@@ -206,7 +203,7 @@ class Field(Vertical):
         if chosen.startswith("="):
             self.set(chosen[1:])
         elif chosen.startswith("$"):
-            self._control.insert(chosen)
+            self._control.take(chosen)
         elif chosen == "!editor":
             self.action_editor()
 
@@ -262,27 +259,36 @@ class Field(Vertical):
         return Content.assemble((glyph, style) if glyph else mark, (_shortened(name, 21), style))
 
     def _show_blames(self) -> None:
-        if not self.is_mounted:
-            return
-        lines = (
-            [Content.styled(f"✗ {self._control.problem}", "$text-error")]
-            if self._control.problem
-            else []
-        )
-        for each in self._blames:
-            style = "$text-warning" if each.is_warning else "$text-error"
-            text = f"{each.glyph} {each.message}"
-            lines.append(Content.styled(text, style))
-            if each.corrective_action:
-                lines.append(Content.styled(f"  {each.corrective_action}", "dim"))
-        shown = self.query_one(".blame", Static)
-        shown.update(Content("\n").join(lines))
-        shown.set_class(bool(lines), "-any")
-        self.query_one(".label", Static).update(self._label())
+        label = next(iter(self.query(".label").results(Static)), None)
+        if label is None:
+            return  # it comes when its parts are there
+        label.update(self._label())
+        lines = list(self._told())
+        shown = next(iter(self.query(".blame").results(Static)), None)
+        if shown is not None:
+            shown.update(Content("\n").join(lines))
+            shown.display = bool(lines)
+        elif lines:
+            self.mount(Static(Content("\n").join(lines), classes="blame"))
         if isinstance(self._control, ListControl):
             self._control.blame((b.element, b.glyph) for b in self._blames if b.element is not None)
 
+    def _told(self) -> Iterator[Content]:
+        problem = self._control.problem
+        if problem is not None:
+            yield Content.styled(f"✗ {problem}", "$text-error")
+        for each in self._blames:
+            style = "$text-warning" if each.is_warning else "$text-error"
+            yield Content.styled(f"{each.glyph} {each.message}", style)
+            if each.corrective_action:
+                yield Content.styled(f"  {each.corrective_action}", "dim")
+
     def _make(self, text: str) -> Control:
+        control = self._made(text)
+        control.add_class("control")
+        return control
+
+    def _made(self, text: str) -> Control:
         declared = self.plan.declared
         match self._kind:
             case Kind.SWITCH:
@@ -306,9 +312,10 @@ class Field(Vertical):
         before, had_focus = self._control, self._control.has_focus_within
         self._kind = kind
         self._control = self._make(text)
-        self.set_class(self._is_long, "-code")
+        self.fit(is_narrow=self._narrow)
+        self.query(Aid).remove()
+        self.mount(self._control, after=self.query_one(".label"))
         before.remove()
-        self.query_one(".control").mount(self._control)
         if had_focus:
             self.call_after_refresh(self.focus_control)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -26,6 +27,8 @@ SENT_AFTER_S: Final = 0.1
 """Seconds that what is typed waits to be sent, for what is typed with it."""
 _ONE_STEP_S: Final = 1.0
 """Seconds of silence after which typing on in a property is another step of undo."""
+_AT_ONCE: Final = 8
+"""Fields that are made before keys are looked at again."""
 _NARROW: Final = 56
 """Cells below which names stand above what they name."""
 
@@ -54,6 +57,9 @@ class Form(VerticalScroll, can_focus=False):
         """Stage, property and time of the last edit from here."""
         self._declared: Mapping[str, PluginProperty] | None = None
         self._wanted: str | None = None
+        self._changing = asyncio.Lock()
+        self.is_ready = True
+        """Whether all fields of the stage are there."""
 
     @property
     def fields(self) -> dict[str, Field]:
@@ -61,20 +67,20 @@ class Form(VerticalScroll, can_focus=False):
         return {each.plan.name: each for each in self.children if isinstance(each, Field)}
 
     async def show(self, stage: str | None, declared: Mapping[str, PluginProperty] | None) -> None:
-        """Show the form of a stage.
+        """Show the form of a stage. The first fields are there at once, others a few at a time.
 
         :param declared: what its plugin has; None when that is not there.
         """
         self.flush()
-        self._stage, self._declared, self._last = stage, declared, None
-        widgets: list[Widget] = []
-        if stage is not None:
-            widgets = self._composed(as_properties(self._editor.properties(stage)))
-        with self.app.batch_update():
-            await self.remove_children()
-            await self.mount_all(widgets)
-        self.scroll_home(animate=False)
-        self._fit()
+        async with self._changing:
+            self._stage, self._last, before = stage, None, self._declared
+            self._declared = declared
+            properties = as_properties(self._editor.properties(stage)) if stage else {}
+            if self.is_ready and declared == before and not self._lacks(properties):
+                self._put(properties)
+            else:
+                await self._build(self._composed(properties) if stage is not None else [])
+            self.scroll_home(animate=False)
         if self._wanted is not None:
             self.go_to(self._wanted)
 
@@ -84,19 +90,17 @@ class Form(VerticalScroll, can_focus=False):
 
     async def refresh_values(self) -> None:
         """Take over what the document says now."""
-        if self._stage is None:
-            return
-        properties = as_properties(self._editor.properties(self._stage))
-        fields = self.fields
-        if self._lacks(fields, properties):
+        async with self._changing:
+            if self._stage is None:
+                return
+            properties = as_properties(self._editor.properties(self._stage))
+            if not self._lacks(properties):
+                self._put(properties)
+                return
             focused = self._focused_property()
-            await self.show(self._stage, self._declared)
-            if focused is not None:
-                self.go_to(focused)
-            return
-        for name, field in fields.items():
-            if name not in self._typed:
-                field.put(properties.get(name, ""))
+            await self._build(self._composed(properties))
+        if focused is not None:
+            self.go_to(focused)
 
     def blame(self, by_property: Mapping[str, Sequence[Blame]]) -> None:
         for name, field in self.fields.items():
@@ -159,14 +163,26 @@ class Form(VerticalScroll, can_focus=False):
             widgets.append(Static("This plugin has no properties.", classes="left-out"))
         return widgets
 
-    def _lacks(self, fields: Mapping[str, Field], properties: Mapping[str, str]) -> bool:
+    async def _build(self, widgets: list[Widget]) -> None:
+        self.is_ready = False
+        await self.remove_children()
+        for start in range(0, len(widgets), _AT_ONCE):
+            await self.mount_all(widgets[start : start + _AT_ONCE])
+            self._fit()
+            await asyncio.sleep(0)  # keys that came meanwhile go first
+        self.is_ready = True
+
+    def _put(self, properties: Mapping[str, str]) -> None:
+        for name, field in self.fields.items():
+            if name not in self._typed:
+                field.put(properties.get(name, ""))
+
+    def _lacks(self, properties: Mapping[str, str]) -> bool:
         """Whether other properties are to be shown than are."""
         groups, _ = planned(self._declared, list(properties))
         wanted = [plan.name for group in groups for plan in group.fields]
-        emptied = [
-            name for name, field in fields.items() if name not in wanted and name in self._typed
-        ]
-        return [name for name in fields if name not in emptied] != wanted
+        shown = [n for n in self.fields if n in wanted or n not in self._typed]
+        return not self.is_ready or shown != wanted
 
     def _focused_property(self) -> str | None:
         return next((n for n, each in self.fields.items() if each.has_focus_within), None)
@@ -174,4 +190,4 @@ class Form(VerticalScroll, can_focus=False):
     def _fit(self) -> None:
         is_narrow = 0 < self.size.width < _NARROW
         for field in self.fields.values():
-            field.set_class(is_narrow, "-narrow")
+            field.fit(is_narrow=is_narrow)

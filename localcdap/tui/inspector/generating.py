@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import json
 import random
 from typing import Any, Final
 
@@ -52,7 +53,7 @@ class _Maker:
                 return [self.value(inner.items, depth + 1) for _ in range(self._few(depth))]
             case Type.MAP if inner.keys is not None and inner.values is not None:
                 return {
-                    self.value(inner.keys, depth + 1): self.value(inner.values, depth + 1)
+                    self._key(inner.keys, depth): self.value(inner.values, depth + 1)
                     for _ in range(self._few(depth))
                 }
             case Type.UNION:
@@ -61,6 +62,11 @@ class _Maker:
             case Type.ENUM:
                 return self._source.choice(inner.symbols)
         return self._simple(inner.type)
+
+    def _key(self, schema: Schema, depth: int) -> str:
+        """As in JSON, where a key that is no text is written as its JSON."""
+        key = record_to_json(self.value(schema, depth + 1))
+        return key if isinstance(key, str) else json.dumps(key)
 
     def _few(self, depth: int) -> int:
         return self._source.randint(0, 3) if depth < _DEEPEST else 0

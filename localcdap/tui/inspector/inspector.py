@@ -84,6 +84,8 @@ class Inspector(Calling, Vertical):
         self._asked: tuple[str, PluginUse] | None = None
         """What the plugin that is shown was asked for with."""
         self._blamed = Blamed({}, [], None)
+        self._shown_stage: str | None = None
+        """Whose form is there, or is being made."""
 
     def compose(self) -> ComposeResult:
         yield Static(classes="title")
@@ -162,7 +164,6 @@ class Inspector(Calling, Vertical):
         if stage is not None and stage in change.renamed:
             self._stage = stage = change.renamed[stage]
             self.form.rename(stage)
-            self._asked = None
         if stage is not None and not self._editor.node(stage):
             self._selected(None)
             return
@@ -170,8 +171,12 @@ class Inspector(Calling, Vertical):
             return
         if change.is_edit:
             if change.by is not self.form:
-                self.run_worker(self.form.refresh_values(), group="form")
+                self.run_worker(self._refresh(), group="form")
             self._ask_for_plugin()
+        self._show_state()
+
+    async def _refresh(self) -> None:
+        await self.form.refresh_values()
         self._show_state()
 
     # -- its plugin ----------------------------------------------------------------------------------
@@ -201,7 +206,7 @@ class Inspector(Calling, Vertical):
         def take(answer: tuple[PluginInfo | None, dict[str, str], list[str]]) -> None:
             if self._stage == stage:
                 info, self._known.preferences, self._known.secure_keys = answer
-                if not (anew and info == self._plugin):
+                if not (self._shown_stage == stage and info == self._plugin):
                     self._show_plugin(info)
 
         self.call(ask, take, failed=self._plugin_failed, group="plugin")
@@ -217,6 +222,7 @@ class Inspector(Calling, Vertical):
 
     def _show_plugin(self, info: PluginInfo | None) -> None:
         self._plugin = info
+        self._shown_stage = self._stage
         self.query_one(DocumentationPane).show_plugin(info)
         self._arrive()
         self.run_worker(self._build(), group="form", exclusive=True)

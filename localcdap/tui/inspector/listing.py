@@ -21,7 +21,8 @@ class Element(Horizontal):
     """One row."""
 
     DEFAULT_CSS = """
-    Element { height: 1; }
+    Element { height: 1; padding-left: 2; }
+    Element.-blamed { padding-left: 0; }
     Element Line { width: 1fr; margin-right: 1; }
     Element .glyph { width: 2; color: $text-error; }
     """
@@ -36,7 +37,6 @@ class Element(Horizontal):
         ]
 
     def compose(self) -> ComposeResult:
-        yield Static("", classes="glyph")
         yield from self._lines
 
     @property
@@ -56,7 +56,12 @@ class Element(Horizontal):
 
     def blame(self, glyph: str) -> None:
         """Mark the row as wrong; an empty glyph takes the mark away."""
-        self.query_one(".glyph", Static).update(glyph)
+        shown = self.query(".glyph")
+        self.set_class(bool(glyph), "-blamed")
+        if glyph and not shown:
+            self.mount(Static(glyph, classes="glyph"), before=0)
+        elif not glyph:
+            shown.remove()
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         line = event.widget
@@ -78,7 +83,6 @@ class ListControl(Control):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "add", "new row", show=False, id="field.add_row"),
         Binding("alt+up", "move(-1)", "move row up", show=False, id="field.row_up"),
         Binding("alt+down", "move(1)", "move row down", show=False, id="field.row_down"),
         Binding("ctrl+delete,alt+d", "remove", "remove row", show=False, id="field.remove_row"),
@@ -101,14 +105,14 @@ class ListControl(Control):
         return [each for each in self.children if isinstance(each, Element)]
 
     @property
-    def text(self) -> str:
+    def value_text(self) -> str:
         elements = self.elements
         rows = [each.row for each in elements] if elements else self._begin
         return text_of(self._form, rows)
 
     def put(self, text: str) -> None:
         rows = rows_of(self._form, text, self._most)
-        if rows is None or text_of(self._form, rows) == self.text:
+        if rows is None or text_of(self._form, rows) == self.value_text:
             return
         self._begin = rows
         elements = self.elements
@@ -117,7 +121,7 @@ class ListControl(Control):
             element.put(row)
         self.run_worker(self._fit(wanted), group="rows", exclusive=True)
 
-    def insert(self, text: str) -> None:
+    def take(self, text: str) -> None:
         line = self._focused()
         target = line[1] if line is not None else self.elements[-1].lines[0]
         target.insert_text_at_cursor(text)
@@ -136,7 +140,11 @@ class ListControl(Control):
         elements = self.elements
         if len(elements) != self._most and any(elements[-1].row):
             self.mount(self._element(self._empty))
-        self.post_message(self.Changed(self, self.text))
+        self.say()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.action_add()
 
     def on_key(self, event: events.Key) -> None:
         found = self._focused()
@@ -181,7 +189,7 @@ class ListControl(Control):
         if 0 <= other < len(elements) - 1:
             below, above = (place, other) if by < 0 else (other, place)
             self.move_child(elements[below], before=elements[above])
-            self.post_message(self.Changed(self, self.text))
+            self.say()
 
     def _focused(self) -> tuple[Element, Line] | None:
         for element in self.elements:
@@ -192,7 +200,7 @@ class ListControl(Control):
 
     async def _without(self, element: Element) -> None:
         await element.remove()
-        self.post_message(self.Changed(self, self.text))
+        self.say()
 
     async def _fit(self, rows: list[Row]) -> None:
         """Have as many rows as there are elements, and the empty one."""

@@ -1,0 +1,270 @@
+"""The form on real services: typing, failures beside fields, edits from elsewhere, garbage."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from localcdap.namespaces.preferences import Level
+from localcdap.studio.editing.edits import RenameStage, SetProperties, SetProperty
+from localcdap.tui.inspector.completion import Aid
+from localcdap.tui.inspector.controls import AreaControl, LineControl, Toggle
+from localcdap.tui.inspector.listing import ListControl
+from localcdap.tui.inspector.plan import Kind
+from localcdap.tui.manners.choosing import Chooser
+from tests.tui.inspector.bench import inspecting, pipeline
+
+SCHEMA = (
+    '{"type":"record","name":"etlSchemaBody","fields":['
+    '{"name":"id","type":"long"},{"name":"name","type":["string","null"]},'
+    '{"name":"price","type":"double"}]}'
+)
+SOURCE = {"referenceName": "in", "path": "in.csv", "format": "csv", "schema": SCHEMA}
+
+
+def document(**more):
+    given = {"File": SOURCE, "Trash": {"referenceName": "out"}, **more}
+    return pipeline("File:batchsource Projection:transform Trash:batchsink", **given)
+
+
+@pytest.fixture
+def bench(cdap, home):
+    return lambda stage="Projection", doc=None, **more: inspecting(
+        cdap, home, doc or document(), stage, **more
+    )
+
+
+async def test_what_is_typed_is_an_edit_and_its_failure_stands_beside_it(bench):
+    async with bench("File") as b:
+        await b.type_into("sampleSize", "abc")
+        assert b.editor.properties("File")["sampleSize"] == "abc"
+        (blame,) = b.form.fields["sampleSize"].blames
+        assert "must be a whole number, not 'abc'" in blame.message
+        for _ in "abc":
+            await b.driver.press("backspace")
+        await b.settled()
+        assert "sampleSize" not in b.editor.properties("File")  # nothing is no property
+        assert not b.form.fields["sampleSize"].blames
+
+
+async def test_a_macro_may_stand_in_a_number_field(bench):
+    async with bench("File") as b:
+        await b.type_into("sampleSize", "${n}")
+        assert b.editor.properties("File")["sampleSize"] == "${n}"
+        assert not b.form.fields["sampleSize"].blames
+
+
+async def test_typing_goes_on_while_changes_arrive(bench):
+    async with bench("File") as b:
+        b.form.go_to("path")
+        await b.driver.pilot.press("home")
+        for place, letter in enumerate("/data/"):
+            await b.driver.pilot.press("slash" if letter == "/" else letter)
+            b.editor.apply(SetProperty("File", "delimiter", f"{place}"))
+            await asyncio.sleep(0.03)  # some letters are sent, some are on their way
+        line = b.form.fields["path"].control
+        assert (line.value, line.cursor_position, line.has_focus) == ("/data/in.csv", 6, True)
+        await b.settled()
+        assert (line.value, line.cursor_position, line.has_focus) == ("/data/in.csv", 6, True)
+        assert b.editor.properties("File")["path"] == "/data/in.csv"
+        assert b.form.fields["delimiter"].text == "5"
+
+
+async def test_what_is_typed_is_one_step_of_undo(bench):
+    async with bench("File") as b:
+        await b.type_into("path", "xyz")
+        assert b.editor.properties("File")["path"] == "in.csvxyz"
+        b.editor.undo()
+        await b.settled()
+        assert b.editor.properties("File")["path"] == "in.csv"
+        assert b.form.fields["path"].control.value_text == "in.csv"
+        assert not b.editor.can_undo
+
+
+async def test_leaving_a_stage_loses_nothing(bench):
+    async with bench("File") as b:
+        b.form.go_to("path")
+        await b.driver.pilot.press("end", "x")
+        b.editor.select("Trash")
+        await b.settled()
+        assert b.editor.properties("File")["path"] == "in.csvx"
+        assert list(b.form.fields) == ["referenceName"]
+
+
+async def test_a_renamed_stage_goes_on_being_edited(bench):
+    async with bench("File") as b:
+        b.form.go_to("path")
+        await b.driver.pilot.press("end", "x")
+        b.editor.apply(RenameStage("File", "Source"))
+        await b.driver.pilot.press("y")
+        await b.settled()
+        assert b.editor.properties("Source")["path"] == "in.csvxy"
+        assert b.inspector.stage == "Source"
+
+
+async def test_a_list_is_a_table_whose_wrong_rows_are_marked(bench):
+    async with bench() as b:
+        field = b.form.fields["rename"]
+        assert field.kind is Kind.LIST
+        await b.type_into("rename", "nope\tother")
+        assert b.editor.properties("Projection")["rename"] == "nope:other"
+        assert field.blames[0].element == "nope:other"
+        control = field.control
+        assert isinstance(control, ListControl)
+        assert len(control.elements) == 2  # there is always an empty row
+        await b.driver.press("enter")
+        await b.driver.type("name\twho")
+        await b.settled()
+        assert b.editor.properties("Projection")["rename"] == "nope:other,name:who"
+        await b.driver.press("alt+up")
+        await b.settled()
+        assert b.editor.properties("Projection")["rename"] == "name:who,nope:other"
+        await b.driver.press("alt+d")
+        await b.settled()
+        assert b.editor.properties("Projection")["rename"] == "nope:other"
+
+
+async def test_fields_of_the_input_are_offered(bench):
+    async with bench() as b:
+        b.form.go_to("keep")
+        await b.driver.type("pr")
+        aid = b.form.fields["keep"].query_one(Aid)
+        await b.driver.until(lambda: aid.option_list.option_count)
+        assert [o.value for o in aid.option_list.options] == ["price"]
+        await b.driver.press("enter")
+        await b.settled()
+        assert b.editor.properties("Projection")["keep"] == "price"
+        assert b.editor.state("Projection").output_schema.field_names == ["price"]
+
+
+async def test_macros_are_offered_behind_their_bracket(bench, cdap):
+    cdap.preferences.replace(Level("default"), {"folder": "/data"})
+    cdap.secure_keys.put("default", "pass", "s3cret")
+    async with bench("File") as b:
+        b.editor.arguments = {"day": "monday"}
+        await b.type_into("path", "/${")
+        aid = b.form.fields["path"].query_one(Aid)
+        offered = [o.value for o in aid.option_list.options]
+        assert {"day", "folder", "secure(pass)", "logicalStartTime(yyyy-MM-dd)"} <= set(offered)
+        await b.driver.type("fol")
+        await b.driver.press("tab")
+        await b.settled()
+        assert b.editor.properties("File")["path"] == "in.csv/${folder}"
+
+
+async def test_the_menu_of_a_field(bench):
+    async with bench("File") as b:
+        b.form.go_to("path")
+        await b.driver.press("f2")
+        assert isinstance(b.app.screen, Chooser)
+        await b.driver.type("remove")
+        await b.driver.press("enter")
+        await b.settled()
+        assert "path" not in b.editor.properties("File")
+        assert "Required property 'path' has no value." in [
+            each.message for each in b.form.fields["path"].blames
+        ]
+
+
+async def test_a_switch_and_a_macro_in_it(bench):
+    async with bench("File") as b:
+        b.form.go_to("skipHeader")
+        await b.driver.press("space")
+        await b.settled()
+        assert b.editor.properties("File")["skipHeader"] == "true"
+        await b.driver.press("delete")
+        await b.settled()
+        assert "skipHeader" not in b.editor.properties("File")
+        await b.driver.type("$")
+        field = b.form.fields["skipHeader"]
+        await b.driver.until(lambda: isinstance(field.control, LineControl))
+        assert field.control.value_text == "${}"
+        b.editor.apply(SetProperty("File", "skipHeader", "true"))
+        await b.settled()
+        assert isinstance(b.form.fields["skipHeader"].control, Toggle)
+
+
+async def test_a_schema_is_lines_and_what_is_no_schema_is_not_sent(bench):
+    async with bench("File") as b:
+        field = b.form.fields["schema"]
+        control = field.control
+        assert isinstance(control, AreaControl)
+        assert control.text == "id long\nname string?\nprice double"
+        b.form.go_to("schema")
+        control.move_cursor(control.document.end)
+        await b.driver.type("\nday dat")
+        await b.settled()
+        assert b.editor.properties("File")["schema"] == SCHEMA
+        assert "line 4: There is no type 'dat'" in control.problem
+        await b.driver.type("e?")
+        await b.settled()
+        schema = b.editor.state("Projection").input_schemas["File"]
+        assert schema.field_names == ["id", "name", "price", "day"]
+        assert control.cursor_location == (3, 9)
+
+
+async def test_an_editor_outside(bench, monkeypatch):
+    async with bench("File") as b:
+
+        async def edited(text, suffix):
+            assert (text, suffix) == ("in.csv", ".txt")
+            return "two\nlines"
+
+        monkeypatch.setattr(b.app, "edit_text", edited)
+        b.form.go_to("path")
+        await b.driver.press("f4")
+        await b.settled()
+        assert b.editor.properties("File")["path"] == "two\nlines"
+        assert b.form.fields["path"].kind is Kind.CODE
+
+
+GARBAGE = {
+    "path": {"nested": [1, 2.5, None]},
+    "schema": "{no schema",
+    "skipHeader": "perhaps",
+    "sampleSize": True,
+    "format": None,
+    "fileRegex": "\x1b[31mred\x07\ud800",
+    "delimiter": "\t\n",
+    "": "no name",
+    "[bold]x[/] é\n": "[red]y",
+    "fileEncoding": "x" * 5000,
+    "referenceName": ["a", "b"],
+}
+
+
+async def test_garbage_is_shown_and_stays_as_it_is(bench):
+    async with bench("File", document(File=GARBAGE)) as b:
+        assert set(GARBAGE) <= set(b.form.fields)
+        before = b.editor.text()
+        for name in b.form.fields:
+            b.form.go_to(name)
+            await b.driver.settled()
+        assert "\x1b[31mred" not in str(b.app.export_screenshot())
+        b.editor.select("Trash")
+        await b.settled()
+        assert b.editor.text() == before
+        b.editor.select("File")
+        await b.settled()
+        await b.type_into("recursive", "t")
+        expected = {**GARBAGE, "recursive": "true"}
+        assert b.editor.properties("File") == expected
+
+
+@pytest.mark.parametrize("properties", [[], "text", 3, None])
+async def test_properties_that_are_no_object(bench, properties):
+    async with bench("File", document(File=properties)) as b:
+        await b.type_into("path", "/x")
+        assert b.editor.properties("File") == {"path": "/x"}
+
+
+async def test_other_properties_make_other_fields(bench):
+    async with bench("File") as b:
+        b.editor.apply(SetProperties("File", {"path": "/y", "new one": "z"}))
+        await b.settled()
+        assert b.form.fields["new one"].text == "z"
+        assert b.form.fields["path"].control.value_text == "/y"
+        assert b.form.fields["format"].control.value_text == ""
+        (warning,) = b.form.fields["new one"].blames
+        assert warning.is_warning
