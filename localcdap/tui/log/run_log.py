@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _SERIOUS: Final = ("WARNING", "ERROR", "CRITICAL")
 _NEEDS_LINES: Final = ("copy_line", "copy_seen", "whole_line", "search", "save")
 _NEEDS_SEARCH: Final = ("find",)
+_CONDITIONAL: Final = (*_NEEDS_LINES, *_NEEDS_SEARCH, "stage")
 
 
 class RunLog(Calling, Vertical):
@@ -75,6 +76,7 @@ class RunLog(Calling, Vertical):
         self.set_reactive(RunLog.run_id, run_id)
         self.summary = LogSummary({}, [])
         self.is_ended = False
+        self._reasons: list[str | None] = []
         self._start = 0
         """The line behind which is searched while the text is typed."""
 
@@ -241,12 +243,12 @@ class RunLog(Calling, Vertical):
         event.stop()
         self.summary, self.is_ended = event.summary, event.is_ended
         self._tell_state()
-        self.refresh_bindings()
+        self._tell_keys()
 
     def on_log_view_found(self, event: LogView.Found) -> None:
         event.stop()
         self.query_one("#log-hits", Static).update(_hits(event.hit))
-        self.refresh_bindings()
+        self._tell_keys()
 
     # -- what is shown -------------------------------------------------------------------------
 
@@ -257,6 +259,13 @@ class RunLog(Calling, Vertical):
     def _show(self) -> None:
         self.view.show(self.run_id, self._filter)
         self._tell_state()
+
+    def _tell_keys(self) -> None:
+        """Have the footer drawn anew when other keys do something than before."""
+        reasons = [self.disabled_reason(action) for action in _CONDITIONAL]
+        if reasons != self._reasons:
+            self._reasons = reasons
+            self.refresh_bindings()
 
     def _tell_state(self) -> None:
         self.query_one("#log-state", StateLine).tell(self._state())

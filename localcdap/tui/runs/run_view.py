@@ -54,7 +54,7 @@ class RunView(Vertical):
 
     run_id: reactive[str | None] = reactive(None, init=False)
     run: reactive[Run | None] = reactive(None, init=False)
-    """As it stands; None until it is known."""
+    """As it stands; until it is known, the one that was shown before. None when there is none."""
 
     class Changed(Message):
         """The run is another, or stands otherwise."""
@@ -127,9 +127,10 @@ class RunView(Vertical):
     def _settle(self) -> None:
         self._settling = None
         self.query(RunWatch).remove()
-        self.run = None
         self.query_one(RunLog).run_id = self.run_id
-        if self.run_id is not None:
+        if self.run_id is None:
+            self.run = None
+        else:
             self.mount(RunWatch(self.run_id))
 
     @on(RunWatch.Changed)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -12,6 +12,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Input, Static
 
+from localcdap.api.errors import InvalidPipelineError, LocalcdapError
 from localcdap.engine.messages import RunStatus
 from localcdap.runs.history import PipelineRuns, RunFilter
 from localcdap.runs.model import Run
@@ -37,6 +38,7 @@ _STATES: Final[dict[str, list[RunStatus]]] = {
     "failed": [RunStatus.FAILED],
     "killed": [RunStatus.KILLED],
 }
+_MOST_FAILURES: Final = 4
 _OF_A_RUN: Final = ("again", "again_with", "open_pipeline", "compare", "copy_id", "show_log")
 
 
@@ -67,6 +69,7 @@ class RunsScreen(AreaScreen):
         self._pipeline: str | None = None
         self._state = "any state"
         self._text = ""
+        self._reasons: list[str | None] = []
 
     def compose_body(self) -> ComposeResult:
         with Horizontal(id="runs-body"):
@@ -91,7 +94,8 @@ class RunsScreen(AreaScreen):
     @property
     def run(self) -> Run | None:
         """The run that keys are about; None until it is known."""
-        return self._view.run
+        run = self._view.run
+        return run if run is not None and run.run == self._view.run_id else None
 
     def namespace_changed(self, namespace: str) -> None:
         self._pipeline, self._text = None, ""
@@ -193,7 +197,7 @@ class RunsScreen(AreaScreen):
     def action_again(self) -> None:
         run = self.run
         if run is not None:
-            self.call(lambda cdap: run_again(cdap, run), done=self._started, group="start")
+            self._start(run, None)
 
     def action_again_with(self) -> None:
         run = self.run
@@ -207,12 +211,29 @@ class RunsScreen(AreaScreen):
     def _edit_arguments(self, run: Run, document: str, given: dict[str, str]) -> None:
         def start(arguments: dict[str, str] | None) -> None:
             if arguments is not None:
-                self.call(
-                    lambda cdap: run_again(cdap, run, arguments), done=self._started, group="start"
-                )
+                self._start(run, arguments)
 
         editor = ArgumentsEditor(run.namespace, run.pipeline, document, given)
         self.app.push_screen(editor, start)
+
+    def _start(self, run: Run, arguments: dict[str, str] | None) -> None:
+        self.call(
+            lambda cdap: run_again(cdap, run, arguments),
+            done=self._started,
+            failed=self._not_started,
+            group="start",
+        )
+
+    def _not_started(self, error: LocalcdapError) -> None:
+        """Say what is wrong with a pipeline, and where it can be put right."""
+        if not isinstance(error, InvalidPipelineError):
+            self.studio.show_fault(error)
+            return
+        told = [_failure_line(each) for each in error.failures[:_MOST_FAILURES]]
+        if len(error.failures) > _MOST_FAILURES:
+            told.append(f"and {len(error.failures) - _MOST_FAILURES} more")
+        told.append("o opens the pipeline in the studio.")
+        self.studio.tell(error.message, "\n".join(told), "error")
 
     def _started(self, run: Run) -> None:
         self._state, self._text = "any state", ""
@@ -381,7 +402,10 @@ class RunsScreen(AreaScreen):
     @on(RunView.Changed)
     def _run_changed(self) -> None:
         self._tell()
-        self.refresh_bindings()
+        reasons = [self.disabled_reason(action) for action in (*_OF_A_RUN, "stop")]
+        if reasons != self._reasons:
+            self._reasons = reasons
+            self.refresh_bindings()
 
     @property
     def _list(self) -> RunList:
@@ -394,6 +418,12 @@ class RunsScreen(AreaScreen):
     @property
     def _pipelines(self) -> PipelineList:
         return self.query_one("#pipelines", PipelineList)
+
+
+def _failure_line(failure: Mapping[str, Any]) -> str:
+    """A failure of a pipeline on one line."""
+    stage, message = failure.get("stage"), harmless(str(failure.get("message", "")))
+    return f"{harmless(str(stage))}: {message}" if stage else message
 
 
 def _described(run: Run) -> str:

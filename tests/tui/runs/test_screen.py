@@ -124,25 +124,20 @@ async def test_thousands_of_runs_come_as_they_are_needed(cdap, namespace, open_s
         assert len({line.run for line in listed(driver).lines}) == 5001
 
 
-@SIZES
-async def test_parts_of_the_history(cdap, namespace, open_studio, size):
+async def test_parts_of_the_history(cdap, namespace, open_studio):
     for n in range(3):
         write_run(cdap, "orders", starting=n, namespace=namespace)
     failed = write_run(cdap, "sales", RunStatus.FAILED, error=ERROR, namespace=namespace)
-    async with open_studio(size=size, namespace=namespace) as driver:
+    async with open_studio(size=SMALL, namespace=namespace) as driver:
         await driver.press("3", "slash")
-        await driver.type("no file")
-        await driver.press("enter")
+        driver.app.screen.query_one("#runs-filter").value = "no fil"
+        await driver.press("e", "enter")
         assert [line.run for line in listed(driver).lines] == [failed.run]
         await driver.press("escape")
         assert listed(driver).total == 4
-        await driver.press("p")
-        await driver.type("ord")
-        await driver.press("enter")
+        await driver.press("p", "o", "r", "d", "enter")
         assert listed(driver).total == 3
-        await driver.press("s")
-        await driver.type("failed")
-        await driver.press("enter")
+        await driver.press("s", "f", "a", "enter")
         assert listed(driver).total == 0
         assert driver.app.screen.query_one("#runs-empty").display
         await driver.press("escape")
@@ -155,8 +150,7 @@ async def test_an_empty_history_says_what_to_do(namespace, open_studio):
     async with open_studio(namespace=namespace, size=SMALL) as driver:
         await driver.press("3")
         assert "Nothing has run here yet" in str(driver.app.screen.query_one("#runs-empty").content)
-        for key in ("r", "R", "x", "o", "c", "y", "L", "enter", "j", "k", "G", "escape"):
-            await driver.press(key)
+        await driver.press("r", "R", "x", "o", "c", "y", "L", "enter", "j", "k", "G", "escape")
         assert driver.app.screen.disabled_reason("again") == "no run is chosen"
 
 
@@ -258,4 +252,20 @@ async def test_what_an_older_version_ran_cannot_be_repeated(cdap, namespace, ope
         assert screen.check_action("again", ()) is None
         assert "older localcdap" in screen.disabled_reason("again")
         await driver.press("r")
+        assert listed(driver).total == 1
+
+
+async def test_a_pipeline_that_is_not_valid_any_more_says_what_is_wrong(
+    cdap, namespace, open_studio
+):
+    run = write_run(cdap, namespace=namespace, document=MACROS)
+    async with open_studio(namespace=namespace) as driver:
+        await driver.press("3")
+        await shown(driver, run.run)
+        await driver.press("r")
+        notice = driver.app.notices.newest_first[0]
+        assert notice.kind == "error"
+        assert "nothing was run" in notice.title
+        assert "In: " in notice.detail
+        assert "o opens the pipeline" in notice.detail
         assert listed(driver).total == 1
