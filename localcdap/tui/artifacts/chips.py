@@ -62,7 +62,7 @@ class Chips(HorizontalScroll):
 
     DEFAULT_CSS = """
     Chips {
-        height: 1; scrollbar-size: 0 0; background: $surface;
+        height: 1; background: $surface;
         & > Chip { width: auto; padding: 0 1; color: $foreground 80%; }
         & > Chip:hover { background: $boost; }
         & > Chip.-on { color: $text-accent; text-style: bold; }

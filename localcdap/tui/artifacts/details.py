@@ -23,8 +23,9 @@ def of_plugin(plugin: PluginInfo, index: Index) -> Content:
     artifact = index.artifact_of(plugin)
     facts = [
         ("artifact", _artifact_name(plugin)),
-        ("runs", _GRAINS.get(plugin.grain, "")),
+        ("works", _GRAINS.get(plugin.grain, "")),
         ("capable of", ", ".join(plugin.capabilities)),
+        ("runs on", ", ".join(index.profiles_of(plugin)) or "no profile of this instance"),
         ("for", ", ".join(artifact.parents) if artifact is not None else ""),
         ("file", artifact.path if artifact is not None else ""),
         ("class", plugin.class_name),

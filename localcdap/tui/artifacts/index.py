@@ -13,6 +13,7 @@ from localcdap.artifacts.model import (
     PluginSummary,
 )
 from localcdap.host.link import Cdap
+from localcdap.runs.profiles import ProfileSummary
 from localcdap.tui.lists.listing import Entry
 from localcdap.tui.words import plural
 
@@ -29,6 +30,8 @@ class Index:
     hidden: Sequence[HiddenPlugin]
     capabilities: Sequence[CapabilityCount]
     required: Sequence[str]
+    profiles: Sequence[ProfileSummary]
+    """Where runs can take place."""
     is_narrowed: bool
     """Whether capabilities were asked for."""
 
@@ -47,6 +50,11 @@ class Index:
         """The artifact that a plugin is from."""
         return next((each for each in self.artifacts if each.id == plugin.artifact), None)
 
+    def profiles_of(self, plugin: PluginSummary) -> list[str]:
+        """The names of the profiles that it is capable of running on."""
+        able = set(plugin.capabilities)
+        return [each.name for each in self.profiles if able.issuperset(each.required_capabilities)]
+
     def versions_of(self, plugin: PluginSummary) -> list[PluginSummary]:
         """The plugins of the same type and name, highest first."""
         same = [e for e in self.versions if (e.type, e.name) == (plugin.type, plugin.name)]
@@ -63,6 +71,7 @@ def read_index(cdap: Cdap, namespace: str, capabilities: Sequence[str]) -> Index
         hidden=artifacts.list_hidden(namespace),
         capabilities=artifacts.list_capabilities(namespace),
         required=artifacts.required_capabilities(),
+        profiles=cdap.runs.profiles(namespace),
         is_narrowed=bool(capabilities),
     )
 

@@ -311,6 +311,11 @@ def _note(index: Index, shows_hidden: bool) -> Content:
     parts.append(
         f"the instance requires {required}" if required else "the instance requires nothing"
     )
+    parts += [
+        f"profile {each.name} requires {', '.join(each.required_capabilities)}"
+        for each in index.profiles
+        if each.required_capabilities
+    ]
     if index.hidden:
         told = "shown" if shows_hidden else "hidden, x shows them"
         parts.append(f"⊘ {len(index.hidden)} {told}")

@@ -71,11 +71,11 @@ def key_of(item: Item) -> str:
 def entry_of(item: Item) -> Entry:
     match item:
         case Application():
-            hint = f"version {item.number} · {ago(item.change.creation_time_millis)}"
+            hint = f"v{item.number} · {ago(item.change.creation_time_millis)}"
             words = item.description or ""
             return Entry(key_of(item), item.name, "●", hint, "deployed", words)
         case Draft():
-            hint = f"revision {item.revision} · {ago(item.updated_time_millis)}"
+            hint = f"r{item.revision} · {ago(item.updated_time_millis)}"
             words = item.description or ""
             return Entry(key_of(item), item.name, "✎", hint, "drafts", words)
         case PluginTemplate():

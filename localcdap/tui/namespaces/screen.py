@@ -49,7 +49,7 @@ class NamespacesScreen(AreaScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("c", "tab('contents')", "contents", id="namespaces.contents", show=False),
         Binding("p", "tab('preferences')", "preferences", id="namespaces.preferences"),
-        Binding("s", "tab('keys')", "secure keys", id="namespaces.keys"),
+        Binding("s", "tab('keys')", "secrets", id="namespaces.keys"),
     ]
 
     def __init__(self) -> None:

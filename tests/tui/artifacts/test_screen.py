@@ -58,7 +58,9 @@ async def test_a_plugin_is_told_with_all_its_properties(open_studio):
             "path",
         ):
             assert part in told
+        assert "runs on    native" in told
         assert "the instance requires nothing" in note(driver)
+        assert "profile native requires mode_native" in note(driver)
 
 
 async def test_the_list_is_grouped_by_type_or_by_artifact(open_studio):
