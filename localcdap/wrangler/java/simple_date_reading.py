@@ -96,9 +96,14 @@ _Item = str | tuple[str, int]
 
 
 def read_simple_date(
-    text: str, pattern: str, *, zone: datetime.tzinfo = datetime.UTC, lenient: bool = True
+    text: str,
+    pattern: str,
+    *,
+    zone: datetime.tzinfo = datetime.UTC,
+    lenient: bool = True,
+    whole: bool = False,
 ) -> datetime.datetime:
-    """The moment of a text. What stands behind the pattern's end does not count.
+    """The moment of a text. What stands behind the pattern's end does not count, unless ``whole``.
 
     :param zone: of texts that name none.
     :param lenient: whether a 13th month is the next year's first, and so on.
@@ -107,6 +112,8 @@ def read_simple_date(
     reader = _Reader(text, pattern)
     for index, item in enumerate(_items(pattern)):
         reader.read(item, index)
+    if whole:
+        reader.end()
     return _moment(reader.found, zone, lenient)
 
 
@@ -169,6 +176,11 @@ class _Reader:
             self.found["G"] = self._one_of(("BC", "AD"))
         else:
             self.found["z"] = self._offset(letter, width)
+
+    def end(self) -> None:
+        """:raises ValueError: when something of the text is left."""
+        if self.at < len(self.text):
+            raise self._wrong()
 
     def _wrong(self) -> ValueError:
         return ValueError(f"'{self.text}' is not in the pattern '{self.pattern}'")

@@ -304,8 +304,10 @@ def compare(left: Any, right: Any) -> int:
         a, b = to_double(left), to_double(right)
         if a != a or b != b:
             return int(b != b) - int(a != a)
+    elif kinds == (int, int):
+        a, b = left, right
     elif int in kinds:
-        a, b = to_whole(left), to_whole(right)
+        a, b = _beside_whole(left), _beside_whole(right)
     elif str in kinds:
         a, b = to_text(left), to_text(right)
         if _WIDE.search(a) or _WIDE.search(b):  # Java orders by UTF-16 units
@@ -316,6 +318,11 @@ def compare(left: Any, right: Any) -> int:
         return int(a > b) - int(a < b)
     except TypeError:
         fail(f"A {type_name(left)} cannot be compared with a {type_name(right)}")
+
+
+def _beside_whole(value: Any) -> int:
+    """What a whole number is compared with: read as a long, like the number itself."""
+    return int(value) if value.__class__ is int else to_long(value)
 
 
 def equals(left: Any, right: Any) -> bool:

@@ -151,16 +151,16 @@ class _Writer:
                 f"def run_all(count, {columns}):" if columns else "def run_all(count):",
                 "    values = []",
                 "    errors = {}",
-                "    add = values.append",
+                "    push = values.append",
                 f"    {each}",
                 "        try:",
-                f"            add({value})",
+                f"            push({value})",
                 "        except EvaluationError as error:",
                 "            errors[len(values)] = error",
-                "            add(None)",
+                "            push(None)",
                 "        except Exception as error:",
                 "            errors[len(values)] = EvaluationError(str(error))",
-                "            add(None)",
+                "            push(None)",
                 "    return values, errors",
             )
         )
@@ -417,15 +417,19 @@ def _inline(
     first, a, kind_a = left
     second, b, kind_b = right
     known = {kind.__name__ for kind in _CLASSES[classes]}
-    if kind_b in known:
-        test = f"{first}.__class__ is {kind_b}" if a == b or b == second else ""
-        if test and not second.startswith("("):
-            return f"({a} {symbol} {b} if {test} else {function}({a}, {b}))"
+    if kind_b in known and not second.startswith("("):
+        test = f"{_class(first)} is {kind_b}"
+        return f"({a} {symbol} {b} if {test} else {function}({a}, {b}))"
     if kind_a in known and not first.startswith("("):
-        return f"({a} {symbol} {b} if {second}.__class__ is {kind_a} else {function}({a}, {b}))"
+        return f"({a} {symbol} {b} if {_class(second)} is {kind_a} else {function}({a}, {b}))"
     # `&` evaluates both sides, so that each has its value whatever the other is.
-    test = f"({first}.__class__ is {second}.__class__) & ({a}.__class__ in {classes})"
+    test = f"({_class(first)} is {_class(second)}) & ({_class(a)} in {classes})"
     return f"({a} {symbol} {b} if {test} else {function}({a}, {b}))"
+
+
+def _class(code: str) -> str:
+    """Code of the class of a value."""
+    return f"({code}).__class__" if code[0].isdigit() or code[0] == "-" else f"{code}.__class__"
 
 
 _Statement = Callable[[_Writer, Node], list[str]]

@@ -74,6 +74,8 @@ def native_of(root: Node, schema: Schema, column: Callable[[str], Column] | None
         part = Natives(schema, column or f.col).of(root.parts[0])
     except NoNativeError:
         return None
+    if part.type == Schema.NULL:
+        return None
     value = part.column
     if part.failing is not None:
         value = f.when(~part.failing, value)
@@ -314,7 +316,8 @@ class Natives:
             return self._equal_truths(left, right)
         a, b = self._alike(left, right)
         equal = self.f.equal_null(a.column, b.column)
-        return self._known(a, b, equal)
+        unread = either(a.failing, b.failing)  # a text that is no number has become null
+        return self._known(a, b, equal if unread is None else equal & ~unread)
 
     def _equal_truths(self, left: Part, right: Part) -> Part:
         nulls = self.is_null(left) | self.is_null(right)
@@ -364,7 +367,8 @@ class Natives:
         nulls = f.lit(False)
         if symbol in ("<=", ">="):
             nulls = self._really_null(a) & self._really_null(b)
-        return self._known(a, b, f.coalesce(found, nulls))
+        known = a.column.isNotNull() & b.column.isNotNull()
+        return self._known(a, b, f.when(known, found).otherwise(nulls))
 
     def _really_null(self, part: Part) -> Column:
         null = part.column.isNull() if part.nullable else self.f.lit(False)

@@ -103,18 +103,14 @@ def _absolute(natives: Natives, parts: list[Part]) -> Part:
     return replace(whole, column=natives.f.abs(whole.column), failing=natives.fails_on_null(part))
 
 
-def _given(natives: Natives, parts: list[Part]) -> Any:
-    """Where an argument of a method is null: an error there."""
-    return either(*(natives.fails_on_null(part) for part in parts))
-
-
 def _argument(change: Callable[[Any, Any, Any], Any], kind: Schema = Schema.STRING) -> _Make:
     """A method of a text with one more text."""
 
     def make(natives: Natives, parts: list[Part]) -> Part:
         _texts(parts)
         column = change(natives.f, parts[0].column, parts[1].column)
-        return Part(column, kind, True, _given(natives, parts))
+        failing = either(parts[0].failing, natives.fails_on_null(parts[1]))
+        return Part(column, kind, True, failing)
 
     return make
 

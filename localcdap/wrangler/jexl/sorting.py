@@ -78,7 +78,10 @@ def _calls(tokens: list[Token], at: int) -> bool:
 
 def _name_words(tokens: list[Token]) -> None:
     for at, token in enumerate(tokens):
-        if token.type == "NAME" and token.value in WORDS and not _after_dot(tokens, at):
+        if _after_dot(tokens, at):
+            if token.type == "INTEGER":  # `list.0`
+                tokens[at] = Token.new_borrow_pos("NAME", token.value, token)
+        elif token.type == "NAME" and token.value in WORDS:
             kind, value = WORDS[token.value]
             tokens[at] = Token.new_borrow_pos(kind, value, token)
 

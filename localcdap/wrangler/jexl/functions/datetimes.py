@@ -17,7 +17,7 @@ from localcdap.wrangler.jexl.functions.registry import Namespace
 
 moments = Namespace("datetime")
 
-_JULIAN = 1_721_425  # Julian day number of 0001-01-01 less its ordinal 1, plus 1
+_JULIAN = 1_721_425  # the Julian day number of 0001-01-01, less 1 for its ordinal
 _WEEKDAYS = ("MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY")
 
 _Date = datetime.date | None
@@ -136,12 +136,12 @@ def DateFromDaysSince(days: int | None, baseline: _Date) -> datetime.date:
 
 @moments("l -> d!")
 def DateFromJulianDay(day: int | None) -> datetime.date:
-    return datetime.date.fromordinal((day or 0) - _JULIAN + 1)
+    return datetime.date.fromordinal((day or 0) - _JULIAN)
 
 
 @moments("d -> L?")
 def JulianDayFromDate(date: _Date) -> int | None:
-    return None if date is None else date.toordinal() + _JULIAN - 1
+    return None if date is None else date.toordinal() + _JULIAN
 
 
 def _plus_months(date: datetime.date, months: int) -> datetime.date:

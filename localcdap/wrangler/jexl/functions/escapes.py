@@ -41,8 +41,6 @@ def _declare_coded() -> None:
     for name, also in (("Java", '"\\'), ("EcmaScript", "'\"\\/"), ("Json", '"\\/')):
         escape("S -> S", f"escape{name}")(_coder(also))
         escape("S -> S", f"unescape{name}")(_decoded)
-    escape("S -> S", "escapeJavaScript")(_coder("'\"\\/"))
-    escape("S -> S", "unescapeJavaScript")(_decoded)
 
 
 def _coder(also: str) -> Any:
@@ -88,7 +86,7 @@ def unescapeXml(text: str | None) -> str | None:
     )
 
 
-@escape("S -> S", "escapeHtml4", "escapeHtml")
+@escape("S -> S")
 def escapeHtml4(text: str | None) -> str | None:
     return None if text is None else "".join(_NAMED.get(char, char) for char in text)
 
@@ -98,7 +96,7 @@ def escapeHtml3(text: str | None) -> str | None:
     return None if text is None else "".join(_HTML3.get(char, char) for char in text)
 
 
-@escape("S -> S", "unescapeHtml4", "unescapeHtml3", "unescapeHtml")
+@escape("S -> S", "unescapeHtml4", "unescapeHtml3")
 def unescapeHtml4(text: str | None) -> str | None:
     return None if text is None else html.unescape(text)
 

@@ -80,7 +80,7 @@ def isDate(text: str | None, pattern: str | None) -> bool:
     if not text or pattern is None:
         return False
     try:
-        read_simple_date(text.strip(), pattern, lenient=False)
+        read_simple_date(text.strip(), pattern, lenient=False, whole=True)
     except ValueError:
         return False
     return True

@@ -45,6 +45,4 @@ def split_whole(
                 return [*parts, text[start:]]
             parts.append(text[start:found])
         start = found + len(separator)
-    if keep or start < len(text):
-        parts.append(text[start:])
-    return parts
+    return [*parts, text[start:]]  # commons-lang gives an empty last part here whatever is kept

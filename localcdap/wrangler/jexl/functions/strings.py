@@ -633,12 +633,19 @@ def replaceChars(text: str | None, searched: str | None, new: str | None) -> str
     return text.translate(table)
 
 
-@string("S S I I -> S", "overlay", "overlayString")
+@string("S S I I -> S")
 def overlay(text: str | None, over: str | None, start: int, end: int) -> str | None:
     if text is None:
         return None
     first, last = sorted(min(max(at, 0), len(text)) for at in (start, end))
     return text[:first] + (over or "") + text[last:]
+
+
+@string("S S I I -> S!")
+def overlayString(text: str | None, over: str | None, start: int, end: int) -> str:
+    if text is None or over is None or not 0 <= start <= len(text) or not 0 <= end <= len(text):
+        raise ValueError("a text is null, or the range is not in it")
+    return text[:start] + over + text[end:]
 
 
 @string("S -> S")
@@ -724,9 +731,20 @@ def lowerCase(text: str | None) -> str | None:
     return None if text is None else text.lower()
 
 
+def _titled(char: str) -> str:
+    """``Character.toTitleCase``: what has no title form of one character stays."""
+    title = char.title()
+    return title if len(title) == 1 else char
+
+
+def _swapped(char: str) -> str:
+    other = char.swapcase()
+    return other if len(other) == 1 else char
+
+
 @string("S -> S", "capitalize", "capitalise")
 def capitalize(text: str | None) -> str | None:
-    return text[0].title() + text[1:] if text else text
+    return _titled(text[0]) + text[1:] if text else text
 
 
 @string("S -> S", "uncapitalize", "uncapitalise")
@@ -739,14 +757,14 @@ def capitaliseAllWords(text: str | None) -> str | None:
     if not text:
         return text
     chars = [
-        char.title() if at == 0 or _space(text[at - 1]) else char for at, char in enumerate(text)
+        _titled(char) if at == 0 or _space(text[at - 1]) else char for at, char in enumerate(text)
     ]
     return "".join(chars)
 
 
 @string("S -> S")
 def swapCase(text: str | None) -> str | None:
-    return None if text is None else text.swapcase()
+    return None if text is None else "".join(map(_swapped, text))
 
 
 @string("S -> S")
