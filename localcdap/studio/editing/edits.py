@@ -44,6 +44,13 @@ class SetPlugin(_Edit, tag="set-plugin", frozen=True):
     """As in a document; None for any that has the plugin."""
 
 
+class SetNote(_Edit, tag="set-note", frozen=True):
+    """Say something about a stage, in its key ``description``; None removes it."""
+
+    stage: str
+    text: str | None = None
+
+
 class AddStage(_Edit, tag="add-stage", frozen=True):
     """Add a stage, connected to nothing."""
 
@@ -118,6 +125,7 @@ Edit = (
     SetProperty
     | SetProperties
     | SetPlugin
+    | SetNote
     | AddStage
     | RemoveStage
     | RenameStage

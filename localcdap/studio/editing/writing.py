@@ -17,6 +17,7 @@ from localcdap.studio.editing.edits import (
     Redo,
     RemoveStage,
     RenameStage,
+    SetNote,
     SetPlugin,
     SetProperties,
     SetProperty,
@@ -72,6 +73,14 @@ def _with_property(config: _Config, edit: SetProperty) -> _Config:
     if edit.value is None:
         del changed[edit.name]
     return _with_stage(config, edit.stage, plugin={**plugin, "properties": changed})
+
+
+def _with_note(config: _Config, edit: SetNote) -> _Config:
+    key, index = _find(config, edit.stage)
+    nodes = list(_list(config, key))
+    node = {k: v for k, v in nodes[index].items() if k != "description"}
+    nodes[index] = node if edit.text is None else {**nodes[index], "description": edit.text}
+    return {**config, key: nodes}
 
 
 def _with_new(config: _Config, edit: AddStage) -> _Config:
@@ -159,6 +168,7 @@ _WRITERS: Final[Mapping[type, Callable[[_Config, Any], _Config]]] = {
     SetProperty: _with_property,
     SetProperties: _with_properties,
     SetPlugin: _with_plugin,
+    SetNote: _with_note,
     AddStage: _with_new,
     RemoveStage: _without,
     RenameStage: _renamed,

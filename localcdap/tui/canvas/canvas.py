@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from typing import ClassVar, Final
 
 from rich.style import Style
@@ -18,9 +19,9 @@ from textual.strip import Strip
 
 from localcdap.tui.canvas.chart import Chart
 from localcdap.tui.canvas.faces import Face
-from localcdap.tui.canvas.layout import Box, Layout, layout
+from localcdap.tui.canvas.layout import Layout, layout
 from localcdap.tui.canvas.navigation import first, neighbour
-from localcdap.tui.canvas.painter import STYLES, Painter, blank
+from localcdap.tui.canvas.painter import STYLES, Painter, blank, harmless
 from localcdap.tui.canvas.zoom import DOTS, NORMAL, ZOOMS, Zoom
 
 _MARGIN: Final = 2
@@ -143,16 +144,13 @@ class Canvas(ScrollView, can_focus=True):
         """Show other faces of some stages."""
         changed = [name for name, face in faces.items() if self._faces.get(name) != face]
         self._faces.update(faces)
-        for name in changed:
-            box = self._layout.boxes.get(name)
-            if box is not None:
-                self._redraw(box)
+        boxes = [self._layout.boxes[name] for name in changed if name in self._layout.boxes]
+        self._redraw({row for box in boxes for row in range(box.y, box.bottom)})
 
     def watch_selected(self, before: str | None, after: str | None) -> None:
-        if self._made is not None:
-            self._made.select(after)
-        self._strips.clear()
-        self.refresh()
+        painter = self._painter()
+        painter.select(after)
+        self._redraw(painter.rows_of(before) | painter.rows_of(after))
         if after is not None:
             self.show_stage(after)
 
@@ -215,12 +213,17 @@ class Canvas(ScrollView, can_focus=True):
         self._made = None
         self._strips.clear()
 
-    def _redraw(self, box: Box) -> None:
-        top = box.y + self._edge.y
+    def _redraw(self, rows: set[int]) -> None:
+        """Make some rows of the drawing anew, of which only those in view cost anything."""
+        top = self._edge.y
         for key in list(self._strips.keys()):
-            if top <= key[0] < top + box.height:
+            if key[0] - top in rows:
                 self._strips.discard(key)
-        self.refresh_lines(top, box.height)
+        first = self.scroll_offset.y - top
+        seen = sorted(row for row in rows if first <= row < first + self.size.height)
+        for _, group in groupby(enumerate(seen), lambda item: item[1] - item[0]):
+            lines = [row for _, row in group]
+            self.refresh_lines(lines[0] + top, len(lines))
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
@@ -315,6 +318,9 @@ class Canvas(ScrollView, can_focus=True):
         self.capture_mouse()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
+        if self._grip is None:
+            face = self._faces.get(self.stage_at(event.x, event.y) or "")
+            self.tooltip = harmless(face.remark) or None if face is not None else None
         if self._grip is None or self._drawn_from is not None:
             return
         x, y = self._grip

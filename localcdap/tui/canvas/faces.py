@@ -33,6 +33,7 @@ class Face:
     :param note: beside the words, less important.
     :param short: what of a run fits beside the name.
     :param is_loop: whether the stage is connected to itself.
+    :param remark: what somebody noted about the stage.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Face:
     note: str = ""
     short: str = ""
     is_loop: bool = False
+    remark: str = ""
 
 
 _TYPES: Final = {
@@ -77,6 +79,7 @@ def face(
     counts: StageCounts | None = None,
     *,
     is_loop: bool = False,
+    remark: str = "",
 ) -> Face:
     """The face of a stage.
 
@@ -90,7 +93,7 @@ def face(
     if counts is not None:
         words, short = _counted(counts, type)
         note = ""
-    return Face(name, title, role, mark, words, note, short, is_loop)
+    return Face(name, title, role, mark, words, note, short, is_loop, remark)
 
 
 def amount(count: int | None) -> str:

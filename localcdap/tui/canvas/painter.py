@@ -69,6 +69,16 @@ class Painter:
             if wire.start in self.selected or not self.selected.isdisjoint(wire.ends)
         )
 
+    def rows_of(self, name: str | None) -> set[int]:
+        """The rows in which something is drawn otherwise when a stage is selected."""
+        box = self.layout.boxes.get(name or "")
+        if box is None:
+            return set()
+        wires = (w for w in self.layout.wires if box.name == w.start or box.name in w.ends)
+        spans = [(min(y1, y2), max(y1, y2)) for w in wires for _, y1, _, y2 in w.segments]
+        spans.append((box.y, box.bottom - 1))
+        return {row for first, last in spans for row in range(first, last + 1)}
+
     def line(self, y: int, left: int, width: int) -> Strip:
         """A row, from a column on; as wide as asked for."""
         right, x = left + width, left
@@ -148,8 +158,8 @@ class Painter:
         styles = self._styles
         if row == 1:
             name = styles["name-selected" if is_selected else "name"]
-            text = f"{shown.name} ↺" if shown.is_loop else shown.name
-            return [Segment(padded(text, width), name)]
+            marks = (" ↺" if shown.is_loop else "") + (" ✎" if shown.remark else "")
+            return [Segment(padded(shown.name, width - len(marks)) + marks, name)]
         if row == 2:
             words = elided(f"{shown.mark.value} {shown.words}", width)
             note = padded(shown.note, width - cell_len(words), is_right=True)

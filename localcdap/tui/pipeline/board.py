@@ -18,6 +18,7 @@ from localcdap.studio.editing.edits import (
     Edit,
     RemoveStage,
     RenameStage,
+    SetNote,
     Together,
 )
 from localcdap.studio.rules.plugin_types import POST_ACTION, SPLITTER
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from localcdap.tui.app import StudioApp
 
 _NEEDS_STAGE: Final = frozenset(
-    ("connect", "disconnect", "rename", "duplicate", "remove", "copy_stage", "comment")
+    ("connect", "disconnect", "rename", "duplicate", "remove", "copy_stage", "remark")
 )
 
 
@@ -51,6 +52,7 @@ class Board(Calling, Canvas):
         Binding("delete,backspace", "remove", "delete", id="stage.delete", show=False),
         Binding("y", "copy_stage", "copy as JSON", id="stage.copy", show=False),
         Binding("Y", "copy_all", "copy all stages", id="stage.copy-all", show=False),
+        Binding("m", "remark", "note about the stage", id="stage.note", show=False),
         Binding("p", "paste", "paste stages", id="stage.paste", show=False),
         Binding("escape", "select_none", "select nothing", id="stage.none", show=False),
         Binding("n", "next_problem(1)", "next failure", id="stage.next-failure", show=False),
@@ -113,7 +115,6 @@ class Board(Calling, Canvas):
         if change.is_graph:
             self.show_chart(chart_of(self._editor.document), change.renamed)
         self.show_faces(self._faces_of(change.stages))
-        self.refresh_bindings()
 
     def _faces_of(self, stages: Iterable[str]) -> dict[str, Face]:
         editor = self._editor
@@ -129,12 +130,14 @@ class Board(Calling, Canvas):
                     editor.state(stage),
                     self._counts.get(stage),
                     is_loop=stage in loops,
+                    remark=editor.remark(stage),
                 )
         return found
 
     def _select(self, stage: str | None) -> None:
+        if (stage is None) != (self.selected is None):
+            self.refresh_bindings()  # the hints that are shown ask for no more
         self.selected = stage
-        self.refresh_bindings()
 
     # -- stages ------------------------------------------------------------------------------------
 
@@ -276,6 +279,17 @@ class Board(Calling, Canvas):
         if self._editor.apply(RemoveStage(stage), by=self):
             self._editor.select(near)
             self.studio.tell(f"Deleted {stage}.", "ctrl+z brings it back.")
+
+    @work(group="dialog", exclusive=True)
+    async def action_remark(self) -> None:
+        """Write something about the stage that stays with it."""
+        stage = self._editor.selected
+        if stage is None:
+            return
+        before = self._editor.remark(stage)
+        text = await self.studio.ask(f"Note about {stage}", before, verb="Keep")
+        if text is not None and text.strip() != before:
+            self._editor.apply(SetNote(stage, text.strip() or None), by=self)
 
     def action_copy_stage(self) -> None:
         stage = self._editor.selected

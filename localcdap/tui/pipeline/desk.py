@@ -214,8 +214,9 @@ class Desk(Calling, Vertical):
         self._open_inspector()
         self.inspector.show(event.stage, event.property)
 
-    def _on_change(self, _: Editor.Changed) -> None:
-        self.refresh_bindings()
+    def _on_change(self, change: Editor.Changed) -> None:
+        if change.is_graph:
+            self.refresh_bindings()
 
     def _select_first(self) -> None:
         """Begin with the stage that a reader begins with."""

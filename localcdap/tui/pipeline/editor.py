@@ -12,6 +12,7 @@ from textual.widget import Widget
 from localcdap.api.errors import HostError, LocalcdapError, NotFoundError
 from localcdap.api.failures import ValidationFailure
 from localcdap.host.link import Cdap
+from localcdap.studio.documents.lenient import as_text
 from localcdap.studio.documents.model import PipelineDocument, StageUse
 from localcdap.studio.editing.draft import Draft
 from localcdap.studio.editing.edits import Edit, Redo, Undo
@@ -77,6 +78,7 @@ class Editor(Calling, Widget):
         """Whether the service has said anything yet."""
         self._paper = paper
         self._states: dict[str, StageState] = {}
+        self._wrong: tuple[list[ValidationFailure], list[ValidationFailure]] | None = None
         self._session = Session()
         self._following: Following | None = None
         self._was_told = False
@@ -134,11 +136,11 @@ class Editor(Calling, Widget):
     @property
     def failures(self) -> list[ValidationFailure]:
         """All that is wrong: what belongs to no stage first, then by stage."""
-        return [*self.problems, *(f for s in self._known() for f in s.errors)]
+        return self._told_wrong()[0]
 
     @property
     def warnings(self) -> list[ValidationFailure]:
-        return [warning for state in self._known() for warning in state.warnings]
+        return self._told_wrong()[1]
 
     @property
     def valid(self) -> bool:
@@ -168,6 +170,10 @@ class Editor(Calling, Widget):
         properties = plugin.get("properties") if isinstance(plugin, Mapping) else None
         return dict(properties) if isinstance(properties, Mapping) else {}
 
+    def remark(self, stage: str) -> str:
+        """What somebody noted about a stage."""
+        return as_text(self.node(stage).get("description")) or ""
+
     def state(self, stage: str) -> StageState | None:
         """What the service knows of a stage; None while it knows nothing."""
         return self._states.get(stage)
@@ -184,6 +190,7 @@ class Editor(Calling, Widget):
         except LocalcdapError as error:
             self.notify(error.corrective_action or "", title=error.message, severity="warning")
             return False
+        self._wrong = None
         self._rename(difference)
         self._send(edit)
         self.changed.publish(
@@ -342,6 +349,7 @@ class Editor(Calling, Widget):
         self.set_timer(_REOPEN_S, self._open, name="reopen")
 
     def _judged(self, change: Change) -> None:
+        self._wrong = None
         gone = [stage for stage in change.removed if stage in self._states]
         for stage in gone:
             del self._states[stage]
@@ -362,8 +370,10 @@ class Editor(Calling, Widget):
             if self.selected == old:
                 self.selected = new
 
-    def _known(self) -> Iterator[StageState]:
-        for stage in self.stages:
-            state = self._states.get(stage)
-            if state is not None:
-                yield state
+    def _told_wrong(self) -> tuple[list[ValidationFailure], list[ValidationFailure]]:
+        """All failures and all warnings; gathered once after each change."""
+        if self._wrong is None:
+            known = [state for stage in self.stages if (state := self._states.get(stage))]
+            failures = [*self.problems, *(f for state in known for f in state.errors)]
+            self._wrong = failures, [w for state in known for w in state.warnings]
+        return self._wrong

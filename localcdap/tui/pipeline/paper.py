@@ -37,7 +37,7 @@ class Paper:
     def __init__(self, draft: Draft) -> None:
         self._history = History(draft)
         self._saved = draft
-        self._read()
+        self._take(draft.document())
 
     @property
     def draft(self) -> Draft:
@@ -67,15 +67,14 @@ class Paper:
         """
         before, nodes = self.document, self._nodes
         history = self._history
-        if isinstance(edit, Undo):
-            history.undo()
-        elif isinstance(edit, Redo):
-            history.redo()
+        if isinstance(edit, Undo | Redo):
+            history.undo() if isinstance(edit, Undo) else history.redo()
+            self._take(history.draft.document())
         else:
             draft = written(history.draft, edit)
-            draft.document()  # what cannot be read as a pipeline is refused, as the service does
+            read = draft.document()  # what cannot be read is refused, as the service does
             history.add(draft, edit)
-        self._read()
+            self._take(read)
         names = nodes.keys() | self._nodes.keys()
         return Difference(
             frozenset(n for n in names if nodes.get(n) is not self._nodes.get(n)),
@@ -90,9 +89,10 @@ class Paper:
     def use(self, stage: str) -> StageUse | None:
         return self._uses.get(stage)
 
-    def _read(self) -> None:
+    def _take(self, document: PipelineDocument) -> None:
+        """Note what the present draft says."""
         draft = self._history.draft
-        self.document: PipelineDocument = draft.document()
+        self.document = document
         self._nodes: dict[str, Mapping[str, Any]] = {}
         for name, node in _named(draft.config):
             self._nodes.setdefault(name, node)

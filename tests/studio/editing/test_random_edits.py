@@ -19,6 +19,7 @@ from localcdap.studio.editing.edits import (
     Redo,
     RemoveStage,
     RenameStage,
+    SetNote,
     SetPlugin,
     SetProperties,
     SetProperty,
@@ -94,6 +95,10 @@ class Editing(RuleBasedStateMachine):
     def set_plugin(self, stage: str, kind: str, version: str | None) -> None:
         type, name = PLUGINS.get(kind, (kind, "Any"))
         self.edit(SetPlugin(stage, type, name, version and {"version": version}))
+
+    @rule(stage=NAMES, text=st.sampled_from([None, "", "why"]))
+    def set_note(self, stage: str, text: str | None) -> None:
+        self.edit(SetNote(stage, text))
 
     @rule(name=NAMES, kind=KINDS, post_action=st.sampled_from([False, False, True]))
     def add(self, name: str, kind: str, post_action: bool) -> None:

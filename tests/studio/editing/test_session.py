@@ -23,6 +23,7 @@ from localcdap.studio.editing.edits import (
     Redo,
     RemoveStage,
     RenameStage,
+    SetNote,
     SetPlugin,
     SetProperties,
     SetProperty,
@@ -32,6 +33,7 @@ from localcdap.studio.editing.edits import (
 )
 from localcdap.studio.editing.service import EditingService, OpenRequest
 from localcdap.studio.editing.view import Change
+from localcdap.studio.macros.secrets import Secrets
 from tests.studio.editing.sessions import Bench
 from tests.studio.pipelines import config, record, stage
 from tests.studio.shelf import mock_shelf
@@ -157,6 +159,20 @@ def test_ports_and_conditions(bench):
     bench.apply(Together([Disconnect("c", "z"), Connect("c", "z")]))
     assert any("is not marked with either" in message for message in bench.messages())
     bench.check()
+
+
+def test_a_note_stands_in_the_stage_and_nowhere_else(bench):
+    before = bench.service.document(bench.id)
+    bench.apply(SetNote("t", "Why it is here."))
+    noted = json.loads(bench.service.document(bench.id))
+    assert [s["name"] for s in noted["stages"] if s.get("description") == "Why it is here."] == [
+        "t"
+    ]
+    assert bench.last.stages == {}
+    bench.apply(SetNote("t"))
+    assert json.loads(bench.service.document(bench.id)) == json.loads(before)
+    with pytest.raises(NotFoundError):
+        bench.apply(SetNote("nobody", "x"))
 
 
 def test_plugins_properties_and_settings(bench):
@@ -334,7 +350,7 @@ def test_preferences_and_secrets():
     bench = Bench(
         config("source:s transform:t sink:z", "s>t t>z", s=ABC, t={"note": "${field}"}),
         preferences=lambda namespace, pipeline: preferences,
-        secure_keys=lambda namespace, key: "hunter2",
+        secrets=lambda namespace: Secrets(lambda key: "hunter2"),
     )
     bench.apply(SetPlugin("t", "transform", "Quote"))
     bench.apply(SetProperties("t", {"text": "${field}"}))

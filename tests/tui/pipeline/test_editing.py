@@ -300,3 +300,18 @@ async def test_settings_are_one_edit(open_studio, cdap):
         await agreed(driver, cdap, editor)
         editor.undo()
         assert json.loads(editor.text()) == json.loads(TEXT)
+
+
+async def test_a_note_is_marked_and_saved_with_the_stage(open_studio):
+    async with open_studio(place=Document("orders", TEXT)) as driver:
+        editor = await opened(driver)
+        await driver.press("m")
+        await driver.type("Comes nightly")
+        await driver.press("enter")
+
+        assert editor.node("Orders")["description"] == "Comes nightly"
+        board = driver.app.screen.desk.board
+        assert any(
+            "Orders" in board.render_line(y).text and "✎" in board.render_line(y).text
+            for y in range(board.size.height)
+        )

@@ -11,7 +11,7 @@ from localcdap.runs.model import RunRequest
 from localcdap.runs.preview_model import PreviewStatus
 from localcdap.tui.pipeline.running import Running
 from localcdap.tui.places import Document
-from localcdap.tui.runs.arguments import ArgumentsEditor, ArgumentRow
+from localcdap.tui.runs.arguments import ArgumentRow, ArgumentsEditor
 from tests.tui.pipeline.documents import orders, stage
 from tests.tui.pipeline.test_editing import opened
 
