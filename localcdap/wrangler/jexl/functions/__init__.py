@@ -12,6 +12,7 @@ from localcdap.wrangler.jexl.functions import (
     escapes,
     everywhere,
     fences,
+    guava,
     json_values,
     logic,
     maths,
@@ -19,6 +20,9 @@ from localcdap.wrangler.jexl.functions import (
     quality,
     schemas,
     strings,
+    strings_changing,
+    strings_finding,
+    strings_parts,
 )
 from localcdap.wrangler.jexl.functions.registry import FUNCTIONS, Function, Overload
 
@@ -39,6 +43,7 @@ __all__ = [
     "escapes",
     "everywhere",
     "fences",
+    "guava",
     "json_values",
     "logic",
     "maths",
@@ -46,4 +51,7 @@ __all__ = [
     "quality",
     "schemas",
     "strings",
+    "strings_changing",
+    "strings_finding",
+    "strings_parts",
 ]
