@@ -116,9 +116,11 @@ class ParseAsCsv(Directive):
 
         text = frame.column(self.col)
         delimiter = self._delimiter
-        is_simple = ~text.rlike(r'["\r\n]')
+        # Looking for characters is many times faster than for a pattern, and most texts hold none of them.
+        is_special = text.contains('"') | text.contains("\n") | text.contains("\r")
+        is_simple = ~is_special
         quoted = _Quoted(delimiter)
-        frame.error_where(~is_simple & ~text.rlike(quoted.valid), _TOLD, 1)
+        frame.error_where(is_special & ~text.rlike(quoted.valid), _TOLD, 1)
         simple = f.split(text, re.escape(delimiter), -1)
         parts = f.when(text == "", None).when(is_simple, simple).otherwise(quoted.fields(text))
         frame.put(_PARTS, parts, Schema.array(Schema.STRING).as_nullable)

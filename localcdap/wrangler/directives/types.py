@@ -53,7 +53,7 @@ class SetType(Directive):
         "set-type :price decimal 2 'HALF_UP' prop:{precision=10}",
     )
     column: str = argument.column(
-        "The column to convert; a blank text becomes null unless texts or bytes are made."
+        "The column to convert; a blank text becomes null where it cannot stay."
     )
     type: str = argument.identifier(
         "int, short, long, float, double, bool, string, bytes or decimal.", choices=tuple(KINDS)
@@ -140,11 +140,11 @@ class SetType(Directive):
         kind = self._kind()
         if value is None:
             return
-        if isinstance(value, str) and not value.strip(_CONTROL_AND_SPACE):
+        is_blank = isinstance(value, str) and not value.strip(_CONTROL_AND_SPACE)
+        if is_blank and kind not in ("string", "bytes"):
             # The original leaves the blank text where it is, and makes it null at the end.
-            if kind not in ("string", "bytes"):
-                row[found] = None
-                return
+            row[found] = None
+            return
         try:
             made = converted(kind, value)
             if kind == "decimal":
