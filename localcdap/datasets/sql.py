@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import uuid
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -22,6 +23,7 @@ STRUCTURED: Final = "structured"
 """The schema in which the tables of system applications are found."""
 MOST_ROWS: Final = 100_000
 LONGEST_S: Final = 600.0
+_MOST_UNWANTED: Final = 100
 
 
 _Table = tuple[QueryTable, tuple[str, ...]]
@@ -87,6 +89,8 @@ class SqlService:
         self._structured = structured
         self._changing = threading.Lock()
         self._running: dict[str, Query] = {}
+        self._unwanted: deque[str] = deque(maxlen=_MOST_UNWANTED)
+        """Ids that were cancelled before their query came."""
 
     def query(self, request: SqlRequest) -> SqlResult:
         """Run one query, which can see the tables of all namespaces and those of system applications.
@@ -106,6 +110,9 @@ class SqlService:
         with self._changing:
             if id in self._running:
                 raise ConflictError(f"A query '{id}' runs already.", "Give this one another id.")
+            if id in self._unwanted:
+                self._unwanted.remove(id)
+                query.cancel()
             self._running[id] = query
         try:
             with self._store.snapshot() as tx:
@@ -119,9 +126,14 @@ class SqlService:
         )
 
     def cancel(self, id: str) -> bool:
-        """End a query, whose caller gets a QueryError; False when none of that id runs."""
+        """End a query, whose caller gets a QueryError; False when none of that id runs.
+
+        A query of that id which comes later is ended at once, since calls may overtake each other.
+        """
         with self._changing:
             query = self._running.get(id)
+            if query is None:
+                self._unwanted.append(id)
         if query is not None:
             query.cancel()
         return query is not None

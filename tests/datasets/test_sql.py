@@ -219,7 +219,12 @@ def test_a_query_can_be_cancelled(sql: SqlService):
     with pytest.raises(QueryError, match="cancelled"):
         sql.query(SqlRequest(ENDLESS, id="mine"))
     thread.join()
+
+
+def test_a_query_that_was_cancelled_before_it_came_is_ended_at_once(sql: SqlService):
     assert sql.cancel("mine") is False
+    with pytest.raises(QueryError, match="cancelled"):
+        sql.query(SqlRequest(ENDLESS, id="mine"))
     assert rows(sql, "SELECT 1", id="mine") == [(1,)]
 
 

@@ -44,6 +44,7 @@ class TableBrowser(Calling, Vertical):
         self._page = 0
         self._order: tuple[str, bool] | None = None
         self._is_last = True
+        self._is_old = False
 
     def compose(self) -> ComposeResult:
         yield Static(id="browser-title")
@@ -62,9 +63,13 @@ class TableBrowser(Calling, Vertical):
         return self._page
 
     def show(self, table: SqlTable | None) -> None:
-        """Show the first page of a table; of the one that is shown already, the same page anew."""
+        """Show the first page of a table; of the one that is shown already the same page anew, when the
+        table is another than it was.
+        """
         before = self._table
-        self._table = table
+        if table is not None and table == before and not self._is_old:
+            return
+        self._table, self._is_old = table, False
         if table is None:
             self.query_one(RecordTable).clear()
             self.query_one("#browser-title", Static).update("")
@@ -74,6 +79,10 @@ class TableBrowser(Calling, Vertical):
             with self.prevent(Input.Changed):
                 self.query_one("#condition", Input).value = ""
         self._load()
+
+    def forget_table(self) -> None:
+        """Have the next :meth:`show` read the rows also of a table that looks unchanged."""
+        self._is_old = True
 
     def statement(self) -> str:
         """The query of the page."""

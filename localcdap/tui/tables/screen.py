@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual import on
@@ -60,10 +60,18 @@ class TablesScreen(AreaScreen):
 
     def _changed(self, happened: bool) -> None:
         if happened:
-            self.reload()
+            self._list(self._fill)
 
     def reload(self) -> None:
-        self.call(lambda cdap: cdap.sql.list_tables(), done=self._fill, group="tables")
+        self._list(self._fill_anew)
+
+    def _list(self, done: Callable[[Sequence[SqlTable]], None]) -> None:
+        self.call(lambda cdap: cdap.sql.list_tables(), done=done, group="tables")
+
+    def _fill_anew(self, tables: Sequence[SqlTable]) -> None:
+        """Read the rows again too, whatever is known of the table."""
+        self.query_one(TableBrowser).forget_table()
+        self._fill(tables)
 
     def action_tab(self, name: str) -> None:
         self.query_one(TabbedContent).active = f"{name}-tab"
