@@ -81,7 +81,10 @@ class SchemaPane(Vertical):
 
 
 def _outputs(state: StageState | None) -> Mapping[str, Schema | None]:
-    """The schemas that come out, by their title; empty for one alone."""
+    """The schemas that come out, by their title; empty for one alone.
+
+    That of error records is not told where it is that of the input, as usual.
+    """
     if state is None:
         return {}
     found: dict[str, Schema | None] = {}
@@ -89,7 +92,7 @@ def _outputs(state: StageState | None) -> Mapping[str, Schema | None]:
         found[""] = state.output_schema
     for port, schema in state.port_schemas.items():
         found[f"port {port}"] = schema
-    if state.error_schema is not None:
+    if state.error_schema is not None and state.error_schema not in state.input_schemas.values():
         found["errors"] = state.error_schema
     return found
 

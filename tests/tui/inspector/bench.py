@@ -44,6 +44,10 @@ class Desk(Screen[None]):
             yield Problems(self.editor)
         yield Footer(show_command_palette=False)
 
+    def on_problems_chosen(self, event: Problems.Chosen) -> None:
+        if event.stage is not None:
+            self.query_one(Inspector).show(event.stage, event.property)
+
 
 class Bench:
     """What tests ask of an inspector."""

@@ -1,0 +1,209 @@
+"""Schemas, documentation, trials, previews and repairs of a stage."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from textual.widgets import Markdown
+
+from localcdap.engine.trials.samples import Rejected, StageSample
+from localcdap.runs.preview_model import Preview, PreviewStatus
+from localcdap.studio.editing.edits import SetProperty
+from localcdap.tui.inspector.asking import MethodDialog, template
+from localcdap.tui.inspector.lines import Lines
+from localcdap.tui.inspector.preview_pane import PreviewPane
+from localcdap.tui.inspector.sample_view import SampleView
+from localcdap.tui.inspector.trial_pane import TrialPane
+from tests.tui.inspector.bench import inspecting, pipeline
+from tests.tui.inspector.test_form import SOURCE
+
+SCRIPT = """function transform(input, emitter, context) {
+  if (input.price < 0) { throw 'negative'; }
+  if (input.price > 100) {
+    emitter.emitError({'errorCode': 3, 'errorMsg': 'dear', 'invalidRecord': input}); return;
+  }
+  input.price = input.price * 2;
+  emitter.emit(input);
+}"""
+DOCUMENT = pipeline(
+    "File:batchsource JavaScript:transform Trash:batchsink",
+    File=SOURCE,
+    JavaScript={"script": SCRIPT},
+    Trash={"referenceName": "out"},
+)
+
+
+def lines_of(b, id) -> list[str]:
+    return [line.plain for line in b.inspector.query_one(id, Lines).texts]
+
+
+async def test_schemas_follow_what_is_typed(cdap, home):
+    document = pipeline(
+        "File:batchsource Projection:transform Trash:batchsink", File=SOURCE, Trash={}
+    )
+    async with inspecting(cdap, home, document, "Projection") as b:
+        b.inspector.open_tab("schema")
+        await b.settled()
+        assert lines_of(b, "#schema-in") == ["  id     long", "  name   string?", "  price  double"]
+        b.editor.apply(SetProperty("Projection", "convert", "price:string"))
+        b.editor.apply(SetProperty("Projection", "rename", "name:who"))
+        b.editor.apply(SetProperty("Projection", "drop", "id"))
+        await b.settled()
+        assert lines_of(b, "#schema-out") == [
+            "+ who    string?",
+            "~ price  string  was double",
+            "- id     long",
+            "- name   string?",
+        ]
+
+
+async def test_documentation(cdap, home):
+    async with inspecting(cdap, home, DOCUMENT, "JavaScript") as b:
+        b.inspector.open_tab("docs")
+        await b.settled()
+        text = b.inspector.query_one(Markdown).source
+        assert text.startswith("# JavaScript")
+        assert "| `script` | string, required |" in text
+        b.editor.select("Trash")
+        await b.settled()
+        assert b.inspector.query_one(Markdown).source.startswith("# Trash")
+
+
+async def test_a_stage_is_tried_on_what_is_typed(cdap, home):
+    async with inspecting(cdap, home, DOCUMENT, "JavaScript") as b:
+        b.inspector.open_tab("try")
+        await b.settled()
+        pane = b.inspector.query_one(TrialPane)
+        pane.query_one("Area").focus()
+        await b.driver.type("id,name,price\n1,ada,2.5\n2,,500\n3,x,-1")
+        await b.driver.press("f9")
+        await b.driver.until(lambda: pane.answer is not None)
+        await b.settled()
+        answer = pane.answer
+        assert answer.output.records == [{"id": 1, "name": "ada", "price": 5.0}]
+        assert [(e.code, e.message) for e in answer.error_records] == [(3, "dear")]
+        assert answer.errors[0].record == 3
+        sheets = pane.query_one(SampleView).sheets
+        assert [sheet.label for sheet in sheets][:2] == ["records", "errors"]
+
+        b.editor.select("Trash")  # what was typed and what came of it stays
+        await b.settled()
+        b.editor.select("JavaScript")
+        await b.settled()
+        assert pane.query_one("Area").text.startswith("id,name,price")
+        assert pane.answer is answer
+
+        pane.query_one("Area").load_text('{"id": "x"')
+        await b.driver.press("f9")
+        assert "no JSON" in str(pane.query_one(".state").content)
+        pane.query_one("Area").load_text('{"id": "x"}')
+        await b.driver.press("f9")
+        await b.driver.until(lambda: "do not fit" in str(pane.query_one(".state").content))
+
+
+async def test_records_for_a_trial_come_from_the_schema(cdap, home):
+    async with inspecting(cdap, home, DOCUMENT, "JavaScript") as b:
+        b.inspector.open_tab("try")
+        await b.settled()
+        pane = b.inspector.query_one(TrialPane)
+        pane.query_one("Area").focus()
+        await b.driver.press("f3", "enter")
+        await b.settled()
+        made = json.loads(pane.query_one("Area").text)
+        assert len(made) == 10
+        assert list(made[0]) == ["id", "name", "price"]
+
+
+def preview(**more) -> Preview:
+    return Preview("p", "default", "pipeline", PreviewStatus.RUNNING, 1, **more)
+
+
+async def test_records_of_a_preview_come_as_they_are_there(cdap, home):
+    async with inspecting(cdap, home, DOCUMENT, "JavaScript") as b:
+        b.inspector.open_tab("preview")
+        await b.settled()
+        pane = b.inspector.query_one(PreviewPane)
+        view = pane.query_one(SampleView)
+        assert "No preview yet" in view.table.note
+        pane._take(preview())
+        await b.settled()
+        assert "has not come to this stage yet" in view.table.note
+        sample = StageSample(
+            None, [{"id": 1}], [Rejected({"id": 2}, 3, "bad")], count=7, error_count=1
+        )
+        pane._take(preview(stages={"JavaScript": sample}))
+        await b.driver.until(lambda: view.table.note.startswith("1 record"))
+        assert "the first of 7" in view.table.note
+        assert [sheet.label for sheet in view.sheets] == ["records", "errors"]
+        assert pane.records_of("JavaScript") == [{"id": 1}]
+
+
+async def test_a_missing_plugin_is_exchanged_with_a_key(cdap, home):
+    document = json.loads(json.dumps(DOCUMENT))
+    document["config"]["stages"][1]["plugin"]["artifact"] = {
+        "name": "core-plugins",
+        "version": "0.0.1",
+        "scope": "SYSTEM",
+    }
+    async with inspecting(cdap, home, document, "JavaScript") as b:
+        assert b.inspector.plugin is None
+        assert b.form.fields["script"].text == SCRIPT  # kept, as plain text
+        assert "f6 uses core-plugins" in str(b.inspector.query_one(".banner").content)
+        await b.driver.press("f6")
+        await b.settled()
+        assert b.inspector.plugin is not None
+        assert b.inspector.state.errors == []
+        await b.driver.press("f6")  # now it offers what there is
+        await b.driver.press("enter")
+        await b.settled()
+        assert b.inspector.state.errors == []
+
+
+async def test_a_plugin_is_asked(cdap, home):
+    folder = home.path / "plugins"
+    folder.mkdir(exist_ok=True)
+    (folder / "asker-1.0.0.py").write_text(
+        """
+import msgspec
+from localcdap.api import PluginConfig, Transform, field, plugin
+from localcdap.api.methods import plugin_method
+
+class Ask(msgspec.Struct):
+    database: str
+    limit: int = 3
+
+@plugin(type="transform", name="Asker", description="Can be asked.")
+class Asker(Transform):
+    class Config(PluginConfig):
+        host: str = field("A host.", secret=True)
+
+    @plugin_method("list-tables", "The tables of a database.")
+    def list_tables(self, request: Ask) -> list[str]:
+        return [f"{self.config.host}.{request.database}.{n}" for n in range(request.limit)]
+"""
+    )
+    cdap.artifacts.sync()
+    document = pipeline("Asker:transform", Asker={"host": "db"})
+    async with inspecting(cdap, home, document, "Asker") as b:
+        assert b.form.fields["host"].control.password
+        await b.driver.press("f5")
+        dialog = b.app.screen
+        assert isinstance(dialog, MethodDialog)
+        await b.driver.press("f9")
+        await b.driver.until(lambda: dialog.answer)
+        assert json.loads(dialog.answer) == ["db..0", "db..1", "db..2"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        ({}, "{}"),
+        (
+            {"$ref": "#/$defs/A", "$defs": {"A": {"properties": {"a": {"type": "string"}}}}},
+            '{\n  "a": ""\n}',
+        ),
+    ],
+)
+def test_a_request_to_fill_in(schema, text):
+    assert template(schema) == text
