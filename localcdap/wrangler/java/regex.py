@@ -63,6 +63,7 @@ _POSIX: Final = {
     "Space": r" \t\n\x0b\f\r",
 }
 _NAMED: Final = re.compile(r"\{\^?(\w+)(?:=(\w+))?\}|(\w)")
+_REFERENCE: Final = re.compile(r"\\k<(\w+)>")
 _QUANTITY: Final = re.compile(r"\{\d+(?:,\d*)?\}")
 _FLAGS: Final = re.compile(r"\(\?([a-zA-Z]*)(?:-([a-zA-Z]*))?([:)])")
 _IGNORES_CASE: Final = re.compile(r"\(\?[a-tv-zA-Z]*i[a-tv-zA-Z]*[:)-]")
@@ -265,7 +266,10 @@ class _Translation:
             self.at += 2
         elif char in ("x", "u", "0", "c"):
             self._code(char)
-        elif char == "k" or (char.isdigit() and not self.depth):
+        elif char == "k" and (found := _REFERENCE.match(self.text, self.at)):
+            self.out.append(f"(?P={found.group(1)})")
+            self.at = found.end()
+        elif char.isdigit() and not self.depth:
             self.out.append("\\" + char)
             self.at += 2
         elif not char or (char.isascii() and char.isalpha()):

@@ -42,11 +42,9 @@ def nearest_float(value: float) -> float:
         return math.copysign(math.inf, value)
     if value != value or math.isinf(value):
         return value
-    for digits in range(6, 10):
-        short = float(f"{value:.{digits}g}")
-        if struct.pack("f", short) == packed:
-            return short
-    return float(struct.unpack("f", packed)[0])
+    exact = float(struct.unpack("f", packed)[0])
+    short = (float(f"{exact:.{digits}g}") for digits in range(6, 10))
+    return next((each for each in short if struct.pack("f", each) == packed), exact)
 
 
 def time_text(value: datetime.time) -> str:

@@ -296,6 +296,8 @@ class _Writer:
         constant_null = any(part.kind == "constant" and part.value is None for part in node.parts)
         if constant_null and node.value in ("==", "!="):
             other = right if left.kind == "constant" and left.value is None else left
+            if other.kind == "constant":
+                return repr((other.value is None) == (node.value == "==")), "bool"
             return f"({self._code(other)} {'is' if node.value == '==' else 'is not'} None)", "bool"
         return self._operation(node.value, _BINARY[node.value], left, right), kind
 
@@ -378,11 +380,11 @@ class _Writer:
         value, again, _ = self._twice(node.parts[0])
         arguments = "".join(f", {self._code(part)}" for part in node.parts[1:])
         call = f"method({again}, {name!r}{arguments})"
-        if safe or null_safe:
+        if (safe or null_safe) and node.parts[0].kind != "constant":
             return f"(None if {value} is None else {call})", "any"
         if name in _TEXT_METHODS and not arguments:
-            fast = _TEXT_METHODS[name].format(again)
-            return f"({fast} if {value}.__class__ is str else {call})", "any"
+            fast = _TEXT_METHODS[name].format(f"({again})")
+            return f"({fast} if {_class(value)} is str else {call})", "any"
         return f"method({self._code(node.parts[0])}, {name!r}{arguments})", "any"
 
     def _list(self, node: Node) -> tuple[str, str]:

@@ -58,7 +58,8 @@ def type_of(root: Node, schema: Schema) -> Schema | None:
     """
     if len(root.parts) != 1 or local_names(root):
         return None
-    return _Types(schema).of(root.parts[0])
+    found = _Types(schema).of(root.parts[0])
+    return None if found == Schema.NULL else found
 
 
 def literal_type(value: object) -> Schema:
@@ -173,11 +174,17 @@ class _Types:
         return result
 
     def _ternary(self, node: Node) -> Schema | None:
-        return _common(self.of(node.parts[1]), self.of(node.parts[2]))
+        return _common(self._protected(node.parts[1]), self._protected(node.parts[2]))
+
+    def _protected(self, node: Node) -> Schema | None:
+        """A method of null is null right inside of ``? :``."""
+        found = self.of(node)
+        return found.as_nullable if found is not None and node.kind == "method" else found
 
     def _either(self, node: Node) -> Schema | None:
         left = self.of(node.parts[0])
-        return _common(left.non_nullable if left is not None else None, self.of(node.parts[1]))
+        right = self.of if node.kind == "coalesce" else self._protected
+        return _common(left.non_nullable if left is not None else None, right(node.parts[1]))
 
     def _call(self, node: Node) -> Schema | None:
         function = FUNCTIONS[node.value]
@@ -229,7 +236,7 @@ class _Types:
         return self.of(node.parts[0])
 
     def _constant(self, node: Node) -> Schema | None:
-        return None if node.value is None else literal_type(node.value)
+        return literal_type(node.value)
 
 
 def _result(form: Overload) -> Schema | None:

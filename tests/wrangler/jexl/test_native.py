@@ -96,7 +96,7 @@ _DOUBLES = [
 ]
 
 
-def _rows(count: int) -> list[dict[str, Any]]:
+def made_rows(count: int) -> list[dict[str, Any]]:
     draw = random.Random(7)
 
     def maybe(values: list[Any]) -> Any:
@@ -245,7 +245,7 @@ WRITTEN = [
 ]
 
 
-def _generated(count: int) -> list[str]:
+def generated(count: int) -> list[str]:
     """Random expressions, typed loosely."""
     draw = random.Random(11)
 
@@ -368,8 +368,8 @@ def _in_spark(spark: SparkSession, texts: list[str], rows: list[dict[str, Any]])
 
 @pytest.mark.spark
 def test_spark_answers_as_python_does(spark: SparkSession) -> None:
-    rows = _rows(150)
-    texts = list(dict.fromkeys([*WRITTEN, *_generated(200)]))
+    rows = made_rows(150)
+    texts = list(dict.fromkeys([*WRITTEN, *generated(200)]))
     found = _in_spark(spark, texts, rows)
     assert len(found) > 150, "many of these have a native form"
     wrong = []
@@ -380,6 +380,9 @@ def test_spark_answers_as_python_does(spark: SparkSession) -> None:
                 used = {name: row.get(name) for name in parse(text).variables}
                 wrong.append(f"{text} with {used}: python {want}, spark {have}")
                 break
+        told = parse(text).type(SCHEMA)
+        if told is not None:
+            assert told.non_nullable == native.type.non_nullable, text
         if not native.type.is_nullable:
             assert all(fails or value is not None for fails, value in answers), text
     assert not wrong, "\n".join(wrong)
