@@ -13,12 +13,12 @@ from localcdap.artifacts.service import ArtifactService
 from localcdap.messaging.service import MessagingService
 from localcdap.namespaces.model import Namespace
 from localcdap.namespaces.preferences import Level, PreferenceService
-from localcdap.namespaces.secure_keys import SecureKeyService
 from localcdap.namespaces.service import NamespaceService
 from localcdap.sandbox.configuring import ConfigureRequest, ConfigureResult
 from localcdap.sandbox.using import CallRequest, TransformRequest, TransformResult
 from localcdap.studio.macros.functions import macro_functions
 from localcdap.studio.macros.language import MacroOptions, MacroParser, call_of, lookup_in
+from localcdap.studio.service import SecretsOf
 
 
 class PluginUser(Protocol):
@@ -39,14 +39,14 @@ class Platform:
         namespaces: NamespaceService,
         artifacts: ArtifactService,
         preferences: PreferenceService,
-        secure_keys: SecureKeyService,
+        secrets: SecretsOf,
         messaging: MessagingService,
         plugins: PluginUser,
     ) -> None:
         self._namespaces = namespaces
         self._artifacts = artifacts
         self._preferences = preferences
-        self._secure_keys = secure_keys
+        self._secrets = secrets
         self._messaging = messaging
         self._plugins = plugins
 
@@ -107,8 +107,9 @@ class Platform:
     ) -> dict[str, str]:
         """See :meth:`localcdap.api.app.SystemContext.evaluate_macros`."""
         values = self.get_preferences(namespace, resolved=True) | arguments
+        secrets = self._secrets(namespace)
         functions = macro_functions(
-            time.time_ns() // 1_000_000, secure=lambda key: self._secure_keys.get(namespace, key)
+            time.time_ns() // 1_000_000, secure=secrets.source, conn=secrets.connections
         )
         parser = MacroParser(lookup_in(values), call_of(functions), MacroOptions())
         evaluated = {}

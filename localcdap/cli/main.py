@@ -38,6 +38,7 @@ _COMMANDS: Final = {
     "namespaces": "List, create or delete namespaces.",
     "preferences": "Show or set the values that macros have by default.",
     "secrets": "Keep values that pipelines use and nothing shows.",
+    "connections": "Keep what stages share to reach other systems.",
     "apps": "List, describe or call system applications.",
     "tables": "List the tables that Table sinks filled, or show one.",
     "sql": "Run a read-only query on the tables.",

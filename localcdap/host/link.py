@@ -15,9 +15,11 @@ from localcdap.artifacts.service import ArtifactService
 from localcdap.datasets.service import TableService
 from localcdap.datasets.sql import SqlService
 from localcdap.datasets.transactions import ADMIN, TRANSACTIONS, HostRunner, TransactionService
+from localcdap.engine.process.secrets import CONNECTIONS
 from localcdap.home import Home
 from localcdap.host.host import Host
 from localcdap.messaging.service import MessagingService
+from localcdap.namespaces.connections import ConnectionService
 from localcdap.namespaces.preferences import PreferenceService
 from localcdap.namespaces.secure_keys import SecureKeyService
 from localcdap.namespaces.service import NamespaceService
@@ -125,6 +127,10 @@ class Cdap:
     @property
     def preferences(self) -> PreferenceService:
         return self._link.service("preferences", PreferenceService)
+
+    @property
+    def connections(self) -> ConnectionService:
+        return self._link.service(CONNECTIONS, ConnectionService)
 
     @property
     def secure_keys(self) -> SecureKeyService:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from localcdap.api.locations import Locations
@@ -24,11 +25,13 @@ from localcdap.datasets.sweeping import NamespaceSweep
 from localcdap.datasets.transactions import ADMIN, TRANSACTIONS, TransactionService
 from localcdap.engine.local.server import EngineServer
 from localcdap.engine.process.host_tables import SERVICE as TABLE_EXPORTS
+from localcdap.engine.process.secrets import CONNECTIONS
 from localcdap.engine.process.secrets import SERVICE as SECURE_KEYS
 from localcdap.home import Home, shipped_plugins
 from localcdap.messaging.listeners import Delivery
 from localcdap.messaging.service import MessagingService
 from localcdap.messaging.topics import Topics
+from localcdap.namespaces.connections import ConnectionService
 from localcdap.namespaces.contents import NamespaceContents
 from localcdap.namespaces.preferences import PreferenceService
 from localcdap.namespaces.secure_keys import SecureKeyService
@@ -51,6 +54,7 @@ from localcdap.studio.editing.service import EditingService
 from localcdap.studio.library.applications import ApplicationService
 from localcdap.studio.library.drafts import DraftService
 from localcdap.studio.library.templates import TemplateService
+from localcdap.studio.macros.secrets import Secrets
 from localcdap.studio.methods import MethodService
 from localcdap.studio.service import StudioService
 
@@ -130,6 +134,7 @@ class Services:
         self._namespaces = NamespaceService(store, self._topics)
         self._preferences = PreferenceService(store, self._namespaces)
         self._secure_keys = secure_keys(store, self._namespaces, home)
+        self._connections = ConnectionService(store, self._namespaces, self._secure_keys)
         self._messaging = MessagingService(
             store, self._topics, self._delivery, self._namespaces.require
         )
@@ -143,7 +148,7 @@ class Services:
             locations=locations,
             check_namespace=self._namespaces.require,
             preferences=self._preferences.of_pipeline,
-            secure_keys=self._secure_keys.get,
+            secrets=self._secrets,
             templates=self._templates.list_templates,
             detected=worker.detected,
         )
@@ -153,7 +158,7 @@ class Services:
             locations=locations,
             check_namespace=self._namespaces.require,
             preferences=self._preferences.of_pipeline,
-            secure_keys=self._secure_keys.get,
+            secrets=self._secrets,
             templates=self._templates.list_templates,
         )
 
@@ -189,7 +194,7 @@ class Services:
             self._artifacts,
             self._studio,
             workers,
-            self._secure_keys.get,
+            self._secrets,
             processes,
             home=home.path,
         )
@@ -197,7 +202,7 @@ class Services:
             self._artifacts,
             self._studio,
             workers,
-            self._secure_keys.get,
+            self._secrets,
             self._namespaces.require,
         )
 
@@ -214,7 +219,7 @@ class Services:
             self._namespaces,
             self._artifacts,
             self._preferences,
-            self._secure_keys,
+            self._secrets,
             self._messaging,
             worker,
         )
@@ -292,10 +297,17 @@ class Services:
             "namespaces": self._namespaces,
             "preferences": self._preferences,
             SECURE_KEYS: self._secure_keys,
+            CONNECTIONS: self._connections,
             ADMIN: self._structured_tables,
             TRANSACTIONS: self._transactions,
             TABLE_EXPORTS: self._tables,
         }
+
+    def _secrets(self, namespace: str) -> Secrets:
+        return Secrets(
+            partial(self._secure_keys.get, namespace),
+            partial(self._connections.properties, namespace),
+        )
 
     def are_busy(self) -> bool:
         """Whether runs are active, or listeners of applications have events to see."""

@@ -46,7 +46,7 @@ from localcdap.studio.propagation.flow import merge
 from localcdap.studio.propagation.outcome import Outcome
 from localcdap.studio.propagation.plugins import Artifacts, IndexedPlugins
 from localcdap.studio.propagation.stages import StageConfiguration
-from localcdap.studio.service import PipelineRequest, SecureKeys, StudioService
+from localcdap.studio.service import PipelineRequest, SecretsOf, StudioService
 
 _IN_PYTHON: Final = ("record", "batch")
 """Grains of plugins whose records go through Python."""
@@ -118,7 +118,7 @@ class DebugService:
         artifacts: Artifacts,
         studio: StudioService,
         workers: PluginWorkers,
-        secure_keys: SecureKeys,
+        secrets: SecretsOf,
         processes: PreviewProcesses,
         *,
         home: Path,
@@ -127,7 +127,7 @@ class DebugService:
         self._artifacts = artifacts
         self._studio = studio
         self._workers = workers
-        self._secure_keys = secure_keys
+        self._secrets = secrets
         self._processes = processes
         self._home = home
 
@@ -143,7 +143,7 @@ class DebugService:
         :raises NotFoundError: when there is no such namespace or stage.
         """
         self._namespaces.require(request.namespace)
-        secrets = Secrets(lambda key: self._secure_keys(request.namespace, key))
+        secrets = self._secrets(request.namespace)
         answer = self._debugged(request, secrets)
         answer.errors = secrets.without(answer.errors)
         answer.logs = [secrets.hide(line) for line in answer.logs]
@@ -252,7 +252,11 @@ class DebugService:
         configure = StageConfiguration(
             IndexedPlugins(self._artifacts, namespace),
             self._workers.configure,
-            MacroContext(arguments, macro_functions(now(), secure=secrets.source), runtime=True),
+            MacroContext(
+                arguments,
+                macro_functions(now(), secure=secrets.source, conn=secrets.connections),
+                runtime=True,
+            ),
         )
         known = [schema for schema in schemas.values() if schema is not None]
         common, different = merge(use.name, use.plugin.type, known)

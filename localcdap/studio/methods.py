@@ -14,9 +14,8 @@ from localcdap.sandbox.methods import MethodAnswer, MethodRequest, call_method
 from localcdap.studio.documents.model import PluginUse, StageUse
 from localcdap.studio.macros.evaluation import MacroContext, evaluate
 from localcdap.studio.macros.functions import macro_functions
-from localcdap.studio.macros.secrets import Secrets
 from localcdap.studio.propagation.plugins import Artifacts, IndexedPlugins
-from localcdap.studio.service import SecureKeys, StudioService
+from localcdap.studio.service import SecretsOf, StudioService
 
 
 class Worker(Protocol):
@@ -73,13 +72,13 @@ class MethodService:
         artifacts: Artifacts,
         studio: StudioService,
         worker: Worker,
-        secure_keys: SecureKeys,
+        secrets: SecretsOf,
         check_namespace: Callable[[str], object],
     ) -> None:
         self._artifacts = artifacts
         self._studio = studio
         self._worker = worker
-        self._secure_keys = secure_keys
+        self._secrets = secrets
         self._check_namespace = check_namespace
 
     def call(self, call: MethodCall) -> MethodResult:
@@ -100,8 +99,9 @@ class MethodService:
             self._artifacts.get_plugin(call.namespace, use.type, use.name, use.artifact)
             raise NotFoundError(f"There is no {use.type} plugin '{use.name}'.")
         arguments = self._studio.arguments(call.namespace, None, call.arguments)
-        secrets = Secrets(lambda key: self._secure_keys(call.namespace, key))
-        macros = MacroContext(arguments, macro_functions(secure=secrets.source))
+        secrets = self._secrets(call.namespace)
+        functions = macro_functions(secure=secrets.source, conn=secrets.connections)
+        macros = MacroContext(arguments, functions)
         evaluated = evaluate(stage, plugins.properties(found.plugin), macros)
         request = MethodRequest(
             found.plugin, evaluated.properties, evaluated.macros, call.method, call.request

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -35,8 +34,8 @@ from localcdap.studio.propagation.specification import stage_spec
 from localcdap.studio.propagation.stages import Configurer, StageConfiguration
 from localcdap.studio.propagation.warnings import warnings_of
 
-SecureKeys = Callable[[str, str], str]
-"""The value of a secure key, by namespace and key."""
+SecretsOf = Callable[[str], Secrets]
+"""The secure keys and connections of a namespace, for one piece of work."""
 Templates = Callable[[str], Sequence[PluginTemplate]]
 """The templates of plugins, by namespace."""
 Preferences = Callable[[str, str | None], Mapping[str, str]]
@@ -116,7 +115,7 @@ class StudioService:
         the edited stage and what its new schema changes is configured again.
     :param check_namespace: raises NotFoundError for a namespace that does not exist.
     :param preferences: the values of macros that arguments do not define.
-    :param secure_keys: None where there are none.
+    :param secrets: none by default.
     :param locations: where paths of documents lie; without, there are no connected checks.
     :param detected: what connected checks gave before, such as ``PluginWorkers.detected``.
     """
@@ -129,7 +128,7 @@ class StudioService:
         locations: Locations | None = None,
         check_namespace: Callable[[str], object] = lambda _: None,
         preferences: Preferences = lambda _, __: {},
-        secure_keys: SecureKeys | None = None,
+        secrets: SecretsOf = lambda _: Secrets(None),
         templates: Templates = lambda _: (),
         detected: Kept = lambda _: None,
     ) -> None:
@@ -138,7 +137,7 @@ class StudioService:
         self._locations = locations
         self._check_namespace = check_namespace
         self._preferences = preferences
-        self._secure_keys = secure_keys
+        self._secrets = secrets
         self._templates = templates
         self._detected = detected
 
@@ -205,7 +204,9 @@ class StudioService:
         configure = StageConfiguration(
             IndexedPlugins(self._artifacts, request.namespace),
             configurer,
-            MacroContext(arguments, macro_functions(secure=secrets.source)),
+            MacroContext(
+                arguments, macro_functions(secure=secrets.source, conn=secrets.connections)
+            ),
             locations=self._locations if request.connected else None,
             places=self._locations,
         )
@@ -262,7 +263,9 @@ class StudioService:
             IndexedPlugins(self._artifacts, request.namespace),
             configurer,
             MacroContext(
-                arguments, macro_functions(secure=secrets.source), runtime=request.runtime
+                arguments,
+                macro_functions(secure=secrets.source, conn=secrets.connections),
+                runtime=request.runtime,
             ),
             use_suggested=request.use_suggested,
             locations=self._locations if request.connected else None,
@@ -279,10 +282,6 @@ class StudioService:
 
     def _detecting(self, request: PipelineRequest | StageRequest) -> DetectingConfigurer:
         return DetectingConfigurer(self._configurer, self._detected, is_old_good=request.detected)
-
-    def _secrets(self, namespace: str) -> Secrets:
-        keys = self._secure_keys
-        return Secrets(None if keys is None else partial(keys, namespace))
 
 
 def _validation(resolved: ResolvedPipeline) -> PipelineValidation:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import time
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -42,6 +43,7 @@ from localcdap.sandbox.using import (
 )
 from localcdap.store.store import Store
 from localcdap.store.structured.tables import StructuredTables
+from localcdap.studio.macros.secrets import Secrets
 
 _SWEPT_WITHIN_S: Final = 10.0
 
@@ -89,7 +91,7 @@ class AppTester:
                 self.namespaces,
                 self._artifacts,
                 self.preferences,
-                self.secure_keys,
+                lambda namespace: Secrets(partial(self.secure_keys.get, namespace)),
                 self.messaging,
                 _Here(),
             )

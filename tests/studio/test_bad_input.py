@@ -14,6 +14,7 @@ from localcdap.api.codec import pack, plain, unpack
 from localcdap.api.errors import BadRequestError, DocumentError, NotFoundError
 from localcdap.api.pipeline import PipelineValidation, StageValidation
 from localcdap.sandbox.configuring import configure_stage
+from localcdap.studio.macros.secrets import Secrets
 from localcdap.studio.service import PipelineRequest, StageRequest, StageSchema, StudioService
 from tests.studio.json_documents import JSON, changed_pipelines
 from tests.studio.pipelines import config, record, stage
@@ -22,11 +23,11 @@ from tests.studio.shelf import mock_shelf
 ABC = {"schema": record("a", "b", "c")}
 
 
-def _no_key(namespace: str, key: str) -> str:
+def _no_key(key: str) -> str:
     raise NotFoundError(f"There is no secure key '{key}'.")
 
 
-STUDIO = StudioService(mock_shelf(), configure_stage, secure_keys=_no_key)
+STUDIO = StudioService(mock_shelf(), configure_stage, secrets=lambda _: Secrets(_no_key))
 
 
 def _judged(document: Any) -> PipelineValidation | None:

@@ -14,6 +14,7 @@ from localcdap.artifacts.loading import load_plugin
 from localcdap.sandbox.configuring import configure_stage
 from localcdap.studio.documents.document import read_document
 from localcdap.studio.macros.evaluation import MacroContext
+from localcdap.studio.macros.secrets import Secrets
 from localcdap.studio.propagation.plugins import PinnedPlugins
 from localcdap.studio.propagation.resolution import resolve_pipeline
 from localcdap.studio.service import PipelineRequest, StageRequest, StageSchema, StudioService
@@ -228,7 +229,7 @@ def guarded() -> StudioService:
         mock_shelf(),
         configure_stage,
         preferences=lambda namespace, pipeline: {"password": "${secure(k)}"},
-        secure_keys=lambda namespace, key: keys[namespace, key],
+        secrets=lambda namespace: Secrets(lambda key: keys[namespace, key]),
     )
 
 

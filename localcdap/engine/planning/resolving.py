@@ -113,13 +113,15 @@ def resolve(
     :raises StageError: when the stages have no order in which they can run.
     """
     given = order.arguments if arguments is None else arguments
+    secrets = secrets_of(order)
+    functions = macro_functions(
+        order.logical_start_ms, secure=secrets.source, conn=secrets.connections
+    )
     resolved = resolve_pipeline(
         read_document(order.document),
         PinnedPlugins(order.plugins, load_plugin),
         configure_stage,
-        MacroContext(
-            given, macro_functions(order.logical_start_ms, secrets_of(order).source), runtime=True
-        ),
+        MacroContext(given, functions, runtime=True),
         locations=order.places,
         done=done,
         unevaluated=order.preview.unevaluated if order.preview is not None else (),

@@ -16,6 +16,8 @@ from localcdap.studio.macros.secrets import Secrets
 
 SERVICE: Final = "secure-keys"
 """Name under which the host serves :class:`SecureKeys`."""
+CONNECTIONS: Final = "connections"
+"""Name under which the host serves :class:`Connections`."""
 
 
 class SecureKeys:
@@ -23,6 +25,14 @@ class SecureKeys:
 
     def get(self, namespace: str, name: str) -> str:
         """:raises NotFoundError: when there is no such key."""
+        raise NotImplementedError
+
+
+class Connections:
+    """The host's side, as the run process calls it."""
+
+    def properties(self, namespace: str, name: str) -> dict[str, str]:
+        """:raises NotFoundError: when there is no such connection."""
         raise NotImplementedError
 
 
@@ -40,7 +50,11 @@ def _secrets(_run_id: str, namespace: str, home: str | None) -> Secrets:
         with reach_host(Path(home)) as client:
             return client.service(SERVICE, SecureKeys).get(namespace, key)
 
-    return Secrets(get)
+    def properties(name: str) -> dict[str, str]:
+        with reach_host(Path(home)) as client:
+            return client.service(CONNECTIONS, Connections).properties(namespace, name)
+
+    return Secrets(get, properties)
 
 
 class DiscreetSpool(SpoolWriter):

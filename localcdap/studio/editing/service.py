@@ -26,7 +26,7 @@ from localcdap.studio.macros.functions import macro_functions
 from localcdap.studio.macros.secrets import Secrets
 from localcdap.studio.propagation.plugins import Artifacts, IndexedPlugins
 from localcdap.studio.propagation.stages import Configurer, StageConfiguration
-from localcdap.studio.service import Preferences, SecureKeys, Templates
+from localcdap.studio.service import Preferences, SecretsOf, Templates
 
 PATIENCE_S: Final = 0.006
 """Seconds for which an edit waits for the plugins that it concerns, unless its caller says otherwise."""
@@ -66,7 +66,7 @@ class EditingService:
     :param locations: where paths of documents lie; without, there are no connected checks.
     :param check_namespace: raises NotFoundError for a namespace that does not exist.
     :param preferences: the values of macros that arguments do not define.
-    :param secure_keys: None where there are none.
+    :param secrets: none by default.
     :param templates: the templates of plugins, by namespace.
     """
 
@@ -78,7 +78,7 @@ class EditingService:
         locations: Locations | None = None,
         check_namespace: Callable[[str], object] = lambda _: None,
         preferences: Preferences = lambda _, __: {},
-        secure_keys: SecureKeys | None = None,
+        secrets: SecretsOf = lambda _: Secrets(None),
         templates: Templates = lambda _: (),
     ) -> None:
         self._artifacts = artifacts
@@ -86,7 +86,7 @@ class EditingService:
         self._locations = locations
         self._check_namespace = check_namespace
         self._preferences = preferences
-        self._secure_keys = secure_keys
+        self._secrets = secrets
         self._templates = templates
         self._checks = Checks(workers.configure)
         self._sessions: dict[str, EditingSession] = {}
@@ -221,10 +221,11 @@ class EditingService:
     def _surroundings(
         self, request: OpenRequest, name: str | None, configurer: Configurer
     ) -> Surroundings:
-        namespace, keys = request.namespace, self._secure_keys
+        namespace = request.namespace
         arguments = {**self._preferences(namespace, name), **request.arguments}
-        shown = Secrets(None if keys is None else partial(keys, namespace))
-        macros = MacroContext(arguments, macro_functions(secure=shown.source))
+        shown = self._secrets(namespace)
+        functions = macro_functions(secure=shown.source, conn=shown.connections)
+        macros = MacroContext(arguments, functions)
         finder = IndexedPlugins(self._artifacts, namespace)
         configure = StageConfiguration(finder, configurer, macros, places=self._locations)
         return Surroundings(configure, shown, self._templates(namespace))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from typing import Final
 
 import msgspec
 
 from localcdap.api.config import PluginProperty
-from localcdap.api.errors import LocalcdapError, MacroError
+from localcdap.api.errors import LocalcdapError, MacroError, NotFoundError
 from localcdap.api.failures import FailureCollector, ValidationFailure
 from localcdap.studio.documents.model import StageUse
 from localcdap.studio.macros.functions import SECRET_FUNCTIONS
@@ -19,6 +21,8 @@ from localcdap.studio.macros.language import (
     lookup_in,
     macros_in,
 )
+
+_CONNECTION: Final = re.compile(r"conn\(([^${}()]*)\)")
 
 
 class MacroContext:
@@ -52,6 +56,18 @@ class MacroContext:
     def before_runtime(self) -> MacroContext:
         """The same at a time when a macro may still be without a value."""
         return MacroContext(*self._given) if self.runtime else self
+
+    def missing(self, macro: str) -> MacroError | None:
+        """Why a macro that was left is wrong even before a run: it names a connection that is not there."""
+        call = _CONNECTION.fullmatch(macro)
+        function = self._call.get("conn") if call is not None else None
+        if call is None or function is None:
+            return None
+        try:
+            function(call[1])
+        except MacroError as error:
+            return error if isinstance(error.__cause__, NotFoundError) else None
+        return None
 
     def parser(self, escaping: bool) -> MacroParser:
         return self._parsers[escaping]
@@ -107,6 +123,8 @@ def evaluate(
         properties[name] = expansion.text
         if expansion.unresolved:
             macros.append(name)
+        for missing in filter(None, map(context.missing, expansion.unresolved)):
+            failures.add(missing.message, missing.corrective_action).with_config_property(name)
     return Evaluated(properties, macros, list(failures))
 
 

@@ -11,7 +11,8 @@ import msgspec
 from localcdap.api.errors import SchemaError
 from localcdap.api.pipeline import OutputPort, PipelineSpec, StageSpec
 from localcdap.api.schema import Schema
-from localcdap.studio.macros.functions import SecureStore
+from localcdap.studio.macros.functions import Connections, SecureStore
+from localcdap.studio.macros.language import MacroOptions, MacroParser, call_of, lookup_in
 
 HIDDEN: Final = "********"
 _LEAST_IN_SCHEMA: Final = 4
@@ -19,13 +20,16 @@ _T = TypeVar("_T", bound=msgspec.Struct)
 
 
 class Secrets:
-    """The secure keys that a piece of work has used.
+    """The secure keys that a piece of work has used, its own or those in the connections that it uses.
 
     :param store: gives the value of a key; None where there are no keys.
+    :param connections: gives the properties of a connection, which may hold ``${secure(key)}``; None where
+        there are no connections.
     """
 
-    def __init__(self, store: SecureStore | None) -> None:
+    def __init__(self, store: SecureStore | None, connections: Connections | None = None) -> None:
         self._store = store
+        self._connections = connections
         self._values: dict[str, str] = {}
         self._forms: Sequence[str] = ()
         """How the values may stand in a text, longest first."""
@@ -34,6 +38,22 @@ class Secrets:
     def source(self) -> SecureStore | None:
         """What macros ask for values."""
         return self._get if self._store is not None else None
+
+    @property
+    def connections(self) -> Connections | None:
+        """What macros ask for the properties of connections."""
+        return self._connection if self._connections is not None else None
+
+    def _connection(self, name: str) -> dict[str, str]:
+        assert self._connections is not None
+        functions = {} if self._store is None else {"secure": self._get}
+        options = MacroOptions(whitelist=frozenset(("secure",)), skip_invalid=True)
+        parser = MacroParser(lookup_in({}), call_of(functions), options)
+        found = self._connections(name)
+        return {
+            key: parser.parse(value) or "" if "${secure(" in value else value
+            for key, value in found.items()
+        }
 
     def _get(self, key: str) -> str:
         """The value of a key, always the same one.

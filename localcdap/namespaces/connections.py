@@ -1,0 +1,220 @@
+"""Named connections: properties that many stages share, used as ``${conn(name)}`` (CDAP 6.5)."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Any, Final
+
+import msgspec
+
+from localcdap.api.errors import BadRequestError, NotFoundError
+from localcdap.namespaces.contents import NamespaceContents
+from localcdap.namespaces.secure_keys import SecureKeyService
+from localcdap.namespaces.service import NamespaceService
+from localcdap.store.store import Store, Transaction
+
+_NOT_IN_ID: Final = re.compile(r"[^a-z0-9_]")
+_SECRET: Final = re.compile(
+    r"password|secret|token|credential|privatekey|accesskey|json$", re.IGNORECASE
+)
+"""Names of properties whose values are kept as secure keys."""
+_MACRO: Final = "${"
+
+
+class ConnectionPlugin(msgspec.Struct, rename="camel"):
+    """The connector plugin of the original; its properties are what a connection is about."""
+
+    name: str
+    type: str = "connector"
+    category: str | None = None
+    properties: dict[str, str] = {}
+    artifact: Any = None
+
+
+class Connection(msgspec.Struct, rename="camel"):
+    """A connection as Data Fusion exports it."""
+
+    name: str
+    connection_type: str
+    plugin: ConnectionPlugin
+    description: str = ""
+    created_time_millis: int = 0
+    updated_time_millis: int = 0
+
+
+class ConnectionService:
+    """The connections of namespaces. Threads may share it.
+
+    Values that look secret by the name of their property are kept as secure keys, and stand in the connection
+    as ``${secure(key)}``.
+    """
+
+    def __init__(
+        self, store: Store, namespaces: NamespaceService, secure_keys: SecureKeyService
+    ) -> None:
+        self._store = store
+        self._namespaces = namespaces
+        self._secure_keys = secure_keys
+        namespaces.holds(NamespaceContents("connections", remove=_remove_all))
+
+    def put(self, namespace: str, connection: Connection) -> Connection:
+        """Keep a connection under its name, instead of any that it had.
+
+        :returns: it as it is kept, without secret values.
+        :raises BadRequestError: when the name or the type is empty, or another name means the same.
+        :raises NotFoundError: when there is no such namespace.
+        """
+        name, kind = connection.name.strip(), connection.connection_type.strip()
+        if not name or not kind:
+            raise BadRequestError("A connection needs a name and a type.")
+        self._namespaces.require(namespace)
+        with self._store.snapshot() as tx:
+            before = _find(tx, namespace, _id(name))
+        if before is not None and before.name != name:
+            raise BadRequestError(
+                f"Connections '{before.name}' and '{name}' have the same id '{_id(name)}'.",
+                "Choose another name.",
+            )
+        plugin = msgspec.structs.replace(
+            connection.plugin, properties=self._without_secrets(namespace, name, connection.plugin)
+        )
+        now = time.time_ns() // 1_000_000
+        created = before.created_time_millis if before is not None else now
+        kept = Connection(name, kind, plugin, connection.description, created, now)
+        with self._store.transaction() as tx:
+            self._namespaces.require_in(tx, namespace)
+            _write(tx, namespace, kept)
+        return kept
+
+    def load(self, namespace: str, document: Any) -> Connection:
+        """:meth:`put` a connection from the decoded JSON that Data Fusion exports, or its REST API takes.
+
+        :raises BadRequestError: when it is not such JSON.
+        """
+        return self.put(namespace, _read(document))
+
+    def get(self, namespace: str, name: str) -> Connection:
+        """A connection, without secret values.
+
+        :raises NotFoundError: when there is none; the message lists those that are.
+        """
+        self._namespaces.require(namespace)
+        with self._store.snapshot() as tx:
+            found = _find(tx, namespace, _id(name))
+        if found is None:
+            known = ", ".join(each.name for each in self.list_connections(namespace)) or "none"
+            raise NotFoundError(
+                f"There is no connection '{name}' in namespace '{namespace}'; there are: {known}.",
+                f"Make it: localcdap connections put '{name}' --type TYPE -p KEY=VALUE",
+            )
+        return found
+
+    def properties(self, namespace: str, name: str) -> dict[str, str]:
+        """What ``${conn(name)}`` stands for, with ``${secure(key)}`` in place of secret values.
+
+        :raises NotFoundError: as :meth:`get`.
+        """
+        return self.get(namespace, name).plugin.properties
+
+    def list_connections(self, namespace: str) -> list[Connection]:
+        """The connections of a namespace, by name."""
+        self._namespaces.require(namespace)
+        rows = self._store.read(f"{_SELECT} ORDER BY name", (namespace,))
+        return [_connection(row) for row in rows]
+
+    def delete(self, namespace: str, name: str) -> None:
+        """Remove a connection, and the secure keys of its values.
+
+        :raises NotFoundError: when there is none.
+        """
+        found = self.get(namespace, name)
+        with self._store.transaction() as tx:
+            tx.execute(
+                "DELETE FROM connections WHERE namespace = ? AND id = ?", (namespace, _id(name))
+            )
+        keys = {key.name for key in self._secure_keys.list_keys(namespace)}
+        for key, value in found.plugin.properties.items():
+            own = _secure_key(found.name, key)
+            if value == _secure(own) and own in keys:
+                self._secure_keys.delete(namespace, own)
+
+    def _without_secrets(
+        self, namespace: str, name: str, plugin: ConnectionPlugin
+    ) -> dict[str, str]:
+        kept = {}
+        for key, value in plugin.properties.items():
+            kept[key] = value
+            if _SECRET.search(key) and value.strip() and _MACRO not in value:
+                own = _secure_key(name, key)
+                self._secure_keys.put(namespace, own, value, f"'{key}' of connection '{name}'")
+                kept[key] = _secure(own)
+        return kept
+
+
+def _id(name: str) -> str:
+    """CDAP's ``ConnectionId``: what tells connections apart."""
+    return _NOT_IN_ID.sub("_", name.strip().lower())
+
+
+def _secure_key(name: str, property: str) -> str:
+    return f"connection-{_id(name)}-{_id(property)}"
+
+
+def _secure(key: str) -> str:
+    return f"${{secure({key})}}"
+
+
+def _read(document: Any) -> Connection:
+    plugin = document.get("plugin") if isinstance(document, dict) else None
+    kind = plugin.get("name") if isinstance(plugin, dict) else None
+    given = {"connectionType": kind} | document if isinstance(document, dict) else document
+    try:
+        return msgspec.convert(given, Connection)
+    except msgspec.ValidationError as error:
+        raise BadRequestError(
+            f"This is no connection: {error}.",
+            'Give the JSON that Data Fusion exports: {"name", "connectionType", "plugin": {"name", '
+            '"properties": {…}}}.',
+        ) from None
+
+
+def _find(tx: Transaction, namespace: str, id: str) -> Connection | None:
+    rows = tx.execute(f"{_SELECT} AND id = ?", (namespace, id))
+    return _connection(rows[0]) if rows else None
+
+
+def _connection(row: tuple[Any, ...]) -> Connection:
+    name, kind, description, plugin, created, updated = row
+    decoded = msgspec.json.decode(plugin, type=ConnectionPlugin)
+    return Connection(name, kind, decoded, description, created, updated)
+
+
+def _write(tx: Transaction, namespace: str, kept: Connection) -> None:
+    tx.execute(
+        _UPSERT,
+        (
+            namespace,
+            _id(kept.name),
+            kept.name,
+            kept.connection_type,
+            kept.description,
+            msgspec.json.encode(kept.plugin).decode(),
+            kept.created_time_millis,
+            kept.updated_time_millis,
+        ),
+    )
+
+
+def _remove_all(tx: Transaction, namespace: str) -> None:
+    tx.execute("DELETE FROM connections WHERE namespace = ?", (namespace,))
+
+
+_SELECT: Final = (
+    "SELECT name, type, description, plugin, created, updated FROM connections WHERE namespace = ?"
+)
+_UPSERT: Final = (
+    "INSERT INTO connections VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (namespace, id) DO UPDATE SET "
+    "name = excluded.name, type = excluded.type, description = excluded.description, "
+    "plugin = excluded.plugin, updated = excluded.updated"
+)

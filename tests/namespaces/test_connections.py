@@ -1,0 +1,104 @@
+"""Connections: kept, imported, deleted; their secrets are secure keys."""
+
+from __future__ import annotations
+
+import pytest
+
+from localcdap.api.errors import BadRequestError, NotFoundError
+from localcdap.namespaces.connections import ConnectionService
+from localcdap.namespaces.secure_keys import SecureKeyService
+from localcdap.namespaces.service import NamespaceService
+from localcdap.namespaces.vaults import FileVault
+from localcdap.store.store import Store
+
+EXPORTED = {
+    "name": "My DB",
+    "connectionId": "my_db",
+    "connectionType": "PostgreSQL",
+    "description": "of the shop",
+    "preConfigured": False,
+    "isDefault": False,
+    "createdTimeMillis": 1,
+    "updatedTimeMillis": 2,
+    "plugin": {
+        "category": "Database",
+        "name": "PostgreSQL",
+        "type": "connector",
+        "artifact": {"name": "postgresql-plugin", "version": "1.9.0", "scope": "USER"},
+        "properties": {"host": "db", "user": "me", "password": "hunter2", "port": "5432"},
+    },
+}
+
+
+@pytest.fixture
+def keys(store: Store, namespaces: NamespaceService, tmp_path) -> SecureKeyService:
+    namespaces.create("team")
+    vault = FileVault(tmp_path / "secrets.json")
+    return SecureKeyService(store, namespaces, [vault], lambda: vault.name)
+
+
+@pytest.fixture
+def connections(
+    store: Store, namespaces: NamespaceService, keys: SecureKeyService
+) -> ConnectionService:
+    return ConnectionService(store, namespaces, keys)
+
+
+def test_an_export_is_kept_without_its_password(connections, keys):
+    kept = connections.load("team", EXPORTED)
+
+    assert kept.plugin.properties["password"] == "${secure(connection-my_db-password)}"
+    assert keys.get("team", "connection-my_db-password") == "hunter2"
+    assert (kept.name, kept.connection_type, kept.description) == (
+        "My DB",
+        "PostgreSQL",
+        "of the shop",
+    )
+    assert connections.list_connections("team") == [kept] == [connections.get("team", "my db")]
+    assert connections.properties("team", "My DB")["port"] == "5432"
+    assert connections.list_connections("default") == []
+
+
+def test_it_is_replaced_by_what_is_exported_again(connections, keys):
+    first = connections.load("team", EXPORTED)
+    again = connections.load(
+        "team", {"name": "My DB", "plugin": EXPORTED["plugin"] | {"properties": {}}}
+    )
+    assert again.created_time_millis == first.created_time_millis
+    assert connections.get("team", "My DB").plugin.properties == {}
+
+
+def test_what_comes_back_keeps_its_secret(connections, keys):
+    kept = connections.load("team", EXPORTED)
+    assert connections.put("team", kept).plugin == kept.plugin
+    assert keys.get("team", "connection-my_db-password") == "hunter2"
+
+
+def test_another_name_of_the_same_id_is_refused(connections):
+    connections.load("team", EXPORTED)
+    with pytest.raises(BadRequestError, match="have the same id 'my_db'"):
+        connections.load("team", EXPORTED | {"name": "my-db"})
+
+
+def test_deleting_takes_the_secure_keys_along(connections, keys):
+    keys.put("team", "other", "x")
+    connections.load("team", EXPORTED)
+    connections.delete("team", "My DB")
+    assert [key.name for key in keys.list_keys("team")] == ["other"]
+    with pytest.raises(NotFoundError, match="no connection 'My DB' .*; there are: none"):
+        connections.properties("team", "My DB")
+
+
+@pytest.mark.parametrize(
+    "document", [None, [], {}, {"name": "x"}, EXPORTED | {"plugin": 1}, EXPORTED | {"name": " "}]
+)
+def test_what_is_no_connection_is_refused(connections, document):
+    with pytest.raises(BadRequestError):
+        connections.load("team", document)
+
+
+def test_they_go_with_their_namespace(connections, namespaces):
+    connections.load("team", EXPORTED)
+    namespaces.delete("team")
+    namespaces.create("team")
+    assert connections.list_connections("team") == []
