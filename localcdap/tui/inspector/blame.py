@@ -33,6 +33,8 @@ class Blamed(msgspec.Struct):
     by_property: dict[str, list[Blame]]
     others: list[ValidationFailure]
     """Failures of no property that the form shows."""
+    remarks: list[ValidationFailure]
+    """Warnings likewise."""
     missing: ValidationFailure | None
     """That the plugin or its artifact is not there, which the form offers to repair."""
 
@@ -43,7 +45,7 @@ def blamed(
     properties: Collection[str],
 ) -> Blamed:
     """:param properties: those that the form shows."""
-    found = Blamed({}, [], None)
+    found = Blamed({}, [], [], None)
     for failures, is_warning in ((errors, False), (warnings, True)):
         for failure in failures:
             places = _places(failure, properties)
@@ -52,8 +54,8 @@ def blamed(
                 found.by_property.setdefault(name, []).append(blame)
             if failure.type == ARTIFACT_NOT_FOUND and found.missing is None:
                 found.missing = failure
-            elif not places and not is_warning:
-                found.others.append(failure)
+            elif not places:
+                (found.remarks if is_warning else found.others).append(failure)
     return found
 
 

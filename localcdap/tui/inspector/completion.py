@@ -111,7 +111,7 @@ def _item(offer: Offer, width: int) -> DropdownItem:
     if not width:
         return DropdownItem(offer.text)
     hint = offer.hint[:width].ljust(width + 1)
-    return DropdownItem(offer.text, prefix=Content.styled(hint, "dim"))
+    return DropdownItem(offer.text, prefix=Content.styled(hint, "$foreground 60%"))
 
 
 def _text(option: object) -> str:

@@ -141,8 +141,10 @@ class Field(Vertical):
             facts.append("macros: type ${")
         if declared.choices:
             facts.append(f"one of {', '.join(declared.choices)}")
+        if self.offers():
+            facts.append("↓ lists what fits")
         return Content.assemble(
-            Content.styled(" · ".join(facts), "dim"), "\n", declared.description
+            Content.styled(" · ".join(facts), "$foreground 60%"), "\n", declared.description
         )
 
     # -- what happens in it ------------------------------------------------------------------------
@@ -192,6 +194,8 @@ class Field(Vertical):
             if self._takes_macros
             else []
         )
+        if self._kind is Kind.MASKED:
+            choices = [_of_secure_key(key) for key in self._known.secure_keys]
         choices += [
             Choice(f"take {offer.text}", f"={offer.text}", offer.hint, group="values")
             for offer in self.offers()
@@ -209,7 +213,9 @@ class Field(Vertical):
 
     def _doings(self) -> list[Choice[str]]:
         declared = self.plan.declared
-        found = [Choice("edit in $EDITOR", "!editor", "f4", group="value")]
+        found = []
+        if self._kind is not Kind.MASKED:
+            found.append(Choice("edit in $EDITOR", "!editor", "f4", group="value"))
         if declared is not None and declared.default:
             label = f"set to the default, {declared.default}"
             found.append(Choice(label, f"={declared.default}", group="value"))
@@ -223,6 +229,14 @@ class Field(Vertical):
                 found.append(Choice(label, f"={self._known.output}", group="value"))
         found.append(Choice("remove the value", "=", group="value"))
         return found
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return None if self.disabled_reason(action) else True
+
+    def disabled_reason(self, action: str) -> str | None:
+        if action == "editor" and self._kind is Kind.MASKED:
+            return "a secret is not written into a file"
+        return None
 
     @work
     async def action_editor(self) -> None:
@@ -281,7 +295,7 @@ class Field(Vertical):
             style = "$text-warning" if each.is_warning else "$text-error"
             yield Content.styled(f"{each.glyph} {each.message}", style)
             if each.corrective_action:
-                yield Content.styled(f"  {each.corrective_action}", "dim")
+                yield Content.styled(f"  {each.corrective_action}", "$foreground 60%")
 
     def _make(self, text: str) -> Control:
         control = self._made(text)
@@ -318,6 +332,10 @@ class Field(Vertical):
         before.remove()
         if had_focus:
             self.call_after_refresh(self.focus_control)
+
+
+def _of_secure_key(key: str) -> Choice[str]:
+    return Choice(f"use secure key {key}", f"=${{secure({key})}}", group="secure keys")
 
 
 def _shortened(text: str, most: int) -> str:

@@ -10,11 +10,13 @@ from typing import Final
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.events import Resize
+from textual.message import Message
 from textual.timer import Timer
 from textual.widget import Widget
-from textual.widgets import Static
+from textual.widgets import Button, Static
 
 from localcdap.api.config import PluginProperty
+from localcdap.api.methods import PluginMethod
 from localcdap.studio.documents.lenient import as_properties
 from localcdap.studio.editing.edits import SetProperty
 from localcdap.tui.inspector.blame import Blame
@@ -31,6 +33,15 @@ _AT_ONCE: Final = 8
 """Fields that are made before keys are looked at again."""
 _NARROW: Final = 56
 """Cells below which names stand above what they name."""
+
+
+class MethodButton(Button):
+    """Calls a method of the plugin."""
+
+    def __init__(self, method: PluginMethod) -> None:
+        tooltip = method.description or None
+        super().__init__(Content(method.name), compact=True, tooltip=tooltip)
+        self.method = method
 
 
 class Form(VerticalScroll, can_focus=False):
@@ -56,6 +67,7 @@ class Form(VerticalScroll, can_focus=False):
         self._last: tuple[str, str, float] | None = None
         """Stage, property and time of the last edit from here."""
         self._declared: Mapping[str, PluginProperty] | None = None
+        self._methods: Sequence[PluginMethod] = []
         self._wanted: str | None = None
         self._changing = asyncio.Lock()
         self.is_ready = True
@@ -66,17 +78,31 @@ class Form(VerticalScroll, can_focus=False):
         """By property."""
         return {each.plan.name: each for each in self.children if isinstance(each, Field)}
 
-    async def show(self, stage: str | None, declared: Mapping[str, PluginProperty] | None) -> None:
+    class Asked(Message):
+        """Its user wants to call a method of the plugin."""
+
+        def __init__(self, method: PluginMethod) -> None:
+            super().__init__()
+            self.method = method
+
+    async def show(
+        self,
+        stage: str | None,
+        declared: Mapping[str, PluginProperty] | None,
+        methods: Sequence[PluginMethod] = (),
+    ) -> None:
         """Show the form of a stage. The first fields are there at once, others a few at a time.
 
         :param declared: what its plugin has; None when that is not there.
+        :param methods: what it can be asked; each is a button below the fields.
         """
         self.flush()
         async with self._changing:
-            self._stage, self._last, before = stage, None, self._declared
-            self._declared = declared
+            self._stage, self._last = stage, None
+            before = (self._declared, self._methods)
+            self._declared, self._methods = declared, list(methods)
             properties = as_properties(self._editor.properties(stage)) if stage else {}
-            if self.is_ready and declared == before and not self._lacks(properties):
+            if before == (declared, self._methods) and not self._lacks(properties):
                 self._put(properties)
             else:
                 await self._build(self._composed(properties) if stage is not None else [])
@@ -132,6 +158,11 @@ class Form(VerticalScroll, can_focus=False):
         if self._timer is None:
             self._timer = self.set_timer(SENT_AFTER_S, self.flush)
 
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        event.stop()
+        if isinstance(event.button, MethodButton):
+            self.post_message(self.Asked(event.button.method))
+
     def on_unmount(self) -> None:
         self.flush()
 
@@ -159,6 +190,9 @@ class Form(VerticalScroll, can_focus=False):
         if left_out:
             note = f"{left_out:,} more properties are not shown; they are kept as they are."
             widgets.append(Static(note, classes="left-out"))
+        if self._methods:
+            widgets.append(Static("ask the plugin", classes="group"))
+            widgets += [MethodButton(each) for each in self._methods]
         if not widgets:
             widgets.append(Static("This plugin has no properties.", classes="left-out"))
         return widgets

@@ -14,7 +14,8 @@ from textual.content import Content
 from textual.widgets import Static, TabbedContent, TabPane
 
 from localcdap.api.errors import LocalcdapError
-from localcdap.api.failures import ArtifactId
+from localcdap.api.failures import ArtifactId, ValidationFailure
+from localcdap.api.methods import PluginMethod
 from localcdap.artifacts.model import PluginInfo
 from localcdap.host.link import Cdap
 from localcdap.studio.documents.lenient import artifact_json, as_properties
@@ -38,6 +39,8 @@ from localcdap.tui.manners.habits import Habits
 from localcdap.tui.pipeline.editor import Editor
 
 _POLL_S: Final = 2.0
+_AGE_S: Final = 30.0
+"""Seconds after which the age of what was found in files is told anew."""
 
 
 class Inspector(Calling, Vertical):
@@ -59,7 +62,7 @@ class Inspector(Calling, Vertical):
             show=False,
         ),
         Binding("f6", "version", "version, repair", id="stage.version"),
-        Binding("f5", "methods", "ask the plugin", id="stage.methods", show=False),
+        Binding("f8", "methods", "ask the plugin", id="stage.methods", show=False),
         Binding("f7", "detect", "look at files", id="stage.detect", show=False),
     ]
     DEFAULT_CSS = """
@@ -83,7 +86,7 @@ class Inspector(Calling, Vertical):
         self._plugin: PluginInfo | None = None
         self._asked: tuple[str, PluginUse] | None = None
         """What the plugin that is shown was asked for with."""
-        self._blamed = Blamed({}, [], None)
+        self._blamed = Blamed({}, [], [], None)
         self._shown_stage: str | None = None
         """Whose form is there, or is being made."""
 
@@ -108,6 +111,7 @@ class Inspector(Calling, Vertical):
         self._editor.changed.subscribe(self, self._document_changed)
         self._editor.selection.subscribe(self, self._selected)
         self.follow(_artifact_changes, self._artifacts_polled)
+        self.set_interval(_AGE_S, self._show_title)
         self._selected(self._editor.selected)
 
     @property
@@ -228,8 +232,12 @@ class Inspector(Calling, Vertical):
         self.run_worker(self._build(), group="form", exclusive=True)
 
     async def _build(self) -> None:
-        declared = self._plugin.properties if self._plugin is not None else None
-        await self.form.show(self._stage, declared)
+        plugin = self._plugin
+        await self.form.show(
+            self._stage,
+            plugin.properties if plugin is not None else None,
+            plugin.methods if plugin is not None else (),
+        )
         self._show_state()
 
     # -- its state -----------------------------------------------------------------------------------
@@ -244,8 +252,11 @@ class Inspector(Calling, Vertical):
         self.form.blame(self._blamed.by_property)
         self.query_one(SchemaPane).put(state)
         self.query_one(TrialPane).refresh_inputs()
-        self.query_one(".title", Static).update(self._title(state))
+        self._show_title()
         self._show_banner()
+
+    def _show_title(self) -> None:
+        self.query_one(".title", Static).update(self._title(self.state))
 
     def _show_banner(self) -> None:
         lines: list[Content] = []
@@ -258,11 +269,11 @@ class Inspector(Calling, Vertical):
                 if suggested is not None
                 else missing.corrective_action or ""
             )
-            lines.append(Content.styled(f"  {offer}", "dim"))
+            lines.append(Content.styled(f"  {offer}", "$foreground 60%"))
         for failure in self._blamed.others:
-            lines.append(Content.styled(f"✗ {failure.message}", "$text-error"))
-            if failure.corrective_action:
-                lines.append(Content.styled(f"  {failure.corrective_action}", "dim"))
+            lines += _told(failure, "✗", "$text-error")
+        for warning in self._blamed.remarks:
+            lines += _told(warning, "⚠", "$text-warning")
         banner = self.query_one(".banner", Static)
         banner.update(Content("\n").join(lines))
         banner.set_class(bool(lines), "-any")
@@ -270,15 +281,17 @@ class Inspector(Calling, Vertical):
     def _title(self, state: StageState | None) -> Content:
         use = self._use
         if use is None:
-            return Content.styled("Select a stage to see its properties.", "dim")
+            return Content.styled("Select a stage to see its properties.", "$foreground 60%")
         artifact = state.artifact if state is not None else None
         return Content.assemble(
             Content.styled(use.name, "bold"),
             "  ",
             _verdict(state),
             "\n",
-            Content.styled(f"{use.plugin.name} · {use.plugin.type} · {_named(artifact)}", "dim"),
-            Content.styled(_age(state), "dim"),
+            Content.styled(
+                f"{use.plugin.name} · {use.plugin.type} · {_named(artifact)}", "$foreground 60%"
+            ),
+            Content.styled(_age(state), "$foreground 60%"),
         )
 
     # -- keys ----------------------------------------------------------------------------------------
@@ -299,24 +312,34 @@ class Inspector(Calling, Vertical):
 
     @work
     async def action_methods(self) -> None:
-        """Call a method of the plugin, with the properties that are filled in so far."""
+        """Choose a method of the plugin and call it."""
+        plugin = self._plugin
+        if plugin is None or not plugin.methods:
+            return
+        methods = plugin.methods
+        chosen: PluginMethod | None = methods[0]
+        if len(methods) > 1:
+            choices = [Choice(each.name, each, detail=each.description) for each in methods]
+            title = f"What to ask {plugin.name}?"
+            chosen = await cast(Habits, self.app).choose(choices, title=title)
+        if chosen is not None:
+            self._ask(chosen)
+
+    @on(Form.Asked)
+    def _asked_in_form(self, event: Form.Asked) -> None:
+        event.stop()
+        self._ask(event.method)
+
+    def _ask(self, method: PluginMethod) -> None:
+        """Call a method with the properties that are filled in so far."""
         use, plugin = self._use, self._plugin
-        if use is None or plugin is None or not plugin.methods:
+        if use is None or plugin is None:
             return
         self.form.flush()
-        methods = plugin.methods
-        choices = [Choice(each.name, each, detail=each.description) for each in methods]
-        habits = cast(Habits, self.app)
-        chosen = methods[0]
-        if len(methods) > 1:
-            found = await habits.choose(choices, title=f"What to ask {plugin.name}?")
-            if found is None:
-                return
-            chosen = found
         properties = as_properties(self._editor.properties(use.name))
         of = MethodPlugin(plugin.type, plugin.name, selector(plugin.artifact), properties)
-        call = MethodCall(of, chosen.name, None, self._editor.namespace, self._editor.arguments)
-        await self.app.push_screen(MethodDialog(chosen, call))
+        call = MethodCall(of, method.name, None, self._editor.namespace, self._editor.arguments)
+        self.app.push_screen(MethodDialog(method, call))
 
     def action_version(self) -> None:
         """Use what a failure suggests, or choose among the versions of the plugin."""
@@ -388,9 +411,15 @@ def _artifact_changes(cdap: Cdap) -> Iterator[bool]:
         yield bool(messages)
 
 
+def _told(failure: ValidationFailure, glyph: str, style: str) -> Iterator[Content]:
+    yield Content.styled(f"{glyph} {failure.message}", style)
+    if failure.corrective_action:
+        yield Content.styled(f"  {failure.corrective_action}", "$foreground 60%")
+
+
 def _verdict(state: StageState | None) -> Content:
     if state is None or state.checking:
-        return Content.styled("… checking", "dim")
+        return Content.styled("… checking", "$foreground 60%")
     if state.errors:
         count = len(state.errors)
         return Content.styled(f"✗ {count} failure{'s' * (count != 1)}", "$text-error")

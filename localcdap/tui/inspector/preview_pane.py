@@ -122,7 +122,7 @@ class PreviewPane(Calling, Vertical):
         if preview is not None:
             status = preview.status.value.lower().replace("_", " ")
             glyph = "…" if not preview.status.is_end else "✓" if status == "completed" else "✗"
-            lines.append(Content.styled(f"{glyph} preview {status}", "dim"))
+            lines.append(Content.styled(f"{glyph} preview {status}", "$foreground 60%"))
             if preview.error is not None:
                 at = f" at '{preview.error.stage}'" if preview.error.stage else ""
                 lines.append(Content.styled(f"✗{at} {preview.error.message}", "$text-error"))

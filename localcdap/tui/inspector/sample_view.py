@@ -120,9 +120,11 @@ def _told(problems: list[Problem]) -> list[Content]:
         place = f"{each.field}: " if each.field else record
         lines.append(Content.styled(f"✗ {place}{each.message}", "$text-error"))
         if each.corrective_action:
-            lines.append(Content.styled(f"  {each.corrective_action}", "dim"))
+            lines.append(Content.styled(f"  {each.corrective_action}", "$foreground 60%"))
         frames = (each.trace or "").splitlines()[-_MOST_FRAMES:]
-        lines += [Content.styled(f"    {frame.strip()}", "dim") for frame in frames]
+        lines += [Content.styled(f"    {frame.strip()}", "$foreground 60%") for frame in frames]
     if len(problems) > _MOST_PROBLEMS:
-        lines.append(Content.styled(f"… and {len(problems) - _MOST_PROBLEMS} more", "dim"))
+        lines.append(
+            Content.styled(f"… and {len(problems) - _MOST_PROBLEMS} more", "$foreground 60%")
+        )
     return lines

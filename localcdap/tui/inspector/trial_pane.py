@@ -43,7 +43,7 @@ class TrialPane(Calling, Vertical):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f9,ctrl+enter", "try", "try the stage", id="trial.run"),
         Binding("f3", "fill", "records from …", id="trial.fill"),
-        Binding("f8", "input", "next input", id="trial.input", show=False),
+        Binding("alt+i", "input", "next input", id="trial.input", show=False),
     ]
     DEFAULT_CSS = """
     TrialPane { height: 1fr; }
@@ -214,11 +214,11 @@ class TrialPane(Calling, Vertical):
         area.put(self._typed.get((self._stage or "", self._input), ""))
         area.display = bool(self.inputs)
         if not self.inputs:
-            given.update(Content.styled("f9 reads some records", "dim"))
+            given.update(Content.styled("f9 reads some records", "$foreground 60%"))
             return
-        others = f"  ({len(self.inputs)} inputs, f8 the next)" if len(self.inputs) > 1 else ""
+        others = f"  ({len(self.inputs)} inputs, alt+i the next)" if len(self.inputs) > 1 else ""
         text = f"records from '{self._input}': JSON or CSV, f3 takes some{others}"
-        given.update(Content.styled(text, "dim"))
+        given.update(Content.styled(text, "$foreground 60%"))
 
     def _show_answer(self) -> None:
         view, answer = self.query_one(SampleView), self.answer
@@ -237,5 +237,5 @@ class TrialPane(Calling, Vertical):
                 )
             )
         if action:
-            lines.append(Content.styled(f"  {action}", "dim"))
+            lines.append(Content.styled(f"  {action}", "$foreground 60%"))
         self.query_one(".state", Static).update(Content("\n").join(lines))

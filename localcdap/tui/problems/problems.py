@@ -188,9 +188,9 @@ def _option(failure: ValidationFailure, is_failure: bool) -> Option:
     place = " · ".join(filter(None, (failure.stage or "pipeline", failure.field)))
     lines = [
         Content.assemble(
-            (f"{glyph} ", style), Content.styled(place, "dim"), "\n  ", failure.message
+            (f"{glyph} ", style), Content.styled(place, "$foreground 60%"), "\n  ", failure.message
         )
     ]
     if failure.corrective_action:
-        lines.append(Content.styled(f"  {failure.corrective_action}", "dim"))
+        lines.append(Content.styled(f"  {failure.corrective_action}", "$foreground 60%"))
     return Option(Content("\n").join(lines))

@@ -16,6 +16,7 @@ from textual.widgets import Input, Static
 from textual.worker import get_current_worker
 
 from localcdap.api.schema import Schema
+from localcdap.tui.calls import deliver
 from localcdap.tui.records.arrow import table_of, type_name
 from localcdap.tui.records.detail import Detail
 from localcdap.tui.records.grid import Grid
@@ -117,7 +118,7 @@ class RecordTable(Vertical):
         def make() -> None:
             table = table_of(given, schema)
             if not get_current_worker().is_cancelled:
-                self.app.call_from_thread(self._put, table, limit_note)
+                deliver(self, lambda: self._put(table, limit_note))
 
         self.run_worker(make, thread=True, exclusive=True, group="records")
 
@@ -258,7 +259,7 @@ class RecordTable(Vertical):
     def _count(self, name: str, column: pa.ChunkedArray) -> None:
         found = profile(name, column)
         if not get_current_worker().is_cancelled:
-            self.app.call_from_thread(self._profiled, found)
+            deliver(self, lambda: self._profiled(found))
 
     def _profiled(self, found: Profile) -> None:
         if self.is_mounted:

@@ -11,6 +11,7 @@ from localcdap.engine.trials.samples import Rejected, StageSample
 from localcdap.runs.preview_model import Preview, PreviewStatus
 from localcdap.studio.editing.edits import SetProperty
 from localcdap.tui.inspector.asking import MethodDialog, template
+from localcdap.tui.inspector.form import MethodButton
 from localcdap.tui.inspector.lines import Lines
 from localcdap.tui.inspector.preview_pane import PreviewPane
 from localcdap.tui.inspector.sample_view import SampleView
@@ -187,12 +188,16 @@ class Asker(Transform):
     document = pipeline("Asker:transform", Asker={"host": "db"})
     async with inspecting(cdap, home, document, "Asker") as b:
         assert b.form.fields["host"].control.password
-        await b.driver.press("f5")
+        button = b.form.query_one(MethodButton)
+        button.focus()
+        await b.driver.press("enter")
         dialog = b.app.screen
         assert isinstance(dialog, MethodDialog)
         await b.driver.press("f9")
         await b.driver.until(lambda: dialog.answer)
         assert json.loads(dialog.answer) == ["db..0", "db..1", "db..2"]
+        await b.driver.press("escape", "f8")
+        assert isinstance(b.app.screen, MethodDialog)
 
 
 @pytest.mark.parametrize(
