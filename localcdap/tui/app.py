@@ -10,8 +10,11 @@ from collections.abc import Callable
 from typing import ClassVar, Final
 
 from textual import work
+from textual.await_remove import AwaitRemove
 from textual.binding import Binding, BindingType
+from textual.dom import DOMNode
 from textual.reactive import reactive
+from textual.widget import Widget
 
 from localcdap.api.errors import LocalcdapError
 from localcdap.host import reports
@@ -22,6 +25,7 @@ from localcdap.tui.connection import Connection
 from localcdap.tui.manners.editor import edit_file
 from localcdap.tui.manners.habits import Habits
 from localcdap.tui.places import Place, area_of
+from localcdap.tui.removal import PatientRemove
 from localcdap.tui.screen import AreaScreen
 from localcdap.tui.unopened import UnopenedDialog
 
@@ -111,6 +115,10 @@ class StudioApp(Habits):
 
     def _fatal_error(self) -> None:
         self._close_messages_no_wait()
+
+    def _prune(self, *nodes: Widget, parent: DOMNode | None = None) -> AwaitRemove:
+        removal = super()._prune(*nodes, parent=parent)
+        return PatientRemove(removal._tasks, removal._post_remove)
 
     def _end_with_signals(self) -> None:
         """Leave in order, the terminal restored, when the process is asked to end or its terminal goes."""

@@ -128,8 +128,8 @@ class Chooser(DialogScreen[_T | None], Generic[_T]):
     @on(OptionList.OptionHighlighted)
     def _moved(self, event: OptionList.OptionHighlighted) -> None:
         event.stop()
-        choice = self._shown[event.option_index]
-        if choice is None:
+        choice = self._shown[event.option_index] if event.option_index < len(self._shown) else None
+        if choice is None:  # or the list has changed since
             return
         reason = f"Not now: {choice.reason}" if choice.reason else ""
         self.query_one("#chooser-detail", Static).update(Content(reason or choice.detail))

@@ -94,7 +94,8 @@ class FilePicker(DialogScreen[Path]):
 
     @on(OptionList.OptionSelected)
     def _clicked(self, event: OptionList.OptionSelected) -> None:
-        self._take(self._entries[event.option_index])
+        if event.option_index < len(self._entries):  # it may have changed since
+            self._take(self._entries[event.option_index])
 
     def action_move(self, by: int) -> None:
         listed = self._list
