@@ -48,9 +48,14 @@ def line(row: Row) -> str:
     """One line of the table."""
     verdict = "met" if row.met else "MISSED"
     return (
-        f"{row.name:34}{_time(row.ours_s):>10}  {row.reference:28}{_time(row.reference_s):>9}"
+        f"{row.name:34}{_amount(row.ours_s, row.unit):>10}  "
+        f"{row.reference:28}{_amount(row.reference_s, row.unit):>9}"
         f"{row.ratio:>7.2f}  {row.target} {verdict}"
     )
+
+
+def _amount(amount: float, unit: str) -> str:
+    return _time(amount) if unit == "s" else f"{amount:.0f} {unit}"
 
 
 def _time(seconds: float) -> str:

@@ -52,6 +52,8 @@ class Row:
     reference_s: float
     target: str
     met: bool
+    unit: str = "s"
+    """Seconds; for ``MB`` the two amounts are megabytes."""
 
     @property
     def ratio(self) -> float:

@@ -1,0 +1,22 @@
+"""A monkey at the studio for some seconds; ``python -m tests.tui.stories.monkey`` lets one go on for longer."""
+
+from __future__ import annotations
+
+import pytest
+
+from localcdap.cli.doctor import diagnose
+from localcdap.cli.options import Instance
+from tests.tui.stories import monkey
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("seed", [8, 21])
+def test_random_keys_and_clicks_break_nothing(tmp_path, monkeypatch, engine_directory, seed):
+    monkeypatch.setenv("LOCALCDAP_ENGINE_DIRECTORY", str(engine_directory))
+    with monkey.cage(tmp_path) as home:
+        monkey.furnish(home)
+
+        monkey.play(home, 400, seed)
+
+        findings = diagnose(Instance(home, "default", json=False)).findings
+        assert all(each.good for each in findings if each.what == "instance")
