@@ -455,6 +455,8 @@ class Natives:
             column = self.f.call_function("div", a, b)
         else:
             column = {"+": a.__add__, "-": a.__sub__, "*": a.__mul__}.get(symbol, a.__mod__)(b)
+        if symbol == "%" and left.type == right.type == Schema.INT:
+            return Part(column.cast("int"), Schema.INT, True, failing, bits)
         return Part(column, Schema.LONG, True, failing, bits)
 
     # -- choices ------------------------------------------------------------------------------------
