@@ -19,7 +19,9 @@ from localcdap.api.schema import Schema
 from localcdap.wrangler.directives.columns import needed, no_column
 from localcdap.wrangler.java.simple_date_reading import check_simple_date, read_simple_date
 from localcdap.wrangler.java.time_format import PatternError, TimeFormat
+from localcdap.wrangler.java.zones import zone_of
 from localcdap.wrangler.recipe.declaration import text_like
+from localcdap.wrangler.values.natural_dates import natural_dates
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICRO = datetime.timedelta(microseconds=1)
@@ -205,3 +207,39 @@ class DiffDate(Directive):
 
 def _millis(moment: datetime.datetime) -> int:
     return (moment - _EPOCH) // _MICRO // 1000
+
+
+@plugin(
+    type="directive",
+    name="parse-as-date",
+    description="Finds the dates in a text, in whatever way they are written, and puts them into the columns "
+    "<column>_1, <column>_2 and so on.",
+)
+class ParseAsDate(Directive):
+    categories = ("parser", "date")
+    examples = ("parse-as-date :created", "parse-as-date :created 'US/Eastern'")
+    column: str = argument.column("The column to read; null and timestamps are passed over.")
+    timezone: str = argument.text("Whose time it is; UTC for an unknown one.", default="UTC")
+
+    def propagate(self, columns: Columns) -> None:
+        if not columns.is_missing(self.column):
+            columns.add(f"{self.column}_1", Schema.TIMESTAMP.as_nullable)
+            columns.open = True
+
+    def start(self, context: RowContext) -> None:
+        try:
+            self._zone = zone_of(self.timezone)
+        except ValueError:
+            self._zone = datetime.UTC
+
+    def change(self, row: Row, context: RowContext) -> None:
+        value = row.value(self.column)
+        if value is None or is_moment(value):
+            return
+        if not isinstance(value, str):
+            kind = type(value).__name__
+            message = f"column '{self.column}' is a {kind}; a text is needed"
+            raise sent(self.directive_name(), message, 1)
+        found = natural_dates(value, datetime.datetime.now(self._zone))
+        for number, moment in enumerate(found, 1):
+            row.add(f"{self.column}_{number}", moment)

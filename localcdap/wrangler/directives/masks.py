@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property
 from collections.abc import Iterator
+from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 

@@ -7,7 +7,10 @@ are masked equally, and on every machine.
 from __future__ import annotations
 
 import functools
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 CONSONANTS: Final = "bcdfghjklmnpqrstvwxz"
 VOWELS: Final = "aeiouy"
@@ -85,3 +88,72 @@ def shuffled(text: str) -> str:
         drawn += 1
         out.append(drawing.upper() if kind[1] else drawing)
     return "".join(out)
+
+
+def shuffled_column(texts: pa.Array) -> pa.Array:
+    """The same for a column of texts, all of its bytes at a time where they are ASCII."""
+    import numpy as np
+    import pyarrow as pa
+
+    texts = texts.cast(pa.string())
+    if texts.offset:
+        texts = pa.concat_arrays([texts])
+    validity, bounds, data = texts.buffers()
+    starts = np.frombuffer(bounds, np.int32, len(texts) + 1)
+    size = int(starts[-1])
+    if not size:
+        return texts
+    given = np.frombuffer(data, np.uint8, size)
+    if given.max() >= _ASCII:
+        return pa.array([t and shuffled(t) for t in texts.to_pylist()], pa.string())
+    made = _shuffled_bytes(given, starts)
+    return pa.StringArray.from_buffers(
+        len(texts), bounds, pa.py_buffer(made.tobytes()), validity, texts.null_count
+    )
+
+
+_ASCII: Final = 128
+
+
+def _shuffled_bytes(given: Any, starts: Any) -> Any:
+    import numpy as np
+
+    tables, flags = _tables()
+    is_drawn = flags[given] > 0
+    # How many letters and digits come before each byte, from the beginning of its own text.
+    before = np.cumsum(is_drawn, dtype=np.int64) - is_drawn
+    lengths = np.diff(starts)
+    firsts = before[
+        np.minimum(starts[:-1], len(given) - 1)
+    ]  # of empty texts it is used for nothing
+    places = before - np.repeat(firsts, lengths)
+    longest = int(places.max()) + 1
+    if longest > tables.shape[1]:
+        draws().grow(2 * longest)
+        _tables.cache_clear()
+        tables, flags = _tables()
+    made = given.copy()
+    chosen = flags[given[is_drawn]]
+    made[is_drawn] = tables[(chosen - 1) & 3, places[is_drawn]] - ((chosen > _CAPITAL) * 32).astype(
+        np.uint8
+    )
+    return made
+
+
+_CAPITAL: Final = 4
+"""What is added to the kind of a letter, from 1, that is a capital."""
+
+
+@functools.cache
+def _tables() -> tuple[Any, Any]:
+    """The draws by kind as bytes, and for each byte its kind from 1; 0 for what is left as it is."""
+    import numpy as np
+
+    table = draws()
+    rows = (table.consonants, table.vowels, table.digits)
+    tables = np.array([np.frombuffer(row.encode(), np.uint8) for row in rows])
+    flags = np.zeros(256, np.uint8)
+    for letter, (kind, is_capital) in _KINDS.items():
+        if ord(letter) < _ASCII:
+            flags[ord(letter)] = kind + 1 + (_CAPITAL if is_capital else 0)
+    return tables, flags

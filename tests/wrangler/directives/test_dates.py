@@ -246,3 +246,24 @@ def test_a_row_fails(recipe, row):
 )
 def test_wrong_arguments_are_told_with_the_recipe(recipe):
     assert problems(recipe)
+
+
+def test_natural_dates_are_found_in_texts():
+    rows = ["now", "today", "12/10/2016", "12/10/2016 06:45 AM", "september 7th 2016", "1485800109"]
+    recipe = "parse-as-date date US/Eastern\nformat-date date_1 MM/dd/yyyy HH:mm"
+
+    made = run(recipe, *({"date": text} for text in rows))
+
+    assert [row["date_1"][:10] for row in made[2:]] == [
+        "12/10/2016",
+        "12/10/2016",
+        "09/07/2016",
+        "01/30/2017",
+    ]
+    assert made[3]["date_1"] == "12/10/2016 06:45"
+
+
+def test_natural_dates_need_a_text():
+    assert failure("parse-as-date :a", {"a": 5}).kind == 2
+    assert run("parse-as-date :a 'nowhere'", {"a": None}, {"b": 1}) == [{"a": None}, {"b": 1}]
+    assert run("parse-as-date :a", {"a": "no date"}) == [{"a": "no date"}]
