@@ -57,6 +57,7 @@ class Canvas(ScrollView, can_focus=True):
         & > .canvas--valid { color: $success; }
         & > .canvas--warned { color: $warning; }
         & > .canvas--wrong { color: $error; text-style: bold; }
+        & > .canvas--running { color: $primary; }
     }
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"canvas--{name}" for name in STYLES}
@@ -160,7 +161,7 @@ class Canvas(ScrollView, can_focus=True):
         if box is not None:
             edge = self._edge
             region = Region(box.x + edge.x, box.y + edge.y, box.width, box.height)
-            self.scroll_to_region(region, spacing=Spacing(1, 4, 1, 4), animate=False, force=True)
+            self.scroll_to_region(region, spacing=Spacing(1, 12, 1, 4), animate=False, force=True)
 
     def fit(self) -> None:
         """Choose the largest zoom with which all is in view."""

@@ -21,6 +21,7 @@ class Mark(enum.Enum):
     VALID = "✓"
     WARNED = "!"
     WRONG = "✗"
+    RUNNING = "▶"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,17 @@ _TYPES: Final = {
 }
 
 
+_RUN_WORDS: Final = {
+    Mark.RUNNING: "running",
+    Mark.VALID: "done",
+    Mark.WRONG: "failed",
+    Mark.WARNED: "done",
+    Mark.CHECKING: "waiting",
+    Mark.UNKNOWN: "stopped",
+}
+"""How a stage is in a run, where its records are not counted."""
+
+
 def type_word(type: str) -> str:
     """A plugin type, as it is said."""
     return _TYPES.get(type, type)
@@ -78,6 +90,7 @@ def face(
     state: StageState | None,
     counts: StageCounts | None = None,
     *,
+    run_mark: Mark = Mark.RUNNING,
     is_loop: bool = False,
     remark: str = "",
 ) -> Face:
@@ -85,6 +98,7 @@ def face(
 
     :param state: None while nothing is known.
     :param counts: of a run, when one is shown.
+    :param run_mark: how the stage is in that run.
     """
     title = plugin or "no plugin"
     role = type_word(type)
@@ -92,7 +106,7 @@ def face(
     short = ""
     if counts is not None:
         words, short = _counted(counts, type)
-        note = ""
+        mark, words, note = run_mark, words or _RUN_WORDS[run_mark], ""
     return Face(name, title, role, mark, words, note, short, is_loop, remark)
 
 

@@ -34,6 +34,7 @@ STYLES: Final = (
     "valid",
     "warned",
     "wrong",
+    "running",
 )
 """What the parts of a drawing are called; the canvas has a component class for each."""
 

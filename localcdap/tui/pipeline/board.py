@@ -25,7 +25,7 @@ from localcdap.studio.rules.plugin_types import POST_ACTION, SPLITTER
 from localcdap.tui.calls import Calling
 from localcdap.tui.canvas.canvas import Canvas
 from localcdap.tui.canvas.chart import chart_of
-from localcdap.tui.canvas.faces import Face, face
+from localcdap.tui.canvas.faces import Face, Mark, face
 from localcdap.tui.manners.choosing import Choice
 from localcdap.tui.pipeline.clipping import copied, pasted
 from localcdap.tui.pipeline.editor import Editor
@@ -65,6 +65,7 @@ class Board(Calling, Canvas):
         super().__init__()
         self._editor = editor
         self._counts: Mapping[str, StageCounts] = {}
+        self._marks: Mapping[str, Mark] = {}
 
     @property
     def studio(self) -> StudioApp:
@@ -75,10 +76,15 @@ class Board(Calling, Canvas):
         self._editor.selection.subscribe(self, self._select)
         self._draw()
 
-    def show_counts(self, counts: Mapping[str, StageCounts]) -> None:
-        """Show the records of a run in the stages; none to show how the stages are again."""
+    def show_counts(
+        self, counts: Mapping[str, StageCounts], marks: Mapping[str, Mark] | None = None
+    ) -> None:
+        """Show the records of a run in the stages; none to show how the stages are again.
+
+        :param marks: how the stages are in the run; by default they are running.
+        """
         names = {*self._counts, *counts}
-        self._counts = counts
+        self._counts, self._marks = counts, marks or {}
         self.show_faces(self._faces_of(names))
 
     @property
@@ -129,6 +135,7 @@ class Board(Calling, Canvas):
                     use.plugin.type,
                     editor.state(stage),
                     self._counts.get(stage),
+                    run_mark=self._marks.get(stage, Mark.RUNNING),
                     is_loop=stage in loops,
                     remark=editor.remark(stage),
                 )

@@ -22,7 +22,7 @@ from localcdap.tui.manners.actions import Command
 from localcdap.tui.pipeline.board import Board
 from localcdap.tui.pipeline.editor import Editor
 from localcdap.tui.pipeline.keeping import Keeper
-from localcdap.tui.pipeline.running import Running, counts_of
+from localcdap.tui.pipeline.running import Running, counts_of, marks_of
 from localcdap.tui.pipeline.settings import PipelineSettings
 from localcdap.tui.pipeline.title import Title
 from localcdap.tui.pipeline.waiting import result_of
@@ -361,7 +361,7 @@ class Desk(Calling, Vertical):
         elif event.is_new:
             self.inspector.preview(activity.preview)
         if event.is_new or not activity.status.is_end or self.board.shows_counts:
-            self.board.show_counts(counts_of(activity))
+            self.board.show_counts(counts_of(activity), marks_of(activity))
         if activity.status.is_end:
             self._tell_end(activity)
 

@@ -10,10 +10,12 @@ from textual.message import Message
 from textual.widget import Widget
 
 from localcdap.api.errors import LocalcdapError
+from localcdap.engine.messages import RunStatus
 from localcdap.host.link import Cdap
 from localcdap.runs.model import Run, RunRequest, StageCounts
-from localcdap.runs.preview_model import Preview, PreviewRequest
+from localcdap.runs.preview_model import Preview, PreviewRequest, PreviewStatus
 from localcdap.tui.calls import Calling, Following
+from localcdap.tui.canvas.faces import Mark
 from localcdap.tui.runs.watch import shown_counts
 
 _POLL_S: Final = 1.5
@@ -118,6 +120,17 @@ def counts_of(activity: Run | Preview) -> dict[str, StageCounts]:
             for stage, sample in activity.stages.items()
         }
     return {stage: shown_counts(activity, stage) for stage in activity.stages}
+
+
+def marks_of(activity: Run | Preview) -> dict[str, Mark]:
+    """How each stage is: the one that failed is known, the others are as the whole."""
+    if not activity.status.is_end:
+        return dict.fromkeys(activity.stages, Mark.RUNNING)
+    is_good = activity.status in (RunStatus.COMPLETED, PreviewStatus.COMPLETED)
+    marks = dict.fromkeys(activity.stages, Mark.VALID if is_good else Mark.UNKNOWN)
+    if activity.error is not None and activity.error.stage:
+        marks[activity.error.stage] = Mark.WRONG
+    return marks
 
 
 def _versions(cdap: Cdap, activity: Run | Preview) -> Iterator[Run | Preview]:

@@ -54,22 +54,23 @@ class PipelineSettings(DialogScreen[Edit]):
         }
         & #settings-title { height: 1; text-style: bold; margin-bottom: 1; }
         & #settings-fields { height: 1fr; scrollbar-size: 1 1; }
-        & .row { height: auto; margin-bottom: 1; }
+        & .row { height: auto; }
+        & .row.-tall { margin-bottom: 1; }
         & .row > .label { width: 20; color: $text-muted; }
         & .row > .unit { width: auto; color: $text-muted; padding-left: 1; }
-        & .row > Input { width: 1fr; border: none; height: 1; padding: 0 1; background: $boost; }
+        & .row > Input { width: 1fr; border: none; height: 1; padding: 0 1; background: $panel; }
         & .row > Input.number { width: 14; }
         & .row > Input.-invalid { background: $error 25%; }
         & .row > Switch { border: none; height: 1; padding: 0; }
-        & .row > TextArea { width: 1fr; height: 4; border: none; padding: 0 1; background: $boost; }
-        & .row > Select { width: 24; }
+        & .row > TextArea { width: 1fr; height: 4; border: none; padding: 0 1; background: $panel; }
+        & .row > Select { width: 34; }
         & #settings-problem { height: auto; color: $text-error; }
         & #settings-buttons { height: 1; margin: 1 0; align-horizontal: right; }
         & Button { margin-left: 2; min-width: 12; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+s", "take", "take over", priority=True),
+        Binding("ctrl+s", "take", "apply", priority=True),
     ]
 
     def __init__(self, editor: Editor) -> None:
@@ -109,7 +110,7 @@ class PipelineSettings(DialogScreen[Edit]):
             yield Static(id="settings-problem")
             with Horizontal(id="settings-buttons"):
                 yield Button("Cancel", id="cancel", compact=True)
-                yield Button("Take over", id="take", variant="primary", compact=True)
+                yield Button("Apply", id="take", variant="primary", compact=True)
 
     @on(Button.Pressed, "#cancel")
     def _cancel(self) -> None:
@@ -181,7 +182,7 @@ class PipelineSettings(DialogScreen[Edit]):
 
 
 def _row(label: str, field: Any, unit: str = "") -> ComposeResult:
-    with Horizontal(classes="row"):
+    with Horizontal(classes="row -tall" if isinstance(field, TextArea) else "row"):
         yield Static(label, classes="label")
         yield field
         if unit:

@@ -40,13 +40,13 @@ def test_a_state_is_a_glyph_and_a_word(known, mark, words, note):
         ("batchsource", StageCounts(None, 12, 0), "out 12", "12"),
         ("transform", StageCounts(12_345, 12_000, 345), "in 12.3k out 12.0k err 345", "12.0k ✗345"),
         ("batchsink", StageCounts(10, 10, None), "in 10", "10"),
-        ("transform", StageCounts(), "", ""),
+        ("transform", StageCounts(), "running", ""),
     ],
 )
 def test_records_of_a_run_take_the_place_of_the_state(type, counts, words, short):
     found = face("a", "P", type, state(), counts)
 
-    assert (found.words, found.short) == (words, short)
+    assert (found.mark, found.words, found.short) == (Mark.RUNNING, words, short)
 
 
 @pytest.mark.parametrize(

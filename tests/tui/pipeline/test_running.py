@@ -65,7 +65,7 @@ async def test_a_run_is_asked_for_its_arguments_and_its_records_are_shown(
         assert run.arguments == {"folder": str(tmp_path)}
         await driver.settled()
         assert "out 3" in text(driver)
-        assert "in 3 out 3" in text(driver)
+        assert "✓ in 3 out 3" in text(driver)
         assert "run completed" in str(driver.app.screen.desk.query_one("Title").render())
 
         await driver.press("escape")
@@ -128,6 +128,7 @@ async def test_a_run_that_fails_goes_to_its_stage(open_studio, document):
 
         assert activity(driver).status is RunStatus.FAILED
         assert editor.selected == "Rename"
+        assert "✗ failed" in text(driver)
         assert "too bad" in driver.app.notices.newest_first[0].title
 
 
