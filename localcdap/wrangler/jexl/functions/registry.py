@@ -21,13 +21,12 @@ where they may be null though a primitive, or never are though an object.
 from __future__ import annotations
 
 import datetime
-import functools
 import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 from localcdap.wrangler.java import numbers
 from localcdap.wrangler.jexl.arithmetic import type_name
@@ -100,8 +99,8 @@ class Function:
         """What calls the function with so many arguments: chooses the form, raises EvaluationError only."""
         forms = self.forms(count)
         if len(forms) == 1:
-            return functools.partial(_call_one, self, forms[0])
-        return functools.partial(_call_fitting, self, forms)
+            return _call_one(self, forms[0], count)
+        return _call_fitting(self, forms)
 
 
 FUNCTIONS: Final[dict[tuple[str, str], Function]] = {}
@@ -139,29 +138,54 @@ def _overload(signature: str, run: Callable[..., Any]) -> Overload:
     return Overload(tuple(kinds), rest, returns[0], never_null, run)
 
 
-def _call_one(function: Function, form: Overload, *arguments: Any) -> Any:
-    taken = form.accept(arguments)
-    return _no_form(function, arguments) if taken is None else _run(function, form, taken)
+def _call_one(function: Function, form: Overload, count: int) -> Callable[..., Any]:
+    """Calls a form with so many arguments; those of one or two texts, or of anything, without detours."""
+    kinds = {form.kinds[at] if at < len(form.kinds) else form.rest for at in range(count)}
+    run = form.run
+
+    def call_unchecked(*arguments: Any) -> Any:
+        try:
+            return run(*arguments)
+        except Exception as error:
+            _failed(function, error)
+
+    def call_text(text: Any) -> Any:
+        if text is None or text.__class__ is str:
+            return call_unchecked(text)
+        return _no_form(function, (text,))
+
+    def call(*arguments: Any) -> Any:
+        taken = form.accept(arguments)
+        return _no_form(function, arguments) if taken is None else call_unchecked(*taken)
+
+    if kinds <= {"O", "J"}:
+        return call_unchecked
+    return call_text if kinds == {"S"} and count == 1 else call
 
 
-def _call_fitting(function: Function, forms: list[Overload], *arguments: Any) -> Any:
-    for form in forms:
-        fitting = form.accept(arguments)
-        if fitting is not None:
-            return _run(function, form, fitting)
-    return _no_form(function, arguments)
+def _call_fitting(function: Function, forms: list[Overload]) -> Callable[..., Any]:
+    """Calls the first form that takes the arguments."""
+
+    def call(*arguments: Any) -> Any:
+        for form in forms:
+            taken = form.accept(arguments)
+            if taken is not None:
+                try:
+                    return form.run(*taken)
+                except Exception as error:
+                    _failed(function, error)
+        return _no_form(function, arguments)
+
+    return call
 
 
-def _run(function: Function, form: Overload, arguments: list[Any]) -> Any:
-    try:
-        return form.run(*arguments)
-    except EvaluationError:
-        raise
-    except TimeoutError:
+def _failed(function: Function, error: Exception) -> NoReturn:
+    """Whatever a value does to a function is an error of its row, as every Java exception is."""
+    if isinstance(error, EvaluationError):
+        raise error
+    if isinstance(error, TimeoutError):
         raise EvaluationError(f"{function.full_name} took too long") from None
-    except Exception as error:
-        # Whatever a value does to a function is an error of its row, as every Java exception is.
-        raise EvaluationError(f"{function.full_name}: {error or type(error).__name__}") from error
+    raise EvaluationError(f"{function.full_name}: {error or type(error).__name__}") from error
 
 
 def _no_form(function: Function, arguments: tuple[Any, ...]) -> Any:
