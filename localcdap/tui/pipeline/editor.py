@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 from textual.signal import Signal
 from textual.widget import Widget
 
-from localcdap.api.errors import HostError, LocalcdapError, NotFoundError
+from localcdap.api.errors import HostError, LocalcdapError
 from localcdap.api.failures import ValidationFailure
 from localcdap.host.link import Cdap
 from localcdap.studio.documents.lenient import as_text
@@ -282,7 +282,7 @@ class Editor(Calling, Widget):
                 self._judged(answer.change)
                 self._listen(answer)
 
-        self._in_order(open_it, opened, session)
+        self._in_order(open_it, opened, session, is_opening=True)
 
     def _leave(self) -> None:
         if self._following is not None:
@@ -328,20 +328,22 @@ class Editor(Calling, Widget):
         work: Callable[[Cdap], _T],
         done: Callable[[_T], object] | None,
         session: Session,
+        *,
+        is_opening: bool = False,
     ) -> None:
         self.call(
             work,
             done,
-            failed=lambda error: self._lost(session, error),
+            failed=lambda error: self._lost(session, error, is_opening=is_opening),
             group="edits",
             ordered=True,
         )
 
-    def _lost(self, session: Session, error: LocalcdapError) -> None:
+    def _lost(self, session: Session, error: LocalcdapError, *, is_opening: bool = False) -> None:
         """The session ended, or its copy of the document is not ours any more: go on with another."""
         if session is not self._session:
             return
-        if not isinstance(error, HostError | NotFoundError) and not self._was_told:
+        if is_opening and not isinstance(error, HostError) and not self._was_told:
             self._was_told = True
             self.notify(error.corrective_action or "", title=error.message, severity="error")
         self._leave()
