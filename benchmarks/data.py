@@ -25,6 +25,26 @@ def sales_parquet(path: Path, rows: int) -> Path:
     return _export(path, typed, "FORMAT parquet, ROW_GROUP_SIZE 200000")
 
 
+_PEOPLE = """
+    SELECT printf('%09d', i) AS id, 'first name ' || i % 997 AS a2, 'last name ' || i % 7919 AS a3,
+           substr(md5(i::VARCHAR), 1, 24) AS a4, CASE WHEN i % 11 > 0 THEN 'north-' || i % 5 END AS a5,
+           'dropped later' || CASE WHEN i % 100 = 0 THEN ',' ELSE '' END || ' unseen ' || i % 13 AS a6,
+           'also dropped ' || i AS a7,
+           (i * 31) % 100000 AS a8, ['CA', 'NY', 'TX', 'WA', 'OR'][1 + i % 5] AS a9,
+           printf('%05d', (i * 7919) % 100000) AS a10, CASE WHEN i % 7 > 0 THEN 'gold' END AS a11,
+           'note of no interest to anybody at all ' || i % 101 AS a12,
+           round(((i * 31) % 10000) / 100.0, 2) AS a13, DATE '2020-01-01' + (i % 1500)::INT AS a14,
+           'street ' || i % 313 || ' number ' || i % 89 AS a15, 'someone' || i || '@example.com' AS a16,
+           'a remark in lower case ' || i % 53 AS a17, printf('%06d', (i * 101) % 1000000) AS a18
+    FROM range({rows}) AS numbers(i)
+"""
+
+
+def people_csv(path: Path, rows: int) -> Path:
+    """A CSV file of 18 columns and about 330 bytes a line, without a header line."""
+    return _export(path, _PEOPLE.format(rows=rows), "FORMAT csv, HEADER false")
+
+
 def _export(path: Path, query: str, options: str) -> Path:
     import duckdb
 

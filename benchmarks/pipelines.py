@@ -74,6 +74,53 @@ def sales_pipeline(source: Path, target: Path) -> Any:
     return pipeline("sales", stages, [("Sales", "Slim"), ("Slim", "Totals"), ("Totals", "Out")])
 
 
+RECIPE = (
+    "parse-as-csv body , false",
+    "drop body",
+    "drop body_12",
+    "fill-null-or-empty body_11 N/A",
+    "uppercase body_17",
+    "mask-number body_18 xxx###",
+    "drop body_6",
+    "drop body_7",
+    "fill-null-or-empty body_5 N/A",
+    "uppercase body_3",
+    'filter-row-if-true body_9 =~ "CA"',
+    "mask-number body_10 xxx##",
+    "mask-shuffle body_4",
+)
+"""The directives of the original's page on performance."""
+DROPPED = (6, 7, 12)
+
+
+def recipe_pipeline(source: Path, target: Path) -> Any:
+    """Lines, Wrangler, Parquet."""
+    fields = {f"body_{n}": ["string", "null"] for n in range(1, 19) if n not in DROPPED}
+    stages = [
+        stage(
+            "Lines",
+            "batchsource",
+            "File",
+            referenceName="lines",
+            path=str(source),
+            format="text",
+            schema=schema("line", body="string"),
+        ),
+        stage(
+            "Wrangler",
+            "transform",
+            "Wrangler",
+            field="*",
+            directives="\n".join(RECIPE),
+            schema=schema("person", **fields),
+        ),
+        stage("Out", "batchsink", "File", referenceName="out", path=str(target), format="parquet"),
+    ]
+    stages[1]["plugin"]["artifact"]["name"] = "wrangler-transform"
+    stages[1]["plugin"]["artifact"]["version"] = "[4.0.0,5.0.0)"
+    return pipeline("recipe", stages, [("Lines", "Wrangler"), ("Wrangler", "Out")])
+
+
 PYTHON_SCRIPT = """\
 def transform(record, emitter, context):
     record["revenue"] = record["quantity"] * record["price"]

@@ -11,12 +11,15 @@ from benchmarks import data, pipelines
 from benchmarks.artifacts import artifacts
 from benchmarks.editing import editing
 from benchmarks.measure import Command, Row, alternate, at_most, remove, times_faster
+from benchmarks.recipes import checked_seconds
 from benchmarks.structured import structured
+from benchmarks.studio import studio
 
 _REFERENCES: Final = Path(__file__).parent / "references"
 _REUSE: Final = {"SPARK_LOCAL_CONNECT_REUSE": "1"}
 LARGE_ROWS: Final = 10_000_000
 RECORD_ROWS: Final = 2_000_000
+RECIPE_ROWS: Final = 1_000_000
 SMALL_ROWS: Final = 1_000
 
 
@@ -91,6 +94,30 @@ def records(folder: Path, rounds: int) -> Iterator[Row]:
     )
 
 
+def recipe(folder: Path, rounds: int) -> Iterator[Row]:
+    """The recipe of the original's page on performance, against native PySpark, and an interpreter."""
+    source = data.people_csv(folder / "people.csv", RECIPE_ROWS)
+    ours, theirs = folder / "recipe-ours", folder / "recipe-theirs"
+    file = pipelines.write(pipelines.recipe_pipeline(source, ours), folder / "recipe.json")
+    run = _localcdap(folder, "run", str(file), output=ours)
+    native = _script("recipe_native.py", source, theirs, warm=True)
+    rows = _script("recipe_rows.py", source, theirs, warm=True)
+    ours_s, native_s = alternate([run, native], rounds)
+    (rows_s,) = alternate([rows], max(1, rounds // 2), warm_ups=0)
+    yield at_most(
+        "recipe of 13 directives, 1 M rows", ours_s, "hand-written PySpark", native_s, 1.5
+    )
+    yield times_faster(
+        "recipe of 13 directives, 1 M rows", ours_s, "row by row in Python", rows_s, 8
+    )
+
+
+def recipe_check(folder: Path, rounds: int) -> Iterator[Row]:  # noqa: ARG001
+    """50 directives compiled and validated in a process that has done so before: what editing costs."""
+    ours_s = checked_seconds(rounds)
+    yield at_most("50 directives compiled, checked", ours_s, "10 ms", 0.010, 1.0)
+
+
 def validate(folder: Path, rounds: int) -> Iterator[Row]:
     """A cold ``validate`` of 30 stages, against ``spark-pipelines dry-run`` of as many nodes."""
     source = data.sales_csv(folder / "small.csv", SMALL_ROWS)
@@ -130,8 +157,11 @@ ALL: Final = {
     "small_run": small_run,
     "relational": relational,
     "records": records,
+    "recipe": recipe,
+    "recipe_check": recipe_check,
     "validate": validate,
     "artifacts": artifacts,
     "editing": editing,
     "structured": structured,
+    "studio": studio,
 }

@@ -144,17 +144,17 @@ class MaskShuffle(Directive):
         import pyarrow as pa
         from pyspark.sql.functions import arrow_udf
 
+        def shuffle(texts: Any) -> Any:
+            return shuffled_column(texts)
+
+        # What Spark wants to know of a function it reads from its annotations.
+        shuffle.__annotations__ = {"texts": pa.Array, "return": pa.Array}
         schema = need_text(frame, self.column)
         value = frame.column(self.column)
         frame.fail_where(value.isNull(), f"column '{self.column}' is null; a text is needed")
         # The draws depend on how many letters came before: Spark's own functions over the characters of a
         # text take far longer than NumPy over the bytes of a column.
-        _shuffled_column.__annotations__ = {"texts": pa.Array, "return": pa.Array}
-        frame.put(self.column, arrow_udf(_shuffled_column, "string")(value), schema)
-
-
-def _shuffled_column(texts: Any) -> Any:
-    return shuffled_column(texts)
+        frame.put(self.column, arrow_udf(shuffle, "string")(value), schema)
 
 
 @plugin(

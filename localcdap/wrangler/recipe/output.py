@@ -70,11 +70,12 @@ def null_message(schema: Schema, name: str) -> str:
 
 def unparsed_message(schema: Schema, name: str) -> tuple[str, str]:
     """What stands before and behind a text that is no number, in the words of the original."""
-    said = _SAID.get(schema.type, schema.display_name)
+    said = _said(schema)
     return f"{_PREFIX}Unable to convert '", f"' to {said} for field name '{name}'"
 
 
-_SAID: Final = {Type.INT: "integer"}
+def _said(schema: Schema) -> str:
+    return "integer" if schema.display_name == "int" else schema.display_name
 
 
 def _inner(schema: Schema, name: str) -> Convert:
@@ -118,7 +119,7 @@ def java_text_or_null(value: Any) -> str | None:
 
 
 def _refused(schema: Schema, name: str, value: Any) -> DirectiveError:
-    said = _SAID.get(schema.type, schema.display_name)
+    said = _said(schema)
     return DirectiveError(
         f"{_PREFIX}Schema specifies field '{name}' is {said}, but the value is of type "
         f"'{type(value).__name__}'"

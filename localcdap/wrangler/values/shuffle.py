@@ -17,6 +17,7 @@ VOWELS: Final = "aeiouy"
 DIGITS: Final = "0123456789"
 
 _MULTIPLIER: Final = 0x5DEECE66D
+_ADDEND: Final = 0xB
 _MASK: Final = (1 << 48) - 1
 _SMALL_FOR: Final = {"\u0130": "i", "\u212a": "k"}
 """Letters outside ASCII that Java's ``Character.toLowerCase`` makes a letter of ASCII."""
@@ -33,19 +34,36 @@ class Draws:
         self.consonants = ""
         self.vowels = ""
         self.digits = ""
-        self._seed = _MULTIPLIER & _MASK
 
     def grow(self, length: int) -> None:
-        """Make at least this many draws."""
-        bits: list[int] = []
-        for _ in range(len(self.digits), length):
-            self._seed = (self._seed * _MULTIPLIER + 0xB) & _MASK
-            bits.append(self._seed >> 17)
-        if any(drawn >= (1 << 31) - 8 for drawn in bits):
+        """Make at least this many draws.
+
+        :raises ValueError: when there are more than can be made.
+        """
+        import numpy as np
+
+        seeds = np.array([(_MULTIPLIER * _MULTIPLIER + _ADDEND) & _MASK], dtype=np.uint64)
+        factor, addend = _MULTIPLIER, _ADDEND
+        while len(seeds) < length:
+            # What leads from a draw to the one as many places further as there are draws.
+            further = seeds * np.uint64(factor) + np.uint64(addend)
+            seeds = np.concatenate([seeds, further & np.uint64(_MASK)])
+            addend = (factor * addend + addend) & _MASK
+            factor = factor * factor & _MASK
+        bits = seeds >> np.uint64(17)
+        if (bits >= (1 << 31) - 8).any():
             raise ValueError(f"a value of {length} letters is too long to be masked")
-        self.consonants += "".join(CONSONANTS[drawn % 20] for drawn in bits)
-        self.vowels += "".join(VOWELS[drawn % 6] for drawn in bits)
-        self.digits += "".join(DIGITS[drawn % 10] for drawn in bits)
+        self.consonants = _drawn(CONSONANTS, bits)
+        self.vowels = _drawn(VOWELS, bits)
+        self.digits = _drawn(DIGITS, bits)
+
+
+def _drawn(letters: str, bits: Any) -> str:
+    import numpy as np
+
+    table = np.frombuffer(letters.encode(), dtype=np.uint8)
+    made: str = table[bits % len(letters)].tobytes().decode()
+    return made
 
 
 @functools.cache
@@ -75,7 +93,7 @@ def shuffled(text: str) -> str:
     """The text with its letters and digits changed; length, case, and all other characters stay."""
     table = draws()
     if len(text) > len(table.digits):
-        table.grow(2 * len(text))
+        table.grow(len(text))
     by_kind = (table.consonants, table.vowels, table.digits)
     out = []
     drawn = 0
@@ -91,69 +109,77 @@ def shuffled(text: str) -> str:
 
 
 def shuffled_column(texts: pa.Array) -> pa.Array:
-    """The same for a column of texts, all of its bytes at a time where they are ASCII."""
+    """A column of texts, each as :func:`shuffled`; null stays null."""
     import numpy as np
     import pyarrow as pa
 
-    texts = texts.cast(pa.string())
-    if texts.offset:
-        texts = pa.concat_arrays([texts])
-    validity, bounds, data = texts.buffers()
-    starts = np.frombuffer(bounds, np.int32, len(texts) + 1)
-    size = int(starts[-1])
-    if not size:
-        return texts
-    given = np.frombuffer(data, np.uint8, size)
-    if given.max() >= _ASCII:
-        return pa.array([t and shuffled(t) for t in texts.to_pylist()], pa.string())
-    made = _shuffled_bytes(given, starts)
-    return pa.StringArray.from_buffers(
-        len(texts), bounds, pa.py_buffer(made.tobytes()), validity, texts.null_count
-    )
+    if not len(texts):
+        return texts.cast(pa.string())
+    whole = texts.cast(pa.large_string())
+    validity, ends, held = whole.buffers()
+    offsets = np.frombuffer(ends, dtype=np.int64)[whole.offset : whole.offset + len(whole) + 1]
+    data = np.frombuffer(held or b"", dtype=np.uint8)[offsets[0] : offsets[-1]]
+    if _has_other_letters(data):
+        made = [None if text is None else shuffled(text) for text in texts.to_pylist()]
+        return pa.array(made, pa.string())
+    offsets = offsets - offsets[0]
+    changed = pa.py_buffer(_shuffled_bytes(data, offsets).tobytes())
+    if whole.offset:
+        validity = whole.is_valid().buffers()[1] if whole.null_count else None
+    ends = pa.py_buffer(offsets.tobytes())
+    return pa.LargeStringArray.from_buffers(len(whole), ends, changed, validity).cast(pa.string())
 
 
-_ASCII: Final = 128
+def _has_other_letters(data: Any) -> bool:
+    if not (data > 127).any():
+        return False
+    held = data.tobytes()
+    return any(letter.encode() in held for letter in _SMALL_FOR)
 
 
-def _shuffled_bytes(given: Any, starts: Any) -> Any:
+def _shuffled_bytes(data: Any, offsets: Any) -> Any:
+    """The bytes of texts that lie one behind the other."""
     import numpy as np
 
-    tables, flags = _tables()
-    is_drawn = flags[given] > 0
-    # How many letters and digits come before each byte, from the beginning of its own text.
-    before = np.cumsum(is_drawn, dtype=np.int64) - is_drawn
-    lengths = np.diff(starts)
-    firsts = before[
-        np.minimum(starts[:-1], len(given) - 1)
-    ]  # of empty texts it is used for nothing
-    places = before - np.repeat(firsts, lengths)
-    longest = int(places.max()) + 1
-    if longest > tables.shape[1]:
-        draws().grow(2 * longest)
-        _tables.cache_clear()
-        tables, flags = _tables()
-    made = given.copy()
-    chosen = flags[given[is_drawn]]
-    made[is_drawn] = tables[(chosen - 1) & 3, places[is_drawn]] - ((chosen > _CAPITAL) * 32).astype(
-        np.uint8
-    )
-    return made
-
-
-_CAPITAL: Final = 4
-"""What is added to the kind of a letter, from 1, that is a capital."""
+    number = np.int32 if len(data) < 1 << 30 else np.int64
+    kinds = np.take(_byte_kinds(), data)
+    counted = np.zeros(len(data) + 1, dtype=number)  # letters and digits before each byte
+    np.cumsum(kinds != 0, out=counted[1:])
+    before = counted[:-1] - np.repeat(counted[offsets[:-1]], np.diff(offsets))
+    table = _drawn_bytes(int(before.max(initial=0)) + 1)
+    places = np.take(np.arange(len(table), dtype=number) * table.shape[1], kinds) + before
+    changed = np.take(table.ravel(), places)
+    np.copyto(changed, data, where=kinds == 0)
+    return changed
 
 
 @functools.cache
-def _tables() -> tuple[Any, Any]:
-    """The draws by kind as bytes, and for each byte its kind from 1; 0 for what is left as it is."""
+def _byte_kinds() -> Any:
+    """By byte the row of :func:`_drawn_bytes`, 0 for what stays."""
+    import numpy as np
+
+    rows = np.zeros(256, dtype=np.uint8)
+    for row, letters in enumerate(_LETTERS, 1):
+        rows[list(letters.encode())] = row
+    return rows
+
+
+_LETTERS: Final = (CONSONANTS, VOWELS, DIGITS, CONSONANTS.upper(), VOWELS.upper())
+
+
+def _drawn_bytes(length: int) -> Any:
+    """What stands at each draw, by the rows that :func:`_byte_kinds` tells."""
+    table = draws()
+    if length > len(table.digits):
+        table.grow(length)
+    return _table(len(table.digits))
+
+
+@functools.lru_cache(maxsize=1)
+def _table(length: int) -> Any:
     import numpy as np
 
     table = draws()
-    rows = (table.consonants, table.vowels, table.digits)
-    tables = np.array([np.frombuffer(row.encode(), np.uint8) for row in rows])
-    flags = np.zeros(256, np.uint8)
-    for letter, (kind, is_capital) in _KINDS.items():
-        if ord(letter) < _ASCII:
-            flags[ord(letter)] = kind + 1 + (_CAPITAL if is_capital else 0)
-    return tables, flags
+    small = (table.consonants, table.vowels)
+    rows = (" " * length, *small, table.digits, *(letters.upper() for letters in small))
+    return np.stack([np.frombuffer(row.encode(), dtype=np.uint8) for row in rows])

@@ -109,37 +109,28 @@ class Execution:
         if ERROR not in compiled.carried:
             return df.select(*names)
         error = f.col(ERROR)
-        is_failure = error["kind"] == FAILURE
-        raised = self._raised(error, is_failure)
-        if raised is not None:
-            df = df.where(raised)
-        message = error["message"]
+        is_failure = f.coalesce(error["kind"] == FAILURE, f.lit(False))
         if self._mode not in (FAIL, SEND):
-            df = df.where(~f.coalesce(is_failure, f.lit(False)))
+            df = df.where(~is_failure)
+        message = error["message"]
+        if self._mode == FAIL:
+            # Not a filter of its own: Spark might drop the rows that fail the run before it.
+            fails = is_failure if self._context.wants_errors else error.isNotNull()
+            raised = self._context.raising(self._told(is_failure, message))
+            message = f.when(fails, raised.cast("string")).otherwise(message)
         record = self._record() if self._context.wants_errors else f.lit(None)
-        made = self._context.without_errors(df, code=error["code"], message=message, record=record)
+        made = self._context.without_errors(
+            df, code=error["code"], message=message, record=record
+        )
         return made.select(*names)
 
-    def _raised(self, error: Column, is_failure: Column) -> Column | None:
-        """A condition that is true, or fails the run; None where nothing fails it."""
+    def _told(self, is_failure: Column, message: Column) -> Column:
+        """Why a row fails the run, in the words of the original."""
         from pyspark.sql import functions as f
 
-        if self._mode != FAIL:
-            return None
-        stage = self._context.stage_name
-        failed = f.concat(
-            f.lit(f"Stage:{stage} - Failing pipeline due to error : "), error["message"]
-        )
-        sent = f.concat(
-            f.lit(
-                f"Stage:{stage} - Failing pipeline due to error : "
-                "Errors in Wrangler Transformation - "
-            ),
-            error["message"],
-        )
-        raised = self._context.raising(f.when(is_failure, failed).otherwise(sent)).cast("boolean")
-        fails = is_failure if self._context.wants_errors else error.isNotNull()
-        return f.when(f.coalesce(fails, f.lit(False)), raised).otherwise(f.lit(True))
+        told = f"Stage:{self._context.stage_name} - Failing pipeline due to error : "
+        sent = f"{told}Errors in Wrangler Transformation - "
+        return f.concat(f.when(is_failure, f.lit(told)).otherwise(f.lit(sent)), message)
 
     def _record(self) -> Column:
         """The input record, with the names of its fields."""

@@ -1,0 +1,42 @@
+"""How long it takes to compile and validate a recipe, without Spark."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from typing import Final
+
+from benchmarks.pipelines import RECIPE
+
+_DIRECTIVES: Final = 50
+
+
+def checked_seconds(rounds: int) -> float:
+    """Seconds for 50 directives, none of which was seen before in just this form."""
+    from localcdap.api.schema import Schema
+    from localcdap.wrangler.recipe.propagation import columns_of, propagate
+    from localcdap.wrangler.recipe.registry import shipped
+    from localcdap.wrangler.recipe.steps import check
+
+    registry = shipped()
+    given = columns_of(Schema.record("line", [("body", Schema.STRING)]))
+    times = []
+    for number in range(rounds + 2):
+        text = _recipe(number)
+        begun = time.perf_counter()
+        steps = check(text, registry)
+        propagate(steps.steps, given)
+        times.append(time.perf_counter() - begun)
+        assert not steps.errors
+        assert len(steps.steps) == _DIRECTIVES
+    return statistics.median(times[2:])
+
+
+def _recipe(number: int) -> str:
+    """Every directive names columns of its own, so that nothing is remembered."""
+    lines = [RECIPE[0]]
+    others = [line for line in RECIPE[1:] if not line.startswith("drop")]
+    while len(lines) < _DIRECTIVES:
+        line = others[len(lines) % len(others)]
+        lines.append(line.replace("body_", f"body_{number}{len(lines)}"))
+    return "\n".join(lines)
