@@ -13,9 +13,9 @@ from localcdap.tui.runs.quiet_table import QuietTable
 
 ORIGINS: Final = {
     GIVEN: "given for the run",
-    "pipeline": "preference of the pipeline",
-    "namespace": "preference of the namespace",
-    "instance": "preference of the instance",
+    "pipeline": "pipeline preference",
+    "namespace": "namespace preference",
+    "instance": "instance preference",
 }
 
 

@@ -31,8 +31,8 @@ class ArgumentRow(Horizontal):
     ArgumentRow {
         height: 1;
         & > .name { width: 26; padding: 0 1 0 0; text-overflow: ellipsis; text-wrap: nowrap; }
-        & > Input { width: 1fr; border: none; height: 1; padding: 0 1; background: $boost; }
-        & > .origin { width: 26; padding: 0 0 0 1; color: $foreground 60%; }
+        & > Input { width: 1fr; border: none; height: 1; padding: 0 1; background: $panel; }
+        & > .origin { width: 23; padding: 0 0 0 1; color: $foreground 60%; }
         &.-missing > .origin { color: $text-warning; }
     }
     """
@@ -58,7 +58,7 @@ class ArgumentRow(Horizontal):
     def action_empty(self) -> None:
         """Give the empty text, which is another thing than giving none."""
         self.query_one(Input).value = ""
-        self.given = "" if self.given is None else None
+        self.given = None if self.given == "" else ""
         self._tell()
 
     @on(Input.Changed)
@@ -103,8 +103,8 @@ class ArgumentsEditor(DialogScreen[dict[str, str]]):
         & #arguments-title { text-style: bold; height: auto; margin-bottom: 1; }
         & #arguments-rows { height: auto; max-height: 24; }
         & #arguments-note { color: $foreground 60%; height: auto; margin-top: 1; }
-        & #arguments-new { height: 1; border: none; padding: 0 1; margin-top: 1; background: $boost; }
-        & #arguments-problem { color: $text-error; height: auto; }
+        & #arguments-new { height: 1; border: none; padding: 0 1; margin-top: 1; background: $panel; }
+        & #arguments-problem { color: $text-error; height: auto; display: none; }
         & #arguments-buttons { height: auto; margin-top: 1; align-horizontal: right; }
         & Button { margin-left: 2; min-width: 12; }
     }
@@ -190,8 +190,9 @@ class ArgumentsEditor(DialogScreen[dict[str, str]]):
         problem = self.query_one("#arguments-problem", Static)
         if not sign or not name.strip():
             problem.update("Write it as name=value.")
+            problem.display = True
             return False
-        problem.update("")
+        problem.display = False
         name = name.strip()
         self.query_one("#arguments-new", Input).value = ""
         for row in self.query(ArgumentRow):

@@ -179,14 +179,14 @@ def _head(run: Run) -> Content:
     """What it is and how it stands, on two or three lines."""
     mark, style = RUN_MARKS[run.status]
     took = duration(run.starting, now() if run.end is None else run.end)
+    if run.start is not None and run.start > run.starting:
+        took += f", read from {duration(run.starting, run.start)} on"
     first = Content.assemble(
         (f"{mark} {run.status.lower()}", style),
         f"  {_name(run.pipeline)}",
         (f"  {took}", "$foreground 60%"),
     )
     facts = [f"run {run.run}", f"started {when(run.starting)}", f"profile {_name(run.profile)}"]
-    if run.start is not None and run.start > run.starting:
-        facts.append(f"ready after {duration(run.starting, run.start)}")
     lines = [first, Content.styled("  ".join(facts), "$foreground 60%")]
     if run.progress is not None:
         lines.append(_progress(run))
