@@ -245,74 +245,51 @@ WRITTEN = [
 ]
 
 
+_LEAVES = ["i", "j", "l", "d", "e", "s", "t", "b", "whole", "text", "null", "missing"]
+_LEAVES += ["0", "3", "-1", "2.5", "'a'", "''", "'7'", "true"]
+_SYMBOLS = [
+    "+",
+    "-",
+    "*",
+    "/",
+    "%",
+    "==",
+    "!=",
+    "<",
+    ">",
+    "<=",
+    ">=",
+    "&&",
+    "||",
+    "=^",
+    "=$",
+    "?:",
+    "??",
+]
+_FORMS = [
+    "({a} ? {b} : {c})",
+    "(!{a})",
+    "empty({a})",
+    "size({a})",
+    "coalesce({a}, {b})",
+    "NullToZero({a})",
+    "toInteger({a})",
+    "string:upperCase({a})",
+    "({a} =~ '[a-z0-9]*')",
+    "({a}).trim()",
+]
+
+
 def generated(count: int) -> list[str]:
     """Random expressions, typed loosely."""
     draw = random.Random(11)
 
-    def leaf() -> str:
-        return draw.choice(
-            [
-                "i",
-                "j",
-                "l",
-                "d",
-                "e",
-                "s",
-                "t",
-                "b",
-                "whole",
-                "text",
-                "null",
-                "missing",
-                "0",
-                "3",
-                "-1",
-                "2.5",
-                "'a'",
-                "''",
-                "'7'",
-                "true",
-            ]
-        )
-
     def make(depth: int) -> str:
         if depth == 0 or draw.random() < 0.2:
-            return leaf()
+            return draw.choice(_LEAVES)
         a, b, c = (make(depth - 1) for _ in range(3))
-        binary = [
-            "+",
-            "-",
-            "*",
-            "/",
-            "%",
-            "==",
-            "!=",
-            "<",
-            ">",
-            "<=",
-            ">=",
-            "&&",
-            "||",
-            "=^",
-            "=$",
-            "?:",
-            "??",
-        ]
-        return draw.choice(
-            [
-                *[f"({a} {symbol} {b})" for symbol in draw.sample(binary, 6)],
-                f"({a} ? {b} : {c})",
-                f"(!{a})",
-                f"empty({a})",
-                f"size({a})",
-                f"coalesce({a}, {b})",
-                f"NullToZero({a})",
-                f"toInteger({a})",
-                f"string:upperCase({a})",
-                f"({a} =~ '[a-z0-9]*')",
-                f"({a}).trim()",
-            ]
-        )
+        symbols = [f"({a} {symbol} {b})" for symbol in draw.sample(_SYMBOLS, 6)]
+        return draw.choice([*symbols, *(form.format(a=a, b=b, c=c) for form in _FORMS)])
 
     return [make(3) for _ in range(count)]
 
