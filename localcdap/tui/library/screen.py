@@ -144,7 +144,7 @@ class LibraryScreen(AreaScreen):
     # -- what can be done -------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if self.disabled_reason(action) is not None:
+        if not self.is_mounted or self.disabled_reason(action) is not None:
             return None
         return super().check_action(action, parameters)
 

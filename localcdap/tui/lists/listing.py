@@ -125,7 +125,9 @@ class Listing(Vertical):
 
     @property
     def key(self) -> str | None:
-        """That of the highlighted entry."""
+        """That of the highlighted entry; None when there is none, or nothing is mounted yet."""
+        if not self.is_mounted:
+            return None
         at = self._options.highlighted
         entry = self._shown[at] if at is not None and at < len(self._shown) else None
         return entry.key if entry is not None else None
@@ -165,7 +167,7 @@ class Listing(Vertical):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "clear_filter":
-            return self._filter.has_focus or bool(self._filter.value)
+            return self.is_mounted and (self._filter.has_focus or bool(self._filter.value))
         return True
 
     @property

@@ -91,7 +91,8 @@ class PreferencesPanel(Calling, Vertical):
         self.call(lambda cdap: read_preferences(cdap, level), done=self._fill, group="preferences")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return None if self.disabled_reason(action) is not None else True
+        is_now = self.is_mounted and self.disabled_reason(action) is None
+        return True if is_now else None
 
     def disabled_reason(self, action: str) -> str | None:
         found = self._highlighted

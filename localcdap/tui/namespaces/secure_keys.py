@@ -58,7 +58,8 @@ class SecureKeysPanel(Calling, Vertical):
         self.call(lambda cdap: cdap.secure_keys.list_keys(namespace), done=self._fill, group="keys")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return None if self.disabled_reason(action) is not None else True
+        is_now = self.is_mounted and self.disabled_reason(action) is None
+        return True if is_now else None
 
     def disabled_reason(self, action: str) -> str | None:
         if action in ("replace", "remove", "copy") and self.query_one(Listing).key is None:

@@ -97,6 +97,8 @@ class TableBrowser(Calling, Vertical):
         return f"FROM {self._table.identifier}{where}{order} LIMIT {PAGE + 1} OFFSET {self._page * PAGE}"
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if not self.is_mounted:
+            return None
         if action in ("order", "condition"):
             return True if self._table is not None else None
         if action == "page":

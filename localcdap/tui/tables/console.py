@@ -74,6 +74,8 @@ class SqlConsole(Calling, Vertical):
             self._editor.put(sql)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if not self.is_mounted:
+            return None
         if action == "cancel":
             return self.query_one(QueryLine).running is not None
         if action == "export":
