@@ -93,6 +93,18 @@ class StudioApp(Habits):
         """Show a place in its area."""
         self.run_worker(self._go(place), group="go", exclusive=True)
 
+    async def action_quit(self) -> None:
+        self._quit()
+
+    @work(group="quit", exclusive=True)
+    async def _quit(self) -> None:
+        """Leave, unless something would be lost that its user wants to keep."""
+        for area in AREAS:
+            for screen in self._screen_stacks.get(area.name, ())[:1]:
+                if isinstance(screen, AreaScreen) and not await screen.may_leave():
+                    return
+        self.exit()
+
     async def action_area(self, name: str) -> None:
         await self.switch_mode(name)
 

@@ -289,6 +289,7 @@ class Desk(Calling, Vertical):
             if given is None:
                 return
             self._arguments = given
+            editor.judge_with(given)
         source = editor.source
         is_deployed = source.application is not None and not editor.is_changed
         self._runner.run(

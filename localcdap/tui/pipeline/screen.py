@@ -74,6 +74,12 @@ class PipelineScreen(AreaScreen):
         if editor is not None:
             editor.move_to(namespace)
 
+    def reload(self) -> None:
+        """Judge the pipeline with the plugins and preferences of now."""
+        editor = self.editor
+        if editor is not None:
+            editor.judge_anew()
+
     def commands(self) -> Iterable[Command]:
         """What the palette has besides the keys."""
         if self.desk is not None:
@@ -111,7 +117,7 @@ class PipelineScreen(AreaScreen):
 
     @work(group="open", exclusive=True)
     async def close_pipeline(self) -> None:
-        if await self._may_leave():
+        if await self.may_leave():
             await self.query(Desk).remove()
             self.query_one("#nothing").display = True
 
@@ -123,11 +129,11 @@ class PipelineScreen(AreaScreen):
         except LocalcdapError as error:
             self.studio.tell(error.message, error.corrective_action or "", "error")
             return
-        if await self._may_leave():
+        if await self.may_leave():
             await self._show(source, paper, namespace)
             self._go_to(stage)
 
-    async def _may_leave(self) -> bool:
+    async def may_leave(self) -> bool:
         """Whether the present pipeline can be let go of."""
         editor = self.editor
         if editor is None or not editor.is_changed:

@@ -117,3 +117,19 @@ async def test_a_place_opens_at_its_stage(open_studio, cdap):
         driver.app.go(Deployed("placed", stage="Rename"))
         await driver.until(lambda: editor.selected == "Rename")
         assert driver.app.screen.editor is editor
+
+
+async def test_leaving_with_unsaved_changes_asks(open_studio, cdap):
+    async with open_studio(place=Document("left", TEXT)) as driver:
+        editor = await opened(driver)
+        editor.apply(SetProperty("Rename", "rename", "body:words"))
+        await driver.press("ctrl+q")
+        await driver.until(lambda: driver.app.screen.__class__.__name__ == "Chooser")
+        await driver.press("escape")
+        assert driver.app.is_running
+        assert driver.app.screen.editor is editor
+
+        await driver.press("1", "ctrl+q")
+        await driver.until(lambda: driver.app.screen.__class__.__name__ == "Chooser")
+        await driver.pilot.press("down", "enter")
+        await driver.until(lambda: driver.app._exit)

@@ -64,6 +64,7 @@ async def test_a_run_is_asked_for_its_arguments_and_its_records_are_shown(
         assert run.status is RunStatus.COMPLETED, run.error
         assert run.arguments == {"folder": str(tmp_path)}
         await driver.settled()
+        assert driver.app.screen.editor.arguments == run.arguments
         assert "out 3" in text(driver)
         assert "✓ in 3 out 3" in text(driver)
         assert "run completed" in str(driver.app.screen.desk.query_one("Title").render())
