@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from typing import Final
 
 from localcdap.wrangler.java.regex import RegexError, compile_regex
 from localcdap.wrangler.jexl.errors import Problem
@@ -13,6 +14,9 @@ _NOT_THERE = {
     "new": "Objects cannot be made",
     "function": "Functions cannot be declared",
 }
+DEEPEST_LOOP: Final = 10
+"""Loops that may stand in one another (Python's own limit is 20)."""
+
 _METHODS_WITH_PATTERN = frozenset(("matches", "replaceAll", "replaceFirst", "split"))
 
 
@@ -26,7 +30,7 @@ def problems_of(root: Node) -> list[Problem]:
             node.kind == "method" and node.value[0] in _METHODS_WITH_PATTERN and len(node.parts) > 1
         ):
             found.extend(_pattern(node.parts[1]))
-    found.extend(_loose_jumps(root))
+    found.extend(_loops(root))
     return sorted(found, key=lambda problem: (problem.line, problem.column))
 
 
@@ -75,14 +79,18 @@ def _pattern(node: Node) -> list[Problem]:
     return []
 
 
-def _loose_jumps(root: Node) -> list[Problem]:
-    """``break`` and ``continue`` outside of a loop."""
+def _loops(root: Node) -> list[Problem]:
+    """``break`` and ``continue`` outside of a loop, and loops too deep in one another."""
     found: list[Problem] = []
-    waiting = [root]
+    waiting = [(root, 0)]
     while waiting:
-        node = waiting.pop()
-        if node.kind in ("break", "continue"):
-            found.append(Problem(f"'{node.kind}' stands outside of a loop", node.line, node.column))
-        if node.kind not in ("for_each", "while"):
-            waiting.extend(node.parts)
+        node, depth = waiting.pop()
+        place = (node.line, node.column)
+        if node.kind in ("break", "continue") and not depth:
+            found.append(Problem(f"'{node.kind}' stands outside of a loop", *place))
+        depth += node.kind in ("for_each", "while")
+        if depth > DEEPEST_LOOP:
+            found.append(Problem(f"More than {DEEPEST_LOOP} loops stand in one another", *place))
+        else:
+            waiting.extend((part, depth) for part in node.parts)
     return found

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from localcdap.api.schema import Schema
-from localcdap.wrangler.jexl.checking import problems_of
 from localcdap.wrangler.jexl.errors import EvaluationError, JexlError
 from localcdap.wrangler.jexl.names import read_names
 from localcdap.wrangler.jexl.parser import parse_tree
@@ -125,6 +124,8 @@ def parse(text: str) -> Expression:
 
     :raises JexlError: with every problem found.
     """
+    from localcdap.wrangler.jexl.checking import problems_of
+
     root = parse_tree(text)
     problems = problems_of(root)
     if problems:

@@ -39,6 +39,7 @@ def problems(text: str) -> list[tuple[int, int, str]]:
         ("upperCase(a)", (1, 1), "Did you mean string:upperCase?"),
         ("a =~ '[x'", (1, 6), "no regular expression"),
         ("a.replaceAll('(', 'x')", (1, 14), "no regular expression"),
+        ("for (i : a) {" * 15 + "}" * 15, (1, 131), "10 loops"),
         ("!" * 300 + "a", (1, 61), "nested"),
     ],
 )
