@@ -11,6 +11,7 @@ from localcdap.artifacts.version import VersionRange
 from localcdap.host.link import Cdap
 from localcdap.studio.documents.document import read_document
 from localcdap.studio.documents.model import PipelineDocument, StageUse
+from localcdap.studio.documents.parts import TEMPLATE_MARK
 from localcdap.studio.documents.repair import repaired
 from localcdap.studio.library.draft_model import Draft, DraftRequest
 from localcdap.studio.library.model import Application, Deployment, DeployRequest
@@ -179,7 +180,12 @@ def keep_upgraded(
 
 def with_template(template: PluginTemplate) -> str:
     """The JSON of a pipeline whose only stage uses a template."""
-    plugin = {"name": template.name, "type": template.plugin_type, "properties": {}}
+    plugin = {
+        "name": template.plugin_name,
+        "type": template.plugin_type,
+        TEMPLATE_MARK: template.name,
+        "properties": template.properties,
+    }
     stage = {"name": template.name, "plugin": plugin}
     return json.dumps({"name": "pipeline", "config": {"stages": [stage], "connections": []}})
 

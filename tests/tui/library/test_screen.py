@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import Static
 
+from localcdap.studio.documents.document import read_document
 from localcdap.studio.library.draft_model import DraftRequest
 from localcdap.studio.library.model import DeployRequest
 from localcdap.studio.propagation.plugin_templates import PluginTemplate
@@ -231,3 +232,17 @@ async def test_an_import_with_failures_is_offered_to_be_repaired(
         await driver.until(lambda: cdap.applications.exists(namespace, "old"))
         await driver.settled()
         assert shelf(driver).key == "deployed old"
+
+
+async def test_a_template_is_used_in_a_new_pipeline(open_studio, cdap, namespace: str):
+    cdap.templates.save(
+        namespace, PluginTemplate("Daily", "batchsource", "File", {"format": "csv"}, ["format"])
+    )
+    async with open_studio(namespace=namespace) as driver:
+        gone: list[places.Document] = []
+        driver.app.go = gone.append
+        for key in ("6", "o"):
+            await driver.press(key)
+    (stage,) = read_document(gone[0].text).stages
+    assert (stage.plugin.name, stage.plugin.template) == ("File", "Daily")
+    assert stage.plugin.properties == {"format": "csv"}
