@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -61,7 +62,8 @@ class Expression:
         """A function from the values by name to the value.
 
         ``run(row)`` or ``run(row, more)``: what is in ``more`` (transient variables) wins over columns,
-        what is nowhere is null. Rows that find names without regard to case (a method ``value``) are
+        what is nowhere is null. ``this`` is the row, ``ctx`` the place of the run (its name only when
+        ``more`` has a ``ctx``). Rows that find names without regard to case (a method ``value``) are
         asked so. It raises :class:`EvaluationError` only.
         """
         names, run = self.code.names, self.code.run
@@ -114,8 +116,16 @@ def _value(row: Mapping[str, Any], more: Mapping[str, Any], name: str) -> Any:
         return found
     if name == "this":
         return row
+    if name == "ctx":
+        return _context()
     look_up = getattr(row, "value", None)
     return look_up(name) if look_up is not None else None
+
+
+def _context() -> dict[str, Any]:
+    """``ctx`` of expressions that are given none: where they run, and a clock that never goes back."""
+    nano = time.monotonic_ns()
+    return {"environment": "TRANSFORM", "name": "", "nano": nano, "millis": nano // 1000}
 
 
 @functools.lru_cache(maxsize=512)

@@ -336,6 +336,12 @@ def test_transient_variables_win_over_columns() -> None:
     assert run({"a": 1, "b": 2}, {"a": 10}) == 12
 
 
+def test_the_context_is_there() -> None:
+    assert value("ctx.environment") == "TRANSFORM"
+    assert value("ctx.nano > 0") is True
+    assert parse("ctx.name").compile()({}, {"ctx": {"name": "stage"}}) == "stage"
+
+
 def test_variables_are_what_is_read() -> None:
     assert parse("a + math:max(b, c.d) - this.x").variables == {
         "a",
