@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from rich.segment import Segment
@@ -111,10 +112,11 @@ class RunList(Calling, ScrollView, can_focus=True):
 
     def show(self, namespace: str, filter: RunFilter) -> None:
         """Show the runs of a namespace, from the newest on."""
-        keeps = namespace == self._namespace
-        self._namespace, self._filter = namespace, filter
-        if not keeps:
+        if namespace != self._namespace:
             self.lines, self.total, self.cursor = [], 0, 0
+        if filter != self._filter:
+            del self.lines[PAGE:]
+        self._namespace, self._filter = namespace, filter
         self.reload()
 
     def reload(self) -> None:
@@ -166,13 +168,16 @@ class RunList(Calling, ScrollView, can_focus=True):
 
     def _renewed(self, page: RunPage) -> None:
         present = self.run_id
-        lines = [RunLine(run) for run in page.runs]
-        # What was fetched behind them before is still so: runs of long ago do not change.
-        known = {line.run for line in lines}
-        rest = self.lines[_MOST_AGAIN:] if len(lines) >= _MOST_AGAIN else []
-        self.lines = [*lines, *(line for line in rest if line.run not in known)]
+        self.lines = [RunLine(run) for run in page.runs] + self._behind(page.runs)
         self.total = page.total
         self._filled(self._wanted or present)
+
+    def _behind(self, runs: Sequence[Run]) -> list[RunLine]:
+        """What was fetched before of runs older than these, which do not change any more."""
+        if len(runs) < _MOST_AGAIN:
+            return []
+        known, oldest = {run.run for run in runs}, runs[-1].starting
+        return [line for line in self.lines if line.starting <= oldest and line.run not in known]
 
     def _fetch(self) -> None:
         if len(self.lines) >= self.total or not self.lines:

@@ -9,6 +9,7 @@ import pytest
 from localcdap.engine.messages import RunStatus
 from localcdap.host.link import Cdap
 from localcdap.namespaces.preferences import Level
+from localcdap.runs.history import RunFilter
 from localcdap.runs.model import LogLine, RunError, RunProgress, StageCounts
 from localcdap.tui.log.run_log import RunLog
 from localcdap.tui.places import RunPlace, RunsOf
@@ -121,7 +122,14 @@ async def test_thousands_of_runs_come_as_they_are_needed(cdap, namespace, open_s
         await driver.press("G")
         await driver.until(lambda: len(listed(driver).lines) == 5001)
         await driver.until(lambda: listed(driver).run_id == "r1")
-        assert len({line.run for line in listed(driver).lines}) == 5001
+        for _ in range(3):
+            write_run(cdap, namespace=namespace)
+        await driver.until(lambda: listed(driver).total == 5004)
+        assert len({line.run for line in listed(driver).lines}) == 5004
+        assert listed(driver).run_id == "r1"
+        listed(driver).show(namespace, RunFilter(text="r123"))
+        await driver.until(lambda: listed(driver).total == 11)
+        assert {line.run[:4] for line in listed(driver).lines} == {"r123"}
 
 
 async def test_parts_of_the_history(cdap, namespace, open_studio):
