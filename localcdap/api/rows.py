@@ -75,6 +75,8 @@ class Columns:
         """Whether there may be more columns, which only data can tell. Set it to True, never to False."""
         self.problems: list[tuple[str, str | None]] = []
         """Messages and corrective actions that :meth:`fail` was given."""
+        self.warnings: list[tuple[str, str | None]] = []
+        """Those that :meth:`warn` was given."""
 
     def __iter__(self) -> Iterator[str]:
         """The names, in order."""
@@ -134,12 +136,16 @@ class Columns:
         return Schema.record("row", known)
 
     def copy(self) -> Columns:
-        """The same columns, without problems, to be changed on their own."""
+        """The same columns, without what was told, to be changed on their own."""
         return Columns(self._schemas.items(), open=self.open)
 
     def fail(self, message: str, corrective_action: str | None = None) -> None:
         """Tell that the directive cannot work on these columns. All that is told is shown."""
         self.problems.append((message, corrective_action))
+
+    def warn(self, message: str, corrective_action: str | None = None) -> None:
+        """Tell that the directive does nothing useful on these columns, though no row fails."""
+        self.warnings.append((message, corrective_action))
 
 
 class RowContext:

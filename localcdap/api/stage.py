@@ -49,6 +49,8 @@ class StageConfigurer:
         self.output_ports: tuple[str, ...] = tuple(output_ports)
         """Ports of a splitter that something is connected to."""
         self.failures = FailureCollector(name, list(self.input_schemas))
+        self.warnings = FailureCollector(name, list(self.input_schemas))
+        """What is probably a mistake, though it makes nothing invalid; filled as :attr:`failures`."""
         self.output_schema: Schema | None = None
         """Set it; stays None when it is not known before the run."""
         self.error_schema: Schema | None = None

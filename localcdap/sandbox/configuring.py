@@ -54,6 +54,8 @@ class ConfigureResult(msgspec.Struct):
     pipeline_properties: dict[str, str] = {}
     foreign_paths: dict[str, str] = {}
     """By property, paths that must have a place on this machine."""
+    warnings: list[ValidationFailure] = []
+    """What is probably a mistake; it makes nothing invalid."""
 
 
 def configure_stage(request: ConfigureRequest) -> ConfigureResult:
@@ -94,6 +96,7 @@ def configure_stage(request: ConfigureRequest) -> ConfigureResult:
         error_schema=products.error_schema,
         port_schemas=products.port_schemas,
         pipeline_properties=products.pipeline_properties,
+        warnings=plain_failures(stage.warnings),
         foreign_paths=stage.foreign_paths,
     )
 

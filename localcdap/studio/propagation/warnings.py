@@ -8,15 +8,17 @@ from localcdap.studio.propagation.outcome import Outcome
 
 
 def warnings_of(outcome: Outcome) -> list[ValidationFailure]:
-    """A warning for each property that the plugin does not have; an empty one is of no interest.
+    """What the plugin warns of, and a warning for each property that it does not have; an empty one is of
+    no interest.
 
     CDAP ignores them without a word, so that a misspelt optional property goes unnoticed.
     """
     if outcome.plugin is None:
         return []
+    told = outcome.result.warnings
     given = outcome.stage.plugin.properties
     unknown = [name for name, value in given.items() if value and name not in outcome.declared]
-    return [_unknown(name, outcome) for name in unknown]
+    return [*told, *(_unknown(name, outcome) for name in unknown)]
 
 
 def _unknown(name: str, outcome: Outcome) -> ValidationFailure:

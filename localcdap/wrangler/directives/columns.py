@@ -15,13 +15,15 @@ from localcdap.api.directive import (
 )
 
 
-def no_column(columns: Columns, name: str, purpose: str) -> bool:
-    """Tell that a column is missing, where that is certain; True when it was told."""
+def no_column(columns: Columns, name: str, purpose: str, *, fails: bool = True) -> bool:
+    """Tell that a column is missing, where that is certain; True when it was told.
+
+    :param fails: whether rows without it fail; else it is a warning.
+    """
     if not columns.is_missing(name):
         return False
-    columns.fail(
-        f"There is no column '{name}' to {purpose}.", f"Choose one of: {', '.join(columns)}."
-    )
+    tell = columns.fail if fails else columns.warn
+    tell(f"There is no column '{name}' to {purpose}.", f"Choose one of: {', '.join(columns)}.")
     return True
 
 
@@ -46,7 +48,7 @@ class Rename(Directive):
     def propagate(self, columns: Columns) -> None:
         found = columns.find(self.source)
         if found is None:
-            no_column(columns, self.source, "rename")
+            no_column(columns, self.source, "rename", fails=False)
             return
         taken = columns.find(self.target)
         if taken is not None and taken != found:
@@ -179,7 +181,7 @@ class Keep(Directive):
 
     def propagate(self, columns: Columns) -> None:
         for name in self.column:
-            no_column(columns, name, "keep")
+            no_column(columns, name, "keep", fails=False)
         for name in list(columns):
             if name not in self.column:
                 columns.remove(name)

@@ -63,7 +63,7 @@ class ParseAsCsv(Directive):
         return None
 
     def propagate(self, columns: Columns) -> None:
-        if not no_column(columns, self.col, "parse"):
+        if not no_column(columns, self.col, "parse", fails=False):
             columns.open = True
 
     def start(self, context: RowContext) -> None:

@@ -67,7 +67,9 @@ class Merge(Directive):
         return unescaped(self.separator)
 
     def propagate(self, columns: Columns) -> None:
-        missing = [no_column(columns, name, "merge") for name in (self.column1, self.column2)]
+        missing = [
+            no_column(columns, name, "merge", fails=False) for name in (self.column1, self.column2)
+        ]
         if not any(missing) and columns.find(self.destination) is None:
             columns.add(
                 self.destination, Schema.STRING.as_nullable if columns.open else Schema.STRING

@@ -49,7 +49,7 @@ class SplitToColumns(_Splitting):
     regex: str = argument.text("What separates the parts, a regular expression.")
 
     def propagate(self, columns: Columns) -> None:
-        no_column(columns, self.column, "split")
+        no_column(columns, self.column, "split", fails=False)
         columns.open = True
 
     def expand(self, row: Row, context: RowContext) -> Iterable[Row]:
@@ -73,7 +73,7 @@ class SplitToRows(_Splitting):
     regex: str = argument.text("What separates the parts, a regular expression.")
 
     def propagate(self, columns: Columns) -> None:
-        if not no_column(columns, self.column, "split"):
+        if not no_column(columns, self.column, "split", fails=False):
             columns.put(self.column, Schema.STRING)
 
     def expand(self, row: Row, context: RowContext) -> Iterable[Row]:

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from localcdap.api.rows import Columns
-from localcdap.api.schema import LogicalType, Schema, Type
+from localcdap.api.schema import Field, LogicalType, Schema, Type
 
 _NUMBERS: Final = (Type.INT, Type.LONG, Type.FLOAT, Type.DOUBLE)
 _WIDER: Final = {
@@ -22,24 +22,20 @@ _WIDER: Final = {
 
 
 class Misfit(msgspec.Struct, frozen=True):
-    """A declared field that no row can fill."""
+    """A declared field that no row can fill, or that is null in every row."""
 
     field: str
     message: str
     corrective_action: str
+    is_warning: bool = False
+    """Whether the field is only null."""
 
 
 def misfits(columns: Columns, declared: Schema) -> Iterator[Misfit]:
-    """The fields of a declared schema that will fail for every row, as far as that is known."""
+    """The fields of a declared schema that will fail or be null for every row, as far as that is known."""
     for field in declared:
         if columns.is_missing(field.name):
-            if not field.schema.is_nullable and field.schema.type is not Type.NULL:
-                yield Misfit(
-                    field.name,
-                    f"No directive makes the field '{field.name}' of the output schema, which must "
-                    "not be null.",
-                    f"Make it nullable, or take one of: {', '.join(columns) or 'none'}.",
-                )
+            yield _missing(field, columns)
             continue
         source = columns.schema(field.name)
         if source is not None and not can_become(source, field.schema):
@@ -49,6 +45,17 @@ def misfits(columns: Columns, declared: Schema) -> Iterator[Misfit]:
                 f"{_shown(field.schema)} as the output schema says.",
                 f"Change its type there, or add 'set-type :{field.name} …' to the recipe.",
             )
+
+
+def _missing(field: Field, columns: Columns) -> Misfit:
+    is_null = field.schema.is_nullable or field.schema.type is Type.NULL
+    what = f"No directive makes the field '{field.name}' of the output schema, which "
+    return Misfit(
+        field.name,
+        what + ("is null in every record." if is_null else "must not be null."),
+        f"The columns behind the recipe: {', '.join(columns) or 'none'}.",
+        is_warning=is_null,
+    )
 
 
 def can_become(source: Schema, target: Schema) -> bool:

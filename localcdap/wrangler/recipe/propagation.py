@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -19,7 +19,11 @@ class Propagated(msgspec.Struct):
     """For each step."""
     after: Columns
     problems: list[Problem]
-    """What the directives cannot work on."""
+    """What the directives cannot work on, and in warnings what they have no effect on."""
+
+    @property
+    def errors(self) -> list[Problem]:
+        return [problem for problem in self.problems if not problem.is_warning]
 
 
 def columns_of(schema: Schema | None) -> Columns:
@@ -40,10 +44,17 @@ def propagate(steps: Sequence[Step], columns: Columns) -> Propagated:
             continue
         columns = columns.copy()
         step.directive.propagate(columns)
-        for message, action in columns.problems:
-            full = f"{step.name}: {message}" + (f" {action}" if action else "")
-            problems.append(Problem(full, step.call.line, step.call.column))
+        problems += _told(step, columns.problems, is_warning=False)
+        problems += _told(step, columns.warnings, is_warning=True)
     return Propagated(before, columns, problems)
+
+
+def _told(
+    step: Step, told: Sequence[tuple[str, str | None]], *, is_warning: bool
+) -> Iterator[Problem]:
+    for message, action in told:
+        full = f"{step.name}: {message}" + (f" {action}" if action else "")
+        yield Problem(full, step.call.line, step.call.column, is_warning=is_warning)
 
 
 def is_known(columns: Columns) -> bool:

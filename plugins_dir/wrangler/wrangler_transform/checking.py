@@ -59,7 +59,7 @@ class Configuration:
         if config.precondition and not config.contains_macro("precondition"):
             self._check_precondition(config.precondition)
         steps = self._steps()
-        for problem in steps.errors:
+        for problem in steps.problems:
             self._add(problem)
         if steps.is_complete and not steps.errors and not config.contains_macro("field"):
             self._follow(steps)
@@ -111,7 +111,7 @@ class Configuration:
         found = propagate(steps.steps, columns_of(given))
         for problem in found.problems:
             self._add(problem)
-        if config.contains_macro("schema") or found.problems:
+        if config.contains_macro("schema") or found.errors:
             return
         if config.schema is None:
             stage.output_schema = proposed_schema(found.after)
@@ -122,7 +122,8 @@ class Configuration:
                 ).with_config_property("schema")
             return
         for misfit in misfits(found.after, config.schema):
-            self._failures.add(misfit.message, misfit.corrective_action).with_config_property(
+            told = self._stage.warnings if misfit.is_warning else self._failures
+            told.add(misfit.message, misfit.corrective_action).with_config_property(
                 "schema"
             ).with_output_field(misfit.field)
 
@@ -132,6 +133,7 @@ class Configuration:
             action = f"Did you mean '{problem.nearest}'?"
         where = f"Recipe, line {problem.line}, column {problem.column}: "
         message = problem.message if problem.message.endswith(".") else f"{problem.message}."
-        self._failures.add(f"{where}{message}", action).with_config_property(
+        told = self._stage.warnings if problem.is_warning else self._failures
+        told.add(f"{where}{message}", action).with_config_property(
             "directives", element=str(problem.line)
         )

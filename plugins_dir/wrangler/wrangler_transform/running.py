@@ -119,9 +119,7 @@ class Execution:
             raised = self._context.raising(self._told(is_failure, message))
             message = f.when(fails, raised.cast("string")).otherwise(message)
         record = self._record() if self._context.wants_errors else f.lit(None)
-        made = self._context.without_errors(
-            df, code=error["code"], message=message, record=record
-        )
+        made = self._context.without_errors(df, code=error["code"], message=message, record=record)
         return made.select(*names)
 
     def _told(self, is_failure: Column, message: Column) -> Column:

@@ -115,3 +115,126 @@ def test_a_recipe_with_errors_fails_validation_with_each_of_them(spark, tmp_path
     text = str(caught.value)
     assert "line 1, column 1: there is no directive 'renam'" in text
     assert "line 2, column 1" in text
+
+
+def test_a_failing_row_fails_the_run_even_behind_a_filter_and_python_columns(spark, tmp_path):
+    schema = Schema.record("out", [("body_1", TEXT), ("body_2", TEXT)])
+    lines = Schema.record("line", [("body", TEXT)])
+    directives = (
+        "parse-as-csv body , false",
+        'filter-row-if-true body_1 =~ "x"',
+        "mask-shuffle body_2",
+    )
+
+    with pytest.raises(StageError, match="mask-shuffle.*'body_2' is null"):
+        Ran(
+            spark,
+            tmp_path,
+            recipe(*directives, schema=schema),
+            lines,
+            [{"body": "x,1"}, {"body": "alone"}, {"body": "y,abc"}],
+            errors=False,
+        )
+
+
+def test_records_that_a_recipe_sends_away_are_errors_with_their_code(spark, tmp_path):
+    ran = Ran(
+        spark,
+        tmp_path,
+        recipe(
+            "send-to-error name == 'ann'",
+            "split-to-rows age d",
+            "rename name who",
+            "fill-null-or-empty age 7",
+            **{"on-error": "skip-error"},
+        ),
+        records=[
+            {"name": "ann", "age": "1"},
+            {"name": "cid", "age": "2d3"},
+            {"name": "dan", "age": "x"},
+        ],
+    )
+
+    assert ran.records == [{"who": "cid", "age": 2}, {"who": "cid", "age": 3}]
+    (sent,) = ran.errors
+    assert sent["record"] == {"name": "ann", "age": "1"}
+    assert sent["code"] == 1
+    assert (ran.counts.in_, ran.counts.out, ran.counts.error) == (3, 2, 1)
+
+
+def test_without_a_reader_records_that_are_sent_away_fail_the_run(spark, tmp_path):
+    with pytest.raises(StageError, match="Errors in Wrangler Transformation"):
+        Ran(
+            spark,
+            tmp_path,
+            recipe("send-to-error name == 'ann'", "rename name who", "drop age"),
+            errors=False,
+        )
+
+
+def test_a_precondition_leaves_out_the_records_for_which_it_is_true(spark, tmp_path):
+    ran = Ran(
+        spark,
+        tmp_path,
+        recipe("rename name who", "drop age", precondition="name == 'ann' || age == 'old'"),
+    )
+
+    assert ran.records == [{"who": None, "age": None}]
+
+
+def test_an_sql_precondition_keeps_the_records_for_which_it_is_true(spark, tmp_path):
+    ran = Ran(
+        spark,
+        tmp_path,
+        {
+            "preconditionLanguage": "SQL",
+            "preconditionSQL": "age > 30",
+            "schema": str(Schema.record("out", [("name", TEXT), ("age", Schema.LONG.as_nullable)])),
+        },
+        records=[{"name": "ann", "age": "31"}, {"name": "cid", "age": "7"}],
+    )
+
+    assert ran.records == [{"name": "ann", "age": 31}]
+
+
+def test_one_field_is_wrangled_and_the_whole_record_is_the_error_record(spark, tmp_path):
+    ran = Ran(
+        spark,
+        tmp_path,
+        recipe("uppercase age", field="age", schema=Schema.record("out", [("AGE", Schema.INT)]))
+        | {"on-error": "send-to-error-port"},
+    )
+
+    assert ran.records == [{"AGE": 31}]
+    assert [each["record"] for each in ran.errors] == GIVEN[1:]
+
+
+def test_patterns_that_explode_fail_their_row_within_the_time_limit(spark, tmp_path):
+    schema = Schema.record("out", [("name", TEXT)])
+    ran = Ran(
+        spark,
+        tmp_path,
+        recipe("extract-regex-groups name ^(a+)+$", schema=schema)
+        | {"on-error": "send-to-error-port"},
+        records=[{"name": "a" * 60 + "!", "age": None}, {"name": "aa", "age": None}],
+    )
+
+    assert [each["name"] for each in ran.records][-1] == "aa"
+    assert len(ran.records) + len(ran.errors) == 2
+
+
+def test_data_decide_and_the_declared_schema_tells_the_columns(spark, tmp_path):
+    schema = Schema.record(
+        "out", [("name", TEXT), ("age_1", TEXT), ("age_2", Schema.INT.as_nullable), ("more", TEXT)]
+    )
+    ran = Ran(
+        spark,
+        tmp_path,
+        recipe("split-to-columns age -", schema=schema),
+        records=[{"name": "ann", "age": "x-2"}, {"name": "bob", "age": "y"}],
+    )
+
+    assert ran.records == [
+        {"name": "ann", "age_1": "x", "age_2": 2, "more": None},
+        {"name": "bob", "age_1": "y", "age_2": None, "more": None},
+    ]

@@ -9,7 +9,6 @@ import pytest
 from localcdap.studio.service import PipelineRequest
 from localcdap.testing.instance import TemporaryInstance
 
-
 REVERSE = """
 from localcdap.api.directive import Directive, Row, RowContext, argument, plugin
 

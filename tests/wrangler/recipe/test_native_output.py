@@ -18,9 +18,10 @@ from localcdap.wrangler.recipe.output import Converter
 from tests.wrangler.both import NUMBER, _computed, _given, _results, _structs
 
 NUMBERS = [
-    "", " ", "\t", "0", "-0", "+7", "007", " 7", "7 ", "1.5", ".5", "5.", "1e3", "1E-3", "1.5f", "2D", "1e400",
-    "NaN", "Infinity", "-Infinity", "nan", "inf", "0x10", "1_000", "2147483647", "2147483648", "-2147483649",
-    "9223372036854775807", "9223372036854775808", "1e", "--1", "١", "true", "TRUE", "no", "ä", None, "-.5e+2",
+    "", " ", "\t", "0", "-0", "+7", "007", " 7", "7 ", "1.5", ".5", "5.", "1e3", "1E-3", "1.5f", "2D",
+    "1e400", "NaN", "Infinity", "-Infinity", "nan", "inf", "0x10", "1_000", "2147483647", "2147483648",
+    "-2147483649", "9223372036854775807", "9223372036854775808", "1e", "--1", "١", "true", "TRUE", "no", "ä",
+    None, "-.5e+2",
 ]  # fmt: skip
 SOURCES = {
     "text": (Schema.STRING, NUMBERS),
