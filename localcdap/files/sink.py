@@ -38,6 +38,10 @@ class FilesSink(BatchSink):
         check_sink(stage, self.config)
 
     def write(self, df: DataFrame, context: SinkContext) -> None:
+        self.write_files(df, context)
+
+    def write_files(self, df: DataFrame, context: SinkContext) -> str:
+        """Write the records; the directory in which the files are until the run has succeeded."""
         schema = written_schema(self.config, context.input_schema)
         assert schema is not None
         final = context.resolve_path(self.path())
@@ -56,6 +60,7 @@ class FilesSink(BatchSink):
         self._write(df.select(columns), schema, directory)
         if not context.is_remote:
             _remove_markers(Path(directory))
+        return directory
 
     def _write(self, df: DataFrame, schema: Schema, directory: str) -> None:
         config = self.config

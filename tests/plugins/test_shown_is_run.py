@@ -10,6 +10,7 @@ import datetime
 import decimal
 import gzip
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -73,6 +74,7 @@ TWO = json.dumps(
 )
 ONE_TEXT = json.dumps(TEXT.to_json())
 ONE_BYTES = json.dumps(Schema.record("text", [("body", Schema.BYTES)]).to_json())
+LONG_AGO_S = 1_421_786_520
 PLACES = {"gs://bucket": "bucket", "s3a://bucket": "bucket"}
 ON_WIDE = {"in": (WIDE, RECORDS)}
 
@@ -84,6 +86,40 @@ class Sample(msgspec.Struct):
     inputs: Mapping[str, tuple[Schema, list[dict[str, Any]]]] = {}
     files: dict[str, str] = {}
     """Text by name of a file in the instance's folder."""
+    partition: Callable[[Path], object] | None = None
+    """Writes a file of the latest partition of file set 't'."""
+
+
+def avro_file(path: Path) -> None:
+    import fastavro
+
+    with path.open("wb") as file:
+        fastavro.writer(file, json.loads(TWO), [{"a": "x", "b": 1}])
+
+
+def parquet_file(path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    pq.write_table(two_rows(), path)
+
+
+def orc_file(path: Path) -> None:
+    from pyarrow import orc
+
+    orc.write_table(two_rows(), str(path))
+
+
+def two_rows() -> Any:
+    import pyarrow as pa
+
+    return pa.table({"a": ["x", "y"], "b": pa.array([1, None], pa.int32())})
+
+
+PARTITIONS = {"Avro": avro_file, "Parquet": parquet_file, "Orc": orc_file}
+
+
+def timed(partition: Callable[[Path], object]) -> Sample:
+    return Sample({"name": "t", "duration": "9999d", "schema": TWO}, partition=partition)
 
 
 def text(*bodies: str) -> Mapping[str, tuple[Schema, list[dict[str, Any]]]]:
@@ -96,12 +132,12 @@ SAMPLES: dict[tuple[str, str], Sample] = {
         files={"in.csv": "x,1\ny,\n"},
     ),
     ("batchsource", "GCSFile"): Sample(
-        {"path": "gs://bucket/../in.csv", "format": "csv", "schema": TWO},
-        files={"in.csv": "x,1\ny,\n"},
+        {"path": "gs://bucket/in.csv", "format": "csv", "schema": TWO},
+        files={"bucket/in.csv": "x,1\ny,\n"},
     ),
     ("batchsource", "S3"): Sample(
-        {"referenceName": "r", "path": "s3a://bucket/../in.csv", "format": "csv", "schema": TWO},
-        files={"in.csv": "x,1\ny,\n"},
+        {"referenceName": "r", "path": "s3a://bucket/in.csv", "format": "csv", "schema": TWO},
+        files={"bucket/in.csv": "x,1\ny,\n"},
     ),
     ("batchsource", "BigQueryTable"): Sample(
         {"dataset": "d", "table": "t", "filter": "a IS NOT NULL", "schema": TWO}
@@ -111,6 +147,26 @@ SAMPLES: dict[tuple[str, str], Sample] = {
     ("batchsink", "S3"): Sample(
         {"referenceName": "r", "path": "s3a://bucket/out", "format": "parquet"}, ON_WIDE
     ),
+    **{("batchsource", f"TPFS{name}"): timed(write) for name, write in PARTITIONS.items()},
+    ("batchsource", "SnapshotAvro"): Sample({"name": "t", "schema": TWO}, partition=avro_file),
+    ("batchsource", "SnapshotParquet"): Sample(
+        {"name": "t", "schema": TWO}, partition=parquet_file
+    ),
+    ("batchsource", "SnapshotText"): Sample(
+        {"name": "t"}, partition=lambda path: path.write_text("a line\n")
+    ),
+    ("batchsource", "Stream"): Sample(
+        {"name": "s", "duration": "9999d", "format": "csv", "schema": TWO},
+        files={"streams/default/s/a.csv": "x,1\ny,2\n"},
+    ),
+    **{
+        ("batchsink", name): Sample({"name": "t"}, ON_WIDE)
+        for name in ("TPFSAvro", "TPFSParquet", "SnapshotAvro", "SnapshotParquet")
+    },
+    **{
+        ("batchsink", name): Sample({"name": "t"}, {"in": (Schema.parse_record(TWO), [{"a": "x"}])})
+        for name in ("TPFSOrc", "SnapshotText")
+    },
     ("batchsource", "Table"): Sample({"name": "t", "schema": TWO}),
     ("batchsink", "File"): Sample(
         {"referenceName": "r", "path": "out", "format": "parquet"}, ON_WIDE
@@ -227,12 +283,10 @@ class OneTable:
         self._file = folder / "rows.parquet"
 
     def export(self, namespace: str, name: str) -> TableFiles:
-        import pyarrow as pa
         import pyarrow.parquet as pq
 
         schema = Schema.parse_record(TWO)
-        rows = pa.table({"a": ["x", "y"], "b": pa.array([1, None], pa.int32())})
-        pq.write_table(rows, self._file)
+        pq.write_table(two_rows(), self._file)
         return TableFiles(schema, [str(self._file)])
 
 
@@ -265,7 +319,13 @@ def ran(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ran:
     def run(plugin: tuple[str, str]) -> StageRun:
         sample, folder = SAMPLES[plugin], tmp_path_factory.mktemp(plugin[1])
         for name, content in sample.files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(content)
+            os.utime(folder / name, (LONG_AGO_S, LONG_AGO_S))
+        if sample.partition is not None:
+            place = folder / "filesets" / "default" / "t" / str(LONG_AGO_S * 1000)
+            place.mkdir(parents=True)
+            sample.partition(place / "part")
         return run_stage(
             spark,
             artifact_ref(SHIPPED[plugin], *plugin),

@@ -1,0 +1,208 @@
+"""The sinks of file sets: TPFSAvro, TPFSParquet, TPFSOrc, SnapshotAvro, SnapshotParquet, SnapshotText."""
+
+from __future__ import annotations
+
+import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from localcdap.api import (
+    BatchSink,
+    PluginConfig,
+    Schema,
+    SinkContext,
+    StageConfigurer,
+    field,
+    plugin,
+)
+from localcdap.files.sink import FilesSink
+from localcdap.files.sink_config import FileSinkConfig
+from localcdap.wrangler.java.simple_date import format_date, time_zone
+
+from . import filesets
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_DEFAULT_PATH: Final = "yyyy-MM-dd/HH-mm"
+_ANY: Final = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
+_NOTHING: Final = datetime.timedelta()
+_NAME: Final = "Name of the file set: a folder in 'filesets/NAMESPACE' of the instance's folder."
+_BASE: Final = "Folder of the file set, instead of the one named after it."
+_OLDER: Final = (
+    "Age beyond which partitions are removed before one is written, as 30d; by default they stay."
+)
+
+
+class FilesetSinkConfig(PluginConfig):
+    name: str = field(_NAME, macro=True)
+    base_path: str | None = field(_BASE, default=None, macro=True, name="basePath")
+    schema: Schema | None = field(
+        "Fields that are written: all of the input, or some of them.", default=None, macro=True
+    )
+    clean: str | None = field(_OLDER, default=None, macro=True, name="cleanPartitionsOlderThan")
+    codec: str | None = field(
+        "Compression, such as None, Snappy, GZip or Deflate, as the format has them.",
+        default=None,
+        macro=True,
+        name="compressionCodec",
+    )
+    file_properties: str | None = field(
+        "Hadoop properties; without effect on this machine.",
+        default=None,
+        macro=True,
+        name="fileProperties",
+        syntax="json",
+    )
+
+
+class TimedSinkConfig(FilesetSinkConfig):
+    path_format: str = field(
+        "Folder of the partition in the file set, by a Java time pattern: yyyy-MM-dd/HH-mm, to which the "
+        "time in milliseconds is added unless it is given here.",
+        default="",
+        macro=True,
+        name="filePathFormat",
+    )
+    time_zone: str = field(
+        "Time zone of that folder's name.", default="UTC", macro=True, name="timeZone"
+    )
+    offset: str = field(
+        "How far the partition's time lies before the logical start time, as 1h.",
+        default="",
+        macro=True,
+        name="partitionOffset",
+    )
+
+
+class TextSinkConfig(FilesetSinkConfig):
+    delimiter: str = field("What stands between two values.", default=",", macro=True)
+
+
+class FilesetSink(BatchSink):
+    """Writes one partition of a file set; its files appear when the whole run has succeeded."""
+
+    Config = FilesetSinkConfig
+    config: Any
+    format: str
+
+    def configure(self, stage: StageConfigurer) -> None:
+        filesets.check_duration(stage, "cleanPartitionsOlderThan", self.config.clean)
+        if not self.config.contains_macro("schema"):
+            self._files("").configure(stage)
+
+    def partition(self, at: datetime.datetime) -> tuple[datetime.datetime, str]:
+        """The time of the partition of a run, and the name of its folder."""
+        return at, str(filesets.milliseconds(at))
+
+    def write(self, df: DataFrame, context: SinkContext) -> None:
+        if context.is_remote:
+            raise context.fail(
+                "file sets are folders of this machine.", "Use a File sink on a cluster."
+            )
+        folder = filesets.folder(context, self.config.name, self.config.base_path)
+        at, name = self.partition(context.logical_start_time)
+        if self.config.clean:
+            limit = context.logical_start_time - filesets.duration(self.config.clean)
+            removed = filesets.remove_older(folder, filesets.milliseconds(limit))
+            context.logger.info("Removed %d old partitions of '%s'", removed, self.config.name)
+        written = self._files(f"{folder}/{name}").write_files(df, context)
+        filesets.mark(written, filesets.milliseconds(at))
+
+    def _files(self, path: str) -> FilesSink:
+        """The sink of files that writes the partition."""
+        properties = {"path": path, "format": self.format}
+        if self.config.schema is not None:
+            properties["schema"] = str(self.config.schema)
+        if self.config.codec:
+            properties["compressionCodec"] = self.config.codec
+        if isinstance(self.config, TextSinkConfig):
+            properties["delimiter"] = self.config.delimiter
+        return FilesSink(FileSinkConfig.build(properties, filesets.no_failures()))
+
+
+class TimedSink(FilesetSink):
+    """A partition for the time of the run, whatever partitions there are."""
+
+    Config = TimedSinkConfig
+
+    def configure(self, stage: StageConfigurer) -> None:
+        super().configure(stage)
+        filesets.check_duration(stage, "partitionOffset", self.config.offset)
+        macros = (self.config.contains_macro(name) for name in ("filePathFormat", "timeZone"))
+        if any(macros):
+            return
+        for name, check in (
+            ("timeZone", lambda: time_zone(self.config.time_zone)),
+            ("filePathFormat", lambda: format_date(_ANY, self.config.path_format)),
+        ):
+            try:
+                check()
+            except ValueError as error:
+                stage.failures.add(f"Invalid '{name}': {error}.").with_config_property(name)
+
+    def partition(self, at: datetime.datetime) -> tuple[datetime.datetime, str]:
+        before = filesets.duration(self.config.offset) if self.config.offset else _NOTHING
+        moment = at - before
+        in_zone = moment.astimezone(time_zone(self.config.time_zone))
+        if self.config.path_format:
+            return moment, format_date(in_zone, self.config.path_format)
+        return moment, f"{format_date(in_zone, _DEFAULT_PATH)}.{filesets.milliseconds(moment)}"
+
+
+def _described(what: str, format: str) -> str:
+    return f"Writes {what} of a file set in {format}, as CDAP 3 to 5 did."
+
+
+@plugin(
+    type="batchsink",
+    name="TPFSAvro",
+    description=_described("a partition by time", "Avro"),
+)
+class TimedAvroSink(TimedSink):
+    format = "avro"
+
+
+@plugin(
+    type="batchsink",
+    name="TPFSParquet",
+    description=_described("a partition by time", "Parquet"),
+)
+class TimedParquetSink(TimedSink):
+    format = "parquet"
+
+
+@plugin(
+    type="batchsink",
+    name="TPFSOrc",
+    description=_described("a partition by time", "ORC"),
+)
+class TimedOrcSink(TimedSink):
+    format = "orc"
+
+
+@plugin(
+    type="batchsink",
+    name="SnapshotAvro",
+    description=_described("a snapshot", "Avro"),
+)
+class SnapshotAvroSink(FilesetSink):
+    format = "avro"
+
+
+@plugin(
+    type="batchsink",
+    name="SnapshotParquet",
+    description=_described("a snapshot", "Parquet"),
+)
+class SnapshotParquetSink(FilesetSink):
+    format = "parquet"
+
+
+@plugin(
+    type="batchsink",
+    name="SnapshotText",
+    description=_described("a snapshot", "delimited text"),
+)
+class SnapshotTextSink(FilesetSink):
+    Config = TextSinkConfig
+    format = "delimited"

@@ -1,0 +1,170 @@
+"""The sources of file sets: TPFSAvro, TPFSParquet, TPFSOrc, SnapshotAvro, SnapshotParquet, SnapshotText."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from localcdap.api import (
+    BatchSource,
+    PluginConfig,
+    Schema,
+    SourceContext,
+    StageConfigurer,
+    field,
+    plugin,
+)
+from localcdap.files.inputs import FilesNotFoundError, input_files
+from localcdap.files.reading.records import read_files
+from localcdap.files.source_config import FileSourceConfig
+
+from . import filesets
+from .filesets import Partition
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_NAME: Final = "Name of the file set: a folder in 'filesets/NAMESPACE' of the instance's folder."
+_BASE: Final = "Folder of the file set, instead of the one named after it."
+_TEXT: Final = Schema.record("textfile", [("offset", Schema.LONG), ("body", Schema.STRING)])
+
+
+class FilesetSourceConfig(PluginConfig):
+    name: str = field(_NAME, macro=True)
+    base_path: str | None = field(_BASE, default=None, macro=True, name="basePath")
+    schema: Schema | None = field("Schema of the records.", default=None, macro=True)
+    file_properties: str | None = field(
+        "Hadoop properties; without effect on this machine.",
+        default=None,
+        macro=True,
+        name="fileProperties",
+        syntax="json",
+    )
+
+
+class TimedSourceConfig(FilesetSourceConfig):
+    duration: str = field(
+        "Length of the time whose partitions are read, as 1d. It ends at the logical start time.",
+        macro=True,
+    )
+    delay: str = field(
+        "How long before the logical start time that time ends, as 1h.", default="", macro=True
+    )
+
+
+class FilesetSource(BatchSource):
+    """Reads partitions of a file set."""
+
+    Config = FilesetSourceConfig
+    config: Any
+    format: str
+
+    def configure(self, stage: StageConfigurer) -> None:
+        stage.output_schema = _TEXT if self.format == "text" else self.config.schema
+        if stage.output_schema is None and not self.config.contains_macro("schema"):
+            stage.failures.add(
+                "Schema must be specified.", "Set it to the fields to read."
+            ).with_config_property("schema")
+
+    def chosen(self, found: Sequence[Partition], context: SourceContext) -> list[Partition]:
+        """The partitions to read; of snapshots the latest."""
+        return list(found[-1:])
+
+    def read(self, context: SourceContext) -> DataFrame:
+        schema = context.output_schema
+        assert schema is not None
+        if context.is_remote:
+            raise context.fail(
+                "file sets are folders of this machine.", "Use a File source on a cluster."
+            )
+        place = filesets.folder(context, self.config.name, self.config.base_path)
+        found = filesets.partitions(place)
+        if not found:
+            raise context.fail(
+                f"file set '{self.config.name}' has no partitions in '{place}'.",
+                "Run the pipeline that writes it, or put folders there whose names end in their time, as "
+                "2015-01-20/20-42.1421786520000.",
+            )
+        chosen = self.chosen(found, context)
+        context.logger.info("Reads %d of %d partitions in '%s'", len(chosen), len(found), place)
+        files = [file for each in chosen for file in _files(each.directory)]
+        config = FileSourceConfig.build(
+            {"path": place, "format": self.format}, filesets.no_failures()
+        )
+        return read_files(context, config, files, schema) if files else context.empty(schema)
+
+
+class TimedSource(FilesetSource):
+    """Reads the partitions of a time that ends with the run."""
+
+    Config = TimedSourceConfig
+
+    def configure(self, stage: StageConfigurer) -> None:
+        super().configure(stage)
+        filesets.check_duration(stage, "duration", self.config.duration)
+        filesets.check_duration(stage, "delay", self.config.delay)
+
+    def chosen(self, found: Sequence[Partition], context: SourceContext) -> list[Partition]:
+        first, end = window(self.config.duration, self.config.delay, context)
+        return [each for each in found if first <= each.time_ms < end]
+
+
+def window(duration: str, delay: str, context: SourceContext) -> tuple[int, int]:
+    """The time that a source reads, its end excluded, in milliseconds since 1970."""
+    end = context.logical_start_time
+    if delay:
+        end -= filesets.duration(delay)
+    return filesets.milliseconds(end - filesets.duration(duration)), filesets.milliseconds(end)
+
+
+def _files(directory: str) -> list[str]:
+    try:
+        return input_files(directory, recursive=True)
+    except FilesNotFoundError:
+        return []
+
+
+def _described(what: str, format: str) -> str:
+    return f"Reads {what} of a file set in {format}, as CDAP 3 to 5 did."
+
+
+@plugin(type="batchsource", name="TPFSAvro", description=_described("partitions by time", "Avro"))
+class TimedAvroSource(TimedSource):
+    format = "avro"
+
+
+@plugin(
+    type="batchsource", name="TPFSParquet", description=_described("partitions by time", "Parquet")
+)
+class TimedParquetSource(TimedSource):
+    format = "parquet"
+
+
+@plugin(type="batchsource", name="TPFSOrc", description=_described("partitions by time", "ORC"))
+class TimedOrcSource(TimedSource):
+    format = "orc"
+
+
+@plugin(
+    type="batchsource", name="SnapshotAvro", description=_described("the latest snapshot", "Avro")
+)
+class SnapshotAvroSource(FilesetSource):
+    format = "avro"
+
+
+@plugin(
+    type="batchsource",
+    name="SnapshotParquet",
+    description=_described("the latest snapshot", "Parquet"),
+)
+class SnapshotParquetSource(FilesetSource):
+    format = "parquet"
+
+
+@plugin(
+    type="batchsource",
+    name="SnapshotText",
+    description=_described("the latest snapshot", "lines of text"),
+)
+class SnapshotTextSource(FilesetSource):
+    format = "text"

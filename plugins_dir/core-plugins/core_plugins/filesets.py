@@ -1,0 +1,118 @@
+"""File sets of CDAP 3 to 5: folders of partitions, each written by one run and known by its time.
+
+The folder of file set ``name`` is ``filesets/NAMESPACE/name`` in the instance's folder, or the property
+``basePath``. A partition is a folder in it with the file ``.partition.json``, which says its time; one
+without it is known by the name that CDAP gives: ``2015-01-20/20-42.1421786520000``, of a snapshot
+``1421786520000``.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+from localcdap.api import FailureCollector, SparkContext, StageConfigurer
+
+MARK: Final = ".partition.json"
+_DURATION: Final = re.compile(r"\s*(\d+)\s*([smhd])\s*")
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+_NAMED: Final = re.compile(r"(?:.*\.)?(\d{10,})")
+"""The end of a partition's name that is its time, in milliseconds since 1970."""
+DURATION_ACTION: Final = "Write a whole number and s, m, h or d: 30m, 1d."
+
+
+class Partition(NamedTuple):
+    """A partition of a file set."""
+
+    time_ms: int
+    """Milliseconds since 1970."""
+    directory: str
+
+
+class _Mark(msgspec.Struct):
+    time: int
+
+
+def duration(text: str) -> datetime.timedelta:
+    """A duration such as ``30m``.
+
+    :raises ValueError: for a text that is none.
+    """
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise ValueError(text)
+    return datetime.timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
+
+
+def check_duration(stage: StageConfigurer, name: str, text: str | None) -> None:
+    """Add a failure for a property that is set and no duration."""
+    if text:
+        try:
+            duration(text)
+        except ValueError:
+            stage.failures.add(f"'{text}' is no duration.", DURATION_ACTION).with_config_property(
+                name
+            )
+
+
+def folder(context: SparkContext, name: str, base_path: str | None) -> str:
+    """Where a file set lies.
+
+    :raises StageError: when the base path has no place on this machine.
+    """
+    written = base_path or f"filesets/{context.namespace}/{name}"
+    return context.resolve_path(written).rstrip("/")
+
+
+def milliseconds(moment: datetime.datetime) -> int:
+    return int(moment.timestamp() * 1000)
+
+
+def mark(directory: str, time_ms: int) -> None:
+    """Say the time of a partition that is being written."""
+    Path(directory, MARK).write_bytes(msgspec.json.encode(_Mark(time_ms)))
+
+
+def partitions(folder: str) -> list[Partition]:
+    """The partitions of a file set, oldest first; none when there is no such folder."""
+    return sorted(_found(Path(folder)))
+
+
+def _found(place: Path) -> Iterator[Partition]:
+    if not place.is_dir():
+        return
+    for each in place.iterdir():
+        if not each.is_dir() or each.name.startswith((".", "_")):
+            continue
+        time_ms = _time(each)
+        if time_ms is not None:
+            yield Partition(time_ms, str(each))
+        else:
+            yield from _found(each)
+
+
+def _time(directory: Path) -> int | None:
+    try:
+        return msgspec.json.decode((directory / MARK).read_bytes(), type=_Mark).time
+    except (OSError, msgspec.DecodeError):
+        named = _NAMED.fullmatch(directory.name)
+        return int(named[1]) if named else None
+
+
+def remove_older(folder: str, limit_ms: int) -> int:
+    """Remove the partitions before a time; how many there were."""
+    old = [each for each in partitions(folder) if each.time_ms < limit_ms]
+    for each in old:
+        shutil.rmtree(each.directory, ignore_errors=True)
+    return len(old)
+
+
+def no_failures() -> FailureCollector:
+    """For a configuration whose parts were checked as those of another one."""
+    return FailureCollector("")

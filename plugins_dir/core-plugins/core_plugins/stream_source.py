@@ -1,0 +1,199 @@
+"""The Stream source: events that CDAP 3 to 5 took in over HTTP, here the lines of files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from localcdap.api import (
+    BatchSource,
+    PluginConfig,
+    Schema,
+    SourceContext,
+    StageConfigurer,
+    StageError,
+    Type,
+    field,
+    plugin,
+)
+from localcdap.dataframes.columns import column
+from localcdap.files.inputs import FilesNotFoundError, input_files
+from localcdap.files.reading.lines import PathField
+from localcdap.files.reading.records import read_files
+from localcdap.files.source_config import FileSourceConfig
+
+from . import filesets
+from .combined_log import COMBINED_LOG, combined_log_columns
+from .fileset_sources import window
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_TS: Final = ("ts", Schema.LONG)
+_HEADERS: Final = ("headers", Schema.map(Schema.STRING, Schema.STRING))
+_BODY: Final = "body"
+_FILE: Final = "__file"
+_LINES: Final = ("text", "clf")
+_DELIMITED: Final = ("csv", "tsv")
+FORMATS: Final = (*_LINES, *_DELIMITED)
+_DELIMITER: Final = "format.setting.delimiter"
+
+
+@plugin(
+    type="batchsource",
+    name="Stream",
+    description=(
+        "Reads events of a stream, as CDAP 3 to 5 did: the lines of the files in the folder that stands "
+        "for it."
+    ),
+)
+class StreamSource(BatchSource):
+    """Each line is an event. Its time is that of its file's last change, its headers are empty.
+
+    The folder is ``streams/NAMESPACE/name`` in the instance's folder, or what ``[locations]`` says for
+    ``stream://name``. Only files changed in the given time are read.
+    """
+
+    class Config(PluginConfig):
+        name: str = field(
+            "Name of the stream: the folder 'streams/NAMESPACE/name' of the instance's folder, or the one "
+            'that [locations] in localcdap.toml names: "stream://name" = "folder".',
+            macro=True,
+        )
+        duration: str = field(
+            "Length of the time whose events are read, as 1d. It ends at the logical start time.",
+            macro=True,
+        )
+        delay: str = field(
+            "How long before the logical start time that time ends, as 1h.", default="", macro=True
+        )
+        format: str | None = field(
+            f"Format of the lines: {', '.join(FORMATS)} (combined log format). Without one the line is "
+            "'body', as bytes.",
+            default=None,
+            form="{format:" + "|".join(FORMATS) + "}",
+        )
+        schema: Schema | None = field(
+            "Fields of the line, behind 'ts' and 'headers'. Text has one string field.",
+            default=None,
+        )
+        delimiter: str | None = field(
+            "What stands between two values (csv).", default=None, name=_DELIMITER
+        )
+
+    config: Config
+
+    def configure(self, stage: StageConfigurer) -> None:
+        config = self.config
+        filesets.check_duration(stage, "duration", config.duration)
+        filesets.check_duration(stage, "delay", config.delay)
+        format = (config.format or "").lower()
+        if format and format not in FORMATS:
+            stage.failures.add(
+                f"Format '{config.format}' of streams cannot be read here.",
+                f"Use one of {', '.join(FORMATS)}.",
+            ).with_config_property("format")
+            return
+        body = self._body(stage, format)
+        if body is not None:
+            stage.output_schema = Schema.record("event", [_TS, _HEADERS, *body])
+
+    def _body(self, stage: StageConfigurer, format: str) -> Schema | None:
+        """The fields of the line; None when they are not known."""
+        given = self.config.schema
+        if not format:
+            return Schema.record(_BODY, [(_BODY, Schema.BYTES)])
+        if format == "clf":
+            return given or COMBINED_LOG
+        if format == "text":
+            given = given or Schema.record(_BODY, [(_BODY, Schema.STRING)])
+            if [each.schema.non_nullable.type for each in given] != [Type.STRING]:
+                stage.failures.add(
+                    "The schema of format 'text' must have one field, a string."
+                ).with_config_property("schema")
+                return None
+        if given is None:
+            stage.failures.add(
+                f"Schema must be specified for format '{format}'.",
+                "Set it to the fields of a line.",
+            ).with_config_property("schema")
+        return given
+
+    def read(self, context: SourceContext) -> DataFrame:
+        assert context.output_schema is not None
+        times = self._files(context)
+        if not times:
+            return context.empty(context.output_schema)
+        format = (self.config.format or "").lower()
+        body = Schema.record(_BODY, list(context.output_schema)[2:])
+        read = body if format in _DELIMITED else Schema.record(_BODY, [(_BODY, Schema.STRING)])
+        properties = {"path": "-", "format": "text" if format not in _DELIMITED else format}
+        if self.config.delimiter:
+            properties |= {"format": "delimited", "delimiter": self.config.delimiter}
+        config = FileSourceConfig.build(properties | {"pathField": _FILE}, filesets.no_failures())
+        lines = read_files(
+            context, config, list(times), Schema.record(_BODY, [*read, (_FILE, Schema.STRING)])
+        )
+        return lines.select(
+            _time(times).alias("ts"), _no_headers().alias("headers"), *_values(format, body)
+        )
+
+    def _files(self, context: SourceContext) -> dict[str, int]:
+        """The files to read, with their times in milliseconds since 1970."""
+        folder = self._folder(context)
+        try:
+            found = input_files(folder, recursive=True)
+        except FilesNotFoundError:
+            raise context.fail(
+                f"stream '{self.config.name}' has no files in '{folder}'.",
+                "Put files with an event in each line there, or name another folder under [locations] in "
+                f'localcdap.toml: "stream://{self.config.name}" = "data/folder"',
+            ) from None
+        first, end = window(self.config.duration, self.config.delay, context)
+        times = {file: Path(file).stat().st_mtime_ns // 1_000_000 for file in found}
+        chosen = {file: time for file, time in times.items() if first <= time < end}
+        if len(chosen) < len(times):
+            context.logger.warning(
+                "Stream '%s': %d of %d files were not changed in the time that is read",
+                self.config.name,
+                len(times) - len(chosen),
+                len(times),
+            )
+        return chosen
+
+    def _folder(self, context: SourceContext) -> str:
+        if context.is_remote:
+            raise context.fail(
+                "streams are folders of this machine.", "Use a File source on a cluster."
+            )
+        try:
+            return context.resolve_path(f"stream://{self.config.name}")
+        except StageError:
+            return context.resolve_path(f"streams/{context.namespace}/{self.config.name}")
+
+
+def _time(times: dict[str, int]) -> Column:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    shown = PathField(_FILE, filename_only=False).shown
+    entries = [F.lit(part) for file, ms in times.items() for part in (shown(file), ms)]
+    return F.coalesce(F.element_at(F.create_map(*entries), column(_FILE)), F.lit(0)).cast("bigint")
+
+
+def _no_headers() -> Column:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return F.create_map().cast("map<string,string>")
+
+
+def _values(format: str, body: Schema) -> list[Column]:
+    """The fields of the line."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    line = column(_BODY)
+    if not format:
+        return [F.encode(line, "UTF-8").alias(_BODY)]
+    if format == "clf":
+        return combined_log_columns(line, body)
+    names = body.field_names
+    return [line.alias(names[0])] if format == "text" else [column(name) for name in names]
