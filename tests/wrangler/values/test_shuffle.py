@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from localcdap.wrangler.values.shuffle import Draws, shuffled, shuffled_column
@@ -24,6 +24,7 @@ def test_texts_are_masked_as_the_jdk_does(text, masked):
     assert shuffled(text) == masked
 
 
+@settings(deadline=None)  # the first import of NumPy takes its time
 @given(st.lists(st.none() | st.text("abcXYZ019 ,é😀\u0130\u212a", max_size=40)), st.integers(0, 5))
 def test_a_column_is_masked_as_its_texts(texts, start):
     column = pa.array(texts, pa.string())[start:]
