@@ -37,9 +37,14 @@ def query_error(error: Exception, sql: str, memory_mb: int, lines_before: int = 
     line, column = None, None
     if place is not None:
         line, column = _position(place, sql, lines_before)
-    return QueryError(
-        _sentence(_KIND.sub("", message)), " ".join(hints) or None, line=line, column=column
-    )
+    told = f"{_place(line, column)}{_sentence(_KIND.sub('', message))}"
+    return QueryError(told, " ".join(hints) or None, line=line, column=column)
+
+
+def _place(line: int | None, column: int | None) -> str:
+    if line is None:
+        return ""
+    return f"Line {line}: " if column is None else f"Line {line}, column {column}: "
 
 
 def _sentence(text: str) -> str:

@@ -186,7 +186,7 @@ def test_nothing_but_reading_tables_is_possible(sql: SqlService, tmp_path: Path,
 
 def test_the_place_of_what_is_wrong_is_told(sql: SqlService):
     missing = failure(sql, "SELECT *\nFROM peple")
-    assert missing.message == "Table with name peple does not exist!"
+    assert missing.message == "Line 2, column 6: Table with name peple does not exist!"
     assert missing.corrective_action == 'Did you mean "people"?'
     assert (missing.line, missing.column) == (2, 6)
 

@@ -47,7 +47,6 @@ class SqlConsole(Calling, Vertical):
     def __init__(self, id: str | None = None) -> None:
         super().__init__(id=id)
         self.history: list[str] = []
-        self._first_line = 0
         self._begun = ""
 
     def compose(self) -> ComposeResult:
@@ -123,10 +122,9 @@ class SqlConsole(Calling, Vertical):
     @on(QueryEditor.Run)
     def _run(self, event: QueryEditor.Run) -> None:
         event.stop()
-        self._first_line = event.first_line
         if event.sql:
             self._remember(event.sql)
-        self.query_one(QueryLine).ask(event.sql, self._editor.namespace, ROW_LIMIT)
+        self.query_one(QueryLine).ask(event.placed, self._editor.namespace, ROW_LIMIT)
 
     @on(QueryLine.Answered)
     def _show(self, event: QueryLine.Answered) -> None:
@@ -140,7 +138,7 @@ class SqlConsole(Calling, Vertical):
         event.stop()
         error = event.error
         if isinstance(error, QueryError) and error.line is not None:
-            self._editor.go(self._first_line + error.line, error.column or 1)
+            self._editor.go(error.line, error.column or 1)
 
     @on(QueryEditor.HistoryWanted)
     def _choose(self, event: QueryEditor.HistoryWanted) -> None:

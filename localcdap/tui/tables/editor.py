@@ -63,12 +63,16 @@ class QueryEditor(Container):
     ]
 
     class Run(Message):
-        """The query is to be run."""
+        """The query is to be run.
 
-        def __init__(self, sql: str, first_line: int) -> None:
+        :param placed: the query behind as many lines and blanks as stand before it here, so that the places
+            of errors are those in the editor.
+        """
+
+        def __init__(self, sql: str, placed: str) -> None:
             super().__init__()
             self.sql = sql
-            self.first_line = first_line
+            self.placed = placed
 
     class HistoryWanted(Message):
         """An earlier query is to be chosen."""
@@ -116,18 +120,16 @@ class QueryEditor(Container):
 
     def action_run(self) -> None:
         area = self.area
-        selected = area.selected_text
-        if selected.strip():
-            sql, at = selected, min(area.selection.start, area.selection.end)[0]
+        text, sql = area.text, area.selected_text
+        if sql.strip():
+            row, column = min(area.selection.start, area.selection.end)
         else:
-            text = area.text
             sql = statement_at(text, _index(area))
-            at = text[: text.find(sql)].count("\n")
+            before = text[: text.find(sql)]
+            row, column = before.count("\n"), len(before) - before.rfind("\n") - 1
         self._hide()
         self._back = 0
-        leading = len(sql) - len(sql.lstrip())
-        at += sql[:leading].count("\n")
-        self.post_message(self.Run(sql.strip(), at))
+        self.post_message(self.Run(sql.strip(), "\n" * row + " " * column + sql.rstrip()))
 
     def action_history(self) -> None:
         self.post_message(self.HistoryWanted())

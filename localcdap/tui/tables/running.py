@@ -9,7 +9,7 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Static
 
-from localcdap.api.errors import LocalcdapError, QueryError
+from localcdap.api.errors import LocalcdapError
 from localcdap.datasets.sql import SqlRequest, SqlResult
 from localcdap.host.link import Cdap
 from localcdap.tui.calls import Calling
@@ -107,7 +107,7 @@ class QueryLine(Calling, Static):
         self._request = None
         if isinstance(found, LocalcdapError):
             self._quiet("")
-            self.tell(f"✗ {_place(found)}{found.full_message}", is_wrong=True)
+            self.tell(f"✗ {found.full_message}", is_wrong=True)
             self.post_message(self.Failed(self, request, found))
             return
         more = f" · only the first {request.limit:,} rows are shown" if found.truncated else ""
@@ -121,9 +121,3 @@ def _answer(cdap: Cdap, request: SqlRequest) -> SqlResult | LocalcdapError:
         return cdap.sql.query(request)
     except LocalcdapError as error:
         return error
-
-
-def _place(error: LocalcdapError) -> str:
-    if not isinstance(error, QueryError) or error.line is None:
-        return ""
-    return f"line {error.line}{'' if error.column is None else f', column {error.column}'}: "

@@ -99,9 +99,10 @@ async def test_a_query_is_run_and_told(open_studio):
 async def test_an_error_stands_below_and_the_cursor_goes_there(open_studio):
     async with open_studio() as driver:
         await driver.press("5", "q")
-        await run(driver, "SELECT 1;\n\nSELECT *\nFROM spendin;")
+        await run(driver, "SELECT 1;\n\nSELECT 2; SELECT *\nFROM spendin;")
         line = driver.app.screen.query_one("#sql-line", QueryLine)
         assert 'Did you mean "spending"?' in str(line.content)
+        assert "Line 4, column 6" in str(line.content)
         assert line.has_class("-wrong")
         assert driver.app.screen.query_one(QueryEditor).area.cursor_location == (3, 5)
 

@@ -1,0 +1,34 @@
+"""Read-only SQL from the command line; the process that asks is a client of the host."""
+
+from __future__ import annotations
+
+import json
+
+
+def test_a_query_is_read_from_stdin_and_more_rows_are_told(command):
+    code, out, err = command("sql", "-", "--limit", "2", input="SELECT range AS n FROM range(5)")
+    assert code == 0
+    assert out.split() == ["n", "0", "1"]
+    assert "more than the 2 rows" in err
+
+
+def test_values_are_plain_json(command):
+    query = "SELECT DATE '2026-01-02' d, 1.50 AS money, NULL AS nothing, [1, 2] AS list, 'ä' AS t"
+    code, out, _ = command("sql", query, "--json")
+    assert code == 0
+    assert json.loads(out) == {
+        "columns": ["d", "money", "nothing", "list", "t"],
+        "rows": [["2026-01-02", "1.50", None, [1, 2], "ä"]],
+        "truncated": False,
+    }
+
+
+def test_what_is_wrong_is_told(command):
+    code, _, err = command("sql", "SELECT * FORM x")
+    assert code == 2
+    assert 'Line 1, column 15: syntax error at or near "x"' in err
+    code, _, err = command("sql", "DROP TABLE x")
+    assert code == 2
+    assert "only reads" in err
+    code, _, err = command("sql", "SELECT 1", "--limit", "-1")
+    assert code == 2
