@@ -101,7 +101,7 @@ class Expression:
         """The same values as a Spark column, None where Spark has no equal.
 
         :param schema: a record of all columns; any other is missing, and null.
-        :param column: gives a column by its name in the schema; ``functions.col`` when left out.
+        :param column: gives a column by its name in the schema; that of this very name when left out.
         """
         from localcdap.wrangler.jexl.native import native_of
 

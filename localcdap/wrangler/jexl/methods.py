@@ -13,6 +13,7 @@ from localcdap.wrangler.java.formatter import format_text
 from localcdap.wrangler.java.regex import compile_regex
 from localcdap.wrangler.java.text import java_text, nearest_float
 from localcdap.wrangler.jexl import arithmetic
+from localcdap.wrangler.jexl.functions.decimals import scale_of
 from localcdap.wrangler.jexl.functions.registry import Function, Overload
 
 METHODS: Final[dict[tuple[str, str], Function]] = {}
@@ -204,7 +205,7 @@ def _declare_numbers() -> None:
     number("N -> I", "compareTo")(_compare)
     number("-> B", "isNaN")(lambda value: value != value)
     number("-> B", "isInfinite")(lambda value: isinstance(value, float) and math.isinf(value))
-    number("-> I", "scale")(lambda value: -_decimal(value).as_tuple().exponent)  # type: ignore[operator]
+    number("-> I", "scale")(lambda value: scale_of(_decimal(value)))
     number("-> I", "precision")(lambda value: len(_decimal(value).as_tuple().digits))
     number("-> I", "signum")(lambda value: (value > 0) - (value < 0))
     number("-> M", "abs")(lambda value: abs(_decimal(value)))

@@ -70,8 +70,11 @@ def native_of(root: Node, schema: Schema, column: Callable[[str], Column] | None
         return None
     from pyspark.sql import functions as f
 
+    def quoted(name: str) -> Column:
+        return f.col("`" + name.replace("`", "``") + "`")
+
     try:
-        part = Natives(schema, column or f.col).of(root.parts[0])
+        part = Natives(schema, column or quoted).of(root.parts[0])
     except NoNativeError:
         return None
     if part.type == Schema.NULL:
@@ -96,10 +99,6 @@ def both(first: Column, second: Column | None) -> Column | None:
     return None if second is None else first & second
 
 
-def no_form(reason: str = "") -> NoNativeError:
-    return NoNativeError(reason)
-
-
 class Natives:
     """Makes the Spark form of the nodes of one expression."""
 
@@ -114,7 +113,7 @@ class Natives:
         """:raises NoNativeError: where Spark has no equal."""
         make = _BY_KIND.get(node.kind)
         if make is None:
-            raise no_form()
+            raise NoNativeError
         return make(self, node)
 
     # -- values -------------------------------------------------------------------------------------
@@ -131,7 +130,7 @@ class Natives:
         if isinstance(value, str):
             return Part(self.f.lit(value), Schema.STRING, nullable=False)
         if isinstance(value, Decimal):
-            raise no_form()
+            raise NoNativeError
         if isinstance(value, float):
             return Part(self.f.lit(value), Schema.DOUBLE, nullable=False)
         return self._whole_constant(value)
@@ -139,7 +138,7 @@ class Natives:
     def _whole_constant(self, value: int) -> Part:
         bits = abs(value).bit_length()
         if bits > 63:
-            raise no_form()
+            raise NoNativeError
         kind, spark = (Schema.INT, "int") if -(2**31) <= value < 2**31 else (Schema.LONG, "bigint")
         return Part(self.f.lit(value).cast(spark), kind, nullable=False, bits=bits)
 
@@ -148,7 +147,7 @@ class Natives:
 
     def _field(self, name: str) -> Part:
         if name in ("this", "ctx"):
-            raise no_form()
+            raise NoNativeError
         found = find_field(self._schema, name)
         if found is None:
             return self.null()
@@ -159,11 +158,11 @@ class Natives:
     def _member(self, node: Node) -> Part:
         dotted = plain_path(node)
         if dotted is None:
-            raise no_form()
+            raise NoNativeError
         names = dotted.split(".")
         prefixes = [".".join(names[: at + 1]) for at in range(len(names) - 1)]
         if any(find_field(self._schema, prefix) is not None for prefix in prefixes):
-            raise no_form()
+            raise NoNativeError
         return self._field(dotted)
 
     def _group(self, node: Node) -> Part:
@@ -205,7 +204,7 @@ class Natives:
             number = part.column.cast("int").cast("bigint")
             return replace(part, column=number, type=Schema.LONG, bits=1)
         if not part.is_text:
-            raise no_form()
+            raise NoNativeError
         f, text = self.f, part.column
         read = f.when(text == "", f.lit(0).cast("bigint")).when(
             text.rlike(r"\A[+-]?[0-9]+\z"), text.try_cast("bigint")
@@ -220,7 +219,7 @@ class Natives:
         if part.type == Schema.BOOLEAN:
             return replace(part, column=part.column.cast("int").cast("double"), type=Schema.DOUBLE)
         if not part.is_text:
-            raise no_form()
+            raise NoNativeError
         f, text = self.f, part.column
         plain = f.regexp_replace(text, r"\A[\x00-\x20]+|[\x00-\x20]+\z", "")
         number = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
@@ -237,7 +236,7 @@ class Natives:
             return part
         if part.type in WHOLE or part.type == Schema.BOOLEAN:
             return replace(part, column=part.column.cast("string"), type=Schema.STRING, bits=0)
-        raise no_form()
+        raise NoNativeError
 
     # -- operators ----------------------------------------------------------------------------------
 
@@ -258,7 +257,7 @@ class Natives:
             if operand.type != Schema.DOUBLE:
                 operand = self.to_long(operand)
             return replace(operand, column=-operand.column, failing=self.fails_on_null(operand))
-        raise no_form()
+        raise NoNativeError
 
     def _is_empty(self, part: Part) -> Column:
         f = self.f
@@ -270,7 +269,7 @@ class Natives:
             if part.type == Schema.DOUBLE:
                 empty = empty | f.isnan(part.column)
         elif part.type not in (Schema.BOOLEAN, Schema.NULL):
-            raise no_form()
+            raise NoNativeError
         empty = f.coalesce(empty, f.lit(True))
         return empty if part.failing is None else part.failing | empty
 
@@ -302,7 +301,7 @@ class Natives:
             return self._matches(left, node.parts[1])
         if symbol in ("=^", "=$"):
             return self._affix(symbol, left, right)
-        raise no_form()
+        raise NoNativeError
 
     def _null_compared(self, left: Part, right: Part) -> Part:
         """``==`` with the constant null."""
@@ -333,7 +332,7 @@ class Natives:
             return self.to_double(left), self.to_double(right)
         if left.type in WHOLE or right.type in WHOLE:
             return self.to_long(left), self.to_long(right)
-        raise no_form()
+        raise NoNativeError
 
     def _known(self, left: Part, right: Part, column: Column) -> Part:
         """A comparison in which a text fails only where the other side is not null."""
@@ -353,7 +352,7 @@ class Natives:
                 return self._null_compared(left, right)
             return self.condition(self.f.lit(False), left, right)
         if left.is_text and right.is_text:
-            raise no_form()
+            raise NoNativeError
         a, b = self._alike(left, right)
         if symbol in (">", ">="):
             a, b = b, a
@@ -376,9 +375,9 @@ class Natives:
 
     def _matches(self, left: Part, pattern: Node) -> Part:
         if pattern.kind != "constant" or not isinstance(pattern.value, str):
-            raise no_form()
+            raise NoNativeError
         if can_explode(pattern.value) or "(?" in pattern.value.replace("(?:", ""):
-            raise no_form()  # Spark has no limit of time, and flags mean more in one than in the other
+            raise NoNativeError  # Spark has no limit of time, and flags mean more in one than in the other
         compile_regex(pattern.value)
         if left.type == Schema.NULL:
             return self.condition(self.f.lit(False), left)
@@ -388,7 +387,7 @@ class Natives:
 
     def _affix(self, symbol: str, left: Part, right: Part) -> Part:
         if not left.is_text or right.type == Schema.NULL:
-            raise no_form()
+            raise NoNativeError
         other = self.to_text(right)
         found = (left.column.startswith if symbol == "=^" else left.column.endswith)(other.column)
         nulls = self.is_null(left) & self.is_null(right)
@@ -416,13 +415,13 @@ class Natives:
     def _arithmetic(self, symbol: str, left: Part, right: Part) -> Part:
         failing = either(self.fails_on_null(left), self.fails_on_null(right))
         if Schema.NULL in (left.type, right.type):
-            raise no_form()
+            raise NoNativeError
         if symbol == "+" and (left.is_text or right.is_text):
             a, b = self.to_text(left), self.to_text(right)
             nullable = left.nullable or right.nullable
             return Part(self.f.concat(a.column, b.column), Schema.STRING, nullable, failing)
         if left.type not in NUMBERS or right.type not in NUMBERS:
-            raise no_form()
+            raise NoNativeError
         if Schema.DOUBLE in (left.type, right.type):
             return self._floating(symbol, left, right, failing)
         return self._whole(symbol, left, right, failing)
@@ -447,7 +446,7 @@ class Natives:
             "%": min(left.bits, right.bits),
         }[symbol]
         if bits > 63:
-            raise no_form()
+            raise NoNativeError
         if symbol in ("/", "%"):
             failing = either(failing, self.f.coalesce(b == 0, self.f.lit(False)))
             b = self.f.when(b != 0, b)
@@ -492,7 +491,7 @@ class Natives:
         if types == set(WHOLE):
             return Schema.LONG, [part.column.cast("bigint") for part in given]
         if len(types) > 1:
-            raise no_form()
+            raise NoNativeError
         return next(iter(types), Schema.NULL), [part.column for part in given]
 
     def first_not_null(self, parts: list[Part]) -> Part:
@@ -514,7 +513,7 @@ class Natives:
 
         make = FUNCTIONS.get((*node.value, len(node.parts)))
         if make is None:
-            raise no_form()
+            raise NoNativeError
         return make(self, [self.of(part) for part in node.parts])
 
     def _method(self, node: Node, *, safe: bool = False) -> Part:
@@ -524,7 +523,7 @@ class Natives:
         value = self.of(node.parts[0])
         make = METHODS.get((name, len(node.parts) - 1))
         if make is None or not value.is_text:
-            raise no_form()
+            raise NoNativeError
         found = make(self, [value, *(self.of(part) for part in node.parts[1:])])
         if safe or null_safe:
             column = self.f.when(value.column.isNotNull(), found.column)

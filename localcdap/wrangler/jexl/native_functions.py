@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from localcdap.api.schema import Schema
-from localcdap.wrangler.jexl.native import NUMBERS, Natives, Part, either, no_form
+from localcdap.wrangler.jexl.native import NUMBERS, Natives, NoNativeError, Part, either
 
 _Make = Callable[[Natives, list[Part]], Part]
 
@@ -17,7 +17,7 @@ _TRIMMED: Final = "".join(map(chr, range(33)))
 def _texts(parts: list[Part]) -> None:
     """Refuses what is no text: the functions refuse it too, on each row."""
     if not all(part.is_text for part in parts):
-        raise no_form()
+        raise NoNativeError
 
 
 def _of_text(change: Callable[[Any, Any], Any], kind: Schema = Schema.STRING) -> _Make:
@@ -98,7 +98,7 @@ def _read(convert: Callable[[Natives, Part], Part], *, int_only: bool = False) -
 def _absolute(natives: Natives, parts: list[Part]) -> Part:
     (part,) = parts
     if part.type not in NUMBERS or part.bits > 62:
-        raise no_form()
+        raise NoNativeError
     whole = part if part.type == Schema.DOUBLE else natives.to_long(part)
     return replace(whole, column=natives.f.abs(whole.column), failing=natives.fails_on_null(part))
 

@@ -326,7 +326,7 @@ def _in_spark(spark: SparkSession, texts: list[str], rows: list[dict[str, Any]])
         pa.Table.from_batches([RecordCodec(SCHEMA).encode(rows)]),
         spark_schema(SCHEMA, nullable=True),
     )
-    natives = {text: parse(text).native(SCHEMA, lambda name: f.col(f"`{name}`")) for text in texts}
+    natives = {text: parse(text).native(SCHEMA) for text in texts}
     columns = []
     for number, native in enumerate(natives.values()):
         if native is not None:

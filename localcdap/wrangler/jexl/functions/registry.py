@@ -11,7 +11,6 @@ C     a text of one character                         Y     bytes or null
 d     date or null (or its text)                      t     time or null (or its text)
 T     datetime without zone or null (or its text)     Z     timestamp (a datetime) or null
 A     list or null                                    J     JSON: anything that JSON has
-P     text or null that is no JSON element: a pattern or path
 ====  ==============================================  ====  =========================================
 
 ``S*`` at the end takes any number more. Results have the same letters; with ``?`` or ``!`` behind
@@ -256,7 +255,6 @@ def _timestamp(value: Any) -> Any:
 
 _ACCEPT: Final[Mapping[str, Callable[[Any], Any]]] = {
     "S": _text,
-    "P": _text,
     "O": lambda value: value,
     "J": lambda value: value,
     "I": _whole(numbers.INT_MIN, numbers.INT_MAX, null=False),
