@@ -4,33 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from localcdap.api import SparkContext, StageConfigurer, Transform, plugin, plugin_method
-from localcdap.wrangler.language import Problem
 from localcdap.wrangler.recipe.registry import DirectiveInfo, shipped
-from localcdap.wrangler.recipe.steps import check
 
 from .checking import Configuration
 from .config import WranglerConfig
+from .methods import (
+    RecipeAnswer,
+    RecipeRequest,
+    SampleAnswer,
+    SampleRequest,
+    checked,
+    sampled,
+)
 from .running import Execution
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-
-class RecipeRequest(msgspec.Struct):
-    """A recipe to look at."""
-
-    recipe: str
-
-
-class RecipeAnswer(msgspec.Struct):
-    """What a recipe holds."""
-
-    directives: list[str]
-    """The directives that are right, in the present form where they have one."""
-    problems: list[Problem]
 
 
 @plugin(
@@ -58,5 +48,10 @@ class Wrangler(Transform):
 
     @plugin_method("check", "Reads a recipe, and tells what is wrong with it and where.")
     def check_recipe(self, request: RecipeRequest) -> RecipeAnswer:
-        steps = check(request.recipe, shipped())
-        return RecipeAnswer([step.call.source for step in steps.steps], steps.problems)
+        return checked(request)
+
+    @plugin_method(
+        "propose-schema", "Tries the recipe on sampled records, and proposes the output schema."
+    )
+    def propose_schema(self, request: SampleRequest) -> SampleAnswer:
+        return sampled(self.config, request)

@@ -1,0 +1,56 @@
+"""What front ends ask Wrangler: its directives, what is wrong with a recipe, the schema of a sample."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from wrangler_transform.wrangler import Wrangler
+
+from localcdap.api import FailureCollector, Schema
+from localcdap.api.errors import BadRequestError
+from localcdap.api.methods import methods_of
+
+LINE = {"type": "record", "name": "line", "fields": [{"name": "body", "type": ["string", "null"]}]}
+
+
+def ask(method: str, request: object = None, **properties: str):
+    failures = FailureCollector("stage")
+    plugin = Wrangler(Wrangler.Config.build(properties, failures))
+    return methods_of(Wrangler)[method].call(plugin, request)
+
+
+def test_the_directives_are_listed_with_what_an_editor_needs():
+    found = {each["directive"]: each for each in ask("directives")}
+
+    assert found["rename"]["usage"] == "rename :source :target"
+    assert found["rename"]["categories"] == ["column"]
+    assert [each["kind"] for each in found["rename"]["arguments"]] == ["column", "column"]
+    assert all(each["description"] and each["examples"] for each in found.values())
+
+
+def test_a_recipe_is_checked_with_places():
+    answer = ask("check", {"recipe": "rename a b\nrenam c d"})
+
+    assert answer["directives"] == ["rename a b"]
+    (problem,) = answer["problems"]
+    assert (problem["line"], problem["column"], problem["nearest"]) == (2, 1, "rename")
+
+
+def test_sampled_records_propose_the_schema():
+    lines = [{"body": "1,x"}, {"body": "2,y,3"}, {"body": 'broken"'}]
+    answer = ask(
+        "propose-schema",
+        {"schema": LINE, "records": lines},
+        directives="parse-as-csv :body ','\ndrop body\nset-type :body_1 integer",
+    )
+
+    schema = Schema.parse(json.dumps(answer["schema"]))
+    assert schema.field_names == ["body_1", "body_2", "body_3"]
+    assert schema.field("body_1").schema == Schema.INT.as_nullable
+    assert answer["records"][1] == {"body_1": 2, "body_2": "y", "body_3": "3"}
+
+
+def test_a_wrong_recipe_is_not_tried():
+    with pytest.raises(BadRequestError, match="there is no directive 'renam'"):
+        ask("propose-schema", {"schema": LINE, "records": []}, directives="renam a b")
