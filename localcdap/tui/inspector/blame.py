@@ -20,7 +20,7 @@ class Blame(msgspec.Struct, frozen=True):
 
     @property
     def glyph(self) -> str:
-        return "⚠" if self.is_warning else "✗"
+        return "!" if self.is_warning else "✗"
 
     @property
     def word(self) -> str:

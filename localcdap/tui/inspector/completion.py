@@ -53,7 +53,7 @@ def completed(text: str, cursor: int, chosen: str) -> tuple[str, int]:
 
 
 class Aid(AutoComplete):
-    """The list that drops down below a line.
+    """The list that drops down below a line. It is mounted on the screen, where it has the room.
 
     :param offers: what the field itself has to offer.
     """
@@ -67,6 +67,24 @@ class Aid(AutoComplete):
         super().__init__(target)
         self._known = context
         self._offers = offers
+
+    # Each of these costs a layout of the whole screen, with every letter that is typed.
+
+    def action_hide(self) -> None:
+        if self.display:
+            super().action_hide()
+
+    def action_show(self) -> None:
+        if not self.display:
+            super().action_show()
+
+    def _align_to_target(self) -> None:
+        if self.is_attached and self.target.is_attached and self.option_list.option_count:
+            super()._align_to_target()
+
+    def _rebuild_options(self, target_state: TargetState, search_string: str) -> None:
+        if self.option_list.option_count or self.get_candidates(target_state):
+            super()._rebuild_options(target_state, search_string)
 
     def get_candidates(self, target_state: TargetState) -> list[DropdownItem]:
         in_macro = open_macro(target_state.text, target_state.cursor_position) is not None

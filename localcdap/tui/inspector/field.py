@@ -11,7 +11,6 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Static
 
 from localcdap.tui.inspector.blame import Blame
 from localcdap.tui.inspector.completion import Aid
@@ -30,6 +29,7 @@ from localcdap.tui.inspector.listing import ListControl
 from localcdap.tui.inspector.plan import FieldPlan, Kind
 from localcdap.tui.manners.choosing import Choice
 from localcdap.tui.manners.habits import Habits
+from localcdap.tui.told import Told
 
 _SUFFIXES: Final = {
     "javascript": ".js",
@@ -73,10 +73,12 @@ class Field(Vertical):
         self._blames: Sequence[Blame] = ()
         self._control = self._make(text)
         self._narrow = False
+        self.aid: Aid | None = None
+        """What drops down below its line; there once it had the focus."""
         self.set_class(self._is_long, "-above")
 
     def compose(self) -> ComposeResult:
-        yield Static(self._label(), classes="label")
+        yield Told(content=self._label(), classes="label")
         yield self._control
 
     @property
@@ -152,6 +154,9 @@ class Field(Vertical):
     def on_mount(self) -> None:
         self._show_blames()
 
+    def on_unmount(self) -> None:
+        self._drop_aid()
+
     def on_control_changed(self, event: ControlChanged) -> None:
         event.stop()
         if event.value_control is not self._control:
@@ -166,8 +171,9 @@ class Field(Vertical):
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         control = self._control
-        if isinstance(control, LineControl) and not self.query(Aid):
-            self.mount(Aid(control, self._known, self.offers))
+        if isinstance(control, LineControl) and self.aid is None:
+            self.aid = Aid(control, self._known, self.offers)
+            self.screen.mount(self.aid)
 
     def offers(self) -> list[Offer]:
         """What the field has to offer besides macros."""
@@ -254,6 +260,11 @@ class Field(Vertical):
 
     # -- how it looks --------------------------------------------------------------------------------
 
+    def _drop_aid(self) -> None:
+        if self.aid is not None and self.aid.is_attached:
+            self.aid.remove()
+        self.aid = None
+
     @property
     def _is_long(self) -> bool:
         """Whether it needs all the width there is."""
@@ -267,23 +278,22 @@ class Field(Vertical):
         mark = ("* ", "$text-accent bold") if self.plan.is_required else ("  ", "")
         glyph = ""
         if self._blames:
-            glyph = "✗ " if any(not each.is_warning for each in self._blames) else "⚠ "
+            glyph = "✗ " if any(not each.is_warning for each in self._blames) else "! "
         style = "$text-error" if glyph == "✗ " else "$text-warning" if glyph else ""
         name = self.plan.name if self.plan.name.isprintable() else ascii(self.plan.name)
         return Content.assemble((glyph, style) if glyph else mark, (_shortened(name, 21), style))
 
     def _show_blames(self) -> None:
-        label = next(iter(self.query(".label").results(Static)), None)
+        label = next(iter(self.query(".label").results(Told)), None)
         if label is None:
             return  # it comes when its parts are there
-        label.update(self._label())
+        label.put(self._label())
         lines = list(self._told())
-        shown = next(iter(self.query(".blame").results(Static)), None)
+        shown = next(iter(self.query(".blame").results(Told)), None)
         if shown is not None:
-            shown.update(Content("\n").join(lines))
-            shown.display = bool(lines)
+            shown.put_lines(lines)
         elif lines:
-            self.mount(Static(Content("\n").join(lines), classes="blame"))
+            self.mount(Told(content=Content("\n").join(lines), classes="blame"))
         if isinstance(self._control, ListControl):
             self._control.blame((b.element, b.glyph) for b in self._blames if b.element is not None)
 
@@ -327,7 +337,7 @@ class Field(Vertical):
         self._kind = kind
         self._control = self._make(text)
         self.fit(is_narrow=self._narrow)
-        self.query(Aid).remove()
+        self._drop_aid()
         self.mount(self._control, after=self.query_one(".label"))
         before.remove()
         if had_focus:

@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import Static, TabbedContent, TabPane
+from textual.widgets import TabbedContent, TabPane, Tabs
 
 from localcdap.api.errors import LocalcdapError
 from localcdap.api.failures import ArtifactId, ValidationFailure
@@ -37,6 +37,7 @@ from localcdap.tui.inspector.trial_pane import TrialPane
 from localcdap.tui.manners.choosing import Choice
 from localcdap.tui.manners.habits import Habits
 from localcdap.tui.pipeline.editor import Editor
+from localcdap.tui.told import Told
 
 _POLL_S: Final = 2.0
 _AGE_S: Final = 30.0
@@ -69,8 +70,7 @@ class Inspector(Calling, Vertical):
     Inspector { height: 1fr; }
     Inspector > .title { height: auto; padding: 0 1; }
     Inspector > .banner { display: none; height: auto; max-height: 8; padding: 0 1; }
-    Inspector > .banner.-any { display: block; }
-    Inspector > .help { height: 4; padding: 0 1; background: $surface; }
+    Inspector > .help { display: none; height: 4; padding: 0 1; background: $surface; }
     Inspector > .help.-low { height: 2; }
     Inspector Tabs { height: 1; }
     Inspector Underline { display: none; }
@@ -91,8 +91,8 @@ class Inspector(Calling, Vertical):
         """Whose form is there, or is being made."""
 
     def compose(self) -> ComposeResult:
-        yield Static(classes="title")
-        yield Static(classes="banner")
+        yield Told(classes="title")
+        yield Told(classes="banner")
         with TabbedContent(id="inspector-tabs"):
             with TabPane("properties", id="tab-properties"):
                 yield Form(self._editor, self._known)
@@ -105,7 +105,7 @@ class Inspector(Calling, Vertical):
                 yield TrialPane(self._editor, self._known, preview)
             with TabPane("preview data", id="tab-preview"):
                 yield preview
-        yield Static(classes="help")
+        yield Told(classes="help")
 
     def on_mount(self) -> None:
         self._editor.changed.subscribe(self, self._document_changed)
@@ -137,7 +137,7 @@ class Inspector(Calling, Vertical):
         self._editor.select(stage)
         self._selected(stage)
         if property is not None:
-            self._tabs.active = "tab-properties"
+            self._open("tab-properties")
             self.form.go_to(property)
 
     def flush(self) -> None:
@@ -150,7 +150,16 @@ class Inspector(Calling, Vertical):
 
     def open_tab(self, name: str) -> None:
         """:param name: ``properties``, ``schema``, ``docs``, ``try`` or ``preview``."""
-        self._tabs.active = f"tab-{name}"
+        self._open(f"tab-{name}")
+
+    def _open(self, pane: str) -> None:
+        """Open a pane; the keys, when they go to another one, go to the row of tabs."""
+        tabs = self._tabs
+        if tabs.active != pane:
+            active = tabs.active_pane
+            if active is not None and active.has_focus_within:
+                tabs.query_one(Tabs).focus()
+            tabs.active = pane
 
     # -- following the editor ----------------------------------------------------------------------
 
@@ -256,7 +265,7 @@ class Inspector(Calling, Vertical):
         self._show_banner()
 
     def _show_title(self) -> None:
-        self.query_one(".title", Static).update(self._title(self.state))
+        self.query_one(".title", Told).put(self._title(self.state))
 
     def _show_banner(self) -> None:
         lines: list[Content] = []
@@ -273,10 +282,8 @@ class Inspector(Calling, Vertical):
         for failure in self._blamed.others:
             lines += _told(failure, "✗", "$text-error")
         for warning in self._blamed.remarks:
-            lines += _told(warning, "⚠", "$text-warning")
-        banner = self.query_one(".banner", Static)
-        banner.update(Content("\n").join(lines))
-        banner.set_class(bool(lines), "-any")
+            lines += _told(warning, "!", "$text-warning")
+        self.query_one(".banner", Told).put_lines(lines)
 
     def _title(self, state: StageState | None) -> Content:
         use = self._use
@@ -302,7 +309,7 @@ class Inspector(Calling, Vertical):
 
     def action_tab(self, by: int) -> None:
         panes = [pane.id or "" for pane in self._tabs.query(TabPane)]
-        self._tabs.active = panes[(panes.index(self._tabs.active) + by) % len(panes)]
+        self._open(panes[(panes.index(self._tabs.active) + by) % len(panes)])
 
     def action_detect(self) -> None:
         """Look at files and databases for this stage; the results come as changes."""
@@ -382,16 +389,18 @@ class Inspector(Calling, Vertical):
         return None
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        help = self.query_one(".help", Static)
+        help = self.query_one(".help", Told)
         field = next(
             (each for each in event.widget.ancestors_with_self if isinstance(each, Field)), None
         )
-        help.update(field.help if field is not None else "")
+        help.put(field.help if field is not None else Content())
+        help.display = field is not None
 
     @on(TabbedContent.TabActivated)
     def _tab_shown(self, event: TabbedContent.TabActivated) -> None:
         event.stop()
-        self.query_one(".help").display = event.pane.id == "tab-properties"
+        if event.pane.id != "tab-properties":
+            self.query_one(".help").display = False
         self._arrive()
 
     def _arrive(self) -> None:
@@ -425,7 +434,7 @@ def _verdict(state: StageState | None) -> Content:
         return Content.styled(f"✗ {count} failure{'s' * (count != 1)}", "$text-error")
     if state.warnings:
         count = len(state.warnings)
-        return Content.styled(f"⚠ {count} warning{'s' * (count != 1)}", "$text-warning")
+        return Content.styled(f"! {count} warning{'s' * (count != 1)}", "$text-warning")
     return Content.styled("✓ valid", "$text-success")
 
 

@@ -31,6 +31,7 @@ class Element(Horizontal):
         super().__init__()
         self._form = form
         self._known = context
+        self._aid: Aid | None = None
         self._lines = [
             Line(cell, placeholder="" if any(row) else part.heading)
             for part, cell in zip(form.parts, row, strict=True)
@@ -65,15 +66,20 @@ class Element(Horizontal):
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         line = event.widget
-        if isinstance(line, Line) and not self.query(Aid):
-            self._aid(line)
-        elif isinstance(line, Line) and self.query_one(Aid).target is not line:
-            self.query(Aid).remove()
-            self._aid(line)
-
-    def _aid(self, line: Line) -> None:
+        if not isinstance(line, Line) or (self._aid is not None and self._aid.target is line):
+            return
+        self._drop_aid()
         part = self.part_of(line)
-        self.mount(Aid(line, self._known, lambda: self._known.offers(part)))
+        self._aid = Aid(line, self._known, lambda: self._known.offers(part))
+        self.screen.mount(self._aid)
+
+    def on_unmount(self) -> None:
+        self._drop_aid()
+
+    def _drop_aid(self) -> None:
+        if self._aid is not None and self._aid.is_attached:
+            self._aid.remove()
+        self._aid = None
 
 
 class ListControl(Control):

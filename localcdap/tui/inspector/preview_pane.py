@@ -8,7 +8,6 @@ from functools import partial
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import Static
 
 from localcdap.host.link import Cdap
 from localcdap.runs.preview_model import Preview
@@ -16,6 +15,7 @@ from localcdap.tui.calls import Calling, Following
 from localcdap.tui.inspector.sample_view import SampleView
 from localcdap.tui.inspector.samples import of_preview
 from localcdap.tui.pipeline.editor import Editor
+from localcdap.tui.told import Told
 
 _POLL_S = 2.0
 
@@ -37,7 +37,7 @@ class PreviewPane(Calling, Vertical):
         self._is_looking = False
 
     def compose(self) -> ComposeResult:
-        yield Static(classes="state")
+        yield Told(classes="state")
         yield SampleView()
 
     def on_mount(self) -> None:
@@ -126,7 +126,7 @@ class PreviewPane(Calling, Vertical):
             if preview.error is not None:
                 at = f" at '{preview.error.stage}'" if preview.error.stage else ""
                 lines.append(Content.styled(f"✗{at} {preview.error.message}", "$text-error"))
-        self.query_one(".state", Static).update(Content("\n").join(lines))
+        self.query_one(".state", Told).put_lines(lines)
 
 
 def _states(namespace: str, preview: str, cdap: Cdap) -> Iterator[Preview]:

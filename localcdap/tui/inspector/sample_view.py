@@ -9,11 +9,12 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import Static, Tab, Tabs
+from textual.widgets import Tab, Tabs
 
 from localcdap.engine.trials.samples import Problem
 from localcdap.tui.inspector.samples import Findings, Sheet
 from localcdap.tui.records.table import RecordTable
+from localcdap.tui.told import Told
 
 _MOST_PROBLEMS: Final = 5
 _MOST_FRAMES: Final = 3
@@ -35,8 +36,7 @@ class SampleView(Vertical):
     ]
     DEFAULT_CSS = """
     SampleView { height: 1fr; }
-    SampleView > .problems { display: none; height: auto; max-height: 8; padding: 0 1; overflow-y: auto; }
-    SampleView > .problems.-any { display: block; }
+    SampleView > .problems { height: auto; max-height: 8; padding: 0 1; overflow-y: auto; }
     SampleView Tabs { height: 1; display: none; }
     SampleView Tabs.-any { display: block; }
     SampleView Underline { display: none; }
@@ -47,7 +47,7 @@ class SampleView(Vertical):
         self._sheets: list[Sheet] = []
 
     def compose(self) -> ComposeResult:
-        yield Static(classes="problems")
+        yield Told(classes="problems")
         yield Tabs()
         yield RecordTable()
 
@@ -66,15 +66,13 @@ class SampleView(Vertical):
         if findings.logs:
             lines = [{"line": line} for line in findings.logs]
             self._sheets.append(Sheet("log", lines, None))
-        problems = self.query_one(".problems", Static)
-        problems.update(Content("\n").join(_told(findings.problems)))
-        problems.set_class(bool(findings.problems), "-any")
+        self.query_one(".problems", Told).put_lines(_told(findings.problems))
         self.run_worker(self._fill_tabs(before), group="tabs", exclusive=True)
 
     def tell(self, note: str) -> None:
         """Show nothing but a note."""
         self._sheets = []
-        self.query_one(".problems", Static).remove_class("-any")
+        self.query_one(".problems", Told).put_lines([])
         self.query_one(Tabs).remove_class("-any")
         self.table.clear(note)
 

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Static, TextArea
+from textual.widgets import TextArea
 
 from localcdap.api.errors import BadRequestError, LocalcdapError
 from localcdap.api.schema import Schema
@@ -28,6 +28,7 @@ from localcdap.tui.inspector.typed_records import records_of, text_of
 from localcdap.tui.manners.choosing import Choice
 from localcdap.tui.manners.habits import Habits
 from localcdap.tui.pipeline.editor import Editor
+from localcdap.tui.told import Told
 
 _GENERATED: Final = 10
 _MOST_TAKEN: Final = 100
@@ -75,9 +76,9 @@ class TrialPane(Calling, Vertical):
         self._started: float | None = None
 
     def compose(self) -> ComposeResult:
-        yield Static(classes="given")
+        yield Told(classes="given")
         yield Area("", "json")
-        yield Static(classes="state")
+        yield Told(classes="state")
         yield SampleView()
 
     def on_mount(self) -> None:
@@ -210,15 +211,15 @@ class TrialPane(Calling, Vertical):
         return found
 
     def _show_input(self) -> None:
-        area, given = self.query_one(Area), self.query_one(".given", Static)
+        area, given = self.query_one(Area), self.query_one(".given", Told)
         area.put(self._typed.get((self._stage or "", self._input), ""))
         area.display = bool(self.inputs)
         if not self.inputs:
-            given.update(Content.styled("f9 reads some records", "$foreground 60%"))
+            given.put(Content.styled("f9 reads some records", "$foreground 60%"))
             return
         others = f"  ({len(self.inputs)} inputs, alt+i the next)" if len(self.inputs) > 1 else ""
         text = f"records from '{self._input}': JSON or CSV, f3 takes some{others}"
-        given.update(Content.styled(text, "$foreground 60%"))
+        given.put(Content.styled(text, "$foreground 60%"))
 
     def _show_answer(self) -> None:
         view, answer = self.query_one(SampleView), self.answer
@@ -238,4 +239,4 @@ class TrialPane(Calling, Vertical):
             )
         if action:
             lines.append(Content.styled(f"  {action}", "$foreground 60%"))
-        self.query_one(".state", Static).update(Content("\n").join(lines))
+        self.query_one(".state", Told).put_lines(lines)

@@ -10,13 +10,14 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Input, OptionList, Static
+from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from localcdap.api.failures import ValidationFailure
 from localcdap.tui.manners.matching import match
 from localcdap.tui.pipeline.editor import Editor
 from localcdap.tui.problems.fixing import fix_of
+from localcdap.tui.told import Told
 
 
 class Problems(Vertical):
@@ -58,7 +59,7 @@ class Problems(Vertical):
         self._shown: list[ValidationFailure] = []
 
     def compose(self) -> ComposeResult:
-        yield Static(classes="title", markup=False)
+        yield Told(classes="title")
         yield Input(placeholder="filter", compact=True)
         yield OptionList()
 
@@ -80,7 +81,7 @@ class Problems(Vertical):
         query = self.query_one(Input).value
         errors, warnings = self._editor.failures, self._editor.warnings
         found = [each for each in (*errors, *warnings) if match(query, _searched(each)) is not None]
-        self.query_one(".title", Static).update(_counted(len(errors), len(warnings), self._editor))
+        self.query_one(".title", Told).put(_counted(len(errors), len(warnings), self._editor))
         if found == self._shown:
             return
         before = self._highlighted
@@ -166,17 +167,17 @@ class Problems(Vertical):
         return None
 
 
-def _counted(errors: int, warnings: int, editor: Editor) -> str:
+def _counted(errors: int, warnings: int, editor: Editor) -> Content:
     if not editor.is_known:
-        return "… checking"
+        return Content("… checking")
     parts = []
     if errors:
         parts.append(f"✗ {errors} failure{'s' * (errors != 1)}")
     if warnings:
-        parts.append(f"⚠ {warnings} warning{'s' * (warnings != 1)}")
+        parts.append(f"! {warnings} warning{'s' * (warnings != 1)}")
     if editor.checking:
         parts.append(f"… checking {len(editor.checking)}")
-    return "  ".join(parts) or "✓ nothing is wrong"
+    return Content("  ".join(parts) or "✓ nothing is wrong")
 
 
 def _searched(failure: ValidationFailure) -> str:
@@ -184,7 +185,7 @@ def _searched(failure: ValidationFailure) -> str:
 
 
 def _option(failure: ValidationFailure, is_failure: bool) -> Option:
-    glyph, style = ("✗", "$text-error") if is_failure else ("⚠", "$text-warning")
+    glyph, style = ("✗", "$text-error") if is_failure else ("!", "$text-warning")
     place = " · ".join(filter(None, (failure.stage or "pipeline", failure.field)))
     lines = [
         Content.assemble(

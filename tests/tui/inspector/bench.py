@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from textual.widgets import Footer
 from localcdap.home import Home
 from localcdap.host.link import Cdap
 from localcdap.studio.editing.draft import Draft as Sheet
+from localcdap.tui.app import StudioApp
+from localcdap.tui.connection import Connection
 from localcdap.tui.inspector.form import Form
 from localcdap.tui.inspector.inspector import Inspector
 from localcdap.tui.pipeline.editor import Editor
@@ -22,7 +25,7 @@ from localcdap.tui.pipeline.paper import Paper
 from localcdap.tui.pipeline.sources import Source
 from localcdap.tui.places import Document
 from localcdap.tui.problems.problems import Problems
-from tests.tui.driving import Driver, studio
+from tests.tui.driving import Driver
 
 
 class Desk(Screen[None]):
@@ -47,6 +50,13 @@ class Desk(Screen[None]):
     def on_problems_chosen(self, event: Problems.Chosen) -> None:
         if event.stage is not None:
             self.query_one(Inspector).show(event.stage, event.property)
+
+
+class Workshop(StudioApp):
+    """The studio without its areas, which this needs none of."""
+
+    CSS_PATH = str(Path(inspect.getfile(StudioApp)).with_name("app.tcss"))
+    MODES = {"home": Screen}
 
 
 class Bench:
@@ -91,12 +101,17 @@ async def inspecting(
     size: tuple[int, int] = (120, 40),
 ) -> AsyncIterator[Bench]:
     """An inspector on a document, when everything of it is known."""
-    async with studio(cdap, home, size=size) as driver:
+    connection = Connection(home, lent=cdap)
+    app = Workshop(connection)
+    async with app.run_test(size=size) as pilot:
+        driver = Driver(app, pilot)
+        await driver.until(lambda: app.connected)
         desk = Desk(document, stage)
-        await driver.app.push_screen(desk)
+        await app.push_screen(desk)
         bench = Bench(driver, desk)
         await bench.settled()
         yield bench
+    connection.close()
 
 
 def pipeline(stages: str, **properties: dict[str, Any]) -> dict[str, Any]:

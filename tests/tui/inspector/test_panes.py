@@ -97,10 +97,10 @@ async def test_a_stage_is_tried_on_what_is_typed(cdap, home):
 
         pane.query_one("Area").load_text('{"id": "x"')
         await b.driver.press("f9")
-        assert "no JSON" in str(pane.query_one(".state").content)
+        assert "no JSON" in str(pane.query_one(".state").told)
         pane.query_one("Area").load_text('{"id": "x"}')
         await b.driver.press("f9")
-        await b.driver.until(lambda: "do not fit" in str(pane.query_one(".state").content))
+        await b.driver.until(lambda: "do not fit" in str(pane.query_one(".state").told))
 
 
 async def test_records_for_a_trial_come_from_the_schema(cdap, home):
@@ -150,7 +150,7 @@ async def test_a_missing_plugin_is_exchanged_with_a_key(cdap, home):
     async with inspecting(cdap, home, document, "JavaScript") as b:
         assert b.inspector.plugin is None
         assert b.form.fields["script"].text == SCRIPT  # kept, as plain text
-        assert "f6 uses core-plugins" in str(b.inspector.query_one(".banner").content)
+        assert "f6 uses core-plugins" in str(b.inspector.query_one(".banner").told)
         await b.driver.press("f6")
         await b.settled()
         assert b.inspector.plugin is not None
