@@ -316,7 +316,8 @@ class Natives:
         a, b = self._alike(left, right)
         equal = self.f.equal_null(a.column, b.column)
         unread = either(a.failing, b.failing)  # a text that is no number has become null
-        return self._known(a, b, equal if unread is None else equal & ~unread)
+        known = self._known(a, b, equal if unread is None else equal & ~unread)
+        return replace(known, failing=either(left.failing, right.failing, known.failing))
 
     def _equal_truths(self, left: Part, right: Part) -> Part:
         nulls = self.is_null(left) | self.is_null(right)
@@ -335,7 +336,7 @@ class Natives:
         raise NoNativeError
 
     def _known(self, left: Part, right: Part, column: Column) -> Part:
-        """A comparison in which a text fails only where the other side is not null."""
+        """A comparison in which a text that is no number fails only where the other side is not null."""
         failing = either(
             both(self._not_null(right), left.failing), both(self._not_null(left), right.failing)
         )
@@ -367,7 +368,8 @@ class Natives:
         if symbol in ("<=", ">="):
             nulls = self._really_null(a) & self._really_null(b)
         known = a.column.isNotNull() & b.column.isNotNull()
-        return self._known(a, b, f.when(known, found).otherwise(nulls))
+        compared = self._known(a, b, f.when(known, found).otherwise(nulls))
+        return replace(compared, failing=either(left.failing, right.failing, compared.failing))
 
     def _really_null(self, part: Part) -> Column:
         null = part.column.isNull() if part.nullable else self.f.lit(False)

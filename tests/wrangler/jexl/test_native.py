@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from localcdap.api.rows import Row
 from localcdap.api.schema import Schema
 from localcdap.wrangler.jexl import EvaluationError, parse
 
@@ -242,6 +243,7 @@ WRITTEN = [
     "i >= null",
     "null <= s",
     "s == 1.5",
+    "(0 >= s.trim()) >= e",
 ]
 
 
@@ -308,7 +310,7 @@ def _in_python(text: str, rows: list[dict[str, Any]]) -> list[tuple[bool, Any]]:
     found: list[tuple[bool, Any]] = []
     for row in rows:
         try:
-            found.append((False, run(row)))
+            found.append((False, run(Row(row))))
         except EvaluationError:
             found.append((True, None))
     return found
