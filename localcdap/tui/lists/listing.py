@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Literal
 
 from rich.cells import cell_len, set_cell_size
 from textual import events, on
@@ -54,6 +54,10 @@ class ListingLines(OptionList):
         Binding("ctrl+d", "page_down", "page down", show=False),
         Binding("ctrl+u", "page_up", "page up", show=False),
     ]
+
+    def _move_page(self, direction: Literal[-1, 1]) -> None:
+        if self._lines:  # where there is no room there are none, which the list does not expect
+            super()._move_page(direction)
 
 
 class Listing(Vertical):
