@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.app import ComposeResult
+from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.widgets import Input
@@ -49,6 +50,10 @@ class AreaScreen(Calling, Screen[None]):
     def namespace_changed(self, namespace: str) -> None:
         """The app went to another namespace; also called once when the screen is first shown."""
 
+    async def may_leave(self) -> bool:
+        """Whether the studio may be left; asks its user where something would be lost. Awaited in a worker."""
+        return True
+
     def reload(self) -> None:
         """Read everything again."""
         self.namespace_changed(self.studio.namespace)
@@ -76,10 +81,18 @@ class DialogScreen(Calling, ModalScreen[ScreenResultType]):
     """A dialog over a screen; ``escape`` leaves it with no answer."""
 
     BINDINGS = [("escape", "dismiss_empty", "back")]
+    _is_answered = False
 
     @property
     def studio(self) -> StudioApp:
         return cast("StudioApp", self.app)
+
+    def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
+        """Leave with an answer. Later ones, such as that of a second click, come to nothing."""
+        if self._is_answered or self.app.screen is not self:
+            return AwaitComplete.nothing()
+        self._is_answered = True
+        return super().dismiss(result)
 
     def action_dismiss_empty(self) -> None:
         self.dismiss(None)

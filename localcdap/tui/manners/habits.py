@@ -49,7 +49,7 @@ class Habits(App[None]):
         Binding(
             "f10", "full_screen", "full screen of this part", id="studio.full_screen", show=False
         ),
-        Binding("ctrl+n", "show_notices", "notices", id="studio.notices", show=False),
+        Binding("f12", "show_notices", "notices", id="studio.notices", show=False),
         Binding("ctrl+t", "choose_theme", "theme", id="studio.theme", show=False),
         *(
             Binding(

@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Footer, Static, TextArea
 
 from localcdap.tui.records.values import full_text, safe
+from localcdap.tui.screen import DialogScreen
 
 
-class Detail(ModalScreen[None]):
+class Detail(DialogScreen[None]):
     """A value to read and copy from.
 
     :param place: where it stands, such as ``row 3, address``.
@@ -24,10 +24,10 @@ class Detail(ModalScreen[None]):
         Binding("y", "copy", "copy", id="records.copy_value"),
     ]
     DEFAULT_CSS = """
-    Detail { align: center middle; }
+    Detail { align: center middle; background: $background 60%; }
     Detail > Vertical {
         width: 80%; max-width: 110; height: auto; max-height: 80%;
-        background: $surface; border: round $primary; padding: 0 1;
+        background: $surface; padding: 1 2;
     }
     Detail .place { color: $text-muted; height: 1; }
     Detail TextArea {

@@ -80,5 +80,5 @@ async def test_texts_with_brackets_are_shown_as_they_are(open_studio):
         assert not await asked(driver, lambda: driver.app.confirm(question, "[/]"), *keys)
         driver.app.tell("[bad", "[/worse]")
         await driver.settled()
-        await driver.press("ctrl+n")
+        await driver.press("f12")
         assert driver.app.notices.newest_first[0].title == "[bad"

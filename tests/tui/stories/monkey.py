@@ -1,5 +1,8 @@
 """A monkey at the studio: random keys, clicks and sizes on a temporary instance, repeatable by their seed.
 
+It is caged: the paths it types lie in its own folder, and what it builds does not run, as a pipeline of its
+making may well write and delete files anywhere.
+
 ``python -m tests.tui.stories.monkey --events 10000 --seed 7`` lets one go at it for some minutes.
 """
 
@@ -24,6 +27,7 @@ from textual import events
 from textual.geometry import Size
 from textual.keys import _character_to_key
 
+from localcdap.api.errors import EngineError
 from localcdap.home import Home, shipped_data, shipped_plugins
 from localcdap.host.link import Cdap
 from localcdap.studio.library.draft_model import DraftRequest
@@ -143,7 +147,7 @@ def _waiting() -> str:
 
 @contextlib.contextmanager
 def cage(folder: Path) -> Iterator[Home]:
-    """An instance, a working folder, a user's folder and shipped plugins that may be spoilt."""
+    """An instance, a working folder, a user's folder and shipped plugins that may be spoilt; no way out."""
     plugins = folder / "shipped"
     shutil.copytree(shipped_plugins(), plugins, ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "user").mkdir()
@@ -156,12 +160,23 @@ def cage(folder: Path) -> Iterator[Home]:
         "EDITOR": "true",
         "VISUAL": "true",
     }
+
+    def inside(typed: str) -> Path:
+        parts = [part for part in Path(typed).parts if part not in ("/", "..") and part[:1] != "~"]
+        return (folder / "work").joinpath(*parts)
+
+    idle = EngineError("Monkeys have no Spark.", "Watch it type.")
     before = Path.cwd()
     os.chdir(folder / "work")
     try:
         with (
             mock.patch.dict(os.environ, places),
             mock.patch("localcdap.host.services.shipped_plugins", return_value=plugins),
+            mock.patch("localcdap.tui.manners.paths.expanded", inside),
+            mock.patch("localcdap.tui.settings.file.write", side_effect=OSError("not for monkeys")),
+            mock.patch("localcdap.runs.service.RunService.start", side_effect=idle),
+            mock.patch("localcdap.runs.previews.PreviewService.start", side_effect=idle),
+            mock.patch("localcdap.runs.debugging.DebugService.debug", side_effect=idle),
         ):
             yield home
     finally:

@@ -1,4 +1,4 @@
-"""A monkey at the studio for some seconds; ``python -m tests.tui.stories.monkey`` lets one go on for longer."""
+"""A monkey at the studio for some seconds; ``python -m tests.tui.stories.monkey`` goes on for longer."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from localcdap.cli.options import Instance
 from tests.tui.stories import monkey
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("seed", [8, 21])
-def test_random_keys_and_clicks_break_nothing(tmp_path, monkeypatch, engine_directory, seed):
-    monkeypatch.setenv("LOCALCDAP_ENGINE_DIRECTORY", str(engine_directory))
+def test_random_keys_and_clicks_break_nothing(tmp_path, seed):
     with monkey.cage(tmp_path) as home:
         monkey.furnish(home)
 
