@@ -19,10 +19,14 @@ from localcdap.tui.places import Deployed, Draft, PipelineFile
 def write_file(path: Path, text: str) -> None:
     """Put a text in place of a file, whole or not at all.
 
-    :raises BadRequestError: when that cannot be done.
+    :raises BadRequestError: when that cannot be done, or file or folder are marked read-only, which
+        putting another file in its place, and root, would pass over.
     """
     try:
         target = path.resolve()
+        for place in (target, target.parent):
+            if place.exists() and not place.stat().st_mode & 0o222:
+                raise BadRequestError(f"{place} is read-only.", "Save under another name (S or E).")
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:

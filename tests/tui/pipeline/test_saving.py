@@ -45,6 +45,25 @@ def test_a_file_that_another_program_changed_is_not_lost(cdap, tmp_path):
     assert path.read_text() == TEXT
 
 
+@pytest.mark.parametrize("locked", ["p.json", "."])
+def test_what_is_marked_read_only_stays_as_it_is_also_for_root(cdap, tmp_path, locked):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    path = folder / "p.json"
+    path.write_text(TEXT)
+    place = folder / locked
+    mode = place.stat().st_mode
+    place.chmod(mode & ~0o222)
+    try:
+        source, _ = load(cdap, "default", PipelineFile(path))
+        for is_forced in (False, True):
+            with pytest.raises(BadRequestError, match="read-only"):
+                saved_file(source, path, "{}", is_forced=is_forced)
+        assert path.read_text() == TEXT
+    finally:
+        place.chmod(mode)
+
+
 def test_a_place_that_cannot_be_written_is_told(cdap, tmp_path):
     source, _ = load(cdap, "default", Document("x", TEXT))
 
