@@ -57,12 +57,18 @@ def check(
 ) -> Steps:
     """A recipe's directives. Never raises for what the text says.
 
-    :param loaded: as for :func:`localcdap.wrangler.language.parse`.
+    :param loaded: as for :func:`localcdap.wrangler.language.parse`; whoever names them tells which of them
+        are not there.
     """
     recipe = parse(text, registry.arguments(), rules, loaded)
     problems = list(recipe.problems)
     steps = [build_step(call, registry, problems) for call in recipe.calls]
-    problems += [_not_here(load) for load in recipe.loads if load.name not in registry]
+    known = set(loaded)
+    problems += [
+        _not_here(load)
+        for load in recipe.loads
+        if load.name not in registry and load.name not in known
+    ]
     problems.sort(key=lambda problem: (problem.line, problem.column))
     return Steps(recipe, steps, problems)
 

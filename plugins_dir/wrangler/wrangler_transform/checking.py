@@ -58,6 +58,7 @@ class Configuration:
             return
         if config.precondition and not config.contains_macro("precondition"):
             self._check_precondition(config.precondition)
+        self._check_loaded()
         steps = self._steps()
         for problem in steps.problems:
             self._add(problem)
@@ -100,6 +101,14 @@ class Configuration:
             self._failures.add(
                 f"The precondition, column {problem.column}: {problem.message}"
             ).with_config_property("precondition")
+
+    def _check_loaded(self) -> None:
+        for name in self._config.udd:
+            if name not in registry_with([name], self._stage.find_plugin):
+                self._failures.add(
+                    f"User Defined Directive '{name}' is not deployed or is not available.",
+                    "Put its artifact into a plugin folder.",
+                ).with_config_property("udd", element=name)
 
     def _steps(self) -> Steps:
         text = self._config.text_with_macros("directives") or self._config.directives

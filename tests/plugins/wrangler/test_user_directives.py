@@ -85,6 +85,9 @@ def test_its_arguments_are_checked_as_those_of_others(instance):
 
 
 def test_one_that_is_not_there_is_told_with_its_place(instance):
+    assert messages(instance, directives="uppercase :body", udd="nothing") == [
+        "User Defined Directive 'nothing' is not deployed or is not available."
+    ]
     (told,) = messages(
         instance, directives="uppercase :body\n#pragma load-directives nothing;\nnothing 3;"
     )
