@@ -90,7 +90,7 @@ class DialogScreen(Calling, ModalScreen[ScreenResultType]):
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
         """Leave with an answer. Later ones, such as that of a second click, come to nothing."""
         if self._is_answered or self.app.screen is not self:
-            return AwaitComplete.nothing()
+            return AwaitComplete()
         self._is_answered = True
         return super().dismiss(result)
 

@@ -88,6 +88,10 @@ class Grid(DataTable):
     def value_at(self, row: int, column: int) -> Any:
         return self.get_cell_at(Coordinate(row, column))
 
+    def action_copy_selection(self) -> None:
+        if self.row_count:  # there is no cell under the cursor of an empty table
+            super().action_copy_selection()
+
     def _get_cell_renderable(
         self, row_index: int, column_index: int, max_width: int | None = None
     ) -> RenderableType | Text:
