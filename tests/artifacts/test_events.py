@@ -77,8 +77,8 @@ def test_a_client_hears_of_every_change_and_sees_it(home, client, record_propert
     hasher = ("hasher", "1.0.0", "USER", "default")
     file, times = folder / "hasher-1.0.0.py", []
     for change, text in (
-        ("added", source(description="One.")),
-        ("updated", source(description="Two.")),
+        ("added", source("Shouter", description="One.")),
+        ("updated", source("Shouter", description="Two.")),
         ("failed", "def f(:"),
         ("removed", None),
     ):
@@ -87,7 +87,7 @@ def test_a_client_hears_of_every_change_and_sees_it(home, client, record_propert
         assert events.next() == [(change, *hasher)]
         times.append(time.monotonic() - start)
         seen = [
-            p.description for p in client.artifacts.list_plugins("default") if p.name == "Hasher"
+            p.description for p in client.artifacts.list_plugins("default") if p.name == "Shouter"
         ]
         assert seen == {"added": ["One."], "removed": []}.get(change, ["Two."])
     print("pick-up in s:", [round(each, 3) for each in times])  # noqa: T201
@@ -97,9 +97,9 @@ def test_a_client_hears_of_every_change_and_sees_it(home, client, record_propert
 def test_what_changed_while_the_instance_was_closed_is_told_by_its_next_host(home):
     with connect(home):
         pass
-    write(home.path / "plugins" / "hasher-1.0.0.py", source())
+    write(home.path / "plugins" / "hasher-1.0.0.py", source("Shouter"))
     with connect(home) as cdap:
-        assert "Hasher" in [p.name for p in cdap.artifacts.list_plugins("default")]
+        assert "Shouter" in [p.name for p in cdap.artifacts.list_plugins("default")]
         after, changes = 0, []
         for message in cdap.messaging.fetch("system", "artifacts", after):
             changes += [(c["change"], c["name"]) for c in message.payload["changes"]]
