@@ -10,6 +10,8 @@ from localcdap.api.directive import (
     Directive,
     DirectiveError,
     ErrorRow,
+    Frame,
+    NoNativeFormError,
     Row,
     RowContext,
     argument,
@@ -17,6 +19,7 @@ from localcdap.api.directive import (
 )
 from localcdap.api.schema import Schema
 from localcdap.wrangler.directives.columns import needed, no_column
+from localcdap.wrangler.directives.forms import WHOLE, WHOLE_NUMBERS, is_text, present
 from localcdap.wrangler.java.simple_date_reading import check_simple_date, read_simple_date
 from localcdap.wrangler.java.time_format import PatternError, TimeFormat
 from localcdap.wrangler.java.zones import zone_of
@@ -25,6 +28,8 @@ from localcdap.wrangler.values.natural_dates import natural_dates
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICRO = datetime.timedelta(microseconds=1)
+_YEARS = (-62_135_596_800_000_000, 253_402_300_799_999_999)
+"""The microseconds of the years 1 to 9999."""
 _UNITS = {"SECONDS": 1_000_000, "MILLISECONDS": 1000, "MICROSECONDS": 1}
 
 
@@ -109,6 +114,32 @@ class ParseTimestamp(Directive):
             raise sent(
                 self.directive_name(), f"column '{self.column}' is out of the years 1 to 9999", 2
             ) from None
+
+    def native(self, frame: Frame) -> None:
+        from pyspark.sql import functions as f
+
+        if frame.columns.find(self.column) is None:
+            return
+        schema = present(frame, self.column)
+        value = frame.column(self.column)
+        if schema.non_nullable == Schema.TIMESTAMP:
+            return
+        if is_text(schema):
+            whole = f.when(value.rlike(WHOLE), value.try_cast("bigint"))
+        elif schema.non_nullable in WHOLE_NUMBERS:
+            whole = value.cast("bigint")
+        else:
+            raise NoNativeFormError(f"column '{self.column}' is neither text nor whole number")
+        unit = f.lit(_UNITS[self.timeunit.upper()]).cast("bigint")
+        micros = f.try_multiply(whole, unit)
+        is_here = f.coalesce(micros.between(*_YEARS), f.lit(False))
+        told = (
+            f"column '{self.column}' is no whole number, or out of the years 1 to 9999 "
+            "(ecode: 2, directive: parse-timestamp)"
+        )
+        frame.error_where(value.isNotNull() & ~is_here, told, 2)
+        made = f.timestamp_micros(f.when(is_here, micros))
+        frame.put(self.column, made, Schema.TIMESTAMP.as_nullable)
 
     def _whole(self, value: object) -> int:
         from localcdap.wrangler.java.numbers import NumberFormatError, parse_long
@@ -197,6 +228,18 @@ class DiffDate(Directive):
         if one is not None and other is not None:
             difference = _millis(one) - _millis(other)
         row.put(self.destination, difference)
+
+    def native(self, frame: Frame) -> None:
+        from pyspark.sql import functions as f
+
+        if "now" in (self.column1.lower(), self.column2.lower()):
+            raise NoNativeFormError("the present is that of each task")
+        schemas = [present(frame, name) for name in (self.column1, self.column2)]
+        difference = f.lit(None).cast("bigint")
+        if all(schema.non_nullable == Schema.TIMESTAMP for schema in schemas):
+            one, other = frame.column(self.column1), frame.column(self.column2)
+            difference = f.unix_millis(one) - f.unix_millis(other)
+        frame.put(self.destination, difference, Schema.LONG.as_nullable)
 
     def _moment(self, row: Row, name: str) -> datetime.datetime | None:
         if name.lower() == "now":

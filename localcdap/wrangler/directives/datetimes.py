@@ -5,9 +5,19 @@ from __future__ import annotations
 import datetime
 from functools import cached_property
 
-from localcdap.api.directive import Columns, Directive, Row, RowContext, argument, plugin
+from localcdap.api.directive import (
+    Columns,
+    Directive,
+    Frame,
+    NoNativeFormError,
+    Row,
+    RowContext,
+    argument,
+    plugin,
+)
 from localcdap.api.schema import Schema
 from localcdap.wrangler.directives.dates import is_moment, pattern_problem, put_like, sent
+from localcdap.wrangler.directives.forms import present
 from localcdap.wrangler.java.text import java_text
 from localcdap.wrangler.java.time_format import TimeFormat
 from localcdap.wrangler.java.zones import zone_of
@@ -92,6 +102,17 @@ class DatetimeToTimestamp(_OnDatetime):
             found, value = given
             row[found] = value.replace(tzinfo=self._zone)
 
+    def native(self, frame: Frame) -> None:
+        if frame.columns.find(self.column) is None:
+            return
+        schema = present(frame, self.column)
+        if zone_of(self.timezone or "UTC") is not datetime.UTC:
+            raise NoNativeFormError("Spark's session is in UTC")
+        if schema.non_nullable != Schema.DATETIME:
+            raise NoNativeFormError(f"column '{self.column}' is no datetime")
+        made = Schema.TIMESTAMP.as_nullable if schema.is_nullable else Schema.TIMESTAMP
+        frame.put(self.column, frame.column(self.column).cast("timestamp"), made)
+
 
 @plugin(
     type="directive",
@@ -120,6 +141,17 @@ class TimestampToDatetime(Directive):
                 2,
             )
         row[found] = value.replace(tzinfo=None)
+
+    def native(self, frame: Frame) -> None:
+        if frame.columns.find(self.column) is None:
+            return
+        schema = present(frame, self.column)
+        if schema.non_nullable == Schema.DATETIME:
+            return
+        if schema.non_nullable != Schema.TIMESTAMP:
+            raise NoNativeFormError(f"column '{self.column}' is no timestamp")
+        made = Schema.DATETIME.as_nullable if schema.is_nullable else Schema.DATETIME
+        frame.put(self.column, frame.column(self.column).cast("timestamp_ntz"), made)
 
 
 @plugin(

@@ -214,6 +214,14 @@ class UrlEncode(Directive):
         quoted = quote_plus(text, safe="*", errors="replace").replace("~", "%7E")
         row[needed(row, self.column)] = quoted
 
+    def native(self, frame: Frame) -> None:
+        from pyspark.sql import functions as f
+
+        schema = need_text(frame, self.column)
+        value = frame.column(self.column)
+        frame.fail_where(value.isNull(), f"column '{self.column}' is null; a text is needed")
+        frame.put(self.column, f.url_encode(value), schema)
+
 
 @plugin(type="directive", name="url-decode", description="Reads texts out of the query of a URL.")
 class UrlDecode(Directive):
@@ -233,6 +241,18 @@ class UrlDecode(Directive):
                 f"column '{self.column}' has a % without two hexadecimal digits behind it"
             )
         row[needed(row, self.column)] = unquote_plus(text, errors="replace")
+
+    def native(self, frame: Frame) -> None:
+        from pyspark.sql import functions as f
+
+        schema = need_text(frame, self.column)
+        value = frame.column(self.column)
+        is_wrong = value.rlike("%(?![0-9a-fA-F]{2})")
+        frame.fail_where(value.isNull(), f"column '{self.column}' is null; a text is needed")
+        frame.fail_where(
+            is_wrong, f"column '{self.column}' has a % without two hexadecimal digits behind it"
+        )
+        frame.put(self.column, f.when(~is_wrong, f.try_url_decode(value)), schema.as_nullable)
 
 
 @plugin(type="directive", name="set-charset", description="Reads bytes as text of a character set.")

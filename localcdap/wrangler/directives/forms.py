@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 WHOLE_NUMBERS: Final = (Schema.INT, Schema.LONG)
+WHOLE: Final = r"\A[+-]?[0-9]+\z"
+"""Texts that Java reads as whole numbers."""
+REAL: Final = r"\A[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?\z"
+"""Texts that Java reads as numbers with a point, without the spaces around them."""
+CONTROL_AND_SPACE: Final = "".join(map(chr, range(33)))
+"""What Java's ``trim`` removes."""
 
 _PLAIN_REGEX: Final = re.compile(
     r"""(?x)
@@ -61,6 +67,15 @@ def as_text(frame: Frame, name: str) -> Column:
     raise NoNativeFormError(
         f"column '{name}' is {schema.non_nullable.display_name}, neither text nor whole number"
     )
+
+
+def real_of(text: Column, kind: str = "double") -> Column:
+    """Texts as ``Double.parseDouble`` reads them; null for those that are no numbers."""
+    from pyspark.sql import functions as f
+
+    trimmed = f.btrim(text, f.lit(CONTROL_AND_SPACE))
+    number = f.regexp_replace(trimmed, r"(?<=[0-9.])[fFdD]\z", "")
+    return f.when(trimmed.rlike(REAL), number.try_cast(kind))
 
 
 def need_plain_regex(pattern: str) -> None:

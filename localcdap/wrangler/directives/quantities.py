@@ -7,6 +7,8 @@ from localcdap.api.directive import (
     Columns,
     Directive,
     DirectiveError,
+    Frame,
+    NoNativeFormError,
     Row,
     RowContext,
     argument,
@@ -14,6 +16,7 @@ from localcdap.api.directive import (
 )
 from localcdap.api.schema import Schema
 from localcdap.wrangler.directives.columns import needed, no_column
+from localcdap.wrangler.directives.forms import is_text, present, real_of
 from localcdap.wrangler.java.numbers import NumberFormatError, parse_double
 
 
@@ -48,6 +51,24 @@ class Quantize(Directive):
                 f"column '{self.source}' is {kind}; a text or a number with a point is needed"
             )
         row.put(self.destination, self._label(value))
+
+    def native(self, frame: Frame) -> None:
+        from pyspark.sql import functions as f
+
+        schema = present(frame, self.source)
+        value = frame.column(self.source)
+        if is_text(schema):
+            value = real_of(value)
+        elif schema.non_nullable != Schema.DOUBLE:
+            raise NoNativeFormError("only texts and doubles are quantized by Spark")
+        frame.fail_where(
+            value.isNull(), f"column '{self.source}' is neither a number with a point nor its text"
+        )
+        label = f.lit(None).cast("string")
+        for each in self.ranges:
+            is_within = (value >= float(each.start)) & (value <= float(each.end))
+            label = f.when(is_within, f.lit(each.value)).otherwise(label)
+        frame.put(self.destination, label, Schema.STRING.as_nullable)
 
     def _label(self, value: float) -> str | None:
         for each in reversed(self.ranges):

@@ -17,7 +17,7 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import LogicalType, Schema
-from localcdap.wrangler.directives.forms import is_text, present
+from localcdap.wrangler.directives.forms import CONTROL_AND_SPACE, WHOLE, is_text, present, real_of
 from localcdap.wrangler.values.conversion import (
     KINDS,
     ROUNDINGS,
@@ -39,9 +39,6 @@ _SCHEMAS: Final = {
     "string": Schema.STRING,
     "bytes": Schema.BYTES,
 }
-_WHOLE: Final = r"\A[+-]?[0-9]+\z"
-_REAL: Final = r"\A[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?\z"
-_CONTROL_AND_SPACE: Final = "".join(map(chr, range(33)))
 
 
 @plugin(type="directive", name="set-type", description="Converts a column to another type.")
@@ -140,7 +137,7 @@ class SetType(Directive):
         kind = self._kind()
         if value is None:
             return
-        is_blank = isinstance(value, str) and not value.strip(_CONTROL_AND_SPACE)
+        is_blank = isinstance(value, str) and not value.strip(CONTROL_AND_SPACE)
         if is_blank and kind not in ("string", "bytes"):
             # The original leaves the blank text where it is, and makes it null at the end.
             row[found] = None
@@ -184,16 +181,15 @@ class SetType(Directive):
         if kind == "bytes":
             frame.put(self.column, f.encode(value, "UTF-8"), _like(Schema.BYTES, schema))
             return
-        trimmed = f.btrim(value, f.lit(_CONTROL_AND_SPACE))
+        trimmed = f.btrim(value, f.lit(CONTROL_AND_SPACE))
         is_blank = trimmed == ""
         if kind == "bool":
             made = f.lower(value) == "true"
         elif kind in ("float", "double"):
-            number = f.regexp_replace(trimmed, r"(?<=[0-9.])[fFdD]\z", "")
-            made = f.when(trimmed.rlike(_REAL), number.try_cast(kind))
+            made = real_of(value, kind)
         else:
             spark = {"int": "int", "short": "smallint", "long": "bigint"}[kind]
-            made = f.when(value.rlike(_WHOLE), value.try_cast(spark))
+            made = f.when(value.rlike(WHOLE), value.try_cast(spark))
         if kind != "bool":
             shown = f.substring(value, 1, 80)
             frame.fail_where(

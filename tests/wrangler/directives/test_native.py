@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import datetime
 import json
 import math
 import random
@@ -27,6 +28,7 @@ GIVEN = Schema.record(
         ("other", TEXT),
         ("number", TEXT),
         ("mail", TEXT),
+        ("escaped", TEXT),
         ("int", Schema.INT.as_nullable),
         ("long", Schema.LONG.as_nullable),
         ("double", Schema.DOUBLE.as_nullable),
@@ -102,6 +104,16 @@ RECIPES = [
     "encode base64 :name",
     "split-email :mail",
     "flatten-record :pair",
+    "quantize :double :label 0:1='low',1:2='mid'",
+    "quantize :number :other 0:1='low',5:500='high'",
+    "url-encode :name",
+    "url-decode :escaped",
+    "parse-timestamp :long",
+    "parse-timestamp :long 'seconds'",
+    "parse-timestamp :number 'microseconds'; timestamp-to-datetime :number",
+    "parse-timestamp :int 'seconds'; parse-timestamp :number 'seconds'; diff-date :int :number :passed",
+    "parse-timestamp :int 'seconds'; timestamp-to-datetime :int; datetime-to-timestamp :int",
+    "diff-date :name :int :passed",
     # Directives one after another, as recipes have them.
     "uppercase :name; fill-null-or-empty :name 'X'; filter-by-regex if-matched :name 'X'; mask-shuffle :name",
     "send-to-error exp:{int < 0}; set-type :number int; filter-row exp:{int == 3}; rename :int :i",
@@ -182,6 +194,9 @@ def _records(count: int) -> list[dict[str, Any]]:
             "other": _text(source, _LETTERS),
             "number": source.choice([None, *_NUMBERS]),
             "mail": source.choice([None, *_MAILS]),
+            "escaped": source.choice(
+                [None, "", "a+b", "%41%c3%a4", "%", "%4", "%zz", "%ff", "ä%20+"]
+            ),
             "int": source.choice([None, 0, 3, -5, 101, 2**31 - 1, -(2**31)]),
             "long": source.choice([None, 0, 40000, -40000, 2**31, -(2**63), 2**63 - 1, 65536]),
             "double": source.choice([None, 0.0, 1.5, -2.25]),
@@ -223,7 +238,10 @@ def _as_texts(number: int, frame: SparkFrame) -> Any:
 
     names = [name for name in frame.columns if name != NUMBER]
     settled = frame.settled()
-    members = [f.col(p).alias(name) for name, p in zip(frame.columns, frame.physical, strict=True)]
+    members = [
+        (f.col(physical).cast("string") if _is_moment(frame, name) else f.col(physical)).alias(name)
+        for name, physical in zip(frame.columns, frame.physical, strict=True)
+    ]
     shown = f.struct(*[m for m, name in zip(members, frame.columns, strict=True) if name in names])
     error = f.col(ERROR) if ERROR in frame.carried else f.lit(None).cast(ERROR_TYPE)
     return settled.select(
@@ -233,6 +251,11 @@ def _as_texts(number: int, frame: SparkFrame) -> Any:
         error.getField("code").alias("code"),
         f.to_json(shown, {"ignoreNullFields": "false"}).alias("v"),
     )
+
+
+def _is_moment(frame: SparkFrame, name: str) -> bool:
+    schema = frame.columns.schema(name)
+    return schema is not None and schema.non_nullable in (Schema.TIMESTAMP, Schema.DATETIME)
 
 
 def _batched(made: Any, native: list[Any]) -> list[Any]:
@@ -251,6 +274,9 @@ def _batched(made: Any, native: list[Any]) -> list[Any]:
 def _as_json(value: Any) -> Any:
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
+    if isinstance(value, datetime.datetime):
+        text = value.strftime("%H:%M:%S.%f").rstrip("0").rstrip(".")
+        return f"{value.year:04}-{value.month:02}-{value.day:02} {text}"
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
     return value
