@@ -324,9 +324,18 @@ class Habits(App[None]):
             self.call_later(self.tell, "Wrote a keymap file.", str(file))
 
 
+_EVERYWHERE: Final = ("list", "studio", "go", "move")
+"""The first halves of ids of keys that all screens have."""
+
+
 def _keys_listed(actions: Sequence[Action]) -> list[Choice[Action]]:
-    """The keys, what is possible first; each with its id, so that it can be found by either."""
-    ordered = sorted(actions, key=lambda action: (action.reason is not None, not action.id))
+    """The keys, those of this screen first, what is impossible last; each with its id to be found by."""
+
+    def rank(action: Action) -> tuple[bool, bool, bool]:
+        area = action.id.partition(".")[0]
+        return action.reason is not None, not area, area in _EVERYWHERE
+
+    ordered = sorted(actions, key=rank)
     return [
         Choice(
             f"{' '.join(action.keys):<14} {action.description}",

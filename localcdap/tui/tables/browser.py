@@ -144,8 +144,9 @@ class TableBrowser(Calling, Vertical):
     @on(Input.Submitted, "#condition")
     def _condition_given(self, event: Input.Submitted) -> None:
         event.stop()
-        self._page = 0
-        self._load()
+        if self._table is not None:
+            self._page = 0
+            self._load()
 
     def _load(self) -> None:
         assert self._table is not None

@@ -1,0 +1,67 @@
+"""``python -m tests.tui.stories.taking``: the pictures of the README, taken anew from the sample pipeline."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import tempfile
+from pathlib import Path
+
+from localcdap.home import Home
+from localcdap.host import demo
+from localcdap.host.link import Cdap
+from localcdap.runs.model import RunRequest
+from localcdap.tui.places import PipelineFile, RunPlace
+from tests.tui.driving import Driver, studio
+
+SIZE = (140, 36)
+FOLDER = Path(__file__).resolve().parents[3] / "docs"
+
+
+async def _take(cdap: Cdap, home: Home, run: str) -> None:
+    file = demo.set_up(home)
+    text = file.read_text()
+    file.write_text(text.replace('"skipHeader": "true"', '"skipHeader": "true", "sampleSize": "many"'))
+    async with studio(cdap, home, size=SIZE, place=PipelineFile(file)) as driver:
+        await driver.until(lambda: getattr(driver.app.screen, "editor", None) is not None)
+        editor = driver.app.screen.editor
+        await driver.until(lambda: editor.is_settled)
+        editor.select("Customers")
+        await driver.until(lambda: driver.app.screen.query_one("Inspector").form.is_ready)
+        await _keep(driver, "studio")
+    file.write_text(text)
+    async with studio(cdap, home, size=SIZE, place=RunPlace(run)) as driver:
+        await driver.until(lambda: driver.app.current_mode == "runs")
+        await asyncio.sleep(1)
+        await _keep(driver, "runs")
+
+
+async def _keep(driver: Driver, name: str) -> None:
+    await driver.settled()
+    await asyncio.sleep(0.5)
+    await driver.settled()
+    shown = re.sub(r"terminal-\d+", "terminal", driver.app.export_screenshot())
+    (FOLDER / f"{name}.svg").write_text(shown, encoding="utf-8")
+
+
+def main() -> None:
+    FOLDER.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="localcdap-") as folder:
+        home = Home(Path(folder))
+        cdap = Cdap(home)
+        try:
+            file = demo.set_up(home)
+            for _ in range(3):
+                request = RunRequest(
+                    file.read_text(), name=demo.NAME, arguments=demo.arguments(file)
+                )
+                run = cdap.runs.start(request)
+                while not run.status.is_end:
+                    run = cdap.runs.wait(run.run, run.version, 2)
+            asyncio.run(_take(cdap, home, run.run))
+        finally:
+            cdap.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""Whole screens as pictures; ``--snapshot-update`` takes new ones, which are to be looked at."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
+
+from localcdap.home import shipped_data
+from localcdap.tui.places import Document
+from tests.tui.driving import LARGE, SMALL
+
+SAMPLE = (shipped_data() / "demo" / "pipeline.json").read_text()
+
+
+class Picture(SingleFileSnapshotExtension):
+    """One SVG file for each."""
+
+    _write_mode = WriteMode.TEXT
+    file_extension = "svg"
+
+
+@pytest.fixture
+def picture(snapshot):
+    return snapshot.use_extension(Picture)
+
+
+def taken(driver):
+    """The screen, without the name that is another one each time."""
+    return re.sub(r"terminal-\d+", "terminal", driver.app.export_screenshot())
+
+
+async def opened(driver):
+    await driver.until(lambda: getattr(driver.app.screen, "editor", None) is not None)
+    editor = driver.app.screen.editor
+    await driver.until(lambda: editor.is_settled)
+    await driver.until(lambda: driver.app.screen.query_one("Inspector").form.is_ready)
+    await driver.settled()
+    return editor
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=lambda size: f"{size[0]}x{size[1]}")
+async def test_the_studio(open_studio, picture, size):
+    async with open_studio(size=size, place=Document("spending", SAMPLE)) as driver:
+        await opened(driver)
+
+        assert taken(driver) == picture
+
+
+async def test_what_can_be_done_at_home(open_studio, picture):
+    async with open_studio(size=SMALL) as driver:
+        await driver.press("question_mark")
+        await driver.settled()
+
+        shown = taken(driver)
+        assert "What" in shown
+        assert shown == picture
