@@ -29,6 +29,9 @@ naive for ``datetime``), ``decimal.Decimal``, or None.
 FindPlugin = Callable[[str, str], "type[Any] | None"]
 """The class of a plugin by its type and name; None when there is none."""
 
+FindTable = Callable[[str], "Schema | None"]
+"""The schema of a structured dataset by its name; None when there is none."""
+
 
 class StageConfigurer:
     """A stage while it is being configured: input schemas in, failures and output schemas out.
@@ -64,6 +67,8 @@ class StageConfigurer:
         """By property, the paths that :meth:`requires_location` was told of."""
         self.locations: Locations | None = None
         """Where paths lie; None until ``configure_connected`` is called."""
+        self.find_table: FindTable = lambda _: None
+        """Finds the schema of a structured dataset of this namespace, in ``configure_connected`` only."""
         self.find_plugin: FindPlugin = lambda *_: None
         """Finds the class of another plugin, which a property of the form ``{plugin:TYPE}`` names, by type
         and name; None when it is not there.
@@ -229,6 +234,12 @@ class SparkContext(StageContext, Protocol):
     def empty(self, schema: Schema) -> DataFrame:
         """A DataFrame without rows."""
 
+    def read_table(self, name: str) -> DataFrame:
+        """The rows of a structured dataset of this namespace, in a snapshot taken now.
+
+        :raises NotFoundError: when there is no such table.
+        """
+
     def generate(self, schema: Schema, tasks: Sequence[Any], read: Any) -> DataFrame:
         """A DataFrame of what ``read(task)`` yields for each task, in parallel.
 
@@ -239,12 +250,6 @@ class SparkContext(StageContext, Protocol):
 
 class SourceContext(SparkContext, Protocol):
     """A source at run time."""
-
-    def read_table(self, name: str) -> DataFrame:
-        """The rows of a structured dataset of this namespace, in a snapshot taken now.
-
-        :raises NotFoundError: when there is no such table.
-        """
 
 
 class SinkContext(SparkContext, Protocol):

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from localcdap.api.schema import Schema
 from localcdap.namespaces.contents import NamespaceContents
 from localcdap.namespaces.service import NamespaceService
 from localcdap.store.store import Store
@@ -33,6 +34,10 @@ class TableService:
         """The tables of a namespace, by name."""
         self._namespaces.require(namespace)
         return list(self._tables.list(namespace))
+
+    def schemas(self, namespace: str) -> dict[str, Schema]:
+        """The schemas of the tables of a namespace, by name; none of one that does not exist."""
+        return self._tables.schemas(namespace)
 
     def rows(self, namespace: str, name: str, limit: int) -> TableRows:
         """The first rows of a table, by its key.

@@ -90,6 +90,7 @@ class Services:
             self._artifacts = self._open_artifacts(
                 store, worker, home, plugin_directories, settings.plugin_required_capabilities
             )
+            self._tables = TableService(store, self._namespaces)
             self._open_studio(store, worker, Locations(settings.locations, str(home.path)))
             provisioners = Provisioners(profiles_of(settings), engine, settings.locations)
             self._runs = RunService(
@@ -114,7 +115,6 @@ class Services:
             self._open_trials(processes, worker, home, settings.preview_records)
             undo.callback(self._previews.close)
             undo.callback(self._cases.close)
-            self._tables = TableService(store, self._namespaces)
             self._sql = SqlService(store, self._namespaces, structured.admin)
             self._database = DatabaseService(store, home.backups)
             self._artifacts.sync()
@@ -150,6 +150,7 @@ class Services:
             preferences=self._preferences.of_pipeline,
             secrets=self._secrets,
             templates=self._templates.list_templates,
+            tables=self._tables.schemas,
             detected=worker.detected,
         )
         self._editing = EditingService(
@@ -160,6 +161,7 @@ class Services:
             preferences=self._preferences.of_pipeline,
             secrets=self._secrets,
             templates=self._templates.list_templates,
+            tables=self._tables.schemas,
         )
 
     def _open_library(self, store: Store) -> None:

@@ -17,7 +17,7 @@ from localcdap.api.failures import FailureCollector, ValidationFailure
 from localcdap.api.locations import Locations
 from localcdap.api.plugin import BatchJoiner, BatchSink, Plugin, SplitterTransform
 from localcdap.api.schema import Schema
-from localcdap.api.stage import StageConfigurer
+from localcdap.api.stage import FindTable, StageConfigurer
 from localcdap.artifacts.loading import UsedPlugins, load_plugin
 from localcdap.artifacts.model import PluginRef
 from localcdap.artifacts.traces import own_frames
@@ -39,6 +39,8 @@ class ConfigureRequest(msgspec.Struct):
     """Ports of a splitter that something is connected to."""
     locations: Locations | None = None
     """Where paths lie; None when no checks are made that need files, databases or a network."""
+    tables: dict[str, Schema] = {}
+    """For such checks, the schemas of the structured datasets of the namespace."""
 
 
 class ConfigureResult(msgspec.Struct):
@@ -58,13 +60,17 @@ class ConfigureResult(msgspec.Struct):
     """What is probably a mistake; it makes nothing invalid."""
 
 
-def configure_stage(request: ConfigureRequest) -> ConfigureResult:
+def configure_stage(
+    request: ConfigureRequest, find_table: FindTable | None = None
+) -> ConfigureResult:
     """Configure a stage in this process.
 
     Whatever the plugin raises becomes a failure (CDAP 6 ``PipelineSpecGenerator.configureStage``). A plugin
     whose properties do not parse is not asked any further; the schema that its configuration declares is
     then passed on, so that the stages behind it can be checked.
 
+    :param find_table: finds structured datasets for checks of the world outside; by default among those of
+        the request.
     :raises MemoryError: when the plugin takes more memory than there is.
     """
     inputs = request.input_schemas
@@ -83,6 +89,7 @@ def configure_stage(request: ConfigureRequest) -> ConfigureResult:
                 check_joined(stage)
             if request.locations is not None and not failures:
                 stage.locations = request.locations
+                stage.find_table = find_table or request.tables.get
                 plugin.configure_connected(stage)
     except MemoryError:
         raise

@@ -155,6 +155,13 @@ class DatasetTables:
         with self._store.snapshot() as tx:
             return _detail(tx, namespace, name)
 
+    def schemas(self, namespace: str) -> dict[str, Schema]:
+        """The schemas of the tables of a namespace, by name."""
+        rows = self._store.read(
+            "SELECT name, document FROM dataset_tables WHERE namespace = ?", (namespace,)
+        )
+        return {name: Schema.parse(document) for name, document in rows}
+
     def list(self, namespace: str) -> Sequence[TableDetail]:
         """The tables of a namespace, by name."""
         with self._store.snapshot() as tx:

@@ -6,8 +6,12 @@ was found; who asks for it is told that time, and a run never uses it but looks 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Mapping
 
+import msgspec
+
+from localcdap.api.schema import Schema
 from localcdap.sandbox.configuring import ConfigureRequest, ConfigureResult
 from localcdap.sandbox.memo import Detected
 from localcdap.studio.propagation.stages import Configurer
@@ -15,23 +19,36 @@ from localcdap.studio.propagation.stages import Configurer
 Kept = Callable[[ConfigureRequest], Detected | None]
 """What the last connected checks gave; see :meth:`localcdap.sandbox.pool.PluginWorkers.detected`."""
 
+TableSchemas = Callable[[str], Mapping[str, Schema]]
+"""The schemas of the structured datasets of a namespace, by name."""
+
 
 class DetectingConfigurer:
     """Configures stages, with what was detected for them.
 
+    :param tables: the schemas of the tables that connected checks see.
     :param is_old_good: whether results of earlier connected checks are taken over.
     """
 
-    def __init__(self, configurer: Configurer, kept: Kept, *, is_old_good: bool) -> None:
+    def __init__(
+        self,
+        configurer: Configurer,
+        kept: Kept,
+        tables: Callable[[], Mapping[str, Schema]],
+        *,
+        is_old_good: bool,
+    ) -> None:
         self._configurer = configurer
         self._kept = kept
+        self._tables = functools.cache(tables)
         self._is_old_good = is_old_good
         self.times: dict[str, int] = {}
         """By stage, when the world outside was looked at, in milliseconds since 1970."""
 
     def __call__(self, request: ConfigureRequest) -> ConfigureResult | None:
         if request.locations is not None:
-            result = self._configurer(request)
+            seen = msgspec.structs.replace(request, tables=dict(self._tables()))
+            result = self._configurer(seen)
             self._note(request)
             return result
         found = self._note(request) if self._is_old_good else None

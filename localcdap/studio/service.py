@@ -11,7 +11,7 @@ from localcdap.api.errors import BadRequestError, NotFoundError, SchemaError
 from localcdap.api.locations import Locations
 from localcdap.api.pipeline import PipelineValidation, StageValidation
 from localcdap.api.schema import Schema
-from localcdap.studio.detection import DetectingConfigurer, Kept
+from localcdap.studio.detection import DetectingConfigurer, Kept, TableSchemas
 from localcdap.studio.documents.document import read_document
 from localcdap.studio.documents.model import PipelineDocument
 from localcdap.studio.documents.parts import read_stage
@@ -118,6 +118,7 @@ class StudioService:
     :param secrets: none by default.
     :param locations: where paths of documents lie; without, there are no connected checks.
     :param detected: what connected checks gave before, such as ``PluginWorkers.detected``.
+    :param tables: the structured datasets that connected checks see.
     """
 
     def __init__(
@@ -131,6 +132,7 @@ class StudioService:
         secrets: SecretsOf = lambda _: Secrets(None),
         templates: Templates = lambda _: (),
         detected: Kept = lambda _: None,
+        tables: TableSchemas = lambda _: {},
     ) -> None:
         self._artifacts = artifacts
         self._configurer = configurer
@@ -140,6 +142,7 @@ class StudioService:
         self._secrets = secrets
         self._templates = templates
         self._detected = detected
+        self._tables = tables
 
     def validate_pipeline(self, request: PipelineRequest) -> PipelineValidation:
         """Every failure of a pipeline, or its specification.
@@ -281,7 +284,12 @@ class StudioService:
         return resolved
 
     def _detecting(self, request: PipelineRequest | StageRequest) -> DetectingConfigurer:
-        return DetectingConfigurer(self._configurer, self._detected, is_old_good=request.detected)
+        return DetectingConfigurer(
+            self._configurer,
+            self._detected,
+            lambda: self._tables(request.namespace),
+            is_old_good=request.detected,
+        )
 
 
 def _validation(resolved: ResolvedPipeline) -> PipelineValidation:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -14,6 +15,7 @@ from localcdap.artifacts.loading import load_plugin
 from localcdap.engine.order import WorkOrder
 from localcdap.engine.planning.flow import CONDITION, DATA_TYPES, SINKS, Flow, Stage
 from localcdap.engine.planning.phases import Route
+from localcdap.engine.process.host_tables import table_finder
 from localcdap.engine.process.secrets import secrets_of
 from localcdap.sandbox.configuring import configure_stage
 from localcdap.studio.documents.document import read_document
@@ -120,7 +122,7 @@ def resolve(
     resolved = resolve_pipeline(
         read_document(order.document),
         PinnedPlugins(order.plugins, load_plugin),
-        configure_stage,
+        partial(configure_stage, find_table=table_finder(order)),
         MacroContext(given, functions, runtime=True),
         locations=order.places,
         done=done,

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 from localcdap.api.errors import HostError
+from localcdap.api.schema import Schema
+from localcdap.api.stage import FindTable
 from localcdap.engine.order import WorkOrder
 from localcdap.engine.process.hosts import reach_host
 from localcdap.engine.process.tables import TableFiles, TableSource
@@ -23,6 +26,10 @@ class TableExports:
 
         :raises NotFoundError: when there is no such table.
         """
+        raise NotImplementedError
+
+    def schemas(self, namespace: str) -> dict[str, Schema]:
+        """The schemas of the tables of a namespace, by name."""
         raise NotImplementedError
 
 
@@ -52,6 +59,19 @@ class NoHostTables:
             f"Table '{name}' of namespace '{namespace}' cannot be read: this run has no host.",
             "Run the pipeline through localcdap.",
         )
+
+
+def table_finder(order: WorkOrder) -> FindTable:
+    """What finds the schemas of the tables of a run's namespace; the host is asked once, when it must be."""
+
+    @lru_cache(maxsize=1)
+    def schemas() -> dict[str, Schema]:
+        if order.host_directory is None:
+            return {}
+        with reach_host(Path(order.host_directory)) as client:
+            return client.service(SERVICE, TableExports).schemas(order.namespace)
+
+    return lambda name: schemas().get(name)
 
 
 def table_source(order: WorkOrder, run_directory: Path) -> TableSource:

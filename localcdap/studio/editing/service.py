@@ -16,6 +16,7 @@ from localcdap.api.errors import ConflictError, NotFoundError
 from localcdap.api.locations import Locations
 from localcdap.rpc.methods import once
 from localcdap.sandbox.pool import PluginWorkers
+from localcdap.studio.detection import TableSchemas
 from localcdap.studio.editing.checks import Checks
 from localcdap.studio.editing.draft import Draft
 from localcdap.studio.editing.edits import Edit
@@ -68,6 +69,7 @@ class EditingService:
     :param preferences: the values of macros that arguments do not define.
     :param secrets: none by default.
     :param templates: the templates of plugins, by namespace.
+    :param tables: the structured datasets that connected checks see.
     """
 
     def __init__(
@@ -80,6 +82,7 @@ class EditingService:
         preferences: Preferences = lambda _, __: {},
         secrets: SecretsOf = lambda _: Secrets(None),
         templates: Templates = lambda _: (),
+        tables: TableSchemas = lambda _: {},
     ) -> None:
         self._artifacts = artifacts
         self._workers = workers
@@ -88,6 +91,7 @@ class EditingService:
         self._preferences = preferences
         self._secrets = secrets
         self._templates = templates
+        self._tables = tables
         self._checks = Checks(workers.configure)
         self._sessions: dict[str, EditingSession] = {}
         self._lock = threading.Lock()
@@ -112,7 +116,9 @@ class EditingService:
             partial(self._surroundings, request, name),
             self._workers,
             self._checks,
-            lambda asked: msgspec.structs.replace(asked, locations=self._locations),
+            lambda asked: msgspec.structs.replace(
+                asked, locations=self._locations, tables=dict(self._tables(request.namespace))
+            ),
         )
         self._close_unused()
         with self._lock:

@@ -19,7 +19,7 @@ from localcdap.dataframes.columns import column
 from localcdap.dataframes.guards import required
 
 from .bigquery_sink_config import BigQuerySinkConfig
-from .tables import check_table, table_name
+from .tables import check_columns, check_table, table_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -55,6 +55,18 @@ class BigQuerySink(BatchSink):
         if stage.input_schema is not None:
             check_subset(stage, stage.input_schema, schema)
         self._check_fields(stage, schema)
+
+    def configure_connected(self, stage: StageConfigurer) -> None:
+        """Compare the fields with the columns of the table, where there is one that stays."""
+        config = self.config
+        schema = self._written(stage.input_schema)
+        deciding = ("dataset", "table", "schema", "truncateTable", "allowSchemaRelaxation")
+        if schema is None or config.truncate or any(map(config.contains_macro, deciding)):
+            return
+        name = table_name(config.dataset, config.table)
+        held = stage.find_table(name)
+        if held is not None:
+            check_columns(stage, name, held, schema, relaxes=config.relaxes)
 
     def _check_operation(self, stage: StageConfigurer) -> None:
         config = self.config

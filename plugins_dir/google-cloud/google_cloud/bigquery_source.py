@@ -48,7 +48,7 @@ class BigQuerySourceConfig(AccountConfig):
     table: str = field("Table to read.", macro=True)
     schema: Schema | None = field(
         "Schema of the records: columns of the table. Columns that are left out are not read; a field that "
-        "the table lacks is null.",
+        "the table lacks is null. All columns of the table by default.",
         default=None,
         macro=True,
     )
@@ -130,10 +130,20 @@ class BigQuerySource(BatchSource):
             except SqlError as error:
                 stage.failures.add(error.message, error.action).with_config_property("filter")
         stage.output_schema = config.schema
-        if config.schema is None and not config.contains_macro("schema"):
+
+    def configure_connected(self, stage: StageConfigurer) -> None:
+        """Take the schema from the table where the properties do not say it."""
+        config = self.config
+        unknown = any(config.contains_macro(name) for name in ("dataset", "table", "schema"))
+        if config.schema is not None or unknown:
+            return
+        name = table_name(config.dataset, config.table)
+        stage.output_schema = stage.find_table(name)
+        if stage.output_schema is None:
             stage.failures.add(
-                "Schema must be specified.", "Set it to the columns to read."
-            ).with_config_property("schema")
+                f"There is no table '{name}' whose schema could be taken.",
+                "Set 'schema', or write the table first; 'localcdap tables' lists those that are there.",
+            ).with_config_property("table")
 
     def read(self, context: SourceContext) -> DataFrame:
         schema = context.output_schema

@@ -5,8 +5,14 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from localcdap.api import PluginConfig, StageConfigurer
+from localcdap.api import PluginConfig, Schema, StageConfigurer, Type
 
+_WIDER: Final = {
+    Type.INT: (Type.LONG, Type.DOUBLE),
+    Type.FLOAT: (Type.DOUBLE,),
+    Type.ENUM: (Type.STRING,),
+}
+"""Column types that take the values of another one."""
 _DATASET: Final = re.compile(r"[A-Za-z0-9_]{1,1024}")
 _TABLE: Final = re.compile(r"[\w\- ]{1,1024}")
 
@@ -34,3 +40,42 @@ def check_table(
             stage.failures.add(
                 f"Invalid BigQuery {name} name '{value}'.", f"Use {shown}, at most 1024 characters."
             ).with_config_property(name)
+
+
+def check_columns(
+    stage: StageConfigurer, table: str, held: Schema, written: Schema, *, relaxes: bool
+) -> None:
+    """Add a failure for each field that the columns of a table do not take.
+
+    :param relaxes: whether the table may get new columns, and its columns may become nullable.
+    """
+    relax = "Set 'allowSchemaRelaxation' to true, or leave the field out."
+    for field in written:
+        column = held.field(field.name)
+        if column is None:
+            if not relaxes:
+                stage.failures.add(
+                    f"Field '{field.name}' is not a column of table '{table}'.", relax
+                ).with_input_field(field.name)
+        elif not _takes(column.schema.non_nullable, field.schema.non_nullable):
+            stage.failures.add(
+                f"Field '{field.name}' is {field.schema.display_name}, but column '{field.name}' of table "
+                f"'{table}' is {column.schema.display_name}.",
+                f"Convert the field to {column.schema.non_nullable.display_name}.",
+            ).with_input_field(field.name)
+
+
+def _takes(column: Schema, field: Schema) -> bool:
+    """Whether a column may take a field's values; nested types are compared when the table is written."""
+    if column == field or Type.NULL in (column.type, field.type):
+        return True
+    if column.logical_type is not None or field.logical_type is not None:
+        return column.logical_type is not None and _family(column) == _family(field)
+    return column.type is field.type or column.type in _WIDER.get(field.type, ())
+
+
+def _family(schema: Schema) -> str:
+    """What milliseconds and microseconds of one logical type have in common."""
+    if schema.logical_type is None or schema.precision is not None:
+        return str(schema)
+    return schema.logical_type.value.removesuffix("-millis").removesuffix("-micros")

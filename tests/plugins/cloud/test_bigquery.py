@@ -38,8 +38,11 @@ def pipeline(source: dict[str, Any], sink: dict[str, Any]) -> str:
     return json.dumps({"name": "p", "artifact": artifact, "config": config})
 
 
-def failures(instance, source: dict[str, Any], sink: dict[str, Any]) -> list[tuple[str, str]]:
-    answer = instance.cdap.studio.validate_pipeline(PipelineRequest(pipeline(source, sink)))
+def failures(
+    instance, source: dict[str, Any], sink: dict[str, Any], *, connected: bool = False
+) -> list[tuple[str, str]]:
+    request = PipelineRequest(pipeline(source, sink), connected=connected)
+    answer = instance.cdap.studio.validate_pipeline(request)
     return [(failure.stage, failure.message) for failure in answer.errors]
 
 
@@ -88,7 +91,6 @@ def test_everything_wrong_is_told_at_once(instance):
         "Invalid BigQuery dataset name 'a-b'.",
         "Property 'partitionFrom' is set, but tables have no partitions here.",
         found[2][1],
-        "Schema must be specified.",
     ]
     assert found[2][1].startswith("This is not SQL of BigQuery:")
     assert "line 1" in found[2][1]
@@ -117,6 +119,13 @@ def test_a_statement_is_no_condition(instance):
     assert message == "'DELETE FROM x' is a statement, not a condition."
 
 
+def test_without_a_schema_the_table_must_be_there(instance):
+    source = table("batchsource", table="nowhere")
+    assert ("In", "There is no table 'shop.nowhere' whose schema could be taken.") in failures(
+        instance, source, table("batchsink"), connected=True
+    )
+
+
 @pytest.mark.spark
 def test_tables_are_written_and_read(instance, cdap_engine_directory):
     folder = instance.home.path
@@ -141,3 +150,15 @@ def test_tables_are_written_and_read(instance, cdap_engine_directory):
     run = instance.run(pipeline(given, out))
     assert run.error is None
     assert "".join(f.read_text() for f in sorted((folder / "out").iterdir())) == "2,3,y\n"
+
+    # The schema is that of the table, where the pipeline says none, when it is validated and when it runs.
+    copy = table("batchsink", table="copies")
+    assert failures(instance, table("batchsource"), copy, connected=True) == []
+    assert instance.run(pipeline(table("batchsource"), copy)).error is None
+    assert len(instance.cdap.tables.rows("default", "shop.copies", 100).rows) == 3
+    other = [{"name": "id", "type": "string"}, {"name": "more", "type": "int"}]
+    lines["properties"]["schema"] = json.dumps({"type": "record", "name": "o", "fields": other})
+    assert failures(instance, lines, copy, connected=True) == [
+        ("Out", "Field 'id' is string, but column 'id' of table 'shop.copies' is int."),
+        ("Out", "Field 'more' is not a column of table 'shop.copies'."),
+    ]
