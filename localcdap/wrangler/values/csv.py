@@ -76,3 +76,23 @@ def _quoted_before(delimiter: str) -> re.Pattern[str]:
 @functools.cache
 def _plain_before(delimiter: str) -> re.Pattern[str]:
     return re.compile(rf"[^\r\n{re.escape(delimiter)}]*")
+
+
+_SPECIAL: Final = re.compile(r'[\r\n",]')
+
+
+def written(fields: list[str]) -> str:
+    """Fields as a line without its end (commons-csv ``CSVFormat.DEFAULT``)."""
+    return ",".join(_field(text, is_first=not index) for index, text in enumerate(fields))
+
+
+def _field(text: str, *, is_first: bool) -> str:
+    if not text:
+        return '""' if is_first else ""
+    needs_quotes = (
+        text[0] <= "#"
+        or text[-1] <= " "
+        or _SPECIAL.search(text) is not None
+        or (is_first and not (text[0].isascii() and text[0].isalnum()))
+    )
+    return '"' + text.replace('"', '""') + '"' if needs_quotes else text
