@@ -47,7 +47,7 @@ class ArgumentKind(enum.Enum):
 
 
 class Range(msgspec.Struct, frozen=True):
-    """A range of numbers, its end not part of it, and what stands for it."""
+    """A range of numbers, both ends part of it, and what stands for it."""
 
     start: Any
     """int or Decimal."""
