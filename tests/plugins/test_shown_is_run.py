@@ -168,12 +168,16 @@ SAMPLES: dict[tuple[str, str], Sample] = {
         for name in ("TPFSOrc", "SnapshotText")
     },
     ("batchsource", "Table"): Sample({"name": "t", "schema": TWO}),
+    ("batchsource", "KVTable"): Sample({"name": "t"}),
     ("batchsink", "File"): Sample(
         {"referenceName": "r", "path": "out", "format": "parquet"}, ON_WIDE
     ),
     ("batchsink", "Table"): Sample(
         {"name": "t", "schema.row.field": "a"},
         {"in": (Schema.parse_record(TWO), [{"a": "x", "b": 1}, {"a": "y"}])},
+    ),
+    ("batchsink", "KVTable"): Sample(
+        {"name": "t", "key.field": "raw", "value.field": "name"}, {"in": (WIDE, RECORDS[:1])}
     ),
     ("batchsink", "Trash"): Sample({"referenceName": "r"}, ON_WIDE),
     ("transform", "Projection"): Sample(
@@ -227,6 +231,9 @@ SAMPLES: dict[tuple[str, str], Sample] = {
     ("transform", "LogParser"): Sample(
         {"inputName": "body", "logFormat": "CLF"},
         text('1.2.3.4 - - [05/Nov/2014:10:11:12 +0100] "GET / HTTP/1.1" 200 5 "-" "-"'),
+    ),
+    ("transform", "ValueMapper"): Sample(
+        {"mapping": "name:t:label", "defaults": "name:unknown"}, ON_WIDE
     ),
     ("transform", "Normalize"): Sample(
         {
@@ -356,7 +363,21 @@ def cdap(cdap_engine_directory: Path, tmp_path_factory: pytest.TempPathFactory) 
     with TemporaryInstance(tmp_path_factory.mktemp("instance")) as instance:
         places = (f'"{foreign}" = "{folder}"' for foreign, folder in PLACES.items())
         instance.settings("\n".join(["[locations]", *places]))
+        _make_table(instance)
         yield instance.cdap
+
+
+def _make_table(instance: TemporaryInstance) -> None:
+    """A table 't' as :class:`OneTable` has it."""
+    (instance.home.path / "in.csv").write_text("x,1\ny,\n")
+    source = {"referenceName": "r", "path": "in.csv", "format": "csv", "schema": TWO}
+    sink = {"name": "t", "schema.row.field": "a"}
+    stages = [("batchsource", "File", source), ("batchsink", "Table", sink)]
+    plugins = [{"type": type, "name": name, "properties": p} for type, name, p in stages]
+    named = [{"name": each["name"], "plugin": each} for each in plugins]
+    config = {"stages": named, "connections": [{"from": "File", "to": "Table"}]}
+    artifact = {"name": "cdap-data-pipeline", "version": "6.10.0", "scope": "SYSTEM"}
+    assert instance.run({"name": "p", "artifact": artifact, "config": config}).error is None
 
 
 @pytest.mark.spark

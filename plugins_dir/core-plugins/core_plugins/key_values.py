@@ -1,0 +1,129 @@
+"""Key-value tables of CDAP 3 to 5: tables of the instance with a key and one more column."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from localcdap.api import (
+    BatchSink,
+    BatchSource,
+    Field,
+    PluginConfig,
+    Schema,
+    SinkContext,
+    SourceContext,
+    StageConfigurer,
+    field,
+    plugin,
+)
+from localcdap.api.rules import check_table_name
+from localcdap.dataframes.columns import column
+from localcdap.dataframes.guards import required
+from localcdap.dataframes.lookups import KEY, VALUE, key_values
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_TYPES: Final = (Schema.BYTES, Schema.STRING)
+_RECORD: Final = Schema.record("keyValue", [(KEY, Schema.BYTES), (VALUE, Schema.BYTES)])
+_NAME: Final = "Name of the table in this namespace"
+
+
+@plugin(
+    type="batchsource",
+    name="KVTable",
+    description="Reads all keys and values of a key-value table, as they are when the run starts.",
+)
+class KeyValueSource(BatchSource):
+    """Both fields are bytes, what is no bytes in the table as text. A key without a value is no entry."""
+
+    class Config(PluginConfig):
+        name: str = field(
+            f"{_NAME}: one with the columns 'key' and 'value', or with two columns of which the first is "
+            "the key.",
+            macro=True,
+        )
+
+    config: Config
+
+    def configure(self, stage: StageConfigurer) -> None:
+        check_table_name(stage, self.config)
+        stage.output_schema = _RECORD
+
+    def read(self, context: SourceContext) -> DataFrame:
+        rows = key_values(context, self.config.name).dropna()
+        return rows.select([_bytes(rows, name).alias(name) for name in (KEY, VALUE)])
+
+
+def _bytes(rows: DataFrame, name: str) -> Column:
+    value = column(name)
+    return value if dict(rows.dtypes)[name] == "binary" else value.cast("string").cast("binary")
+
+
+@plugin(
+    type="batchsink",
+    name="KVTable",
+    description="Writes a key and a value of each record into a key-value table; equal keys are replaced.",
+)
+class KeyValueSink(BatchSink):
+    """Text stays text in the table, so that SQL can read it."""
+
+    class Config(PluginConfig):
+        name: str = field(
+            f"{_NAME}; it is made, with the columns 'key' and 'value', when it does not exist.",
+            macro=True,
+        )
+        key_field: str = field(
+            "Field that is the key, bytes or string. Of several records with one key the last is kept.",
+            default=KEY,
+            macro=True,
+            name="key.field",
+            form="{input-field}",
+        )
+        value_field: str = field(
+            "Field that is the value, bytes or string.",
+            default=VALUE,
+            macro=True,
+            name="value.field",
+            form="{input-field}",
+        )
+
+    config: Config
+
+    def configure(self, stage: StageConfigurer) -> None:
+        check_table_name(stage, self.config)
+        if stage.input_schema is None:
+            return
+        for name, chosen in self._properties():
+            if not self.config.contains_macro(name):
+                _check_field(stage, stage.input_schema, name, chosen)
+
+    def _properties(self) -> list[tuple[str, str]]:
+        return [("key.field", self.config.key_field), ("value.field", self.config.value_field)]
+
+    def write(self, df: DataFrame, context: SinkContext) -> None:
+        parts = []
+        for name, (_, chosen) in zip((KEY, VALUE), self._properties(), strict=True):
+            found = context.input_schema.field(chosen)
+            assert found is not None  # checked by configure, at run start too
+            parts.append(Field(name, found.schema.non_nullable))
+        columns = [
+            required(context, column(chosen), chosen, part.schema).alias(part.name)
+            for part, (_, chosen) in zip(parts, self._properties(), strict=True)
+        ]
+        schema = Schema.record(_RECORD.name or "", parts)
+        context.write_table(self.config.name, df.select(columns), schema, KEY)
+
+
+def _check_field(stage: StageConfigurer, schema: Schema, name: str, chosen: str) -> None:
+    found = schema.field(chosen)
+    if found is None:
+        stage.failures.add(
+            f"Field '{chosen}' must exist in the input schema.",
+            f"Set '{name}' to one of {', '.join(schema.field_names)}.",
+        ).with_config_property(name)
+    elif found.schema.non_nullable not in _TYPES:
+        stage.failures.add(
+            f"Field '{chosen}' is of unexpected type '{found.schema.display_name}'.",
+            "It must be of type 'bytes' or 'string'.",
+        ).with_config_property(name).with_input_field(chosen)

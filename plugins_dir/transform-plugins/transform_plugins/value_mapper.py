@@ -1,0 +1,186 @@
+"""The ValueMapper transform: values are replaced by what a table says of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from localcdap.api import (
+    PluginConfig,
+    Schema,
+    SparkContext,
+    StageConfigurer,
+    Transform,
+    field,
+    plugin,
+)
+from localcdap.dataframes.columns import column
+from localcdap.dataframes.lookups import KEY, VALUE, key_values
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_DEFAULTS: Final = (
+    "Write 'field:value', separated by commas, as in lang_code:English,country_code:Britain."
+)
+_MAPPINGS: Final = (
+    "Write 'field:table:new field', separated by commas, as in "
+    "lang_code:languages:language,country_code:countries:country."
+)
+
+
+class Mapping(NamedTuple):
+    """How the values of one field are looked up."""
+
+    text: str
+    """As it is written."""
+    field: str
+    table: str
+    target: str
+    default: str | None
+
+
+@plugin(
+    type="transform",
+    name="ValueMapper",
+    description="Replaces the values of fields by those that tables of this namespace have for them.",
+)
+class ValueMapper(Transform):
+    """The rules of CDAP 6 ``ValueMapper``: a value without an entry, or with an empty one, becomes the
+    default, or null. Null and empty text are not looked up: without a default they stay what they are.
+    """
+
+    one_to_one = True
+
+    class Config(PluginConfig):
+        mapping: list[str] = field(
+            "What is looked up where, as 'field:table:new field'. The field is a string, and the new one "
+            "takes its place. The table has the columns 'key' and 'value', or two columns of which the "
+            "first is the key.",
+            form="{input-field}:{table}:{new-field},",
+        )
+        defaults: list[str] = field(
+            "What stands for values without an entry, as 'field:value'.",
+            default=[],
+            form="{input-field}:{default},",
+        )
+
+    config: Config
+
+    def configure(self, stage: StageConfigurer) -> None:
+        defaults = self._defaults(stage)
+        mappings = self._mappings(stage, defaults)
+        given = stage.input_schema
+        if given is None or len(stage.failures):
+            return
+        for name, text in defaults.items():
+            if name not in mappings:
+                stage.failures.add(
+                    f"Defaults key '{name}' must be present as a source in mapping.",
+                    "Add it to 'mapping', or remove its default.",
+                ).with_config_property("defaults", element=text)
+        for each in mappings.values():
+            _check_mapping(stage, given, each)
+        schema = _mapped(given, mappings)
+        if len(set(schema.field_names)) < len(schema.field_names):
+            twice = sorted({n for n in schema.field_names if schema.field_names.count(n) > 1})
+            stage.failures.add(
+                f"There would be several fields '{twice[0]}'.", "Choose another new field."
+            ).with_config_property("mapping")
+        if not len(stage.failures):
+            stage.output_schema = schema
+
+    def _defaults(self, stage: StageConfigurer) -> dict[str, str]:
+        """The element of 'defaults' for each field."""
+        found = {}
+        for text in self.config.defaults:
+            name, separator, value = text.partition(":")
+            if not separator or not value or ":" in value:
+                stage.failures.add(f"Invalid default: {text}.", _DEFAULTS).with_config_property(
+                    "defaults", element=text
+                )
+            else:
+                found[name] = text
+        return found
+
+    def _mappings(self, stage: StageConfigurer, defaults: dict[str, str]) -> dict[str, Mapping]:
+        found = {}
+        for text in self.config.mapping or []:
+            parts = text.split(":")
+            if len(parts) != 3 or not all(parts):
+                stage.failures.add(f"Invalid mapping: {text}.", _MAPPINGS).with_config_property(
+                    "mapping", element=text
+                )
+                continue
+            name, table, target = parts
+            default = defaults[name].partition(":")[2] if name in defaults else None
+            found[name] = Mapping(text, name, table, target, default)
+        return found
+
+    def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
+        stage = StageConfigurer(context.stage_name, context.input_schemas)
+        mappings = self._mappings(stage, self._defaults(stage))
+        taken = {name.lower() for name in df.columns}
+        columns = []
+        for name in df.columns:
+            each = mappings.get(name)
+            if each is None:
+                columns.append(column(name))
+                continue
+            looked_up = _free(f"{name} in {each.table}", taken)
+            df = _joined(df, context, each, looked_up)
+            columns.append(_value(column(name), column(looked_up), each.default).alias(each.target))
+        return df.select(*columns)
+
+
+def _check_mapping(stage: StageConfigurer, given: Schema, mapping: Mapping) -> None:
+    found = given.field(mapping.field)
+    if found is None:
+        stage.failures.add(
+            f"Map key '{mapping.field}' must be present in the input schema.",
+            f"Use one of {', '.join(given.field_names)}.",
+        ).with_config_property("mapping", element=mapping.text)
+    elif found.schema.non_nullable != Schema.STRING:
+        stage.failures.add(
+            f"Invalid input field type '{found.schema.display_name}' for mapped field '{mapping.field}'.",
+            "Only input fields of type string can be mapped.",
+        ).with_config_property("mapping", element=mapping.text).with_input_field(mapping.field)
+
+
+def _mapped(given: Schema, mappings: dict[str, Mapping]) -> Schema:
+    fields = []
+    for each in given:
+        mapping = mappings.get(each.name)
+        if mapping is None:
+            fields.append((each.name, each.schema))
+        else:
+            kind = Schema.STRING if mapping.default is not None else Schema.STRING.as_nullable
+            fields.append((mapping.target, kind))
+    return Schema.record(f"{given.name}.formatted", fields)
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """A name that no column has."""
+    while name.lower() in taken:
+        name += "_"
+    taken.add(name.lower())
+    return name
+
+
+def _joined(df: DataFrame, context: SparkContext, mapping: Mapping, name: str) -> DataFrame:
+    """The rows with what the table says, as a column of its own."""
+    entries = key_values(context, mapping.table).select(
+        column(KEY).cast("string").alias(f"{name} key"),
+        column(VALUE).cast("string").alias(name),
+    )
+    entries = entries.dropDuplicates([f"{name} key"])
+    return df.join(entries, column(mapping.field) == column(f"{name} key"), "left")
+
+
+def _value(given: Column, found: Column, default: str | None) -> Column:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    otherwise = F.lit(default).cast("string")
+    unasked = F.coalesce(otherwise, given)
+    return F.when(F.coalesce(given, F.lit("")) == "", unasked).otherwise(
+        F.when(found != "", found).otherwise(otherwise)
+    )

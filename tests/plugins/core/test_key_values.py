@@ -1,0 +1,126 @@
+"""Key-value tables, and the ValueMapper transform that looks values up in them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from localcdap.testing.instance import TemporaryInstance
+from tests.plugins.core.support import configure, messages, record
+
+PAIRS = record(k="string", v=["string", "null"], n="int")
+
+
+@pytest.fixture(scope="module")
+def instance(tmp_path_factory: pytest.TempPathFactory, cdap_engine_directory):
+    assert cdap_engine_directory
+    with TemporaryInstance(tmp_path_factory.mktemp("instance")) as made:
+        yield made
+
+
+def stage(type: str, name: str, /, **properties: str) -> dict[str, Any]:
+    return {"type": type, "name": name, "properties": properties}
+
+
+def run(instance: TemporaryInstance, *stages: dict[str, Any]) -> Any:
+    """Run stages one behind the other."""
+    named = [{"name": f"s{i}", "plugin": plugin} for i, plugin in enumerate(stages)]
+    links = [{"from": f"s{i}", "to": f"s{i + 1}"} for i in range(len(stages) - 1)]
+    artifact = {"name": "cdap-data-pipeline", "version": "6.10.0", "scope": "SYSTEM"}
+    config = {"stages": named, "connections": links}
+    return instance.run({"name": "p", "artifact": artifact, "config": config})
+
+
+def csv(instance: TemporaryInstance, text: str, schema: Any) -> dict[str, Any]:
+    (instance.home.path / "in.csv").write_text(text)
+    return stage(
+        "batchsource", "File", referenceName="r", path="in.csv", format="csv", schema=str(schema)
+    )
+
+
+def json_lines(folder: Path) -> list[dict[str, Any]]:
+    lines = (line for f in sorted(folder.iterdir()) for line in f.read_text().splitlines())
+    return sorted((json.loads(line) for line in lines), key=str)
+
+
+def json_sink(path: str) -> dict[str, Any]:
+    return stage("batchsink", "File", referenceName="o", path=path, format="json")
+
+
+def test_the_sink_wants_bytes_or_text():
+    sink = {"name": "t", "key.field": "k", "value.field": "n"}
+    assert messages(configure("batchsink", "KVTable", sink, given=PAIRS)) == [
+        "Field 'n' is of unexpected type 'int'."
+    ]
+    assert messages(configure("batchsink", "KVTable", {"name": "a/b"}, given=PAIRS)) == [
+        "Invalid table name 'a/b'.",
+        "Field 'key' must exist in the input schema.",
+        "Field 'value' must exist in the input schema.",
+    ]
+    late = configure(
+        "batchsink", "KVTable", sink | {"value.field": "${v}"}, given=PAIRS, macros=["value.field"]
+    )
+    assert late.failures == []
+
+
+@pytest.mark.spark
+def test_what_is_written_can_be_read_and_looked_up(instance):
+    pairs = record(code="string", title="string")
+    sink = stage(
+        "batchsink", "KVTable", name="jobs", **{"key.field": "code"}, **{"value.field": "title"}
+    )
+    assert run(instance, csv(instance, "1,SE\n2,old\n3,\n", pairs), sink).error is None
+    assert run(instance, csv(instance, "2,SSE\n", pairs), sink).error is None
+
+    # the data of CDAP's own test of the transform
+    people = record(id="int", name="string", designation=["string", "null"])
+    source = csv(instance, '100,John,\n101,Kerry,2\n102,Mathew,""\n103,Eve,9\n104,Ada,3\n', people)
+    for name, defaults in (("with", "designation:DEFAULTID"), ("without", "")):
+        mapper = stage(
+            "transform", "ValueMapper", mapping="designation:jobs:title", defaults=defaults
+        )
+        assert run(instance, source, mapper, json_sink(name)).error is None
+
+    found = {each["name"]: each["title"] for each in json_lines(instance.home.path / "with")}
+    assert found == {
+        "John": "DEFAULTID",
+        "Kerry": "SSE",
+        "Mathew": "DEFAULTID",
+        "Eve": "DEFAULTID",
+        "Ada": "DEFAULTID",
+    }
+    found = {each["name"]: each["title"] for each in json_lines(instance.home.path / "without")}
+    assert (found["Kerry"], found["Eve"], found["Ada"]) == ("SSE", None, None)
+    assert not found["John"]
+    decoded = stage(
+        "transform",
+        "JavaScript",
+        script="function transform(r, e) { e.emit({key: String.fromCharCode(...r.key), "
+        "value: String.fromCharCode(...r.value)}); }",
+        schema=str(record(key="string", value="string")),
+    )
+    source = stage("batchsource", "KVTable", name="jobs")
+    assert run(instance, source, decoded, json_sink("all")).error is None
+    assert {e["key"]: e["value"] for e in json_lines(instance.home.path / "all")} == {
+        "1": "SE",
+        "2": "SSE",
+        "3": "",
+    }
+
+
+@pytest.mark.spark
+def test_a_table_that_has_no_keys_and_values_is_refused(instance):
+    wide = record(a="string", b="string", c="string")
+    sink = stage("batchsink", "Table", name="wide", **{"schema.row.field": "a"})
+    source = csv(instance, "1,2,3\n", wide)
+    assert run(instance, source, sink).error is None
+
+    mapper = stage("transform", "ValueMapper", mapping="a:wide:x")
+    assert "has no keys and values" in str(run(instance, source, mapper, json_sink("x")).error)
+    lacking = stage("transform", "ValueMapper", mapping="a:lacking:x")
+    assert "There is no table 'lacking'" in str(
+        run(instance, source, lacking, json_sink("x")).error
+    )
