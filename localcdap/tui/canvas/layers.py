@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 _SWEEPS: Final = 8
@@ -41,8 +41,6 @@ class Layers:
     """Those that leave each column to the next; one list less than columns."""
     ports: list[int]
     """How many ports each has on its right side, at least 1."""
-    strands: dict[int, int] = field(default_factory=dict)
-    """For each waypoint the one before it, or its node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +85,6 @@ def _with_waypoints(rank: Sequence[int], strands: Sequence[Strand], ports: Seque
                 break
             waypoint = len(found.ports)
             found.ports.append(1)
-            found.strands[waypoint] = at
             found.columns[column].append(waypoint)
             found.hops[column - 1].append(Hop(at, port, waypoint))
             at, port = waypoint, 0

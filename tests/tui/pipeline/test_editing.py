@@ -315,3 +315,17 @@ async def test_a_note_is_marked_and_saved_with_the_stage(open_studio):
             "Orders" in board.render_line(y).text and "✎" in board.render_line(y).text
             for y in range(board.size.height)
         )
+
+
+async def test_files_are_looked_at_when_asked(open_studio, tmp_path):
+    (tmp_path / "orders.csv").write_text("id,body\n1,a\n")
+    document = orders(str(tmp_path / "orders.csv"))
+    del document["config"]["stages"][0]["plugin"]["properties"]["schema"]
+    async with open_studio(place=Document("looked", json.dumps(document))) as driver:
+        editor = await opened(driver)
+        assert editor.state("Orders").detected_ms is None
+        await driver.press("V")
+        await driver.until(lambda: editor.state("Orders").detected_ms and editor.is_settled)
+
+        names = [field.name for field in editor.state("Orders").output_schema.fields]
+        assert names == ["id", "body"]

@@ -133,3 +133,33 @@ async def test_leaving_with_unsaved_changes_asks(open_studio, cdap):
         await driver.until(lambda: driver.app.screen.__class__.__name__ == "Chooser")
         await driver.pilot.press("down", "enter")
         await driver.until(lambda: driver.app._exit)
+
+
+async def test_drafts_deployed_pipelines_and_files_are_offered_to_be_opened(open_studio, cdap):
+    from localcdap.studio.library.draft_model import DraftRequest
+
+    cdap.drafts.save("default", DraftRequest(TEXT, name="offered"))
+    async with open_studio() as driver:
+        await driver.press("2")
+        assert driver.app.screen.desk is None
+        await driver.press("o")
+        await driver.until(lambda: driver.app.screen.__class__.__name__ == "Chooser")
+        await driver.type("offered")
+        await driver.press("enter")
+        editor = await opened(driver)
+
+        assert (editor.title, editor.source.kind) == ("orders", "draft")
+
+
+async def test_another_namespace_judges_anew_and_has_its_own_drafts(open_studio, cdap):
+    cdap.namespaces.create("elsewhere")
+    async with open_studio(place=Document("moved", TEXT)) as driver:
+        editor = await opened(driver)
+        driver.app.namespace = "elsewhere"
+        await driver.settled()
+        await driver.until(lambda: editor.is_settled)
+        assert editor.namespace == "elsewhere"
+        await driver.press("ctrl+s", "enter")
+        await driver.until(lambda: editor.source.kind == "draft")
+
+    assert [each.name for each in cdap.drafts.list_drafts("elsewhere")] == ["orders"]
