@@ -29,6 +29,7 @@ class MethodDialog(DialogScreen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f9,ctrl+enter", "ask", "call", id="method.call"),
+        Binding("f3", "copy", "copy the answer", id="method.copy"),
     ]
     DEFAULT_CSS = """
     MethodDialog { align: center middle; background: $background 60%; }
@@ -83,6 +84,10 @@ class MethodDialog(DialogScreen[None]):
             return cdap.methods.call(call)
 
         self.call(ask, self._answered, failed=self._failed, group="method")
+
+    def action_copy(self) -> None:
+        if self.answer:
+            self.studio.copy(self.answer, "answer")
 
     def _answered(self, result: MethodResult) -> None:
         self._say(f"✓ {result.artifact.name} {result.artifact.version} answered", "$text-success")

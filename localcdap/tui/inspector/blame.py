@@ -22,10 +22,6 @@ class Blame(msgspec.Struct, frozen=True):
     def glyph(self) -> str:
         return "!" if self.is_warning else "✗"
 
-    @property
-    def word(self) -> str:
-        return "warning" if self.is_warning else "failure"
-
 
 class Blamed(msgspec.Struct):
     """All failures and warnings of a stage."""

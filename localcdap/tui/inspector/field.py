@@ -27,6 +27,7 @@ from localcdap.tui.inspector.controls import (
 from localcdap.tui.inspector.elements import Part, form_of, most_elements
 from localcdap.tui.inspector.listing import ListControl
 from localcdap.tui.inspector.plan import FieldPlan, Kind
+from localcdap.tui.inspector.schema_text import EXAMPLE
 from localcdap.tui.manners.choosing import Choice
 from localcdap.tui.manners.habits import Habits
 from localcdap.tui.told import Told
@@ -143,7 +144,9 @@ class Field(Vertical):
             facts.append("macros: type ${")
         if declared.choices:
             facts.append(f"one of {', '.join(declared.choices)}")
-        if self.offers():
+        if self._kind is Kind.SCHEMA:
+            facts.append(EXAMPLE)
+        elif self.offers():
             facts.append("↓ lists what fits")
         return Content.assemble(
             Content.styled(" · ".join(facts), "$foreground 60%"), "\n", declared.description

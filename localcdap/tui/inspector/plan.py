@@ -12,7 +12,6 @@ from localcdap.api.errors import SchemaError
 from localcdap.api.schema import Schema
 from localcdap.tui.inspector.elements import form_of, most_elements, rows_of
 
-OPTIONAL: Final = "optional"
 UNKNOWN: Final = "not of this plugin"
 MOST_UNKNOWN: Final = 100
 """Properties that the plugin does not have, of which more are only counted."""
@@ -88,8 +87,8 @@ def planned(
 ) -> tuple[list[Group], int]:
     """The groups of a form, and how many properties it leaves out.
 
-    Properties come in the order in which the plugin declares them. Where it has no headings of its own and
-    many properties, the required ones come first.
+    Properties come in the order in which the plugin declares them, those without a heading first, and those
+    that it does not have last.
 
     :param declared: None when the plugin is not there: all properties are shown as they stand.
     :param given: names of the properties in the document.

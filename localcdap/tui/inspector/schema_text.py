@@ -36,8 +36,8 @@ _SIMPLE: Final = {each.value: Schema.of(each) for each in Type if each.is_simple
     "datetime": Schema.DATETIME,
 }
 _WRITTEN: Final = {schema: name for name, schema in _SIMPLE.items()}
-TYPE_NAMES: Final = (*_SIMPLE, "decimal(10, 2)", "array<string>", "map<string, string>")
-"""Types to offer."""
+EXAMPLE: Final = "a field a line: id long, name string?, price decimal(10, 2), tags array<string>"
+"""How lines are written, in one."""
 _PLAIN: Final = re.compile(r"[\w.-]+")
 _TOKEN: Final = re.compile(r"\s*(`(?:[^`]|``)*`|[\w.-]+|[<>(){},;?@])")
 _DEEPEST: Final = 60

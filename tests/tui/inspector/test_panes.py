@@ -185,9 +185,22 @@ class Asker(Transform):
 """
     )
     cdap.artifacts.sync()
+    cdap.secure_keys.put("default", "dbpass", "s3cret")
     document = pipeline("Asker:transform", Asker={"host": "db"})
     async with inspecting(cdap, home, document, "Asker") as b:
-        assert b.form.fields["host"].control.password
+        field = b.form.fields["host"]
+        assert field.control.password
+        assert field.disabled_reason("editor") == "a secret is not written into a file"
+        b.form.go_to("host")
+        await b.driver.press("f2")
+        await b.driver.type("use secure")
+        await b.driver.press("enter")
+        await b.settled()
+        assert b.editor.properties("Asker")["host"] == "${secure(dbpass)}"
+        assert not field.control.password  # a macro is no secret
+        b.editor.undo()
+        await b.settled()
+        assert field.control.password
         button = b.form.query_one(MethodButton)
         button.focus()
         await b.driver.press("enter")

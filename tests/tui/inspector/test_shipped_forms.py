@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from localcdap.studio.documents.lenient import as_properties
 from tests.tui.inspector.bench import inspecting
 
@@ -24,6 +26,7 @@ def value_of(declared) -> str:
     return "a:b" if declared.form and ":" in declared.form else "a text"
 
 
+@pytest.mark.slow
 async def test_every_form_renders_and_gives_back_what_is_put_in(cdap, home):
     plugins = [
         (info, {name: value_of(each) for name, each in info.properties.items()})
