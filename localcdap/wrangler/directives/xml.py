@@ -1,0 +1,151 @@
+"""XML within texts."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+from localcdap.api.directive import (
+    Columns,
+    Directive,
+    DirectiveError,
+    Row,
+    RowContext,
+    argument,
+    plugin,
+)
+from localcdap.api.schema import Schema
+from localcdap.wrangler.directives.columns import no_column
+from localcdap.wrangler.directives.json import depth_problem, flattened
+from localcdap.wrangler.recipe.declaration import ColumnMap
+from localcdap.wrangler.values import xml_documents, xml_objects
+
+
+@plugin(
+    type="directive",
+    name="parse-as-xml",
+    description="Checks that a text is XML that xpath and xpath-array can select from. The text stays.",
+)
+class ParseAsXml(ColumnMap):
+    categories = ("parser", "xml")
+    examples = ("parse-as-xml :body",)
+
+    def propagate(self, columns: Columns) -> None:
+        no_column(columns, self.column, "parse", fails=False)
+
+    def map(self, value: Any) -> Any:
+        if isinstance(value, str):
+            try:
+                xml_documents.read_document(value)
+            except xml_documents.XmlError as error:
+                raise DirectiveError(f"column '{self.column}': {error}") from None
+        return value
+
+    def end(self) -> None:
+        xml_documents.read_document.cache_clear()
+
+
+class Selection(Directive):
+    """A directive that puts what an XPath selects into a column."""
+
+    categories = ("xml",)
+    source: str = argument.column("The column with XML.")
+    destination: str = argument.column("The column that gets what is found.")
+    xpath: str = argument.text("The path, an XPath 1.0 such as /catalog/book/@id.")
+
+    def problem(self) -> str | None:
+        return xml_documents.path_problem(self.xpath.strip())
+
+    @abstractmethod
+    def taken(self, texts: list[str]) -> Any:
+        """What the column gets of the texts that are selected."""
+
+    def change(self, row: Row, context: RowContext) -> None:
+        found = row.find(self.source)
+        if found is None:
+            row.put(self.destination, None)
+            return
+        text = row[found]
+        if not isinstance(text, str):
+            said = "null" if text is None else f"a {type(text).__name__}"
+            raise DirectiveError(f"column '{self.source}' is {said}; XML is needed")
+        try:
+            texts = xml_documents.selected(text, self.xpath.strip())
+        except xml_documents.XmlError as error:
+            raise DirectiveError(f"column '{self.source}': {error}") from None
+        row.put(self.destination, self.taken(texts))
+
+    def end(self) -> None:
+        xml_documents.read_document.cache_clear()
+
+
+@plugin(
+    type="directive",
+    name="xpath",
+    description="Puts the first text that an XPath selects into a column, null for nothing.",
+)
+class XPath(Selection):
+    examples = ("xpath :body :title '/catalog/book/title'", "xpath :body :id '/catalog/book/@id'")
+
+    def propagate(self, columns: Columns) -> None:
+        no_column(columns, self.source, "select from", fails=False)
+        columns.put(self.destination, Schema.STRING.as_nullable)
+
+    def taken(self, texts: list[str]) -> Any:
+        return texts[0] if texts else None
+
+
+@plugin(
+    type="directive",
+    name="xpath-array",
+    description="Puts all texts that an XPath selects into a column, as an array.",
+)
+class XPathArray(Selection):
+    examples = ("xpath-array :body :titles '/catalog/book/title'",)
+
+    def propagate(self, columns: Columns) -> None:
+        no_column(columns, self.source, "select from", fails=False)
+        columns.put(self.destination, Schema.array(Schema.STRING).as_nullable)
+
+    def taken(self, texts: list[str]) -> Any:
+        return texts
+
+
+@plugin(
+    type="directive",
+    name="parse-xml-to-json",
+    description="Opens XML: elements and attributes become columns <column>_<name>, repeated ones arrays.",
+)
+class ParseXmlToJson(Directive):
+    categories = ("xml",)
+    examples = ("parse-xml-to-json :body", "parse-xml-to-json :body 1 true")
+    column: str = argument.column("The column with XML; it is removed.")
+    depth: int | None = argument.number(
+        "How many levels of elements become columns; all without it.", default=None
+    )
+    keep_string: bool = argument.boolean(
+        "Whether texts stay texts; else numbers, true, false and null become these.", default=False
+    )
+
+    def problem(self) -> str | None:
+        return depth_problem(self.depth)
+
+    def propagate(self, columns: Columns) -> None:
+        if not no_column(columns, self.column, "parse", fails=False):
+            columns.remove(self.column)
+            columns.open = True
+
+    def change(self, row: Row, context: RowContext) -> None:
+        found = row.find(self.column)
+        if found is None:
+            return
+        text = row[found]
+        if not isinstance(text, str):
+            said = "null" if text is None else f"a {type(text).__name__}"
+            raise DirectiveError(f"column '{self.column}' is {said}; a text is needed")
+        try:
+            value = xml_objects.xml_object(text, keeps_texts=self.keep_string)
+        except xml_objects.XmlError as error:
+            raise DirectiveError(f"column '{self.column}': {error}") from None
+        del row[found]
+        flattened(value, self.column, self.depth, row)

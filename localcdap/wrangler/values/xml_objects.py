@@ -1,0 +1,170 @@
+"""XML as objects of JSON (org.json ``XML.toJSONObject``).
+
+Elements and attributes become members, repeated ones arrays, text beside them ``content``. There may be
+several roots; remarks, prologs and document types are passed over. Entities are never looked up: but for
+the five of XML and those for characters they stay as they stand.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from localcdap.wrangler.java.numbers import NumberFormatError, parse_double, parse_long
+
+_CONTENT: Final = "content"
+_TOKEN: Final = re.compile(
+    r"<!--.*?-->|<!\[CDATA\[(?P<data>.*?)\]\]>|<\?.*?\?>|(?P<meta><!)(?!--|\[CDATA\[)"
+    r"|</\s*(?P<close>[^\s<>/=]+)\s*>|<\s*(?P<open>[^\s<>/=!?]+)|(?P<text>[^<]+)",
+    re.DOTALL,
+)
+_ATTRIBUTE: Final = re.compile(
+    r"""\s*(?:(?P<end>/?>)|(?P<name>[^\s=/<>"'!?&]+)
+    (?:\s*=\s*(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<bare>[^\s=/<>"'!?]+)))?)""",
+    re.VERBOSE,
+)
+_META: Final = re.compile(r""""[^"]*"|'[^']*'|[<>]|[^<>"']+""")
+_ENTITY: Final = re.compile(r"&([0-9A-Za-z#]*)(;?)")
+_KNOWN: Final = {"amp": "&", "apos": "'", "gt": ">", "lt": "<", "quot": '"'}
+_WORDS: Final = {"true": True, "false": False, "null": None}
+_CONTROL_AND_SPACE: Final = "".join(map(chr, range(33)))
+_PLAIN: Final = 1e7
+"""From here on Java writes doubles with an exponent."""
+
+
+class XmlError(ValueError):
+    """A text is no XML."""
+
+
+def xml_object(text: str, *, keeps_texts: bool) -> dict[str, Any]:
+    """The object that a text becomes.
+
+    :param keeps_texts: whether texts stay texts; else those that are numbers, ``true``, ``false`` or
+        ``null`` become these values.
+    :raises XmlError: when elements are not closed, or closed in another order.
+    """
+    return _Reader(text, str if keeps_texts else _value).read()
+
+
+class _Reader:
+    def __init__(self, text: str, value: Callable[[str], Any]) -> None:
+        self._text = text
+        self._value = value
+        self._at = 0
+        self._open: list[tuple[str, dict[str, Any]]] = []
+        self._root: dict[str, Any] = {}
+
+    def read(self) -> dict[str, Any]:
+        while self._at < len(self._text):
+            token = _TOKEN.match(self._text, self._at)
+            if token is None:
+                raise self._error("a tag is not closed or not understood")
+            self._at = token.end()
+            self._take(token)
+        if self._open:
+            raise XmlError(f"the element '{self._open[-1][0]}' is not closed")
+        return self._root
+
+    def _error(self, told: str) -> XmlError:
+        line = self._text.count("\n", 0, self._at) + 1
+        return XmlError(f"{told}, line {line}: {self._text[self._at : self._at + 30]!r}")
+
+    def _take(self, token: re.Match[str]) -> None:
+        match token.lastgroup:
+            case "open":
+                self._opened(token["open"])
+            case "close":
+                self._closed(token["close"])
+            case "meta":
+                self._skip_meta()
+            case "data" if self._open and token["data"]:
+                _accumulate(self._open[-1][1], _CONTENT, token["data"])
+            case "text" if self._open:
+                text = self._decoded(token["text"].strip(_CONTROL_AND_SPACE))
+                if text:
+                    _accumulate(self._open[-1][1], _CONTENT, self._value(text))
+
+    def _opened(self, name: str) -> None:
+        members: dict[str, Any] = {}
+        while True:
+            found = _ATTRIBUTE.match(self._text, self._at)
+            if found is None:
+                raise self._error(f"the tag of '{name}' is not understood")
+            self._at = found.end()
+            if found["end"] is not None:
+                break
+            given = found["double"] or found["single"] or found["bare"] or ""
+            _accumulate(members, found["name"], self._value(self._decoded(given)))
+        if found["end"] == ">":
+            self._open.append((name, members))
+        else:
+            self._add(name, members or "")
+
+    def _closed(self, name: str) -> None:
+        if not self._open or self._open[-1][0] != name:
+            expected = f"'{self._open[-1][0]}' is open" if self._open else "nothing is open"
+            raise XmlError(f"the element '{name}' is closed, but {expected}")
+        _, members = self._open.pop()
+        if len(members) == 1 and members.get(_CONTENT) is not None:
+            self._add(name, members[_CONTENT])
+        else:
+            self._add(name, members or "")
+
+    def _add(self, name: str, value: Any) -> None:
+        _accumulate(self._open[-1][1] if self._open else self._root, name, value)
+
+    def _skip_meta(self) -> None:
+        depth = 1
+        while depth:
+            token = _META.match(self._text, self._at)
+            if token is None:
+                raise self._error("'<!' is not closed")
+            self._at = token.end()
+            depth += {"<": 1, ">": -1}.get(token[0], 0)
+
+    def _decoded(self, text: str) -> str:
+        return _ENTITY.sub(_entity, text) if "&" in text else text
+
+
+def _entity(found: re.Match[str]) -> str:
+    name, end = found.groups()
+    if not end:
+        raise XmlError(f"a ';' is missing behind '&{name}'")
+    if name.startswith("#"):
+        return html.unescape(found[0])
+    return _KNOWN.get(name.lower(), found[0])
+
+
+def _accumulate(members: dict[str, Any], name: str, value: Any) -> None:
+    if name not in members:
+        members[name] = [value] if isinstance(value, list) else value
+        return
+    present = members[name]
+    if isinstance(present, list):
+        present.append(value)
+    else:
+        members[name] = [present, value]
+
+
+def _value(text: str) -> Any:
+    lower = text.lower()
+    if lower in _WORDS:
+        return _WORDS[lower]
+    if not text or not (text[0] == "-" or "0" <= text[0] <= "9"):
+        return text
+    try:
+        if "." in lower or "e" in lower or text == "-0":
+            return _double(text)
+        number = parse_long(text)
+        return number if str(number) == text else text
+    except NumberFormatError:
+        return text
+
+
+def _double(text: str) -> Any:
+    number = parse_double(text)
+    if number != number or abs(number) == float("inf"):
+        return text
+    return int(number) if number.is_integer() and abs(number) < _PLAIN else number
