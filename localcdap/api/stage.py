@@ -63,7 +63,7 @@ class StageConfigurer:
         self.joined_stages: Sequence[str] | None = None
         """A joiner whose configuration says which stages it joins sets them: they must be its inputs."""
         self.pipeline_properties: dict[str, str] = {}
-        self.foreign_paths: dict[str, str] = {}
+        self.foreign_paths: dict[str, list[str]] = {}
         """By property, the paths that :meth:`requires_location` was told of."""
         self.locations: Locations | None = None
         """Where paths lie; None until ``configure_connected`` is called."""
@@ -100,7 +100,7 @@ class StageConfigurer:
         Where ``[locations]`` of the settings does not say where, that becomes a failure of the property.
         Plugins call it that stand in for one of the cloud; what they configure stays the same everywhere.
         """
-        self.foreign_paths[name] = path
+        self.foreign_paths.setdefault(name, []).append(path)
 
     def set_pipeline_property(self, key: str, value: str) -> None:
         """Ask for an engine property; two stages must not ask for different values.

@@ -54,7 +54,7 @@ class ConfigureResult(msgspec.Struct):
     error_schema: Schema | None = None
     port_schemas: dict[str, Schema] = {}
     pipeline_properties: dict[str, str] = {}
-    foreign_paths: dict[str, str] = {}
+    foreign_paths: dict[str, list[str]] = {}
     """By property, paths that must have a place on this machine."""
     warnings: list[ValidationFailure] = []
     """What is probably a mistake; it makes nothing invalid."""

@@ -48,6 +48,7 @@ class StageTester:
     :param arguments: values of macros. One without a value stays, as in the studio.
     :param ports: ports of a splitter that something is connected to.
     :param directory: given, ``configure_connected`` is called too; relative paths are relative to it.
+    :param locations: where foreign paths lie, as ``[locations]`` in the settings; goes with ``directory``.
     """
 
     def __init__(
@@ -59,13 +60,15 @@ class StageTester:
         arguments: Mapping[str, str] | None = None,
         ports: Sequence[str] = (),
         directory: Path | None = None,
+        locations: Mapping[str, str] | None = None,
     ) -> None:
         self._plugin = plugin
         self._properties = dict(properties or {})
         self._inputs = {_INPUT: inputs} if isinstance(inputs, Schema) else dict(inputs or {})
         self._arguments = dict(arguments or {})
         self._ports = tuple(ports)
-        self._locations = Locations({}, str(directory.absolute())) if directory else None
+        mapping = dict(locations or {})
+        self._locations = Locations(mapping, str(directory.absolute())) if directory else None
         outcome = self._configured(runtime=False)
         self.failures: list[ValidationFailure] = outcome.failures
         self.output_schema: Schema | None = outcome.result.output_schema

@@ -303,7 +303,7 @@ def shipped() -> dict[tuple[str, str], Path]:
     for place in find_system(PLUGINS):
         for cls in load_artifact(str(place.path), digest(place.path)):
             type, name, _ = cls.__localcdap_plugin__  # type: ignore[attr-defined]
-            if type not in ("action", "condition"):
+            if type not in ("action", "condition", "postaction"):
                 found[type, name] = place.path
     return found
 

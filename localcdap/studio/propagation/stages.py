@@ -99,12 +99,12 @@ class StageConfiguration:
         failures += self._unplaced(stage.name, outcome.result.foreign_paths)
         return outcome
 
-    def _unplaced(self, stage: str, paths: Mapping[str, str]) -> list[ValidationFailure]:
+    def _unplaced(self, stage: str, paths: Mapping[str, list[str]]) -> list[ValidationFailure]:
         """A failure for each path that must lie on this machine and does not."""
         collector = FailureCollector(stage)
         if self._places is None:
             return []
-        for name, path in paths.items():
+        for name, path in ((name, path) for name, given in paths.items() for path in given):
             try:
                 self._places.resolve(path)
             except StageError as error:
