@@ -126,6 +126,9 @@ class StagePalette(DialogScreen[PluginSummary]):
         & #palette-chips { height: 1; margin: 0 1 1 1; overflow: hidden hidden; }
         & Listing { height: 1fr; }
         & Listing > .filter { margin-bottom: 1; }
+        & Listing > ListingLines > .option-list--option-highlighted {
+            background: $primary 40%; color: $text;
+        }
         & #palette-about { color: $text-muted; padding: 1 1; height: 4; }
     }
     """
