@@ -33,6 +33,9 @@ class Control(Widget):
     They say what is typed with :class:`ControlChanged`.
     """
 
+    is_literal: ClassVar[bool] = True
+    """Whether :attr:`value_text` is the very text that was put, while nothing is typed."""
+
     @property
     def value_text(self) -> str:
         """The value as it stands in the document."""
@@ -272,6 +275,8 @@ class AreaControl(Area, Control):
 
 class SchemaControl(AreaControl):
     """A record schema as lines (:mod:`localcdap.tui.inspector.schema_text`)."""
+
+    is_literal = False
 
     def __init__(self, text: str) -> None:
         self._record = "etlSchemaBody"

@@ -62,12 +62,15 @@ class Field(Vertical):
 
         def __init__(self, field: Field, text: str) -> None:
             super().__init__()
-            self.field = field
+            self.stage = field.stage
+            self.property = field.plan.name
             self.text = text
 
-    def __init__(self, plan: FieldPlan, text: str, context: Context) -> None:
+    def __init__(self, plan: FieldPlan, stage: str, text: str, context: Context) -> None:
         super().__init__()
         self.plan: Final = plan
+        self.stage = stage
+        """Whose property it is; another one when the form goes on to a stage with the same plugin."""
         self._known = context
         self._kind = plan.kind(text)
         self._original = text
@@ -164,13 +167,28 @@ class Field(Vertical):
         event.stop()
         if event.value_control is not self._control:
             return
-        if self._control.problem is None and event.text != self._original:
-            self._original = event.text
-            self.post_message(self.Edited(self, event.text))
-            kind = self.plan.kind(event.text)
+        # What it has now: the event may be of what stood there before.
+        control = self._control
+        is_value = control.problem is None
+        text = control.value_text if control.is_literal and is_value else event.text
+        if is_value and text != self._original:
+            self._original = text
+            self.post_message(self.Edited(self, text))
+            kind = self.plan.kind(text)
             if self._kind is Kind.SWITCH and kind is not Kind.SWITCH:
-                self._exchange(kind, event.text)
+                self._exchange(kind, text)
         self._show_blames()
+
+    def unsaid(self) -> str | None:
+        """What was typed and is still on its way here; None when nothing is. It counts as said then."""
+        control = self._control
+        if not control.is_literal or control.problem is not None:
+            return None
+        text = control.value_text
+        if text == self._original:
+            return None
+        self._original = text
+        return text
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         control = self._control

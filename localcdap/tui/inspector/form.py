@@ -62,7 +62,8 @@ class Form(VerticalScroll, can_focus=False):
         self._editor = editor
         self._known = context
         self._stage: str | None = None
-        self._typed: dict[str, str] = {}
+        self._typed: dict[tuple[str, str], str] = {}
+        """Texts that are not sent yet, by stage and property."""
         self._timer: Timer | None = None
         self._last: tuple[str, str, float] | None = None
         """Stage, property and time of the last edit from here."""
@@ -102,17 +103,21 @@ class Form(VerticalScroll, can_focus=False):
             before = (self._declared, self._methods)
             self._declared, self._methods = declared, list(methods)
             properties = as_properties(self._editor.properties(stage)) if stage else {}
-            if before == (declared, self._methods) and not self._lacks(properties):
+            is_same = stage is not None and before == (declared, self._methods)
+            if is_same and not self._lacks(properties):
                 self._put(properties)
             else:
-                await self._build(self._composed(properties) if stage is not None else [])
+                await self._build(self._composed(stage, properties) if stage is not None else [])
             self.scroll_home(animate=False)
         if self._wanted is not None:
             self.go_to(self._wanted)
 
     def rename(self, stage: str) -> None:
         """The stage that is shown has another name now."""
-        self._stage = stage
+        before, self._stage = self._stage, stage
+        for field in self.fields.values():
+            field.stage = stage
+        self._typed = {(stage if s == before else s, n): t for (s, n), t in self._typed.items()}
 
     async def refresh_values(self) -> None:
         """Take over what the document says now."""
@@ -124,7 +129,7 @@ class Form(VerticalScroll, can_focus=False):
                 self._put(properties)
                 return
             focused = self._focused_property()
-            await self._build(self._composed(properties))
+            await self._build(self._composed(self._stage, properties))
         if focused is not None:
             self.go_to(focused)
 
@@ -145,16 +150,18 @@ class Form(VerticalScroll, can_focus=False):
         if self._timer is not None:
             self._timer.stop()
             self._timer = None
+        for name, field in self.fields.items():
+            text = field.unsaid()
+            if text is not None:
+                self._typed[field.stage, name] = text
         typed, self._typed = self._typed, {}
-        stage = self._stage
-        if stage is None or not self._editor.node(stage):
-            return
-        for name, text in typed.items():
-            self._send(stage, name, text)
+        for (stage, name), text in typed.items():
+            if self._editor.node(stage):
+                self._send(stage, name, text)
 
     def on_field_edited(self, event: Field.Edited) -> None:
         event.stop()
-        self._typed[event.field.plan.name] = event.text
+        self._typed[event.stage, event.property] = event.text
         if self._timer is None:
             self._timer = self.set_timer(SENT_AFTER_S, self.flush)
 
@@ -178,14 +185,15 @@ class Form(VerticalScroll, can_focus=False):
         self._last = (stage, name, now)
         self._editor.apply(SetProperty(stage, name, text or None, continues), by=self)
 
-    def _composed(self, properties: Mapping[str, str]) -> list[Widget]:
+    def _composed(self, stage: str, properties: Mapping[str, str]) -> list[Widget]:
         groups, left_out = planned(self._declared, list(properties))
         widgets: list[Widget] = []
         for group in groups:
             if group.heading:
                 widgets.append(Static(Content(group.heading), classes="group"))
             widgets += [
-                Field(plan, properties.get(plan.name, ""), self._known) for plan in group.fields
+                Field(plan, stage, properties.get(plan.name, ""), self._known)
+                for plan in group.fields
             ]
         if left_out:
             note = f"{left_out:,} more properties are not shown; they are kept as they are."
@@ -207,15 +215,18 @@ class Form(VerticalScroll, can_focus=False):
         self.is_ready = True
 
     def _put(self, properties: Mapping[str, str]) -> None:
+        assert self._stage is not None
         for name, field in self.fields.items():
-            if name not in self._typed:
+            field.stage = self._stage
+            if (self._stage, name) not in self._typed:
                 field.put(properties.get(name, ""))
 
     def _lacks(self, properties: Mapping[str, str]) -> bool:
         """Whether other properties are to be shown than are."""
         groups, _ = planned(self._declared, list(properties))
         wanted = [plan.name for group in groups for plan in group.fields]
-        shown = [n for n in self.fields if n in wanted or n not in self._typed]
+        typed = {name for stage, name in self._typed if stage == self._stage}
+        shown = [name for name in self.fields if name in wanted or name not in typed]
         return not self.is_ready or shown != wanted
 
     def _focused_property(self) -> str | None:

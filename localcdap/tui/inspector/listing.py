@@ -94,6 +94,7 @@ class ListControl(Control):
         Binding("ctrl+delete,alt+d", "remove", "remove row", show=False, id="field.remove_row"),
     ]
     DEFAULT_CSS = "ListControl { height: auto; }"
+    is_literal = False
 
     def __init__(self, form: Form, text: str, context: Context, most: int | None = None) -> None:
         super().__init__()

@@ -92,6 +92,30 @@ async def test_leaving_a_stage_loses_nothing(bench):
         assert list(b.form.fields) == ["referenceName"]
 
 
+async def test_what_was_typed_a_moment_ago_is_sent_too(bench):
+    async with bench("File") as b:
+        line = b.form.fields["path"].control
+        line.value = "just now"  # its message is still on its way
+        b.inspector.flush()
+        assert b.editor.properties("File")["path"] == "just now"
+
+
+async def test_stages_with_one_plugin_share_a_form_and_nothing_else(bench):
+    document_of_two = document()
+    second = {"name": "Other", "plugin": {"name": "File", "type": "batchsource"}}
+    document_of_two["config"]["stages"].append(second)
+    async with bench("File", document_of_two) as b:
+        field = b.form.fields["path"]
+        field.control.value = "first"
+        b.editor.select("Other")
+        await b.settled()
+        assert b.form.fields["path"] is field
+        assert field.control.value_text == ""
+        await b.type_into("path", "second")
+        assert b.editor.properties("File")["path"] == "first"
+        assert b.editor.properties("Other") == {"path": "second"}
+
+
 async def test_a_renamed_stage_goes_on_being_edited(bench):
     async with bench("File") as b:
         b.form.go_to("path")
