@@ -28,6 +28,7 @@ from localcdap.engine.process.tables import TableFiles
 from localcdap.runs.debugging import DebugRequest, GivenRecords
 from localcdap.testing import artifact_ref, run_stage
 from localcdap.testing.instance import TemporaryInstance
+from tests.plugins.core.workbooks import write_workbook
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -169,6 +170,15 @@ SAMPLES: dict[tuple[str, str], Sample] = {
     },
     ("batchsource", "Table"): Sample({"name": "t", "schema": TWO}),
     ("batchsource", "KVTable"): Sample({"name": "t"}),
+    ("batchsource", "Excel"): Sample(
+        {
+            "referenceName": "r",
+            "filePath": "filesets/default/t/*/part",
+            "sheetValue": "s",
+            "outputSchema": "A:string,B:int",
+        },
+        partition=lambda path: write_workbook(path, {"s": [["x", 1]]}),
+    ),
     ("batchsink", "File"): Sample(
         {"referenceName": "r", "path": "out", "format": "parquet"}, ON_WIDE
     ),

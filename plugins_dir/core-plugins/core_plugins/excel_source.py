@@ -1,0 +1,272 @@
+"""The Excel source: rows of one sheet of each workbook."""
+
+from __future__ import annotations
+
+import functools
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from localcdap.api import (
+    BatchSource,
+    PluginConfig,
+    Schema,
+    SourceContext,
+    StageConfigurer,
+    field,
+    plugin,
+)
+from localcdap.api.rules import check_reference_name
+from localcdap.files.cluster import require_file_system
+from localcdap.files.inputs import FilesNotFoundError, input_files
+
+from .excel_reading import TYPES, Selection, column_index, read_workbook
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+FILE: Final = "file"
+SHEET: Final = "sheet"
+_BY_NAME: Final = "Sheet Name"
+_BY_NUMBER: Final = "Sheet Number"
+_SKIP: Final = "Ignore error and continue"
+_FAIL: Final = "Exit on error"
+_TO_DATASET: Final = "Write to error dataset"
+
+
+class ExcelConfig(PluginConfig):
+    reference_name: str = field(
+        "Name of this source in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
+        name="referenceName",
+    )
+    path: str = field(
+        "Workbook, or folder with workbooks: .xlsx, .xlsm, .xlsb, .xls or .ods.",
+        macro=True,
+        name="filePath",
+    )
+    pattern: str = field(
+        "Regular expression that the name or the full path of a file must match.",
+        default=".*",
+        macro=True,
+        name="filePattern",
+    )
+    memory_table: str | None = field(
+        "Table of the files that were read already. Files are not remembered here: it must be empty unless "
+        "'reprocess' is true.",
+        default=None,
+        name="memoryTableName",
+        group="files read before",
+    )
+    expiry: str | None = field(
+        "Days for which files are remembered.",
+        default=None,
+        name="tableExpiryPeriod",
+        group="files read before",
+    )
+    reprocess: bool = field(
+        "Whether files that were read before are read again.",
+        default=False,
+        group="files read before",
+    )
+    sheet: str = field("How the sheet is found.", default=_BY_NAME, choices=[_BY_NAME, _BY_NUMBER])
+    sheet_value: str = field(
+        "Name of the sheet, or its number: 0 is the first.", macro=True, name="sheetValue"
+    )
+    columns: list[str] = field(
+        "Letters of the columns that are read, as A,B. By default those that have a type.",
+        default=[],
+        name="columnList",
+    )
+    renamed: list[str] = field(
+        "Names of fields by the letter of their column, as A:id,B:name.",
+        default=[],
+        name="columnMapping",
+        form="{column}:{field},",
+    )
+    skip_first_row: bool = field(
+        "Whether the first row is skipped, because it has the titles.",
+        default=False,
+        name="skipFirstRow",
+    )
+    ends_at_empty_row: bool = field(
+        "Whether a row without values fails the run. Otherwise it is skipped.",
+        default=False,
+        name="terminateIfEmptyRow",
+    )
+    rows_limit: str | None = field(
+        "Most rows of a sheet that are read; all by default.",
+        default=None,
+        macro=True,
+        name="rowsLimit",
+    )
+    types: list[str] = field(
+        f"Types of fields by the letter of their column, as A:string,B:int: {', '.join(TYPES)}. Columns "
+        "without one are strings.",
+        default=[],
+        name="outputSchema",
+        form="{column}:{type:" + "|".join(TYPES) + "},",
+    )
+    on_error: str = field(
+        "What happens when a value does not fit its type: the row is left out, or the run fails.",
+        default=_SKIP,
+        choices=[_SKIP, _FAIL, _TO_DATASET],
+        name="ifErrorRecord",
+    )
+    error_table: str | None = field(
+        "Table for rows with errors, which cannot be written here.",
+        default=None,
+        name="errorDatasetName",
+    )
+
+
+@plugin(
+    type="batchsource",
+    name="Excel",
+    description="Reads the rows of a sheet of each workbook: .xlsx, .xlsm, .xlsb, .xls, .ods.",
+)
+class ExcelSource(BatchSource):
+    """Fields are ``file`` (its name), ``sheet``, and the columns. An empty cell is an empty text, an error in
+    a field of another type. Formulas have the values that the workbook was saved with.
+    """
+
+    Config = ExcelConfig
+    config: ExcelConfig
+
+    def configure(self, stage: StageConfigurer) -> None:
+        config = self.config
+        check_reference_name(stage, config.reference_name)
+        _check_values(stage, config)
+        _check_unavailable(stage, config)
+        columns = self._columns(stage)
+        fields = [(FILE, Schema.STRING), (SHEET, Schema.STRING), *columns.values()]
+        names = [name for name, _ in fields]
+        for name in sorted({each for each in names if names.count(each) > 1}):
+            stage.failures.add(
+                f"There would be several fields '{name}'.", "Choose another name."
+            ).with_config_property("columnMapping")
+        if not len(stage.failures):
+            stage.output_schema = Schema.record("outputSchema", fields)
+
+    def _columns(self, stage: StageConfigurer) -> dict[str, tuple[str, Schema]]:
+        """Name and type of the field of each column, by the column's letters."""
+        config = self.config
+        names = _pairs(stage, "columnMapping", config.renamed, config.columns, "an alias")
+        types = _pairs(stage, "outputSchema", config.types, config.columns, "a type")
+        if not config.columns and not config.types:
+            stage.failures.add(
+                "'Field Name Schema Type Mapping' and 'Columns To Be Extracted' cannot both be empty.",
+                "Name the columns, as A,B.",
+            ).with_config_property("outputSchema").with_config_property("columnList")
+        found = {}
+        for letters in config.columns or types:
+            written = types.get(letters, "string")
+            if column_index(letters) is None:
+                stage.failures.add(
+                    f"'{letters}' is no column of a sheet.",
+                    "Use the letters at its top, as A or BC.",
+                ).with_config_property("columnList" if config.columns else "outputSchema")
+            elif written.lower() not in TYPES:
+                stage.failures.add(
+                    f"Invalid type '{written}' of column '{letters}'.",
+                    f"Use one of {', '.join(TYPES)}.",
+                ).with_config_property("outputSchema", element=f"{letters}:{written}")
+            else:
+                found[letters] = (names.get(letters, letters), TYPES[written.lower()])
+        return found
+
+    def read(self, context: SourceContext) -> DataFrame:
+        config, schema = self.config, context.output_schema
+        assert schema is not None
+        columns = self._columns(StageConfigurer(context.stage_name, {}))
+        selection = Selection(
+            sheet=int(config.sheet_value) if config.sheet == _BY_NUMBER else config.sheet_value,
+            columns=tuple(column_index(letters) or 0 for letters in columns),
+            skip_first_row=config.skip_first_row,
+            ends_at_empty_row=config.ends_at_empty_row,
+            rows_limit=int(config.rows_limit) if config.rows_limit else None,
+            fails=config.on_error == _FAIL,
+        )
+        files = self._files(context)
+        require_file_system(context, files)
+        read = functools.partial(read_workbook, schema=schema, selection=selection)
+        return context.generate(schema, files, read)
+
+    def _files(self, context: SourceContext) -> list[str]:
+        try:
+            found = input_files(context.resolve_path(self.config.path), written=self.config.path)
+        except FilesNotFoundError as error:
+            raise context.fail(str(error), "Check the 'filePath' property.") from None
+        wanted = re.compile(self.config.pattern)
+        chosen = [
+            file for file in found if wanted.fullmatch(Path(file).name) or wanted.fullmatch(file)
+        ]
+        if not chosen:
+            raise context.fail(
+                f"none of the {len(found)} files of '{self.config.path}' matches "
+                f"'{self.config.pattern}'.",
+                "Change 'filePattern'.",
+            )
+        return chosen
+
+
+def _check_values(stage: StageConfigurer, config: ExcelConfig) -> None:
+    """The rules of CDAP 6 ``ExcelInputReaderConfig``."""
+    number, limit = config.sheet_value, config.rows_limit
+    is_known = not config.contains_macro("sheetValue") and number is not None
+    if is_known and config.sheet == _BY_NUMBER and not re.fullmatch("[0-9]+", number):
+        stage.failures.add(
+            f"Invalid sheet number: '{number}'.",
+            "The value should be greater than or equal to zero.",
+        ).with_config_property("sheetValue")
+    if limit and not config.contains_macro("rowsLimit") and not re.fullmatch("[0-9]+", limit):
+        stage.failures.add(
+            f"Invalid row limit: '{limit}'.", "Numeric value expected."
+        ).with_config_property("rowsLimit")
+    if config.expiry and not config.memory_table:
+        stage.failures.add(
+            "Value for Table Expiry Period is valid only when file tracking table is specified.",
+            "Remove it.",
+        ).with_config_property("tableExpiryPeriod")
+    try:
+        re.compile(config.pattern)
+    except re.error as error:
+        stage.failures.add(
+            f"Invalid regular expression '{config.pattern}': {error}.",
+            "Change it so that it matches the names of files.",
+        ).with_config_property("filePattern")
+
+
+def _check_unavailable(stage: StageConfigurer, config: ExcelConfig) -> None:
+    if config.memory_table and not config.reprocess:
+        stage.failures.add(
+            "Files that were read before are not remembered here.",
+            "Set 'reprocess' to true, and move files away that are done.",
+        ).with_config_property("memoryTableName").with_config_property("reprocess")
+    if config.on_error == _TO_DATASET:
+        stage.failures.add(
+            "Rows with errors cannot be written into a table here.",
+            f"Choose '{_SKIP}' or '{_FAIL}', or read strings and let a transform find the errors.",
+        ).with_config_property("ifErrorRecord")
+
+
+def _pairs(
+    stage: StageConfigurer, name: str, texts: list[str], columns: list[str], what: str
+) -> dict[str, str]:
+    """The elements ``A:value`` of a property, by column."""
+    title = "Column-Label Mapping" if name == "columnMapping" else "Field Name Schema Type Mapping"
+    found = {}
+    for text in texts:
+        letters, _, value = (part.strip() for part in text.partition(":"))
+        if not value:
+            stage.failures.add(
+                f"Column: '{letters}' in '{title}' must have {what} specified.",
+                "Write 'A:value'.",
+            ).with_config_property(name, element=text)
+        elif columns and letters not in columns:
+            stage.failures.add(
+                f"Column: '{letters}' in '{title}' must be included in 'Column To Be Extracted'.",
+                "Add it there, or remove it here.",
+            ).with_config_property(name, element=text)
+        else:
+            found[letters] = value
+    return found
