@@ -146,8 +146,9 @@ class _Terminal:
         return time.perf_counter() - self._started
 
     def quiet(self, seconds: float) -> None:
-        """Read until nothing was written for some time."""
-        while self._read(seconds):
+        """Read until nothing was written for some time, half a minute at most."""
+        deadline = time.perf_counter() + 30
+        while self._read(seconds) and time.perf_counter() < deadline:
             pass
 
     def answer(self, key: bytes) -> float:

@@ -91,7 +91,7 @@ class StudioApp(Habits):
 
     def go(self, place: Place) -> None:
         """Show a place in its area."""
-        self.run_worker(self._go(place), group="go", exclusive=True)
+        self._go(place)
 
     async def action_quit(self) -> None:
         self._quit()
@@ -143,6 +143,7 @@ class StudioApp(Habits):
     def _end(self, number: int) -> None:
         self.exit(return_code=128 + number)
 
+    @work(group="go", exclusive=True)
     async def _go(self, place: Place) -> None:
         await self.switch_mode(area_of(place))
         screen = self.screen_stack[0]

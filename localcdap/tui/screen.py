@@ -51,7 +51,7 @@ class AreaScreen(Calling, Screen[None]):
         """The app went to another namespace; also called once when the screen is first shown."""
 
     async def may_leave(self) -> bool:
-        """Whether the studio may be left; asks its user where something would be lost. Awaited in a worker."""
+        """Whether the studio may be left; asks where something would be lost. Awaited in a worker."""
         return True
 
     def reload(self) -> None:

@@ -7,7 +7,7 @@ from typing import Final, Protocol, runtime_checkable
 
 from textual import events
 from textual.app import ComposeResult
-from textual.geometry import Region
+from textual.errors import NoWidget
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Static
@@ -47,7 +47,7 @@ class JumpScreen(DialogScreen[Widget]):
     def compose(self) -> ComposeResult:
         for label, target in self._targets.items():
             shown = Static(label, classes="jump-label")
-            shown.styles.offset = (target.region.x, target.region.y)
+            shown.styles.offset = (max(target.region.x, 0), max(target.region.y, 0))
             yield shown
         yield Static("Type the letter of the part to go to; escape to stay.", classes="jump-help")
 
@@ -85,10 +85,11 @@ def labels(count: int) -> list[str]:
 
 
 def _is_seen(screen: Screen[object], widget: Widget) -> bool:
-    region: Region = widget.region
-    if not widget.is_on_screen or not widget.visible or region.area == 0:
+    seen = widget.region.intersection(screen.region)
+    if not widget.is_on_screen or not widget.visible or seen.area == 0:
         return False
-    if not screen.region.contains_region(region.intersection(screen.region)):
+    try:
+        top, _ = screen.get_widget_at(seen.x, seen.y)
+    except NoWidget:
         return False
-    top, _ = screen.get_widget_at(max(region.x, 0), max(region.y, 0))
     return widget in top.ancestors_with_self or top in widget.ancestors_with_self
