@@ -24,7 +24,6 @@ from localcdap.wrangler.java.simple_date_reading import check_simple_date, read_
 from localcdap.wrangler.java.time_format import PatternError, TimeFormat
 from localcdap.wrangler.java.zones import zone_of
 from localcdap.wrangler.recipe.declaration import text_like
-from localcdap.wrangler.values.natural_dates import natural_dates
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICRO = datetime.timedelta(microseconds=1)
@@ -283,6 +282,8 @@ class ParseAsDate(Directive):
             kind = type(value).__name__
             message = f"column '{self.column}' is a {kind}; a text is needed"
             raise sent(self.directive_name(), message, 1)
+        from localcdap.wrangler.values.natural_dates import natural_dates
+
         found = natural_dates(value, datetime.datetime.now(self._zone))
         for number, moment in enumerate(found, 1):
             row.add(f"{self.column}_{number}", moment)

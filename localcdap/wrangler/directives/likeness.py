@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from localcdap.api.directive import Columns, Directive, Row, RowContext, argument, plugin
+from localcdap.api.directive import (
+    Columns,
+    Directive,
+    DirectiveError,
+    Row,
+    RowContext,
+    argument,
+    plugin,
+)
 from localcdap.api.schema import Schema
 from localcdap.wrangler.values.similarity import Measure, distance, metric, single
 
@@ -33,7 +41,10 @@ class _Comparison(Directive):
         one, other = row.value(self.column1), row.value(self.column2)
         measured = 0.0
         if isinstance(one, str) and isinstance(other, str) and one and other:
-            measured = single(self._measure(one, other))
+            try:
+                measured = single(self._measure(one, other))
+            except ValueError as error:
+                raise DirectiveError(str(error)) from None
         row.add(self.destination, measured)
 
 

@@ -64,7 +64,7 @@ def converted(kind: str, value: Any) -> Any:
     :raises ConversionError: when it cannot be.
     """
     convert = _CONVERSIONS[kind].get(type(value))
-    if convert is None:
+    if convert is None or (isinstance(value, Decimal) and not value.is_finite()):
         raise ConversionError(f"a {type(value).__name__} cannot be converted")
     try:
         return convert(value)

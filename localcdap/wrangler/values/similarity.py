@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import sqrt
 from typing import Final
 
@@ -204,15 +204,37 @@ _DISTANCES: Final[dict[str, Measure]] = {
     "damerau-levenshtein": _damerau,
     "levenshtein": _levenshtein,
 }
-METRICS: Final = tuple(_METRICS)
-DISTANCES: Final = tuple(_DISTANCES)
+_LONGEST: Final = {
+    **dict.fromkeys(("jaro", "longest-common-substring"), 5_000),
+    **dict.fromkeys(("levenshtein", "damerau-levenshtein", "longest-common-subsequence"), 50_000),
+}
+"""Characters that can be compared in bearable time, where it grows with their square."""
 
 
 def metric(method: str) -> Measure:
-    """How alike two texts are, from 0 to 1; cosine for a method that is none."""
-    return _METRICS.get(method.lower(), _METRICS["cosine"])
+    """How alike two texts are, from 0 to 1; cosine for a method that is none.
+
+    The function raises :class:`ValueError` for texts that are too long for the method.
+    """
+    return _limited(method.lower(), _METRICS)
 
 
 def distance(method: str) -> Measure:
-    """How far two texts are from each other; cosine for a method that is none."""
-    return _DISTANCES.get(method.lower(), _DISTANCES["cosine"])
+    """How far two texts are from each other; cosine for a method that is none. Raises as :func:`metric`."""
+    return _limited(method.lower(), _DISTANCES)
+
+
+def _limited(method: str, measures: Mapping[str, Measure]) -> Measure:
+    measure = measures.get(method, measures["cosine"])
+    longest = _LONGEST.get(method)
+    if longest is None:
+        return measure
+
+    def compare(one: str, other: str) -> float:
+        if max(len(one), len(other)) > longest:
+            raise ValueError(
+                f"texts of more than {longest} characters are not compared by '{method}'"
+            )
+        return measure(one, other)
+
+    return compare

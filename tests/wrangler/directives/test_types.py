@@ -202,3 +202,11 @@ def test_texts_are_compared(directive, expected):
 @pytest.mark.parametrize("directive", ["text-metric", "text-distance"])
 def test_what_is_no_pair_of_texts_measures_nothing(directive, row):
     assert run(f"{directive} jaro :a :b :c", row) == [{**row, "c": 0.0}]
+
+
+@pytest.mark.parametrize("method", ["jaro", "levenshtein", "longest-common-substring"])
+def test_texts_too_long_for_a_method_fail_their_row(method):
+    row = {"a": "x" * 60_000, "b": "y"}
+
+    assert "are not compared" in failure(f"text-metric {method} :a :b :c", row).message
+    assert run("text-metric cosine :a :b :c", row)[0]["c"] == 0.0
