@@ -1,0 +1,47 @@
+"""Words and their stems."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from localcdap.api.directive import (
+    Columns,
+    Directive,
+    DirectiveError,
+    Row,
+    RowContext,
+    argument,
+    plugin,
+)
+from localcdap.api.schema import Schema
+from localcdap.wrangler.values.porter import stems
+
+_BETWEEN: Final = re.compile(r"\W+", re.ASCII)
+
+
+@plugin(
+    type="directive",
+    name="stemming",
+    description="Puts the stems of English words into the column <column>_porter, as an array.",
+)
+class Stemming(Directive):
+    categories = ("nlp",)
+    examples = ("stemming :words",)
+    column: str = argument.column("The column with words: a text, or an array of texts.")
+
+    def propagate(self, columns: Columns) -> None:
+        columns.add(f"{self.column}_porter", Schema.array(Schema.STRING))
+
+    def change(self, row: Row, context: RowContext) -> None:
+        found = row.find(self.column)
+        words = [] if found is None else self._words(row[found])
+        row.add(f"{self.column}_porter", stems(words))
+
+    def _words(self, value: Any) -> list[str]:
+        if isinstance(value, str):
+            return _BETWEEN.split(value)
+        if isinstance(value, list) and all(isinstance(each, str) for each in value):
+            return value
+        said = "null" if value is None else f"a {type(value).__name__}"
+        raise DirectiveError(f"column '{self.column}' is {said}; a text or texts are needed")

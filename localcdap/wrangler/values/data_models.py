@@ -1,0 +1,142 @@
+"""Data models: Avro schemas under an address, listed in its ``manifest.json``.
+
+``{"standards": {"OMOP_6_0_0": {"format": "avsc"}}}`` names the file ``OMOP_6_0_0.avsc`` beside it. A model
+is a field of the schema that holds a record; its fields have names and types that columns are mapped to.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+_SECONDS: Final = 3
+_MOST: Final = 64 * 2**20
+_KEPT: Final = 60
+"""Seconds that models are not loaded again for, and that an address without any is not asked again."""
+
+
+class DataModelError(ValueError):
+    """There is no such model or field; the text is a clause."""
+
+
+def type_name(url: str, data_model: str, revision: int, model: str, field: str) -> str:
+    """The Avro type of a field of a model, without null.
+
+    :param url: an address (http, https or file), or a folder.
+    :param data_model: the full name of the schema.
+    :raises DataModelError: when there is none, naming what is missing and what there is.
+    """
+    loaded = _loaded(url, int(time.monotonic()) // _KEPT)
+    if isinstance(loaded, str):
+        raise DataModelError(loaded)
+    found = [s for s in loaded if _full_name(s) == data_model and _revision(s) == revision]
+    if not found:
+        known = _listed(f"{_full_name(s)} revision {_revision(s)}" for s in loaded)
+        raise DataModelError(
+            f"there is no data model '{data_model}' revision {revision} at {url}; there are {known}"
+        )
+    names: dict[str, Any] = {}
+    _collect(found[0], names)
+    record = next(
+        (t for t in _types(_member(found[0], model, "model"), names) if _kind(t) == "record"), None
+    )
+    if record is None:
+        raise DataModelError(f"the model '{model}' is no record")
+    types = _types(_member(record, field, "field"), names)
+    kind = next((_kind(each) for each in types if _kind(each) != "null"), None)
+    if kind is None:
+        raise DataModelError(f"the field '{field}' of '{model}' has no type")
+    return kind
+
+
+@functools.lru_cache(maxsize=8)
+def _loaded(url: str, _minute: int) -> list[Any] | str:
+    """The schemas at an address, or why there are none."""
+    try:
+        manifest = _read(url, "manifest.json")
+        standards = manifest["standards"].items()
+        files = [f"{name}.avsc" for name, each in standards if each.get("format") == "avsc"]
+        return [_read(url, file) for file in files]
+    except urllib.error.URLError as error:
+        return f"the data models cannot be loaded from {url}: {error.reason}"
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        return f"the data models cannot be loaded from {url}: {type(error).__name__}: {error}"
+
+
+def _read(url: str, name: str) -> Any:
+    parts = urllib.parse.urlsplit(url)
+    if parts.scheme in ("http", "https"):
+        address = parts._replace(path=f"{parts.path.rstrip('/')}/{urllib.parse.quote(name)}")
+        with urllib.request.urlopen(address.geturl(), timeout=_SECONDS) as answer:  # noqa: S310
+            content = answer.read(_MOST + 1)
+    else:
+        folder = urllib.request.url2pathname(parts.path) if parts.scheme == "file" else url
+        with Path(folder, name).open("rb") as file:
+            content = file.read(_MOST + 1)
+    if len(content) > _MOST:
+        raise ValueError(f"{name} is larger than {_MOST >> 20} MB")
+    return json.loads(content)
+
+
+def _full_name(schema: Any) -> str:
+    name, space = str(schema.get("name", "")), schema.get("namespace")
+    return f"{space}.{name}" if space and "." not in name else name
+
+
+def _revision(schema: Any) -> int | None:
+    try:
+        return int(schema.get("_revision"))
+    except (TypeError, ValueError):
+        return None
+
+
+def _kind(type_: Any) -> str:
+    return str(type_["type"]) if isinstance(type_, dict) else str(type_)
+
+
+def _types(schema: Any, names: dict[str, Any]) -> list[Any]:
+    """The members of a union, or the one type; names of records made these."""
+    members = schema if isinstance(schema, list) else [schema]
+    return [names.get(each, each) if isinstance(each, str) else each for each in members]
+
+
+def _member(record: Any, name: str, purpose: str) -> Any:
+    fields = record.get("fields", ())
+    for field in fields:
+        if field["name"] == name:
+            return field["type"]
+    known = _listed(field["name"] for field in fields)
+    raise DataModelError(
+        f"there is no {purpose} '{name}' in '{record.get('name')}'; there are {known}"
+    )
+
+
+def _listed(names: Iterable[str]) -> str:
+    found = sorted(names)
+    return ", ".join(found[:20]) + (" …" if len(found) > 20 else "") or "none"
+
+
+def _collect(schema: Any, names: dict[str, Any], space: str | None = None) -> None:
+    """Find the records that a schema defines, to be named later in it.
+
+    :param space: the namespace of what is around it.
+    """
+    if isinstance(schema, list):
+        for each in schema:
+            _collect(each, names, space)
+    elif isinstance(schema, dict):
+        space = schema.get("namespace", space)
+        if schema.get("name"):
+            names[schema["name"]] = names[_full_name({"namespace": space, **schema})] = schema
+        for field in schema.get("fields", ()):
+            _collect(field["type"], names, space)
+        for inner in ("type", "items", "values"):
+            if isinstance(schema.get(inner), dict | list):
+                _collect(schema[inner], names, space)
