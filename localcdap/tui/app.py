@@ -138,9 +138,10 @@ class StudioApp(Habits):
             return
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, self._end, number)
+            loop.add_signal_handler(number, self.end, number)
 
-    def _end(self, number: int) -> None:
+    def end(self, number: int) -> None:
+        """Leave without a question, as a signal wants it."""
         self.exit(return_code=128 + number)
 
     @work(group="go", exclusive=True)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
+import termios
+import threading
 from typing import Final
 
 from localcdap.home import Home
@@ -9,8 +14,12 @@ from localcdap.tui.app import StudioApp
 from localcdap.tui.connection import Connection
 from localcdap.tui.places import Place
 
-_LEAVE_S: Final = 0.5
+_LEAVE_S: Final = 2.0
 """Seconds that calls under way may still take once the studio is left."""
+_LOOK_S: Final = 1.0
+"""Seconds between looks at whether the terminal is still there."""
+_END_S: Final = 5.0
+"""Seconds that a studio without a terminal may take to end."""
 
 
 def open_studio(home: Home, namespace: str = "default", place: Place | None = None) -> int:
@@ -20,11 +29,36 @@ def open_studio(home: Home, namespace: str = "default", place: Place | None = No
     """
     connection = Connection(home)
     app = StudioApp(connection, namespace, place)
+    over = threading.Event()
+    watch = threading.Thread(target=_end_with_terminal, args=(app, over), daemon=True)
+    watch.start()
     try:
         app.run()
     finally:
         connection.close()
         app.calls.leave(_LEAVE_S)
+        over.set()
     if app.fault is not None:
         raise app.fault
     return app.return_code or 0
+
+
+def _end_with_terminal(app: StudioApp, over: threading.Event) -> None:
+    """End the studio when its terminal has gone without a word, as behind ``setsid`` or ``nohup``.
+
+    Nobody could end it any more: it would wait to write what nobody reads, and stay the host for ever.
+    """
+    while not over.wait(_LOOK_S):
+        if not _has_terminal():
+            app.call_later(app.end, signal.SIGHUP)
+            if not over.wait(_END_S):
+                app.connection.close()
+                os._exit(128 + signal.SIGHUP)
+
+
+def _has_terminal() -> bool:
+    try:
+        termios.tcgetattr(sys.__stdin__.fileno() if sys.__stdin__ is not None else 0)
+    except termios.error:
+        return False
+    return True

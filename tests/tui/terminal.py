@@ -19,13 +19,17 @@ PROGRAM = [sys.executable, "-m", "localcdap.cli"]
 
 
 class Terminal:
-    """A program that runs in a pseudo terminal of its own."""
+    """A program that runs in a pseudo terminal of its own.
+
+    :param is_told: whether the system tells it when the terminal goes.
+    """
 
     def __init__(
         self,
         arguments: Sequence[str],
         environment: Mapping[str, str] = {},  # noqa: B006
         size: tuple[int, int] = (80, 24),
+        is_told: bool = True,
     ) -> None:
         self._master, self._slave = pty.openpty()
         fcntl.ioctl(self._slave, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
@@ -39,7 +43,7 @@ class Terminal:
             stderr=self._slave,
             env={**os.environ, "TERM": "xterm-256color", **environment},
             start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            preexec_fn=(lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0)) if is_told else None,
         )
 
     def type(self, keys: str) -> None:

@@ -20,13 +20,13 @@ def terminal(tmp_path):
     """Start programs in terminals, all on one instance."""
     opened = []
 
-    def start(*arguments, program=PROGRAM, **environment):
+    def start(*arguments, program=PROGRAM, is_told=True, **environment):
         places = {
             "LOCALCDAP_HOME": str(tmp_path / "home"),
             "XDG_CONFIG_HOME": str(tmp_path / "config"),
             "XDG_STATE_HOME": str(tmp_path / "state"),
         }
-        opened.append(Terminal([*program, *arguments], places | environment))
+        opened.append(Terminal([*program, *arguments], places | environment, is_told=is_told))
         return opened[-1]
 
     yield start
@@ -55,8 +55,9 @@ def test_signals_end_it_in_order(terminal, number):
     assert opened.is_restored
 
 
-def test_it_ends_with_its_terminal(terminal):
-    opened = terminal()
+@pytest.mark.parametrize("is_told", [True, False])
+def test_it_ends_with_its_terminal(terminal, is_told):
+    opened = terminal(is_told=is_told)
     opened.until("plugins")
     opened.hang_up()
 

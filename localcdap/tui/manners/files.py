@@ -147,6 +147,8 @@ class FilePicker(DialogScreen[Path]):
         if not typed:
             recent = [path for path in self._recent if path.is_file()]
             found = [paths.Entry(str(path), str(path), path, False) for path in recent] + found
+        if not self.query("#files-list"):  # it was answered meanwhile
+            return
         self._entries = found
         listed = self._list
         listed.clear_options()
