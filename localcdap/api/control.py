@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -10,6 +10,7 @@ import msgspec
 from localcdap.api.config import PluginConfig, field
 from localcdap.api.plugin import Plugin
 from localcdap.api.stage import StageConfigurer, StageContext
+from localcdap.api.table_writes import TableResult
 
 
 class StageStatistics(msgspec.Struct, frozen=True):
@@ -43,6 +44,14 @@ class ActionContext(ControlContext, Protocol):
 
     def set_argument(self, name: str, value: str) -> None:
         """Set an argument of the run, for the macros and the contexts of the stages behind this action."""
+
+    def run_sql(self, statements: Sequence[str], changes: Sequence[str] = ()) -> TableResult:
+        """Carry out SQL statements on the structured datasets of this namespace, at once, all or none.
+
+        :param statements: each a single one, in the SQL of DuckDB; they see the tables by their names.
+        :param changes: names of the tables that are changed, made or dropped.
+        :raises StageError: when one is wrong, or takes more than two minutes or a GB of memory.
+        """
 
 
 class PostActionContext(ActionContext, Protocol):

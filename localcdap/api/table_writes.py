@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -27,3 +27,12 @@ class TableWrite(msgspec.Struct, frozen=True):
     """Whether the rows and columns that are there are removed first. Of an insert."""
     relaxes: bool = False
     """Whether the table may get new columns, and its columns may become nullable."""
+
+
+class TableResult(msgspec.Struct, frozen=True):
+    """What SQL statements on tables did."""
+
+    rows: int
+    """Rows that the last statement found, or changed."""
+    first: dict[str, Any] | None
+    """The first row that the last query found, as Python values; None when there is none."""

@@ -21,12 +21,14 @@ from localcdap.artifacts.trash import put_away
 from localcdap.artifacts.watcher import FolderWatcher
 from localcdap.datasets.service import TableService
 from localcdap.datasets.sql import SqlService
+from localcdap.datasets.statements import StatementService
 from localcdap.datasets.sweeping import NamespaceSweep
 from localcdap.datasets.transactions import ADMIN, TRANSACTIONS, TransactionService
 from localcdap.engine.local.server import EngineServer
 from localcdap.engine.process.host_tables import SERVICE as TABLE_EXPORTS
 from localcdap.engine.process.secrets import CONNECTIONS
 from localcdap.engine.process.secrets import SERVICE as SECURE_KEYS
+from localcdap.engine.process.statements import SERVICE as TABLE_STATEMENTS
 from localcdap.home import Home, shipped_plugins
 from localcdap.messaging.listeners import Delivery
 from localcdap.messaging.service import MessagingService
@@ -91,6 +93,7 @@ class Services:
                 store, worker, home, plugin_directories, settings.plugin_required_capabilities
             )
             self._tables = TableService(store, self._namespaces)
+            self._statements = StatementService(store, self._namespaces)
             self._open_studio(store, worker, Locations(settings.locations, str(home.path)))
             provisioners = Provisioners(profiles_of(settings), engine, settings.locations)
             self._runs = RunService(
@@ -303,6 +306,7 @@ class Services:
             ADMIN: self._structured_tables,
             TRANSACTIONS: self._transactions,
             TABLE_EXPORTS: self._tables,
+            TABLE_STATEMENTS: self._statements,
         }
 
     def _secrets(self, namespace: str) -> Secrets:

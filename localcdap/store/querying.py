@@ -12,7 +12,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
+_T = TypeVar("_T")
 _CONFIG: Final[dict[str, Any]] = {
     "enable_external_access": False,
     "autoinstall_known_extensions": False,
@@ -96,23 +97,33 @@ class Query:
         :param schema: where names without one are looked for.
         :raises QueryError: when it is no query, is wrong, was cancelled, or takes more than its limits.
         """
+        begun = time.monotonic()
+        columns, table, truncated = self._within(store, tables, schema, self._answer)
+        return QueryRows(columns, table, truncated, time.monotonic() - begun)
+
+    def _within(
+        self,
+        store: Store,
+        tables: Sequence[QueryTable],
+        schema: str,
+        work: Callable[[duckdb.DuckDBPyConnection], _T],
+    ) -> _T:
+        """Do something in a DuckDB that sees the tables and nothing else, within the limits."""
         import duckdb  # its Python part is what scans Arrow objects
 
-        begun = time.monotonic()
         timer = threading.Timer(self._limits.seconds, self._time_out)
         timer.daemon = True
         timer.start()
         try:
             with store.streams() as stream, self._sandbox() as engine:
                 _show(engine, tables, stream, schema)
-                columns, table, truncated = self._answer(engine)
+                return work(engine)
         except duckdb.Error as error:
             if self._ended is not None:
                 raise self._ended from None
             raise query_error(error, self._sql, self._limits.memory_mb) from None
         finally:
             timer.cancel()
-        return QueryRows(columns, table, truncated, time.monotonic() - begun)
 
     def _answer(
         self, engine: duckdb.DuckDBPyConnection

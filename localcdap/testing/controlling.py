@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from localcdap.api.control import Action, Condition, PostAction, StageStatistics
 from localcdap.api.errors import BadRequestError, StageError
 from localcdap.api.locations import Locations
 from localcdap.api.plugin import Plugin
+from localcdap.api.table_writes import TableResult
 from localcdap.engine.planning.flow import Stage, instantiate
 from localcdap.engine.tasks.context import CountingMetrics, FactsContext
 from localcdap.testing.output import StageOutput
@@ -48,6 +49,12 @@ class StandInContext(FactsContext):
     def set_argument(self, name: str, value: str) -> None:
         self.output.arguments[name] = value
         self.arguments = {**self.arguments, name: value}
+
+    def run_sql(self, statements: Sequence[str], changes: Sequence[str] = ()) -> TableResult:
+        raise self.fail(
+            f"there are no tables here that {len(statements)} statements could be run on.",
+            "Run its pipeline in an instance: with the fixture cdap_instance.",
+        )
 
 
 def act(cls: type[Plugin], stage: Stage, context: StandInContext) -> StageOutput:

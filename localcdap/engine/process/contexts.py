@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from localcdap.api.errors import LocalcdapError, StageError
 from localcdap.api.locations import Locations
 from localcdap.api.schema import Schema
-from localcdap.api.table_writes import TableWrite
 from localcdap.api.stage import FindPlugin
+from localcdap.api.table_writes import TableWrite
 from localcdap.artifacts.loading import UsedPlugins
 from localcdap.artifacts.model import PluginRef
 from localcdap.engine.cluster.shipping import Shipment
@@ -47,6 +47,8 @@ class Surroundings:
     staging: Staging
     table_directory: Path
     """Where rows for tables wait for the end of the run."""
+    home: str | None = None
+    """The instance's folder, where the host is found; None when there is none."""
     shipment: Shipment | None = None
     """What the workers of a cluster are sent; None on this machine, where they find everything."""
     table_loads: list[TableLoad] = dataclasses.field(default_factory=list)

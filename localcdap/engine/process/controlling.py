@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from localcdap.api.control import Action, Condition, PostAction, StageStatistics
-from localcdap.api.errors import StageError
+from localcdap.api.errors import LocalcdapError, StageError
 from localcdap.api.plugin import Plugin
+from localcdap.api.table_writes import TableResult
 from localcdap.artifacts.loading import load_plugin
 from localcdap.engine.planning.counting import StageCounts
 from localcdap.engine.planning.flow import Stage, instantiate
 from localcdap.engine.process.blame import working_on
 from localcdap.engine.process.contexts import DriverContext, Surroundings
+from localcdap.engine.process.statements import Statements, carry_out
 
 
 class Controls:
@@ -86,10 +88,18 @@ class Control(DriverContext):
         }
         self.succeeded = False
         self._set_argument: Final = set_argument
+        self._home: Final = around.home
 
     def set_argument(self, name: str, value: str) -> None:
         self._set_argument(name, value)
         self.arguments = {**self.arguments, name: value}
+
+    def run_sql(self, statements: Sequence[str], changes: Sequence[str] = ()) -> TableResult:
+        asked = Statements(self.namespace, list(statements), list(changes))
+        try:
+            return carry_out(self._home, asked)
+        except LocalcdapError as error:
+            raise self.fail(error.message, error.corrective_action) from None
 
 
 def _instance(stage: Stage) -> Plugin:

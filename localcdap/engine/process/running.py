@@ -193,6 +193,7 @@ class Run:
             tables=self._tables,
             staging=self._staging,
             table_directory=self._directory / TABLES,
+            home=order.host_directory,
         )
 
     def _undone(self, spool: SpoolWriter, end: RunStatus, why: list[Failed]) -> RunStatus:

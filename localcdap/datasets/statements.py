@@ -1,0 +1,131 @@
+"""SQL of pipelines that changes the tables of their namespace."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from localcdap.api.errors import ConflictError
+from localcdap.api.schema import Schema
+from localcdap.api.table_writes import TableWrite
+from localcdap.engine.process.statements import Statements, StatementsDone
+from localcdap.files.schemas import parquet_file_schema
+from localcdap.namespaces.service import NamespaceService
+from localcdap.rpc.methods import once
+from localcdap.store.changing import Change, Changed, ChangedTable
+from localcdap.store.columns import column_type
+from localcdap.store.querying import QueryLimits, QueryTable
+from localcdap.store.store import Store, Transaction
+from localcdap.store.tables import DatasetTables, table_identifiers
+
+_LIMITS: Final = QueryLimits(rows=1, seconds=120.0, memory_mb=1024)
+"""While statements change tables nobody else can write to the database: they must come to an end."""
+
+
+class StatementService:
+    """Carries out statements, all of a call or none. Threads may share it."""
+
+    def __init__(self, store: Store, namespaces: NamespaceService) -> None:
+        self._store = store
+        self._tables = DatasetTables(store)
+        self._namespaces = namespaces
+
+    @once
+    def carry_out(self, statements: Statements) -> StatementsDone:
+        """Run statements on the tables of a namespace, which alone they see.
+
+        :raises NotFoundError: when there is no such namespace.
+        :raises QueryError: when one is wrong or takes more than its limits.
+        :raises ConflictError: when a table to be changed has a key, which only sinks keep unique.
+        """
+        self._namespaces.require(statements.namespace)
+        with tempfile.TemporaryDirectory() as directory:
+            if not statements.changes:
+                with self._store.snapshot() as tx:
+                    tables = _visible(tx, statements.namespace)
+                return _done(self._run(statements, [table for table, _ in tables], {}, directory))
+            with self._store.transaction() as tx:
+                self._namespaces.require_in(tx, statements.namespace)
+                tables = _visible(tx, statements.namespace)
+                _refuse_keys(tables, statements.changes)
+                held = self._tables.schemas(statements.namespace)
+                visible = [table for table, _ in tables]
+                found = self._run(statements, visible, held, directory)
+                for table in found.tables:
+                    self._put(tx, statements.namespace, table, held.get(table.name))
+                return _done(found)
+
+    def _run(
+        self,
+        statements: Statements,
+        tables: Sequence[QueryTable],
+        held: Mapping[str, Schema],
+        directory: str,
+    ) -> Changed:
+        required = {
+            name: [f.name for f in held[name] if not f.schema.is_nullable]
+            for name in statements.changes
+            if name in held
+        }
+        change = Change(statements.sql, required, _LIMITS)
+        return change.carry_out(self._store, tables, statements.namespace, Path(directory))
+
+    def _put(
+        self, tx: Transaction, namespace: str, table: ChangedTable, held: Schema | None
+    ) -> None:
+        if table.file is None:
+            self._tables.drop(tx, namespace, table.name)
+            return
+        schema = _schema(table, held)
+        how = TableWrite(truncate=True)
+        self._tables.write_parquet(tx, namespace, table.name, schema, how, [table.file])
+
+
+def _visible(tx: Transaction, namespace: str) -> list[tuple[QueryTable, str | None]]:
+    """The tables of a namespace with their keys."""
+    return [
+        (QueryTable(owner, name, identifier), key)
+        for owner, name, identifier, key in table_identifiers(tx)
+        if owner == namespace
+    ]
+
+
+def _refuse_keys(tables: Sequence[tuple[QueryTable, str | None]], changes: Sequence[str]) -> None:
+    for table, key in tables:
+        if key is not None and table.name in changes:
+            raise ConflictError(
+                f"Table '{table.name}' has the key '{key}', so statements cannot change it.",
+                "Write it with a sink, or copy it into another table first.",
+            )
+
+
+def _schema(table: ChangedTable, held: Schema | None) -> Schema:
+    """The schema of a changed table: a column keeps what it was where its type is the same.
+
+    :raises SchemaError: for a type that no schema has.
+    """
+    assert table.file is not None
+    fields = []
+    for field in parquet_file_schema(str(table.file)):
+        before = held.field(field.name) if held is not None else None
+        same = before is not None and column_type(before.schema) == column_type(field.schema)
+        schema = before.schema if before is not None and same else field.schema
+        nullable = table.nullable[field.name]
+        fields.append((field.name, schema.as_nullable if nullable else schema.non_nullable))
+    return Schema.record(held.name or "record" if held is not None else "record", fields)
+
+
+def _done(changed: Changed) -> StatementsDone:
+    return StatementsDone(changed.rows, b"" if changed.first is None else _ipc(changed.first))
+
+
+def _ipc(table: Any) -> bytes:
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    written: bytes = sink.getvalue().to_pybytes()
+    return written
