@@ -66,7 +66,7 @@ def masked(text: str) -> tuple[str, bool]:
             opened.append(-1)
         elif mark == "}" and opened:
             start = opened.pop()
-            if start >= 0 and not any(o >= 0 for o in opened[:1]):
+            if start >= 0 and not opened:
                 spans.append((start, found.end()))
         elif mark == "\n":
             opened.clear()

@@ -27,6 +27,7 @@ from localcdap.wrangler.language.lines import MASK
 _WORD: Final = re.compile(r"""'[^'\n]*'(?=\s|$)|"[^"\n]*"(?=\s|$)|\S+""")
 _NUMBER: Final = re.compile(r"-?[0-9]+(?:\.[0-9]*)?[Ll]*")
 _NAME: Final = re.compile(r""":?[^\s,;'"=(){}:][^\s,;'"=(){}]*""")
+_IDENTIFIER: Final = re.compile(r"[A-Za-z_\-][A-Za-z0-9_\-.]*")
 _REMARK: Final = re.compile(r"//|--|#")
 _FIRST: Final = re.compile(r"\S+")
 _JOINED: Final = re.compile(r"\s*,\s*|(?<=,)\s+")
@@ -195,6 +196,8 @@ def _value(argument: Argument, word: str, start: int) -> Given | Mismatch:
     if kind in (ArgumentKind.COLUMN, ArgumentKind.COLUMNS):
         is_list = kind is ArgumentKind.COLUMNS
         names = [part for part in _COMMA.split(word) if part] if is_list else [word]
+        if not names:
+            return Mismatch(f"'{argument.name}' names no column", start)
         for name in names:
             if not _NAME.fullmatch(name):
                 return Mismatch(f"'{_shortened(name)}' is no name of a column", start)
@@ -205,6 +208,8 @@ def _value(argument: Argument, word: str, start: int) -> Given | Mismatch:
     if kind is ArgumentKind.EXPRESSION:
         return Given(kind, (start, start + len(word)), start, has_macro)
     if kind is ArgumentKind.IDENTIFIER:
+        if not has_macro and not _IDENTIFIER.fullmatch(word):
+            return Mismatch(f"'{_shortened(word)}' is no value of '{argument.name}'", start)
         return Given(kind, word, start, has_macro)
     if has_macro:
         return Given(None, word, start, has_macro)

@@ -7,6 +7,7 @@ from typing import Any
 
 from localcdap.api.argument import Argument, ArgumentKind, Range
 from localcdap.wrangler.language.model import Call, Code, Recipe
+from localcdap.wrangler.language.parser import parse
 
 
 def print_recipe(recipe: Recipe, declared: Mapping[str, Sequence[Argument]]) -> str:
@@ -31,7 +32,21 @@ def print_call(call: Call, declared: Sequence[Argument] | None) -> str:
             if part is None:
                 return _as_written(call)
             parts.append(part)
-    return " ".join(parts) + ";"
+    text = " ".join(parts) + ";"
+    return text if _says(text, call, declared) else _as_written(call)
+
+
+def _says(text: str, call: Call, declared: Sequence[Argument]) -> bool:
+    """Whether a text is read as the call: quotes and braces in an expression may be read otherwise."""
+    calls = parse(text, {call.name: declared}).calls
+    return len(calls) == 1 and _plain(calls[0]) == _plain(call)
+
+
+def _plain(call: Call) -> dict[str, Any]:
+    return {
+        name: value.text if isinstance(value, Code) else value
+        for name, value in call.arguments.items()
+    }
 
 
 def _as_written(call: Call) -> str:
@@ -49,7 +64,7 @@ def _written(kind: ArgumentKind, value: Any) -> str | None:
         case ArgumentKind.BOOL:
             return str(value).lower()
         case ArgumentKind.EXPRESSION:
-            return _expression(value)
+            return f"exp:{{{value.text}}}"
         case ArgumentKind.TEXTS | ArgumentKind.NUMBERS | ArgumentKind.BOOLS:
             return _joined([_scalar(member) for member in value])
         case ArgumentKind.RANGES:
@@ -82,9 +97,3 @@ def _range(each: Range) -> str | None:
 
 def _joined(parts: Sequence[str | None]) -> str | None:
     return None if None in parts else ",".join(part for part in parts if part is not None)
-
-
-def _expression(code: Code) -> str | None:
-    text = code.text
-    balanced = text.count("{") == text.count("}") and "//" not in text and "--" not in text
-    return f"exp:{{{text}}}" if balanced else None

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from localcdap.runs.preview_model import PreviewRequest
 from localcdap.studio.service import PipelineRequest
 from localcdap.testing.instance import TemporaryInstance
 
@@ -94,6 +95,27 @@ def test_one_that_is_not_there_is_told_with_its_place(instance):
 
     assert "line 2" in told
     assert "'nothing' is not here" in told
+
+
+@pytest.mark.spark
+def test_how_a_recipe_would_run_is_told_without_running_it(instance, engine):
+    (instance.home.path / "in.txt").write_text("abc\n")
+    given = document(directives="uppercase :body\ntext-reverse :body", udd="text-reverse")
+    previews = instance.cdap.previews
+    preview = previews.start(PreviewRequest(given, explains=True))
+    while not preview.status.is_end:
+        preview = previews.wait("default", preview.preview, preview.version, 5.0)
+
+    assert preview.error is None
+    assert preview.explained == {
+        "read": ["native"],
+        "wrangle": [
+            "native  uppercase :body",
+            "batch   text-reverse :body  (there is no Spark form of it)",
+        ],
+        "write": ["native"],
+    }
+    assert not (instance.home.path / "out").exists()
 
 
 @pytest.mark.spark
