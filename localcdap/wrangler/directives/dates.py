@@ -19,7 +19,8 @@ from localcdap.api.directive import (
 )
 from localcdap.api.schema import Schema
 from localcdap.wrangler.directives.columns import needed, no_column
-from localcdap.wrangler.directives.forms import WHOLE, WHOLE_NUMBERS, is_text, present
+from localcdap.wrangler.directives.date_columns import YEARS, simple_date_micros
+from localcdap.wrangler.directives.forms import WHOLE, WHOLE_NUMBERS, is_text, need_text, present
 from localcdap.wrangler.java.simple_date_reading import check_simple_date, read_simple_date
 from localcdap.wrangler.java.time_format import PatternError, TimeFormat
 from localcdap.wrangler.java.zones import zone_of
@@ -27,8 +28,6 @@ from localcdap.wrangler.recipe.declaration import text_like
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICRO = datetime.timedelta(microseconds=1)
-_YEARS = (-62_135_596_800_000_000, 253_402_300_799_999_999)
-"""The microseconds of the years 1 to 9999."""
 _UNITS = {"SECONDS": 1_000_000, "MILLISECONDS": 1000, "MICROSECONDS": 1}
 
 
@@ -85,6 +84,23 @@ class ParseAsSimpleDate(Directive):
         except (ValueError, OverflowError):
             raise sent(name, f"'{value}' is not in the pattern '{self.format}'", 1) from None
 
+    def native(self, frame: Frame) -> None:
+        from pyspark.sql import functions as f
+
+        schema = frame.columns.schema(self.column)
+        if schema is None or schema.non_nullable == Schema.TIMESTAMP:
+            return
+        need_text(frame, self.column)
+        value = frame.column(self.column)
+        micros = simple_date_micros(value, self.format)
+        told = (
+            f"' is not in the pattern '{self.format}' (ecode: 1, directive: parse-as-simple-date)"
+        )
+        frame.error_where(
+            value.isNotNull() & micros.isNull(), f.concat(f.lit("'"), value, f.lit(told)), 1
+        )
+        frame.put(self.column, f.timestamp_micros(micros), Schema.TIMESTAMP.as_nullable)
+
 
 @plugin(type="directive", name="parse-timestamp", description="Reads Unix time as a timestamp.")
 class ParseTimestamp(Directive):
@@ -131,7 +147,7 @@ class ParseTimestamp(Directive):
             raise NoNativeFormError(f"column '{self.column}' is neither text nor whole number")
         unit = f.lit(_UNITS[self.timeunit.upper()]).cast("bigint")
         micros = f.try_multiply(whole, unit)
-        is_here = f.coalesce(micros.between(*_YEARS), f.lit(False))
+        is_here = f.coalesce(micros.between(*YEARS), f.lit(False))
         told = (
             f"column '{self.column}' is no whole number, or out of the years 1 to 9999 "
             "(ecode: 2, directive: parse-timestamp)"

@@ -92,6 +92,17 @@ _LIMITS: Final = {
     "S": (0, 999),
 }
 
+GREATEST: Final = {
+    "y": 10**6,
+    "M": 10**6,
+    "d": 10**7,
+    "H": 10**9,
+    "m": 10**11,
+    "s": 10**12,
+    "S": 10**15,
+}
+"""The greatest numbers that are read, far beyond the years 1 to 9999."""
+
 _Item = str | tuple[str, int]
 
 
@@ -110,7 +121,7 @@ def read_simple_date(
     :raises ValueError: when the text is not in the pattern, or the pattern is none.
     """
     reader = _Reader(text, pattern)
-    for index, item in enumerate(_items(pattern)):
+    for index, item in enumerate(items(pattern)):
         reader.read(item, index)
     if whole:
         reader.end()
@@ -119,11 +130,15 @@ def read_simple_date(
 
 def check_simple_date(pattern: str) -> None:
     """:raises ValueError: when the pattern is none."""
-    _items(pattern)
+    items(pattern)
 
 
 @functools.lru_cache(maxsize=256)
-def _items(pattern: str) -> tuple[_Item, ...]:
+def items(pattern: str) -> tuple[_Item, ...]:
+    """What a pattern holds: single characters, letters with their number.
+
+    :raises ValueError: when it is none.
+    """
     items: list[_Item] = []
     for piece in _PIECE.finditer(pattern):
         quoted, letter, text = piece[1], piece[2], piece[0]
@@ -142,7 +157,8 @@ def _items(pattern: str) -> tuple[_Item, ...]:
     return tuple(items)
 
 
-def _is_number(item: _Item) -> bool:
+def is_number(item: _Item) -> bool:
+    """Whether a part of a pattern stands for a number."""
     return not isinstance(item, str) and (item[0] in _NUMBERS or (item[0] == "M" and item[1] < 3))
 
 
@@ -164,7 +180,7 @@ class _Reader:
         while self.text[self.at : self.at + 1] in (" ", "\t"):
             self.at += 1
         letter, width = item
-        if _is_number(item):
+        if is_number(item):
             self._number(letter, width, index)
         elif letter == "M":
             self.found["M"] = 1 + self._name(MONTHS)
@@ -186,8 +202,8 @@ class _Reader:
         return ValueError(f"'{self.text}' is not in the pattern '{self.pattern}'")
 
     def _number(self, letter: str, width: int, index: int) -> None:
-        following = _items(self.pattern)[index + 1 : index + 2]
-        if following and _is_number(following[0]):
+        following = items(self.pattern)[index + 1 : index + 2]
+        if following and is_number(following[0]):
             match = re.compile(rf"[0-9]{{1,{width}}}").match(self.text, self.at)
             if len(self.text) < self.at + width:
                 raise self._wrong()
@@ -197,8 +213,10 @@ class _Reader:
             raise self._wrong()
         self.at = match.end()
         value = int(match[0])
+        if abs(value) > GREATEST.get(letter, 10**6):
+            raise self._wrong()
         if letter == "y" and width <= 2 and re.fullmatch(r"\d\d", match[0]):
-            value = _full_year(value)
+            value = full_year(value)
         self.found[letter] = value
 
     def _name(self, names: tuple[str, ...]) -> int:
@@ -247,7 +265,7 @@ class _Reader:
         return -seconds if sign == "-" else seconds
 
 
-def _full_year(short: int) -> int:
+def full_year(short: int) -> int:
     """The year of two digits that is at most 80 years ago or 20 years ahead."""
     oldest = datetime.datetime.now(datetime.UTC).year - 80
     return oldest + (short - oldest) % 100

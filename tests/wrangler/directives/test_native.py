@@ -29,6 +29,7 @@ GIVEN = Schema.record(
         ("number", TEXT),
         ("mail", TEXT),
         ("escaped", TEXT),
+        ("day", TEXT),
         ("int", Schema.INT.as_nullable),
         ("long", Schema.LONG.as_nullable),
         ("double", Schema.DOUBLE.as_nullable),
@@ -114,6 +115,13 @@ RECIPES = [
     "parse-timestamp :int 'seconds'; parse-timestamp :number 'seconds'; diff-date :int :number :passed",
     "parse-timestamp :int 'seconds'; timestamp-to-datetime :int; datetime-to-timestamp :int",
     "diff-date :name :int :passed",
+    "parse-as-simple-date :day 'yyyy-MM-dd'",
+    "parse-as-simple-date :day 'MM/dd/yy'",
+    "parse-as-simple-date :day 'yyyyMMdd'",
+    "parse-as-simple-date :day \"yyyy-MM-dd'T'HH:mm:ss.SSS\"; timestamp-to-datetime :day",
+    "parse-as-simple-date :day 'd.M.yyyy H:m'",
+    "parse-as-simple-date :day 'HH:mm'",
+    "parse-as-simple-date :missing 'HH:mm'",
     # Directives one after another, as recipes have them.
     "uppercase :name; fill-null-or-empty :name 'X'; filter-by-regex if-matched :name 'X'; mask-shuffle :name",
     "send-to-error exp:{int < 0}; set-type :number int; filter-row exp:{int == 3}; rename :int :i",
@@ -179,6 +187,22 @@ _NUMBERS = [
 ]
 _MAILS = ["a@b.c", "A <a@b.c>", "a", "", "<a@b", "a@b@c", "<>", ">x<y@z>", "@", "a@", "x <y> <z@w>"]
 
+_DATES = [
+    *("2016-12-10", "16-1-5", " 2016- 1-\t2", "2016-13-40", "2016-00-00", "2016-12-10 trailing"),
+    *("2016--1-05", "12/10/16", "1/2/2045", "1/2/45", "1/2/50", "02/30/20", "1/2/5", "1/2/007"),
+    *(
+        "20161210",
+        "2016121",
+        "201612",
+        "2016 1 2",
+        "2017-02-02T21:06:44.123",
+        "2017-02-02T21:06:44.5",
+    ),
+    *("2017-02-02T25:61:61.123456Z", "5.6.2020 7:8", "31.12.9999 23:59", "31.12.9999 24:00"),
+    *("1.1.1 0:0", "0.1.1 0:0", "1.1.0 0:0", "5.6.99999999999 1:1", "1:2", "24:00", ""),
+    *("x", "-", "99999999999:1", "2016-12-\u0661"),
+]
+
 
 def _text(source: random.Random, letters: list[str], most: int = 6) -> str | None:
     if source.random() < 0.1:
@@ -197,6 +221,7 @@ def _records(count: int) -> list[dict[str, Any]]:
             "escaped": source.choice(
                 [None, "", "a+b", "%41%c3%a4", "%", "%4", "%zz", "%ff", "ä%20+"]
             ),
+            "day": source.choice([None, *_DATES]),
             "int": source.choice([None, 0, 3, -5, 101, 2**31 - 1, -(2**31)]),
             "long": source.choice([None, 0, 40000, -40000, 2**31, -(2**63), 2**63 - 1, 65536]),
             "double": source.choice([None, 0.0, 1.5, -2.25]),
