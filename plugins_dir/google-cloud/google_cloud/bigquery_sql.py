@@ -32,7 +32,32 @@ def predicate(text: str) -> str:
         raise SqlError(
             f"'{text}' is a statement, not a condition.", "Write what stands behind WHERE."
         )
-    return _written(parsed, "spark")
+    return written(parsed, "spark")
+
+
+def parsed_statements(text: str) -> list[Any]:
+    """The statements of a text, as trees of sqlglot.
+
+    :raises SqlError: when it is no SQL of BigQuery.
+    """
+    from sqlglot import errors, parse
+
+    try:
+        return list(parse(text, dialect=_BIGQUERY))
+    except errors.SqlglotError as error:
+        raise _unreadable(error) from None
+
+
+def place_in(text: str, node: Any) -> str:
+    """Where something stands in a text, for a message; empty when that is not known."""
+    from sqlglot import expressions as exp
+
+    known = [each.meta for each in (node, *node.find_all(exp.Identifier)) if "start" in each.meta]
+    if not known:
+        return ""
+    start = min(meta["start"] for meta in known)
+    line = text.count("\n", 0, start) + 1
+    return f" (line {line}, column {start - text.rfind(chr(10), 0, start)})"
 
 
 def _parsed(text: str) -> Any:
@@ -41,12 +66,14 @@ def _parsed(text: str) -> Any:
     try:
         return parse_one(text, dialect=_BIGQUERY)
     except errors.SqlglotError as error:
-        raise SqlError(
-            f"This is not SQL of BigQuery: {_place(error)}.", "Correct it there."
-        ) from None
+        raise _unreadable(error) from None
 
 
-def _written(parsed: Any, dialect: str) -> str:
+def written(parsed: Any, dialect: str) -> str:
+    """A tree in the SQL of another database.
+
+    :raises SqlError: for what that one does not have.
+    """
     from sqlglot import ErrorLevel, errors
 
     try:
@@ -55,6 +82,10 @@ def _written(parsed: Any, dialect: str) -> str:
         raise SqlError(
             f"This SQL cannot be translated: {error}.", "Write it in another way."
         ) from None
+
+
+def _unreadable(error: Exception) -> SqlError:
+    return SqlError(f"This is not SQL of BigQuery: {_place(error)}.", "Correct it there.")
 
 
 def _place(error: Any) -> str:

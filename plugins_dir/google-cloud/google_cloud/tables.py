@@ -26,6 +26,11 @@ def table_name(dataset: str, table: str) -> str:
     return f"{dataset.strip()}.{table.strip()}"
 
 
+def quoted(name: str) -> str:
+    """A name as an identifier in the SQL of DuckDB."""
+    return '"' + name.replace('"', '""') + '"'
+
+
 def check_table(
     stage: StageConfigurer, config: PluginConfig, dataset: str | None, table: str | None
 ) -> None:

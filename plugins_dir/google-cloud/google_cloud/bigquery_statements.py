@@ -1,0 +1,165 @@
+"""Statements of BigQuery made into those of DuckDB, on the tables that stand for BigQuery's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from .bigquery_sql import SqlError, parsed_statements, place_in, written
+from .tables import quoted, table_name
+
+_DUCKDB: Final = "duckdb"
+_NUMERIC: Final = (38, 9)
+"""Digits of a NUMERIC, and those behind the point."""
+
+
+class Statement(msgspec.Struct, frozen=True):
+    """One statement."""
+
+    sql: str
+    """In the SQL of DuckDB."""
+    changes: str | None
+    """Name of the table that it changes, makes or drops; None for a query."""
+
+
+def translated(text: str) -> list[Statement]:
+    """The statements of a text, each by itself; they are separated by semicolons.
+
+    Projects are not told apart, and partitions, clusters and options of tables have no effect.
+
+    :raises SqlError: for the first thing that cannot be read or translated, with its place.
+    """
+    found = [_statement(parsed, text) for parsed in parsed_statements(text) if parsed is not None]
+    if not found:
+        raise SqlError("There is no SQL.", "Write a statement, such as SELECT 1.")
+    return found
+
+
+def storing(query: Statement, dataset: str, table: str) -> list[str]:
+    """What makes the rows of a query those of a table, which must not be there or have no rows."""
+    name = table_name(dataset, table)
+    held, told = quoted(name), f"'{name}' already exists and has rows".replace("'", "''")
+    return [
+        f"CREATE TABLE IF NOT EXISTS {held} AS FROM ({query.sql}) LIMIT 0",
+        f"SELECT CASE WHEN count(*) > 0 THEN error('Table {told}') END FROM {held}",  # noqa: S608
+        f"CREATE OR REPLACE TABLE {held} AS {query.sql}",
+        f"FROM {held}",
+    ]
+
+
+def _statement(parsed: Any, text: str) -> Statement:
+    target = _target(parsed)
+    _refuse(parsed, text)
+    _adjust(parsed)
+    changes = None
+    if target is not None:
+        changes = table_name(target.db, target.name)
+    _rename_tables(parsed, target, text)
+    return Statement(written(parsed, _DUCKDB), changes)
+
+
+def _target(parsed: Any) -> Any:
+    """The table that a statement changes; None for a query.
+
+    :raises SqlError: for a kind of statement that cannot be carried out here.
+    """
+    from sqlglot import expressions as exp
+
+    match parsed:
+        case exp.Query():
+            return None
+        case exp.Delete() if not parsed.this and parsed.args.get("tables"):
+            # BigQuery takes DELETE without FROM, which is written like a list of tables elsewhere.
+            parsed.set("this", parsed.args["tables"][0])
+            parsed.set("tables", None)
+            return parsed.this
+        case exp.Insert() | exp.Update() | exp.Delete() | exp.Merge() | exp.Alter():
+            return parsed.find(exp.Table)
+        case exp.TruncateTable():
+            return parsed.expressions[0]
+        case exp.Create() | exp.Drop() if parsed.args.get("kind") == "TABLE":
+            return parsed.find(exp.Table)
+    first = " ".join(parsed.sql(dialect="bigquery").split()[:2])
+    raise SqlError(
+        f"'{first}' cannot be carried out here.",
+        "What can: SELECT, INSERT, UPDATE, DELETE, MERGE, TRUNCATE, and CREATE, ALTER and DROP of tables.",
+    )
+
+
+def _refuse(parsed: Any, text: str) -> None:
+    """:raises SqlError: for what DuckDB would take for something else."""
+    from sqlglot import expressions as exp
+
+    for node in parsed.walk():
+        match node:
+            case exp.Table() if node.args.get("version"):
+                told = "Tables have no earlier versions here"
+            case exp.Table() if isinstance(node.this, exp.Func):
+                told = f"'{node.this.sql(dialect='bigquery')}' is no table"
+            case exp.Table() if "*" in node.name:
+                told = f"Tables with wildcards, such as '{node.name}', are not read here"
+            case exp.Table() if "INFORMATION_SCHEMA" in f"{node.db}.{node.name}".upper():
+                told = "There is no INFORMATION_SCHEMA of BigQuery here"
+            case exp.Parameter():
+                told = f"Parameter '{node.sql(dialect='bigquery')}' has no value"
+            case exp.Dot() if isinstance(node.expression, exp.Anonymous):
+                told = (
+                    f"There is no function '{node.sql(dialect='bigquery').partition('(')[0]}' here"
+                )
+            case exp.ModelAttribute():
+                told = "There are no models here"
+            case _:
+                continue
+        raise SqlError(f"{told}{place_in(text, node)}.", "Write it in another way.")
+
+
+def _adjust(parsed: Any) -> None:
+    """Give the types and clauses of BigQuery the meaning that they have there."""
+    from sqlglot import expressions as exp
+
+    if isinstance(parsed, exp.Create):
+        parsed.set("properties", None)
+    for kind in list(parsed.find_all(exp.DataType)):
+        numeric = kind.this in (exp.DataType.Type.DECIMAL, exp.DataType.Type.BIGDECIMAL)
+        if numeric and not kind.expressions:
+            digits, scale = _NUMERIC
+            kind.replace(exp.DataType.build(f"DECIMAL({digits}, {scale})"))
+    for when in list(parsed.find_all(exp.When)):
+        then = when.args.get("then")
+        if isinstance(then, exp.Insert) and then.this == exp.var("ROW"):
+            then.set("this", exp.Star())
+
+
+def _rename_tables(parsed: Any, target: Any, text: str) -> None:
+    """Put the names of the tables here in the place of BigQuery's."""
+    from sqlglot import expressions as exp
+
+    for column in list(parsed.find_all(exp.Column)):
+        column.set("db", None)
+        column.set("catalog", None)
+    takes_alias = isinstance(parsed, exp.Update | exp.Delete | exp.Merge)
+    for table in list(parsed.find_all(exp.Table)):
+        if not table.db:
+            if table.name in _with_names(table):
+                continue
+            raise SqlError(
+                f"Table '{table.name}' must be qualified with a dataset{place_in(text, table)}.",
+                "Write dataset.table.",
+            )
+        name = table_name(table.db, table.name)
+        if not table.alias and (table is not target or takes_alias):
+            table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name, quoted=True)))
+        table.set("this", exp.to_identifier(name, quoted=True))
+        table.set("db", None)
+        table.set("catalog", None)
+
+
+def _with_names(node: Any) -> Iterator[str]:
+    """The names that WITH clauses give around a place in a statement."""
+    while node is not None:
+        clause = node.args.get("with_") or node.args.get("with")
+        if clause is not None:
+            yield from (each.alias for each in clause.expressions)
+        node = node.parent

@@ -1,0 +1,196 @@
+"""BigQueryExecute and BigQueryArgumentSetter: SQL of BigQuery on the tables here, and what it leaves."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from localcdap.artifacts.loading import load_plugin
+from localcdap.engine.process.statements import Statements, carry_out
+from localcdap.studio.service import PipelineRequest
+from localcdap.testing import artifact_ref
+from localcdap.testing.instance import TemporaryInstance
+
+PLUGINS = Path(__file__).resolve().parents[3] / "plugins_dir" / "google-cloud"
+
+
+def module(name: str) -> Any:
+    """A module of the artifact, as it is loaded."""
+    plugin = load_plugin(artifact_ref(PLUGINS, "action", "BigQueryExecute"))
+    return sys.modules[plugin.__module__.rpartition(".")[0] + f".{name}"]
+
+
+@pytest.mark.parametrize(
+    ("text", "changes", "sql"),
+    [
+        (
+            "SELECT i.id FROM `some-project.shop.items` i WHERE SAFE_CAST(i.id AS STRING) = '1'",
+            None,
+            "SELECT i.id FROM \"shop.items\" AS i WHERE TRY_CAST(i.id AS TEXT) = '1'",
+        ),
+        (
+            "DELETE shop.items WHERE true",
+            "shop.items",
+            'DELETE FROM "shop.items" AS "items" WHERE TRUE',
+        ),
+        (
+            "CREATE OR REPLACE TABLE d.t PARTITION BY x CLUSTER BY y OPTIONS(a='b') AS SELECT 1 AS x",
+            "d.t",
+            'CREATE OR REPLACE TABLE "d.t" AS SELECT 1 AS x',
+        ),
+        (
+            "MERGE d.t USING d.u AS s ON t.id = s.id WHEN NOT MATCHED THEN INSERT ROW",
+            "d.t",
+            'MERGE INTO "d.t" AS "t" USING "d.u" AS s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *',
+        ),
+        (
+            "WITH a AS (SELECT CAST(1 AS NUMERIC) AS n) SELECT * EXCEPT (n) FROM a",
+            None,
+            "WITH a AS (SELECT CAST(1 AS DECIMAL(38, 9)) AS n) SELECT * EXCLUDE (n) FROM a",
+        ),
+    ],
+)
+def test_statements_of_bigquery_become_those_of_duckdb(text, changes, sql):
+    (found,) = module("bigquery_statements").translated(text)
+    assert (found.changes, found.sql) == (changes, sql)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "There is no SQL."),
+        ("SELECT 1;\nSELEC 2", "line 2, column 7"),
+        ("BEGIN TRANSACTION", "'BEGIN TRANSACTION' cannot be carried out here."),
+        ("DECLARE x INT64", "'DECLARE x' cannot be carried out here."),
+        ("CREATE VIEW d.v AS SELECT 1", "'CREATE VIEW' cannot be carried out here."),
+        ("EXPORT DATA OPTIONS(uri='gs://x') AS SELECT 1", "'EXPORT DATA' cannot be"),
+        ("SELECT *\nFROM items", "'items' must be qualified with a dataset (line 2, column 6)."),
+        ("SELECT * FROM d.events_*", "Tables with wildcards, such as 'events_*', are not read"),
+        (
+            "SELECT * FROM d.t FOR SYSTEM_TIME AS OF x",
+            "Tables have no earlier versions here (line 1",
+        ),
+        ("SELECT * FROM d.INFORMATION_SCHEMA.TABLES", "There is no INFORMATION_SCHEMA"),
+        ("SELECT @a", "Parameter '@a' has no value"),
+        ("SELECT * FROM read_csv('/etc/passwd')", "is no table"),
+        ("SELECT * FROM ML.PREDICT(MODEL d.m, (SELECT 1))", "is no table"),
+        ("SELECT ML.F(1)", "There is no function 'ML.F' here (line 1, column 8)."),
+    ],
+)
+def test_what_cannot_be_translated_is_refused_with_its_place(text: str, told: str):
+    statements = module("bigquery_statements")
+    with pytest.raises(ValueError, match=".") as raised:
+        statements.translated(text)
+    assert told in raised.value.message
+
+
+@pytest.fixture(scope="module")
+def instance(tmp_path_factory: pytest.TempPathFactory):
+    with TemporaryInstance(tmp_path_factory.mktemp("instance")) as made:
+        yield made
+
+
+def do(instance: TemporaryInstance, *sql: str, changes: tuple[str, ...]) -> None:
+    carry_out(str(instance.home.path), Statements("default", list(sql), list(changes)))
+
+
+def rows(instance: TemporaryInstance, name: str) -> list[list[Any]]:
+    return sorted(instance.cdap.tables.rows("default", name, 100).rows)
+
+
+def pipeline(*actions: tuple[str, str, dict[str, str]]) -> str:
+    """Actions one after the other, and behind them a copy of what the last one says."""
+    source = {"dataset": "shop", "table": "items", "filter": "id > ${least}"}
+    sink = {"dataset": "shop", "table": "copies", "truncateTable": "true"}
+    plugins = [
+        *((name, "action", plugin, properties) for name, plugin, properties in actions),
+        ("In", "batchsource", "BigQueryTable", source),
+        ("Out", "batchsink", "BigQueryTable", sink),
+    ]
+    stages = [
+        {"name": name, "plugin": {"type": type, "name": plugin, "properties": properties}}
+        for name, type, plugin, properties in plugins
+    ]
+    names = [name for name, *_ in plugins]
+    connections = [{"from": a, "to": b} for a, b in zip(names, names[1:], strict=False)]
+    artifact = {"name": "cdap-data-pipeline", "version": "6.10.0", "scope": "SYSTEM"}
+    config = {"stages": stages, "connections": connections}
+    return json.dumps({"name": "p", "artifact": artifact, "config": config})
+
+
+def test_wrong_properties_are_told_at_once(instance):
+    wrong = {"sql": "SELEC 1", "dataset": "d"}
+    legacy = {"sql": "SELECT * FROM [a.b]", "dialect": "legacy"}
+    setter = {
+        "dataset": "d",
+        "table": "t",
+        "argumentSelectionConditions": "a;",
+        "argumentsColumns": "b",
+    }
+    document = pipeline(
+        ("A", "BigQueryExecute", wrong),
+        ("B", "BigQueryExecute", legacy),
+        ("C", "BigQueryArgumentSetter", setter),
+    )
+    answer = instance.cdap.studio.validate_pipeline(PipelineRequest(document))
+    found = [(failure.stage, failure.message) for failure in answer.errors]
+    assert found == [
+        ("A", "Dataset and table must be specified together."),
+        ("A", found[1][1]),
+        ("B", "SQL in BigQuery's legacy dialect cannot be executed here."),
+        ("C", "'a' is no condition."),
+    ]
+    assert found[1][1].startswith("This is not SQL of BigQuery:")
+
+
+@pytest.mark.spark
+def test_actions_change_tables_and_set_arguments(instance, cdap_engine_directory):
+    do(
+        instance,
+        "CREATE TABLE \"shop.items\" AS FROM (VALUES (1::BIGINT, 'a'), (2, 'b'), (3, 'c')) v(id, name)",
+        "CREATE TABLE \"shop.settings\" AS SELECT 'x' AS feed, 1 AS least",
+        changes=("shop.items", "shop.settings"),
+    )
+    change = {"sql": "DELETE FROM shop.items WHERE id = 2; INSERT INTO shop.items VALUES (4, 'd')"}
+    query = {
+        "sql": "SELECT COUNT(*) AS n, MAX(name) AS top FROM `p.shop.items`",
+        "dataset": "shop",
+        "table": "totals",
+        "rowAsArguments": "true",
+    }
+    setter = {
+        "dataset": "shop",
+        "table": "settings",
+        "argumentSelectionConditions": "feed=x",
+        "argumentsColumns": "least",
+    }
+    document = pipeline(
+        ("Change", "BigQueryExecute", change),
+        ("Query", "BigQueryExecute", query),
+        ("Set", "BigQueryArgumentSetter", setter),
+        (
+            "Note",
+            "BigQueryExecute",
+            {"sql": "CREATE TABLE shop.note AS SELECT ${n} AS n, '${top}' AS top"},
+        ),
+    )
+
+    run = instance.run(document)
+
+    assert run.error is None
+    assert rows(instance, "shop.copies") == [[3, "c"], [4, "d"]]
+    assert rows(instance, "shop.totals") == [[3, "d"]]
+    assert rows(instance, "shop.note") == [[3, "d"]]
+
+    again = instance.run(document)
+    assert again.error is not None
+    assert "Table 'shop.totals' already exists and has rows" in again.error.message
+
+    unknown = pipeline(("A", "BigQueryExecute", {"sql": "SELECT\n  FARM_FINGERPRINT('x')"}))
+    failed = instance.run(unknown)
+    assert failed.error is not None
+    assert "there is no function 'FARM_FINGERPRINT' here (line 2, column 3)" in failed.error.message
