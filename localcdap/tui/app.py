@@ -6,10 +6,11 @@ import asyncio
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import ClassVar, Final
 
 from textual import work
+from textual.actions import ActionParseResult
 from textual.await_remove import AwaitRemove
 from textual.binding import Binding, BindingType
 from textual.dom import DOMNode
@@ -127,6 +128,18 @@ class StudioApp(Habits):
 
     def _fatal_error(self) -> None:
         self._close_messages_no_wait()
+
+    async def run_action(
+        self,
+        action: str | ActionParseResult,
+        default_namespace: DOMNode | None = None,
+        namespaces: Mapping[str, DOMNode] | None = None,
+    ) -> bool:
+        """As Textual's, but for what is not whole yet or any more: its keys come to nothing."""
+        node = default_namespace
+        if isinstance(node, Widget) and (node._pruning or not node.is_mounted):
+            return False
+        return await super().run_action(action, default_namespace, namespaces)
 
     def _prune(self, *nodes: Widget, parent: DOMNode | None = None) -> AwaitRemove:
         removal = super()._prune(*nodes, parent=parent)
