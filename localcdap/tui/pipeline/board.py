@@ -51,13 +51,13 @@ class Board(Calling, Canvas):
         Binding("d", "duplicate", "duplicate", id="stage.duplicate", show=False),
         Binding("delete,backspace", "remove", "delete", id="stage.delete", show=False),
         Binding("y", "copy_stage", "copy as JSON", id="stage.copy", show=False),
-        Binding("Y", "copy_all", "copy all stages", id="stage.copy-all", show=False),
+        Binding("Y", "copy_all", "copy all stages", id="stage.copy_all", show=False),
         Binding("m", "remark", "note about the stage", id="stage.note", show=False),
         Binding("p", "paste", "paste stages", id="stage.paste", show=False),
         Binding("escape", "select_none", "select nothing", id="stage.none", show=False),
-        Binding("n", "next_problem(1)", "next failure", id="stage.next-failure", show=False),
+        Binding("n", "next_problem(1)", "next failure", id="stage.next_failure", show=False),
         Binding(
-            "N", "next_problem(-1)", "previous failure", id="stage.previous-failure", show=False
+            "N", "next_problem(-1)", "previous failure", id="stage.previous_failure", show=False
         ),
     ]
 
