@@ -1,0 +1,53 @@
+"""Messages of hospitals within texts."""
+
+from __future__ import annotations
+
+from localcdap.api.directive import (
+    Columns,
+    Directive,
+    DirectiveError,
+    Row,
+    RowContext,
+    argument,
+    plugin,
+)
+from localcdap.wrangler.directives.columns import no_column
+from localcdap.wrangler.directives.json import depth_problem, flattened
+from localcdap.wrangler.values.hl7 import Hl7Error, message_object
+
+
+@plugin(
+    type="directive",
+    name="parse-as-hl7",
+    description="Opens messages of HL7 version 2: fields become columns <column>_hl7_<segment>_<field>, "
+    "components <column>_hl7_<segment>_<field>_<component>; repeated segments arrays.",
+)
+class ParseAsHl7(Directive):
+    categories = ("parser", "hl7")
+    examples = ("parse-as-hl7 :body", "parse-as-hl7 :body 1")
+    column: str = argument.column("The column with messages; it stays.")
+    depth: int | None = argument.number(
+        "How many levels become columns: 1 for segments, 2 for fields; all without it.",
+        default=None,
+    )
+
+    def problem(self) -> str | None:
+        return depth_problem(self.depth)
+
+    def propagate(self, columns: Columns) -> None:
+        if not no_column(columns, self.column, "parse", fails=False):
+            columns.open = True
+
+    def change(self, row: Row, context: RowContext) -> None:
+        found = row.find(self.column)
+        if found is None:
+            return
+        text = row[found]
+        if not isinstance(text, str):
+            said = "null" if text is None else f"a {type(text).__name__}"
+            raise DirectiveError(f"column '{self.column}' is {said}; a text is needed")
+        try:
+            segments = message_object(text)
+        except Hl7Error as error:
+            raise DirectiveError(f"column '{self.column}': {error}") from None
+        flattened(segments, f"{self.column}_hl7", self.depth, row)
