@@ -11,6 +11,7 @@ import decimal
 import gzip
 import json
 import os
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -24,6 +25,7 @@ from localcdap.api.schema import Schema
 from localcdap.artifacts.contents import digest
 from localcdap.artifacts.loading import load_artifact
 from localcdap.artifacts.places import find_system
+from localcdap.engine.local.launch import spark_home
 from localcdap.engine.process.tables import TableFiles
 from localcdap.runs.debugging import DebugRequest, GivenRecords
 from localcdap.testing import artifact_ref, run_stage
@@ -76,7 +78,12 @@ TWO = json.dumps(
 ONE_TEXT = json.dumps(TEXT.to_json())
 ONE_BYTES = json.dumps(Schema.record("text", [("body", Schema.BYTES)]).to_json())
 LONG_AGO_S = 1_421_786_520
-PLACES = {"gs://bucket": "bucket", "s3a://bucket": "bucket"}
+(DERBY_JAR,) = (spark_home() / "jars").glob("derby-*.jar")
+PLACES = {"gs://bucket": "bucket", "s3a://bucket": "bucket", "jdbc://derby": str(DERBY_JAR)}
+DATABASE = {
+    "jdbcPluginName": "derby",
+    "connectionString": f"jdbc:derby:memory:{uuid.uuid4().hex};create=true",
+}
 ON_WIDE = {"in": (WIDE, RECORDS)}
 
 
@@ -170,6 +177,17 @@ SAMPLES: dict[tuple[str, str], Sample] = {
     },
     ("batchsource", "Table"): Sample({"name": "t", "schema": TWO}),
     ("batchsource", "KVTable"): Sample({"name": "t"}),
+    ("batchsource", "Database"): Sample(
+        DATABASE
+        | {
+            "importQuery": "SELECT 'x' AS a, 1 AS b FROM sysibm.sysdummy1",
+            "columnNameCase": "Lower",
+            "schema": TWO,
+        }
+    ),
+    ("batchsink", "Database"): Sample(
+        DATABASE | {"tableName": "t"}, {"in": (Schema.parse_record(TWO), [{"a": "x", "b": 1}])}
+    ),
     ("batchsource", "Excel"): Sample(
         {
             "referenceName": "r",
@@ -331,6 +349,13 @@ Ran = Callable[[tuple[str, str]], "StageRun"]
 @pytest.fixture(scope="module")
 def ran(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ran:
     """Runs the sample of a plugin on Spark, each once."""
+    options = {
+        "url": DATABASE["connectionString"],
+        "query": "SELECT 1 AS one FROM sysibm.sysdummy1",
+        "driver": "org.apache.derby.jdbc.EmbeddedDriver",
+        "sessionInitStatement": "CREATE TABLE t (a VARCHAR(9), b INT)",
+    }
+    spark.read.format("jdbc").options(**options).load().collect()
 
     @cache
     def run(plugin: tuple[str, str]) -> StageRun:

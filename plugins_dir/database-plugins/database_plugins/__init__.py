@@ -1,0 +1,1 @@
+"""Databases through JDBC drivers."""

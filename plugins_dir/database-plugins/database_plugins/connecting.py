@@ -1,0 +1,192 @@
+"""What all plugins for databases have in common: their properties, and Spark's way to the database."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from localcdap.api import PluginConfig, StageConfigurer, field
+
+from .drivers import DriverNotFoundError, find_driver
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+
+_ISOLATION: Final = "TRANSACTION_"
+LEVELS: Final = ("NONE", "READ_UNCOMMITTED", "READ_COMMITTED", "REPEATABLE_READ", "SERIALIZABLE")
+_ONE_ROW: Final = {
+    "oracle": "SELECT 1 AS one FROM DUAL",
+    "derby": "SELECT 1 AS one FROM SYSIBM.SYSDUMMY1",
+    "db2": "SELECT 1 AS one FROM SYSIBM.SYSDUMMY1",
+    "hsqldb": "SELECT 1 AS one FROM (VALUES (0))",
+    "sap": "SELECT 1 AS one FROM DUMMY",
+}
+"""A query of one row, by the part of the connection string that names the kind of database."""
+_CAUSE: Final = re.compile(r"^Caused by: ([\w.$]+): (.+)$", re.MULTILINE)
+_FAILED_TASK: Final = re.compile(r"executor [\w.-]+\): (?:[\w.$]+: )?(.*)")
+
+
+class Context(Protocol):
+    """What is needed of the context of a stage; all that a run gives have it, those of actions too."""
+
+    spark: SparkSession
+    is_remote: bool
+
+    def resolve_path(self, path: str) -> str: ...
+
+    def fail(self, message: str, corrective_action: str | None = None) -> Exception: ...
+
+
+class DatabaseConfig(PluginConfig):
+    """How a database is reached."""
+
+    driver: str = field(
+        "Name of the JDBC driver: its jar is 'jdbc/NAME.jar' in the instance's folder, or what "
+        '[locations] in localcdap.toml says: "jdbc://NAME" = "driver.jar".',
+        name="jdbcPluginName",
+    )
+    driver_type: str = field(
+        "Type of the driver's plugin in CDAP; without effect here.",
+        default="jdbc",
+        name="jdbcPluginType",
+        group="more",
+    )
+    connection_string: str = field(
+        "The database, as jdbc:mysql://localhost:3306/shop.", macro=True, name="connectionString"
+    )
+    user: str | None = field("Name of the user.", default=None, macro=True)
+    password: str | None = field("Password of the user.", default=None, macro=True, secret=True)
+    arguments: str | None = field(
+        "Properties for the driver, as useSSL=false;connectTimeout=5000.",
+        default=None,
+        macro=True,
+        name="connectionArguments",
+        group="more",
+    )
+    auto_commit: bool = field(
+        "Whether each statement is a transaction of its own.",
+        default=False,
+        macro=True,
+        name="enableAutoCommit",
+        group="more",
+    )
+
+    def check(self, stage: StageConfigurer) -> None:
+        """Add failures for what is wrong by itself."""
+        text = self.connection_string
+        known = text is not None and not self.contains_macro("connectionString")
+        if known and not text.strip().lower().startswith("jdbc:"):
+            stage.failures.add(
+                f"'{text}' is no JDBC connection string.",
+                "It begins with 'jdbc:', as jdbc:mysql://localhost:3306/shop.",
+            ).with_config_property("connectionString")
+        if not self.contains_macro("connectionArguments"):
+            for each in _elements(self.arguments):
+                if not each.partition("=")[1]:
+                    stage.failures.add(
+                        f"'{each}' is no connection argument.", "Write 'name=value'."
+                    ).with_config_property("connectionArguments", element=each)
+
+    def check_driver(self, stage: StageConfigurer) -> None:
+        """Add a failure when the driver is not there. For ``configure_connected``."""
+        if stage.locations is None or stage.locations.remote or not self.driver:
+            return
+        try:
+            find_driver(self.driver, stage.resolve_path)
+        except DriverNotFoundError as error:
+            stage.failures.add(str(error), error.action).with_config_property("jdbcPluginName")
+
+    def options(self, context: Context) -> dict[str, str]:
+        """The options of Spark's JDBC reader and writer, once the driver is with Spark.
+
+        On a cluster the driver must be there.
+
+        :raises StageError: when there is no such driver.
+        """
+        found = {"url": self.connection_string.strip(), "preferTimestampNTZ": "true"}
+        for each in _elements(self.arguments):
+            name, _, value = each.partition("=")
+            found[name.strip()] = value.strip()
+        if self.user:
+            found["user"] = self.user
+        if self.password is not None:
+            found["password"] = self.password
+        if context.is_remote:
+            return found
+        try:
+            driver = find_driver(self.driver, context.resolve_path)
+        except DriverNotFoundError as error:
+            raise context.fail(str(error), error.action) from None
+        context.spark.addArtifacts(*driver.jars)
+        return found | ({"driver": driver.class_name} if driver.class_name else {})
+
+
+def reader(context: Context, options: dict[str, str]) -> DataFrameReader:
+    return context.spark.read.format("jdbc").options(**options)
+
+
+def execute(context: Any, config: DatabaseConfig, statement: str) -> None:
+    """Have the database carry out a statement, whatever it is; rows that it gives are dropped.
+
+    :param context: a :class:`Context`.
+    :raises StageError: when the database refuses.
+    """
+    # Spark has no way of its own to do only this: it does it before it reads.
+    options = config.options(context)
+    rows = {
+        "query": _ONE_ROW.get(kind_of(options["url"]), "SELECT 1 AS one"),
+        "sessionInitStatement": statement,
+    }
+    asking(context, lambda: reader(context, options | rows).load().collect())
+
+
+def kind_of(connection_string: str) -> str:
+    """``mysql`` of ``jdbc:mysql://…``."""
+    return connection_string.split(":")[1].lower()
+
+
+def asking(context: Context, ask: Callable[[], Any]) -> Any:
+    """What a call that reaches the database gives.
+
+    :raises StageError: in the database's words when it fails.
+    """
+    from pyspark.errors import PySparkException
+
+    try:
+        return ask()
+    except PySparkException as error:
+        raise context.fail(f"the database refuses: {_reason(error)}") from None
+
+
+def columns_of(df: DataFrame) -> dict[str, str]:
+    """Spark's types of the columns by their names."""
+    return dict(df.dtypes)
+
+
+def isolation_level(text: str) -> str:
+    """Spark's name of an isolation level such as ``TRANSACTION_SERIALIZABLE``."""
+    return text.strip().upper().removeprefix(_ISOLATION)
+
+
+def check_isolation(stage: StageConfigurer, config: PluginConfig, text: str) -> None:
+    name = "transactionIsolationLevel"
+    if not config.contains_macro(name) and isolation_level(text) not in LEVELS:
+        stage.failures.add(
+            f"There is no isolation level '{text}'.",
+            f"Use one of {', '.join(_ISOLATION + level for level in LEVELS)}.",
+        ).with_config_property(name)
+
+
+def _elements(arguments: str | None) -> list[str]:
+    return [each for each in (arguments or "").split(";") if each.strip()]
+
+
+def _reason(error: Exception) -> str:
+    """What the driver says, in the text of Spark's error with all its causes."""
+    text = str(error)
+    causes: list[tuple[str, str]] = _CAUSE.findall(text)
+    told = [message for name, message in causes if "SQL" in name] or [m for _, m in causes]
+    failed = _FAILED_TASK.search(text)
+    line = told[-1] if told else failed[1] if failed else text.strip().partition("\n")[0]
+    return line.strip().rstrip(".") + "."

@@ -1,0 +1,64 @@
+"""Statements that databases carry out before or after the records are handled."""
+
+from __future__ import annotations
+
+from localcdap.api import (
+    Action,
+    ActionContext,
+    PostAction,
+    PostActionConfig,
+    PostActionContext,
+    StageConfigurer,
+    field,
+    plugin,
+)
+
+from .connecting import DatabaseConfig, execute
+
+
+class DatabaseActionConfig(DatabaseConfig):
+    query: str = field(
+        "The SQL statement; rows that it gives are dropped.", macro=True, syntax="sql"
+    )
+
+
+@plugin(
+    type="action",
+    name="Database",
+    description="Has a database carry out an SQL statement, through a JDBC driver of yours.",
+)
+class DatabaseAction(Action):
+    Config = DatabaseActionConfig
+    config: DatabaseActionConfig
+
+    def configure(self, stage: StageConfigurer) -> None:
+        self.config.check(stage)
+
+    def configure_connected(self, stage: StageConfigurer) -> None:
+        self.config.check_driver(stage)
+
+    def run(self, context: ActionContext) -> None:
+        execute(context, self.config, self.config.query)
+
+
+class DatabaseQueryConfig(DatabaseActionConfig, PostActionConfig):
+    pass
+
+
+@plugin(
+    type="postaction",
+    name="DatabaseQuery",
+    description="Has a database carry out an SQL statement when the run has ended.",
+)
+class DatabaseQuery(PostAction):
+    Config = DatabaseQueryConfig
+    config: DatabaseQueryConfig
+
+    def configure(self, stage: StageConfigurer) -> None:
+        self.config.check(stage)
+
+    def configure_connected(self, stage: StageConfigurer) -> None:
+        self.config.check_driver(stage)
+
+    def run(self, context: PostActionContext) -> None:
+        execute(context, self.config, self.config.query)

@@ -1,0 +1,124 @@
+"""The Database sink."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from localcdap.api import (
+    BatchSink,
+    SinkContext,
+    StageConfigurer,
+    field,
+    plugin,
+)
+from localcdap.api.rules import check_reference_name, check_simple_fields
+from localcdap.dataframes.columns import column
+
+from .connecting import (
+    DatabaseConfig,
+    asking,
+    check_isolation,
+    columns_of,
+    isolation_level,
+    reader,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_TABLE = "tableName"
+
+
+class DatabaseSinkConfig(DatabaseConfig):
+    reference_name: str | None = field(
+        "Name of this sink in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
+        default=None,
+        name="referenceName",
+    )
+    table: str = field(
+        "Table that the rows are added to, with its schema where needed: sales.orders. It must exist.",
+        macro=True,
+        name=_TABLE,
+    )
+    columns: list[str] = field(
+        "Fields that are written, each into the column of its name; all of the input by default.",
+        default=[],
+        macro=True,
+        form="{input-field},",
+    )
+    isolation: str = field(
+        "Isolation level of the transaction in which all rows are written.",
+        default="TRANSACTION_SERIALIZABLE",
+        macro=True,
+        name="transactionIsolationLevel",
+        group="more",
+    )
+
+
+class DatabaseSinkBase(BatchSink):
+    """Adds rows to a table through Spark's JDBC writer, all in one transaction."""
+
+    Config = DatabaseSinkConfig
+    config: DatabaseSinkConfig
+
+    def configure(self, stage: StageConfigurer) -> None:
+        config = self.config
+        check_reference_name(stage, config.reference_name)
+        config.check(stage)
+        check_isolation(stage, config, config.isolation)
+        schema = stage.input_schema
+        if schema is None:
+            return
+        check_simple_fields(stage, schema, is_input=True)
+        for name in config.columns:
+            if schema.field(name) is None:
+                stage.failures.add(
+                    f"Column '{name}' is not a field of the input schema.",
+                    f"Use one of {', '.join(schema.field_names)}.",
+                ).with_config_property("columns", element=name)
+
+    def configure_connected(self, stage: StageConfigurer) -> None:
+        self.config.check_driver(stage)
+
+    def write(self, df: DataFrame, context: SinkContext) -> None:
+        config = self.config
+        options = config.options(context) | {"dbtable": config.table}
+        there = columns_of(asking(context, lambda: reader(context, options).load()))
+        rows = df.select(self._columns(context, columns_of(df), there))
+        level = "NONE" if config.auto_commit else isolation_level(config.isolation)
+        # One task writes all rows, so that they are there all or none.
+        writer = rows.repartition(1).write.format("jdbc").mode("append")
+        options |= {"isolationLevel": level}
+        asking(context, lambda: writer.options(**options).save())
+
+    def _columns(
+        self, context: SinkContext, given: dict[str, str], there: dict[str, str]
+    ) -> list[Column]:
+        """The values to write, under the names that the table has for them.
+
+        :raises StageError: when the table lacks one.
+        """
+        folded = {name.lower(): name for name in there}
+        columns = []
+        for name in self.config.columns or given:
+            target = name if name in there else folded.get(name.lower())
+            if target is None:
+                raise context.fail(
+                    f"table '{self.config.table}' has no column '{name}'; its columns are: "
+                    f"{', '.join(there)}.",
+                    "Rename or drop the field, or name those that are written in 'columns'.",
+                )
+            value = column(name)
+            if (given[name], there[target]) == ("timestamp", "timestamp_ntz"):
+                value = value.cast("timestamp_ntz")
+            columns.append(value.alias(target))
+        return columns
+
+
+@plugin(
+    type="batchsink",
+    name="Database",
+    description="Adds each record as a row to a table of a database, through a JDBC driver of yours.",
+)
+class DatabaseSink(DatabaseSinkBase):
+    """The rows are in the table as soon as this sink is done, even when another stage fails the run later."""

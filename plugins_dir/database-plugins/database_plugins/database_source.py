@@ -1,0 +1,252 @@
+"""The Database source."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from decimal import Decimal
+from functools import reduce
+from math import floor
+from typing import TYPE_CHECKING, Final
+
+from localcdap.api import (
+    BatchSource,
+    Schema,
+    SourceContext,
+    StageConfigurer,
+    field,
+    plugin,
+)
+from localcdap.api.rules import check_reference_name
+from localcdap.dataframes.conforming import conformed_columns
+
+from .connecting import DatabaseConfig, asking, check_isolation, kind_of, reader
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Number = int | float | Decimal
+CONDITIONS: Final = "$CONDITIONS"
+_MOST_SPLITS: Final = 8
+"""More queries at once would only burden the database."""
+_NAMES_COLUMNS: Final = ("oracle", "mysql", "mariadb", "sqlite")
+"""Databases that give MIN(x) a name of their own."""
+_CASES: Final = ("No change", "Upper", "Lower")
+
+
+class DatabaseSourceConfig(DatabaseConfig):
+    reference_name: str | None = field(
+        "Name of this source in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
+        default=None,
+        name="referenceName",
+    )
+    query: str = field(
+        "The SELECT statement whose rows are read. '$CONDITIONS' in it stands for the condition of each "
+        "part, when it is read in several.",
+        macro=True,
+        name="importQuery",
+        syntax="sql",
+    )
+    schema: Schema | None = field(
+        "Schema of the records: columns of the query. Columns that are left out are not kept; a field that "
+        "the query lacks is null.",
+        default=None,
+        macro=True,
+    )
+    splits: int = field(
+        f"In how many parts the rows are read at once, {_MOST_SPLITS} at most. More than one need "
+        "'splitBy' and 'boundingQuery'.",
+        default=1,
+        macro=True,
+        name="numSplits",
+        group="reading in parts",
+    )
+    split_by: str | None = field(
+        "Column by whose values the rows are parted; numbers only, others are read in one part.",
+        default=None,
+        macro=True,
+        name="splitBy",
+        group="reading in parts",
+    )
+    bounding_query: str | None = field(
+        "Query of the least and the greatest value of that column: SELECT MIN(id), MAX(id) FROM t.",
+        default=None,
+        macro=True,
+        name="boundingQuery",
+        syntax="sql",
+        group="reading in parts",
+    )
+    fetch_size: int = field(
+        "Rows that the driver fetches at a time.",
+        default=1000,
+        macro=True,
+        name="fetchSize",
+        group="more",
+    )
+    name_case: str = field(
+        "Case of the fields' names, other than the columns have.",
+        default=_CASES[0],
+        choices=_CASES,
+        macro=True,
+        name="columnNameCase",
+        group="more",
+    )
+    pattern: str | None = field(
+        "Regular expression of what is replaced in the columns' names.",
+        default=None,
+        macro=True,
+        name="patternToReplace",
+        group="more",
+    )
+    replacement: str = field(
+        "What it is replaced by.", default="", macro=True, name="replaceWith", group="more"
+    )
+    isolation: str = field(
+        "Isolation level; reading uses the database's own here.",
+        default="TRANSACTION_SERIALIZABLE",
+        macro=True,
+        name="transactionIsolationLevel",
+        group="more",
+    )
+
+
+class DatabaseSourceBase(BatchSource):
+    """Reads the rows of a query through Spark's JDBC reader."""
+
+    Config = DatabaseSourceConfig
+    config: DatabaseSourceConfig
+
+    def configure(self, stage: StageConfigurer) -> None:
+        config = self.config
+        check_reference_name(stage, config.reference_name)
+        config.check(stage)
+        check_isolation(stage, config, config.isolation)
+        self._check_splits(stage)
+        try:
+            re.compile(config.pattern or "")
+        except re.error as error:
+            stage.failures.add(
+                f"Invalid regular expression '{config.pattern}': {error}.",
+                "Change it so that it matches parts of the columns' names.",
+            ).with_config_property("patternToReplace")
+        stage.output_schema = config.schema
+        if config.schema is None and not config.contains_macro("schema"):
+            stage.failures.add(
+                "Schema must be specified.", "Set it to the columns of the query."
+            ).with_config_property("schema")
+
+    def configure_connected(self, stage: StageConfigurer) -> None:
+        self.config.check_driver(stage)
+
+    def _check_splits(self, stage: StageConfigurer) -> None:
+        """The rules of CDAP 6 ``DBSource``."""
+        config = self.config
+        if config.contains_macro("numSplits"):
+            return
+        if config.splits < 1:
+            stage.failures.add(
+                f"Invalid value for Number of Splits '{config.splits}'.", "Must be at least 1."
+            ).with_config_property("numSplits")
+        if config.splits <= 1:
+            return
+        query = config.query
+        if query and not config.contains_macro("importQuery") and CONDITIONS not in query:
+            stage.failures.add(
+                f"Import Query must contain the string '{CONDITIONS}' if Number of Splits is not 1.",
+                f"Write 'WHERE {CONDITIONS}' into it.",
+            ).with_config_property("importQuery")
+        for name, title, value in (
+            ("splitBy", "Split-By Field Name", config.split_by),
+            ("boundingQuery", "Bounding Query", config.bounding_query),
+        ):
+            if not value and not config.contains_macro(name):
+                stage.failures.add(
+                    f"{title} must be specified if Number of Splits is not set to 1.",
+                    f"Set '{name}', or 'numSplits' to 1.",
+                ).with_config_property(name)
+
+    def read(self, context: SourceContext) -> DataFrame:
+        config, schema = self.config, context.output_schema
+        assert schema is not None
+        options = config.options(context) | {"fetchsize": str(config.fetch_size)}
+        query = _bare(config.query)
+
+        def part(condition: str) -> DataFrame:
+            asked = options | {"query": query.replace(CONDITIONS, condition)}
+            rows: DataFrame = asking(context, lambda: _checked(reader(context, asked).load()))
+            return rows
+
+        parts = [part(condition) for condition in self._conditions(context, options)]
+        rows = reduce(lambda one, other: one.union(other), parts)
+        named = rows.toDF(*[self._field_name(name) for name in rows.columns])
+        return named.select(conformed_columns(context, named, schema))
+
+    def _conditions(self, context: SourceContext, options: dict[str, str]) -> list[str]:
+        """The condition of each part."""
+        config = self.config
+        if config.splits > 1 and config.split_by and config.bounding_query:
+            query = _bare(config.bounding_query).replace(CONDITIONS, "1 = 1")
+            # Many databases refuse a table of columns without names, others to give them names there.
+            is_named = kind_of(options["url"]) in _NAMES_COLUMNS
+            table = f"({query}) bounds" if is_named else f"({query}) bounds (bound_1, bound_2)"
+            asked = options | {"dbtable": table}
+            (bounds,) = asking(context, lambda: reader(context, asked).load().collect())
+            if len(bounds) == 2 and all(_is_number(bound) for bound in bounds):
+                parts = min(config.splits, _MOST_SPLITS)
+                return split_conditions(config.split_by, bounds[0], bounds[1], parts)
+        return ["1 = 1"]
+
+    def _field_name(self, column: str) -> str:
+        config = self.config
+        name = column
+        if config.pattern:
+            name = re.sub(config.pattern, lambda _: config.replacement, name)
+        match config.name_case:
+            case "Upper":
+                return name.upper()
+            case "Lower":
+                return name.lower()
+        return name
+
+
+@plugin(
+    type="batchsource",
+    name="Database",
+    description="Reads the rows of a query from a database, through a JDBC driver of yours.",
+)
+class DatabaseSource(DatabaseSourceBase):
+    """Timestamps without a time zone are taken for UTC."""
+
+
+def split_conditions(column: str, least: Number, greatest: Number, parts: int) -> list[str]:
+    """SQL conditions that each row satisfies exactly one of; rows without a value are in the first part.
+
+    :param parts: how many at most; fewer when there are not so many whole numbers between the bounds.
+
+    >>> split_conditions("id", 1, 10, 2)
+    ['(id < 6 OR id IS NULL)', '(id >= 6)']
+    """
+    width = Decimal(greatest) - Decimal(least)
+    ends = sorted({floor(Decimal(least) + width * i / parts) + 1 for i in range(1, parts)})
+    if width <= 0 or not ends:
+        return ["1 = 1"]
+    first = f"({column} < {ends[0]} OR {column} IS NULL)"
+    middle = [
+        f"({column} >= {low} AND {column} < {high})" for low, high in itertools.pairwise(ends)
+    ]
+    return [first, *middle, f"({column} >= {ends[-1]})"]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+
+
+def _bare(query: str) -> str:
+    """A query without the semicolon at its end."""
+    return query.strip().rstrip(";").rstrip()
+
+
+def _checked(rows: DataFrame) -> DataFrame:
+    """The rows, once the database has said of which types they are."""
+    assert rows.schema is not None
+    return rows

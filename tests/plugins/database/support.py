@@ -1,0 +1,34 @@
+"""Shorthands for tests of the plugins for databases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from localcdap.api.schema import Schema
+from localcdap.sandbox.configuring import ConfigureRequest, ConfigureResult, configure_stage
+from localcdap.testing import artifact_ref
+
+ARTIFACT = Path(__file__).parents[3] / "plugins_dir" / "database-plugins"
+
+
+def configure(
+    type: str,
+    name: str,
+    properties: Mapping[str, str],
+    *,
+    given: Schema | None = None,
+    macros: Sequence[str] = (),
+) -> ConfigureResult:
+    request = ConfigureRequest(
+        artifact_ref(ARTIFACT, type, name),
+        "stage",
+        dict(properties),
+        macros=list(macros),
+        input_schemas={"in": given} if given is not None else {},
+    )
+    return configure_stage(request)
+
+
+def messages(result: ConfigureResult) -> list[str]:
+    return [failure.message for failure in result.failures]

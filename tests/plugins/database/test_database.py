@@ -1,0 +1,252 @@
+"""Databases through JDBC, with a real one: Derby, whose driver comes with Spark."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import uuid
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from database_plugins.database_source import split_conditions
+from database_plugins.drivers import DriverNotFoundError, find_driver
+
+from localcdap.api.errors import StageError
+from localcdap.api.schema import Schema
+from localcdap.engine.local.launch import spark_home
+from localcdap.studio.service import PipelineRequest
+from localcdap.testing.instance import TemporaryInstance
+from tests.plugins.database.support import configure, messages
+
+SCHEMA = json.dumps(
+    Schema.record(
+        "r",
+        [
+            ("id", Schema.INT),
+            ("name", Schema.STRING.as_nullable),
+            ("price", Schema.decimal(8, 2).as_nullable),
+            ("moment", Schema.TIMESTAMP.as_nullable),
+            ("day", Schema.DATE.as_nullable),
+        ],
+    ).to_json()
+)
+DRIVER = "org.apache.derby.jdbc.EmbeddedDriver"
+TABLE = (
+    "CREATE TABLE orders (id INT PRIMARY KEY, name VARCHAR(20), price DECIMAL(8,2), moment TIMESTAMP, "
+    "day DATE)"
+)
+ROWS = "1,x,1.25,2024-05-06T07:08:09Z,2024-05-06\n2,y,,,\n3,z,0.5,,\n10,ten,,,\n"
+# Spark writes a text that is null as a CLOB into Derby, which Derby does not take.
+
+
+@pytest.fixture(scope="module")
+def instance(tmp_path_factory: pytest.TempPathFactory, cdap_engine_directory):
+    assert cdap_engine_directory
+    with TemporaryInstance(tmp_path_factory.mktemp("instance")) as made:
+        folder = made.home.path / "jdbc"
+        folder.mkdir()
+        (jar,) = (spark_home() / "jars").glob("derbytools-*.jar")
+        shutil.copy(jar, folder / "derby-tools.jar")
+        driver = {"name": "derby", "type": "jdbc", "className": DRIVER}
+        (folder / "derby-tools.json").write_text(json.dumps({"plugins": [driver]}))
+        yield made
+
+
+def pipeline(*plugins: dict[str, Any]) -> dict[str, Any]:
+    """Stages one behind the other."""
+    stages = [{"name": f"s{i}", "plugin": plugin} for i, plugin in enumerate(plugins)]
+    links = [{"from": f"s{i}", "to": f"s{i + 1}"} for i in range(len(stages) - 1)]
+    artifact = {"name": "cdap-data-pipeline", "version": "6.10.0", "scope": "SYSTEM"}
+    return {
+        "name": "p",
+        "artifact": artifact,
+        "config": {"stages": stages, "connections": links},
+    }
+
+
+class Database:
+    """A database of a test's own."""
+
+    def __init__(self, instance: TemporaryInstance) -> None:
+        self.instance = instance
+        # In the memory of the Spark server, which lives longer than the test.
+        self._url = f"jdbc:derby:memory:{uuid.uuid4().hex};create=true"
+
+    def plugin(self, type: str, name: str, **properties: str) -> dict[str, Any]:
+        common = {"jdbcPluginName": "derby", "connectionString": self._url, "referenceName": "r"}
+        return {"type": type, "name": name, "properties": common | properties}
+
+    def run(self, *plugins: dict[str, Any], **arguments: str) -> Any:
+        return self.instance.run(pipeline(*plugins), arguments)
+
+    def csv(self, text: str) -> dict[str, Any]:
+        (self.instance.home.path / "in.csv").write_text(text)
+        properties = {"referenceName": "f", "path": "in.csv", "format": "csv", "schema": SCHEMA}
+        return {"type": "batchsource", "name": "File", "properties": properties}
+
+    def rows(self, **properties: str) -> list[dict[str, Any]]:
+        """What the source gives, by id."""
+        out = self.instance.home.path / "out"
+        shutil.rmtree(out, ignore_errors=True)
+        query = "SELECT * FROM orders WHERE $CONDITIONS;"
+        asked = {"importQuery": query, "schema": SCHEMA, "columnNameCase": "lower"} | properties
+        sink = {"referenceName": "o", "path": "out", "format": "json"}
+        run = self.run(
+            self.plugin("batchsource", "Database", **asked),
+            {"type": "batchsink", "name": "File", "properties": sink},
+        )
+        assert run.error is None
+        lines = (line for file in sorted(out.iterdir()) for line in file.read_text().splitlines())
+        return sorted((json.loads(line) for line in lines), key=lambda row: row["id"])
+
+    def execute(self, statement: str) -> Any:
+        action = self.plugin("action", "Database", query=statement)
+        return self.run(
+            action, self.csv(""), {"type": "batchsink", "name": "Trash", "properties": {}}
+        )
+
+
+@pytest.fixture
+def database(instance: TemporaryInstance) -> Database:
+    return Database(instance)
+
+
+@pytest.mark.spark
+def test_rows_are_written_and_read(database: Database):
+    create = database.plugin("action", "Database", query=TABLE)
+    sink = database.plugin("batchsink", "Database", tableName="orders")
+
+    run = database.run(create, database.csv(ROWS), sink)
+
+    assert run.error is None
+    whole = database.rows()
+    assert [row["id"] for row in whole] == [1, 2, 3, 10]
+    assert whole[0] == {
+        "id": 1,
+        "name": "x",
+        "price": 1.25,
+        "moment": "2024-05-06T07:08:09.000000Z",
+        "day": "2024-05-06",
+    }
+    assert (whole[1]["price"], whole[1]["moment"]) == (None, None)
+    bounds = "SELECT MIN(id), MAX(id) FROM orders"
+    assert database.rows(numSplits="3", splitBy="id", boundingQuery=bounds) == whole
+
+    # all rows of a run or none of them
+    again = database.run(database.csv("11,new,,,\n3,twice,,,\n"), sink)
+    assert "duplicate key" in str(again.error)
+    assert database.rows() == whole
+    assert database.execute("DELETE FROM orders WHERE id > 2").error is None
+    assert [row["id"] for row in database.rows()] == [1, 2]
+
+
+@pytest.mark.spark
+def test_the_database_says_what_is_wrong(database: Database):
+    assert "because it does not exist" in str(database.execute("DROP TABLE orders").error)
+    sink = database.plugin("batchsink", "Database", tableName="orders")
+    assert "does not exist" in str(database.run(database.csv(ROWS), sink).error)
+    assert database.execute("CREATE TABLE orders (id INT)").error is None
+    lacking = database.run(database.csv(ROWS), sink)
+    assert "table 'orders' has no column 'name'; its columns are: ID." in str(lacking.error)
+    sink["properties"]["columns"] = "id"
+    assert database.run(database.csv(ROWS), sink).error is None
+
+
+@pytest.mark.spark
+def test_a_driver_that_is_not_there_is_missed_before_the_run(database: Database):
+    sink = database.plugin("batchsink", "Database", tableName="t", jdbcPluginName="oracle")
+
+    plugins = [database.csv(ROWS), sink]
+    request = PipelineRequest(json.dumps(pipeline(*plugins)), connected=True)
+    (failure,) = database.instance.cdap.studio.validate_pipeline(request).errors
+
+    assert failure.message == "There is no JDBC driver 'oracle'; there are: derby, derby-tools."
+    assert "jdbc/oracle.jar" in str(failure.corrective_action)
+    assert "There is no JDBC driver" in str(database.run(*plugins).error)
+
+
+def test_drivers_are_found(tmp_path: Path):
+    def resolve(path: str) -> str:
+        if path == "jdbc://mapped":
+            return str(tmp_path / "elsewhere.jar")
+        if "://" in path:
+            raise StageError("not here")
+        return str(tmp_path / path)
+
+    folder = tmp_path / "jdbc"
+    (folder / "several").mkdir(parents=True)
+    for jar in ("jdbc/pg.jar", "jdbc/several/a.jar", "jdbc/mysql-connector-5.jar", "elsewhere.jar"):
+        with zipfile.ZipFile(tmp_path / jar, "w") as archive:
+            archive.writestr("META-INF/services/java.sql.Driver", f"# its\n{jar} # class\n")
+    (folder / "several" / "b.jar").write_text("no jar")
+    declared = {"name": "mysql", "type": "jdbc", "className": "com.mysql.jdbc.Driver"}
+    (folder / "mysql-connector-5.json").write_text(json.dumps({"plugins": [declared]}))
+
+    assert find_driver("pg", resolve).class_name == "jdbc/pg.jar"
+    assert len(find_driver("several", resolve).jars) == 2
+    assert find_driver("mysql", resolve).class_name == "com.mysql.jdbc.Driver"
+    assert find_driver("mapped", resolve).class_name == "elsewhere.jar"
+    with pytest.raises(DriverNotFoundError, match="there are: mysql, mysql-connector-5, pg"):
+        find_driver("oracle", resolve)
+
+
+@pytest.mark.parametrize(("least", "greatest"), [(1, 10), (-7, 3), (5, 6), (0, 1000), (0.5, 9.25)])
+@pytest.mark.parametrize("parts", [1, 2, 3, 8])
+def test_each_value_is_in_one_part(least: float, greatest: float, parts: int):
+    import duckdb
+
+    conditions = split_conditions("x", least, greatest, parts)
+
+    assert 1 <= len(conditions) <= parts
+    total = " + ".join(f"coalesce(({each})::INT, 0)" for each in conditions)
+    values = "(SELECT unnest([-8, -7, 0, 0.5, 1, 3, 5, 6, 9.25, 10, 500, 1000, NULL]) AS x)"
+    assert duckdb.sql(f"SELECT DISTINCT {total} FROM {values}").fetchall() == [(1,)]
+
+
+SOURCE = {"jdbcPluginName": "x", "connectionString": "jdbc:x:", "importQuery": "SELECT 1"}
+
+
+@pytest.mark.parametrize(
+    ("properties", "expected"),
+    [
+        ({}, []),
+        ({"connectionString": "mysql://h"}, ["'mysql://h' is no JDBC connection string."]),
+        ({"connectionArguments": "a=1;b;"}, ["'b' is no connection argument."]),
+        ({"schema": ""}, ["Schema must be specified."]),
+        (
+            {"numSplits": "4"},
+            [
+                "Import Query must contain the string '$CONDITIONS' if Number of Splits is not 1.",
+                "Split-By Field Name must be specified if Number of Splits is not set to 1.",
+                "Bounding Query must be specified if Number of Splits is not set to 1.",
+            ],
+        ),
+        ({"numSplits": "0"}, ["Invalid value for Number of Splits '0'."]),
+        (
+            {"transactionIsolationLevel": "SOME"},
+            ["There is no isolation level 'SOME'."],
+        ),
+        ({"columnNameCase": "lower"}, []),
+    ],
+)
+def test_what_is_wrong_with_a_source_is_said(properties: dict[str, str], expected: list[str]):
+    given = SOURCE | {"schema": SCHEMA} | properties
+    assert messages(configure("batchsource", "Database", given)) == expected
+    macros = [name for name in given if name in ("connectionString", "importQuery", "schema")]
+    late = given | dict.fromkeys(macros, "${m}")
+    if not expected:
+        assert messages(configure("batchsource", "Database", late, macros=macros)) == []
+
+
+def test_what_is_wrong_with_a_sink_is_said():
+    properties = {"jdbcPluginName": "x", "connectionString": "jdbc:x:", "columns": "id,nome"}
+    properties["tableName"] = "t"
+    given = Schema.parse_record(SCHEMA)
+
+    found = configure("batchsink", "Database", properties, given=given)
+
+    assert messages(found) == [
+        "Column 'nome' is not a field of the input schema.",
+    ]
