@@ -14,14 +14,14 @@ from localcdap.runs.model import RunRequest
 from localcdap.tui.places import PipelineFile, RunPlace
 from tests.tui.driving import Driver, studio
 
-SIZE = (140, 36)
+SIZE = (156, 38)
 FOLDER = Path(__file__).resolve().parents[3] / "docs"
 
 
 async def _take(cdap: Cdap, home: Home, run: str) -> None:
     file = demo.set_up(home)
     text = file.read_text()
-    file.write_text(text.replace('"skipHeader": "true"', '"skipHeader": "true", "sampleSize": "many"'))
+    file.write_text(text.replace('"csv"', '"cvs"', 1))
     async with studio(cdap, home, size=SIZE, place=PipelineFile(file)) as driver:
         await driver.until(lambda: getattr(driver.app.screen, "editor", None) is not None)
         editor = driver.app.screen.editor
