@@ -9,12 +9,10 @@ from __future__ import annotations
 import functools
 import json
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote, urlsplit
 
 _SECONDS: Final = 3
 _MOST: Final = 64 * 2**20
@@ -59,6 +57,8 @@ def type_name(url: str, data_model: str, revision: int, model: str, field: str) 
 @functools.lru_cache(maxsize=8)
 def _loaded(url: str, _minute: int) -> list[Any] | str:
     """The schemas at an address, or why there are none."""
+    import urllib.error
+
     try:
         manifest = _read(url, "manifest.json")
         standards = manifest["standards"].items()
@@ -71,9 +71,11 @@ def _loaded(url: str, _minute: int) -> list[Any] | str:
 
 
 def _read(url: str, name: str) -> Any:
-    parts = urllib.parse.urlsplit(url)
+    import urllib.request
+
+    parts = urlsplit(url)
     if parts.scheme in ("http", "https"):
-        address = parts._replace(path=f"{parts.path.rstrip('/')}/{urllib.parse.quote(name)}")
+        address = parts._replace(path=f"{parts.path.rstrip('/')}/{quote(name)}")
         with urllib.request.urlopen(address.geturl(), timeout=_SECONDS) as answer:  # noqa: S310
             content = answer.read(_MOST + 1)
     else:

@@ -98,7 +98,7 @@ class Service(http.server.BaseHTTPRequestHandler):
 def service(monkeypatch) -> Iterator[str]:
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Service)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     Service.seen.clear()
     yield f"http://127.0.0.1:{server.server_port}"
