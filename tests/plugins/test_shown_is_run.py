@@ -96,6 +96,7 @@ class Sample(msgspec.Struct):
     """Text by name of a file in the instance's folder."""
     partition: Callable[[Path], object] | None = None
     """Writes a file of the latest partition of file set 't'."""
+    arguments: dict[str, str] = {}
 
 
 def avro_file(path: Path) -> None:
@@ -151,6 +152,14 @@ SAMPLES: dict[tuple[str, str], Sample] = {
         {"dataset": "d", "table": "t", "filter": "a IS NOT NULL", "schema": TWO}
     ),
     ("batchsink", "BigQueryTable"): Sample({"dataset": "d", "table": "t"}, ON_WIDE),
+    ("batchsink", "BigQueryMultiTable"): Sample(
+        {"dataset": "d", "splitField": "name"},
+        ON_WIDE,
+        arguments={"multisink.ann": str(Schema.record("r", [("id", Schema.INT)]))},
+    ),
+    ("batchsink", "GCSText"): Sample(
+        {"bucket": "bucket", "path": "texts", "type": "Json"}, ON_WIDE
+    ),
     ("batchsink", "GCS"): Sample({"path": "gs://bucket/out", "format": "json"}, ON_WIDE),
     ("batchsink", "S3"): Sample(
         {"referenceName": "r", "path": "s3a://bucket/out", "format": "parquet"}, ON_WIDE
@@ -213,6 +222,9 @@ SAMPLES: dict[tuple[str, str], Sample] = {
     ),
     ("transform", "JavaScript"): Sample(
         {"script": "function transform(input, emitter, context) { emitter.emit(input); }"}, ON_WIDE
+    ),
+    ("transform", "Script"): Sample(
+        {"script": "function transform(input, context) { return input; }"}, ON_WIDE
     ),
     ("transform", "PythonEvaluator"): Sample(
         {"script": "def transform(record, emitter, context):\n    emitter.emit(record)"}, ON_WIDE

@@ -79,15 +79,17 @@ class JavaScript(Transform):
                 "Invalid lookup config.", "Expected JSON map of string to string."
             ).with_config_property("lookup")
 
+    def source(self) -> str:
+        """The script that is run; its function ``transform`` takes an emitter."""
+        return self.config.script
+
     def initialize(self, context: StageContext) -> None:
         output = context.output_schema or context.input_schema
         self._context = context
         self._encoder = RecordEncoder(context.input_schema)
         self._coerce = coercer(output)
         self._coerce_error = coercer(context.input_schema)
-        self._engine = ScriptEngine(
-            self.config.script, output, context.input_schema, context.arguments
-        )
+        self._engine = ScriptEngine(self.source(), output, context.input_schema, context.arguments)
 
     def destroy(self) -> None:
         self._engine.close()

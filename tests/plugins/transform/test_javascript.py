@@ -11,6 +11,7 @@ import time
 import pytest
 from core_plugins.javascript import JavaScript
 from core_plugins.javascript_engine import ScriptEngine, ScriptError
+from core_plugins.script import Script
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -323,3 +324,17 @@ def test_lookup_must_be_json():
 def test_a_script_with_top_level_failure_names_it():
     with pytest.raises(StageError, match=r"Invalid script: Error: no \(line 1\)"):
         run(JavaScript, {"script": f"throw new Error('no'); {EMIT}"}, PERSON, [ANN])
+
+
+def test_a_script_returns_its_record():
+    script = """function transform(input, context) {
+  return {name: input.name + context.getArguments().get('mark'), age: input.age + 1, more: 1};
+}"""
+    emitted = run(Script, {"script": script}, PERSON, [ANN, ANN], {"mark": "!"})
+
+    assert emitted.records == [{"name": "Ann!", "age": 31}] * 2
+    for body, problem in (("", "emit needs an object"), ("\n\nreturn input.a.b", "line 3")):
+        with pytest.raises(ScriptError, match=problem):
+            run(Script, {"script": f"function transform(input) {{{body}}}"}, PERSON, [ANN])
+    wrong = configure(Script, {"script": "function transfer(input) {}"}, PERSON)
+    assert only_failure(wrong).message.startswith("Invalid script: it does not define")
