@@ -18,12 +18,6 @@ from localcdap.wrangler.recipe.steps import check
 from tests.conftest import REPOSITORY
 
 FOLDER = REPOSITORY.parent / "shared" / "corpus" / "pipelines"
-MISSING = {
-    "parse-as-json", "parse-as-xml", "parse-xml-to-json", "xpath", "parse-as-fixed-length",
-    "parse-as-avro-file", "parse-as-excel", "write-as-json-map", "write-as-json-object",
-    "parse-as-log", "catalog-lookup", "stemming",
-}  # fmt: skip
-"""Directives of these recipes that may not be there yet."""
 
 
 def stages(node: Any) -> Iterator[dict[str, Any]]:
@@ -66,8 +60,7 @@ def test_a_real_recipe_is_read_whole(file: Path, stage: dict[str, Any]):
     text = stage.get("directives") or ""
     found = check(text, shipped())
 
-    unknown = {f"there is no directive '{name}'" for name in MISSING}
-    assert [p.text for p in found.errors if p.message not in unknown] == []
+    assert [p.text for p in found.errors] == []
     directives = [
         line
         for line in text.splitlines()
