@@ -118,7 +118,10 @@ class DatabaseConfig(PluginConfig):
             driver = find_driver(self.driver, context.resolve_path)
         except DriverNotFoundError as error:
             raise context.fail(str(error), error.action) from None
-        context.spark.addArtifacts(*driver.jars)
+        # Java keeps drivers as long as the server lives, whose later sessions would not find the classes of
+        # one that came as an artifact of an earlier session.
+        for jar in driver.jars:
+            context.spark.sql(f"ADD JAR {_literal(jar)}")
         return found | ({"driver": driver.class_name} if driver.class_name else {})
 
 
@@ -180,6 +183,11 @@ def check_isolation(stage: StageConfigurer, config: PluginConfig, text: str) -> 
 
 def _elements(arguments: str | None) -> list[str]:
     return [each for each in (arguments or "").split(";") if each.strip()]
+
+
+def _literal(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 def _reason(error: Exception) -> str:
