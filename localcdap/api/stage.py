@@ -11,7 +11,7 @@ from localcdap.api.errors import ConflictError
 from localcdap.api.failures import FailureCollector
 from localcdap.api.locations import Locations
 from localcdap.api.schema import Schema
-from localcdap.api.table_writes import TableWrite
+from localcdap.api.table_writes import TableLoading, TableWrite
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -268,4 +268,12 @@ class SinkContext(SparkContext, Protocol):
         """Write the rows of ``df`` into the table ``name``, which has no key of its own, at the end.
 
         :raises StageError: for a key that is no field of the schema.
+        """
+
+    def load_tables(self, df: DataFrame, loads: Sequence[TableLoading]) -> None:
+        """:meth:`load_table` for several tables at once; the rows of each are inserted.
+
+        :param df: its last column is an int, the place of the row's table in ``loads``; rows where it is null
+            are left out. The others hold the fields of every table.
+        :raises StageError: on a cluster.
         """

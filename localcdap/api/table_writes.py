@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from localcdap.api.schema import Schema
+
 
 class Order(msgspec.Struct, frozen=True):
     """A field to sort by."""
@@ -27,6 +29,14 @@ class TableWrite(msgspec.Struct, frozen=True):
     """Whether the rows and columns that are there are removed first. Of an insert."""
     relaxes: bool = False
     """Whether the table may get new columns, and its columns may become nullable."""
+
+
+class TableLoading(msgspec.Struct, frozen=True):
+    """Rows that are written into one of several tables."""
+
+    name: str
+    schema: Schema
+    how: TableWrite = TableWrite()
 
 
 class TableResult(msgspec.Struct, frozen=True):

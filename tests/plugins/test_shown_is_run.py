@@ -388,6 +388,7 @@ def ran(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ran:
             directory=folder,
             locations=PLACES,
             tables=OneTable(folder),
+            arguments=sample.arguments,
         )
 
     return run

@@ -13,7 +13,7 @@ from localcdap.api.errors import LocalcdapError, StageError
 from localcdap.api.locations import Locations
 from localcdap.api.schema import Schema
 from localcdap.api.stage import FindPlugin
-from localcdap.api.table_writes import TableWrite
+from localcdap.api.table_writes import TableLoading, TableWrite
 from localcdap.artifacts.loading import UsedPlugins
 from localcdap.artifacts.model import PluginRef
 from localcdap.engine.cluster.shipping import Shipment
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 _MOST_PARTITIONS: Final = 1024
+_TABLE: Final = "__localcdap_table__"
+"""Column by which rows for several tables are kept apart."""
 
 
 @dataclasses.dataclass
@@ -214,6 +216,27 @@ class DriverContext(FactsContext):
                 f"{', '.join(schema.field_names)}."
             )
         self._load(name, df, schema, None, how)
+
+    def load_tables(self, df: DataFrame, loads: Sequence[TableLoading]) -> None:
+        if self.is_remote:
+            raise self.fail(
+                "several tables cannot be written from a cluster.",
+                "Run the pipeline on this machine.",
+            )
+        directory = self._run.table_directory / str(next(self._run.numbers))
+        rows = df.toDF(*df.columns[:-1], _TABLE).where(f"{_TABLE} IS NOT NULL")
+        rows.write.partitionBy(_TABLE).parquet(str(directory))
+        self._run.table_loads += [
+            TableLoad(
+                self.namespace,
+                load.name,
+                load.schema,
+                None,
+                str(directory / f"{_TABLE}={number}"),
+                load.how,
+            )
+            for number, load in enumerate(loads)
+        ]
 
     def _load(
         self, name: str, df: DataFrame, schema: Schema, key: str | None, how: TableWrite

@@ -62,7 +62,7 @@ def check_columns(
                 stage.failures.add(
                     f"Field '{field.name}' is not a column of table '{table}'.", relax
                 ).with_input_field(field.name)
-        elif not _takes(column.schema.non_nullable, field.schema.non_nullable):
+        elif not takes(column.schema.non_nullable, field.schema.non_nullable):
             stage.failures.add(
                 f"Field '{field.name}' is {field.schema.display_name}, but column '{field.name}' of table "
                 f"'{table}' is {column.schema.display_name}.",
@@ -70,7 +70,7 @@ def check_columns(
             ).with_input_field(field.name)
 
 
-def _takes(column: Schema, field: Schema) -> bool:
+def takes(column: Schema, field: Schema) -> bool:
     """Whether a column may take a field's values; nested types are compared when the table is written."""
     if column == field or Type.NULL in (column.type, field.type):
         return True

@@ -126,6 +126,50 @@ def test_without_a_schema_the_table_must_be_there(instance):
     )
 
 
+def multi(**more: str) -> dict[str, Any]:
+    return stage(
+        "batchsink", "BigQueryMultiTable", **({"dataset": "many", "splitField": "name"} | more)
+    )
+
+
+def test_several_tables_are_told_apart_by_a_text(instance):
+    source = table("batchsource", schema=SCHEMA)
+    assert failures(instance, source, multi()) == []
+    assert failures(instance, source, multi(splitField="id", allowFlexibleSchema="on")) == [
+        ("Out", "Records of arbitrary schemas cannot be written here."),
+        ("Out", "Field 'id' is no string."),
+    ]
+
+
+@pytest.mark.spark
+def test_records_go_into_the_tables_that_arguments_name(instance, cdap_engine_directory):
+    (instance.home.path / "many.csv").write_text("1,1,a\n2,7,b\n3,1,a\n4,1,c\n5,1,\n")
+    lines = stage(
+        "batchsource", "File", referenceName="r", path="many.csv", format="csv", schema=SCHEMA
+    )
+    only_id = str(Schema.record("r", [("id", Schema.LONG)]))
+    both = str(Schema.record("r", [("at", Schema.INT), ("id", Schema.INT.as_nullable)]))
+    arguments = {"multisink.a": only_id, "multisink.db.b": both, "multisink.none": only_id}
+
+    run = instance.run(pipeline(lines, multi()), arguments=arguments)
+
+    assert run.error is None
+    assert run.stages["Out"].records_in == 5
+
+    def rows(name: str) -> list[list[Any]]:
+        return sorted(instance.cdap.tables.rows("default", f"many.{name}", 100).rows)
+
+    assert (rows("a"), rows("b"), rows("none")) == ([[1], [3]], [[7, 2]], [])
+
+    none = instance.run(pipeline(lines, multi()))
+    assert none.error is not None
+    assert "no argument names a table" in none.error.message
+    wrong = str(Schema.record("r", [("other", Schema.INT), ("name", Schema.INT)]))
+    failed = instance.run(pipeline(lines, multi()), arguments={"multisink.a": wrong})
+    assert failed.error is not None
+    assert "field 'other' of table 'a' is missing in the records" in failed.error.message
+
+
 @pytest.mark.spark
 def test_tables_are_written_and_read(instance, cdap_engine_directory):
     folder = instance.home.path

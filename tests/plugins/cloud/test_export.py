@@ -186,6 +186,7 @@ def instance(tmp_path: Path):
         yield made
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_it_validates_runs_and_runs_again(instance, cdap_engine_directory):
     document = json.dumps(export())

@@ -137,3 +137,26 @@ def test_records_go_from_bucket_to_bucket(instance, cdap_engine_directory):
     assert run.error is None
     files = sorted((instance.home.path / "s3" / "out").iterdir())
     assert "".join(file.read_text() for file in files) == "1,x\n2,y\n"
+
+
+def text_sink(**more: str) -> dict[str, Any]:
+    properties = {"bucket": "known", "path": "/texts", "type": "Text Pipe Separated"} | more
+    return {"type": "batchsink", "name": "GCSText", "properties": properties}
+
+
+def test_text_files_have_a_type_and_a_bucket(instance):
+    answer = validate(instance, gcs_source(), text_sink(type="Xml", bucket="other"))
+    assert [failure.message for failure in answer.errors] == [
+        "Invalid file type 'Xml'.",
+        "'gs://other' does not lie on this machine.",
+    ]
+
+
+@pytest.mark.spark
+def test_texts_are_written_into_the_bucket(instance, cdap_engine_directory):
+    given = instance.home.path / "data" / "known" / "in"
+    given.mkdir(parents=True)
+    (given / "f.csv").write_text("1,x\n")
+    assert instance.run(pipeline(gcs_source(), text_sink())).error is None
+    files = list((instance.home.path / "data" / "known" / "texts").iterdir())
+    assert "".join(file.read_text() for file in files) == "1|x\n"

@@ -1,0 +1,185 @@
+"""The BigQueryMultiTable sink."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from localcdap.api import (
+    BatchSink,
+    Capabilities,
+    Schema,
+    SchemaError,
+    SinkContext,
+    StageConfigurer,
+    Type,
+    capability,
+    field,
+    plugin,
+)
+from localcdap.api.rules import check_reference_name
+from localcdap.api.table_writes import TableLoading, TableWrite
+from localcdap.dataframes.columns import column
+
+from .account import AccountConfig
+from .tables import check_table, table_name, takes
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_GROUP: Final = "Google Cloud, without effect here"
+_ARGUMENT: Final = "multisink."
+_SPLIT: Final = "splitField"
+
+
+class BigQueryMultiConfig(AccountConfig):
+    reference_name: str | None = field(
+        "Name of this sink in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
+        default=None,
+        name="referenceName",
+    )
+    dataset_project: str | None = field(
+        "Project of the dataset; projects are not told apart here.",
+        default=None,
+        macro=True,
+        name="datasetProject",
+        group=_GROUP,
+    )
+    dataset: str = field("Dataset of the tables.", macro=True)
+    split_field: str = field(
+        "Field that names the table of a record. The run's argument 'multisink.NAME' holds the schema of "
+        "each table; records of others are left out.",
+        default="tablename",
+        macro=True,
+        name=_SPLIT,
+        form="{input-field}",
+    )
+    truncate: bool = field(
+        "Whether the rows and columns of the tables are removed first.",
+        default=False,
+        macro=True,
+        name="truncateTable",
+    )
+    relaxes: bool = field(
+        "Whether the tables may get new columns, and their columns may become nullable.",
+        default=False,
+        macro=True,
+        name="allowSchemaRelaxation",
+    )
+    flexible: str = field(
+        "Must be off: records have one schema here, so an argument must say the columns of each table.",
+        default="off",
+        macro=True,
+        name="allowFlexibleSchema",
+    )
+    location: str | None = field("Region of the dataset.", default=None, macro=True, group=_GROUP)
+    bucket: str | None = field(
+        "Bucket for temporary files.", default=None, macro=True, group=_GROUP
+    )
+    chunk_size: str | None = field(
+        "Size of uploads.", default=None, macro=True, name="gcsChunkSize", group=_GROUP
+    )
+    cmek_key: str | None = field(
+        "Key that encrypts the tables.", default=None, macro=True, name="cmekKey", group=_GROUP
+    )
+    job_labels: str | None = field(
+        "Labels of the job.", default=None, macro=True, name="jobLabelKeyValue", group=_GROUP
+    )
+
+
+@plugin(
+    type="batchsink",
+    name="BigQueryMultiTable",
+    description="Stand-in: writes records into several tables that stand for BigQuery's, by a field's value.",
+)
+@capability(Capabilities.Mode.NATIVE)
+class BigQueryMultiTable(BatchSink):
+    Config = BigQueryMultiConfig
+    config: BigQueryMultiConfig
+
+    def configure(self, stage: StageConfigurer) -> None:
+        config = self.config
+        check_reference_name(stage, config.reference_name)
+        check_table(stage, config, config.dataset, None)
+        flexible = config.flexible.strip().lower() in ("on", "true")
+        if flexible and not config.contains_macro("allowFlexibleSchema"):
+            stage.failures.add(
+                "Records of arbitrary schemas cannot be written here.",
+                "Set 'allowFlexibleSchema' to off, and an argument 'multisink.TABLE' to the schema of each.",
+            ).with_config_property("allowFlexibleSchema")
+        schema = stage.input_schema
+        if schema is None or config.contains_macro(_SPLIT):
+            return
+        split = schema.field(config.split_field)
+        if split is None or split.schema.non_nullable.type is not Type.STRING:
+            problem = "does not exist in the input" if split is None else "is no string"
+            stage.failures.add(
+                f"Field '{config.split_field}' {problem}.",
+                f"Name a string field; there are {', '.join(schema.field_names)}.",
+            ).with_config_property(_SPLIT)
+
+    def write(self, df: DataFrame, context: SinkContext) -> None:
+        from pyspark.sql import functions as f
+
+        config = self.config
+        tables = _tables(context, context.arguments)
+        how = TableWrite(truncate=config.truncate, relaxes=config.relaxes)
+        loads = [
+            TableLoading(table_name(config.dataset, _bare(name)), schema, how)
+            for name, schema in tables.items()
+        ]
+        split = column(config.split_field)
+        which = f.lit(None).cast("int")
+        for number, name in enumerate(tables):
+            which = f.when(split.isin(name, _bare(name)), f.lit(number)).otherwise(which)
+        used = [field.name for field in context.input_schema]
+        columns = [_guarded(context, name, which, list(tables.values())) for name in used]
+        context.load_tables(df.select(*columns, which.alias("")), loads)
+
+
+def _bare(name: str) -> str:
+    """A table's name without the database before it: BigQuery takes no dots."""
+    return name.rpartition(".")[2]
+
+
+def _tables(context: SinkContext, arguments: Mapping[str, str]) -> dict[str, Schema]:
+    """The schemas of the tables that arguments name.
+
+    :raises StageError: when there is none, one is no schema, or has fields that the records lack.
+    """
+    found: dict[str, Schema] = {}
+    for key, text in arguments.items():
+        if not key.startswith(_ARGUMENT):
+            continue
+        name = key.removeprefix(_ARGUMENT)
+        try:
+            found[name] = Schema.parse_record(text)
+        except SchemaError as error:
+            raise context.fail(f"argument '{key}' is no schema: {error.message}") from None
+        for each in found[name]:
+            given = context.input_schema.field(each.name)
+            if given is None or not takes(each.schema.non_nullable, given.schema.non_nullable):
+                problem = "is missing" if given is None else f"is {given.schema.display_name}"
+                raise context.fail(
+                    f"field '{each.name}' of table '{name}' {problem} in the records.",
+                    f"Change the argument '{key}', or the records.",
+                )
+    if not found:
+        raise context.fail(
+            "no argument names a table.",
+            "Set an argument 'multisink.TABLE' to the schema of each table.",
+        )
+    return found
+
+
+def _guarded(context: SinkContext, name: str, which: Column, tables: list[Schema]) -> Column:
+    """A field that fails the run where it is null in a record of a table that does not allow that."""
+    from pyspark.sql import functions as f
+
+    value = column(name)
+    fields = ((number, schema.field(name)) for number, schema in enumerate(tables))
+    strict = [number for number, each in fields if each and not each.schema.is_nullable]
+    if not strict or not context.input_schema.field(name).schema.is_nullable:  # type: ignore[union-attr]
+        return value.alias(name)
+    failed = context.raising(f.lit(f"Field '{name}' is null, which its table does not allow."))
+    return f.when(value.isNull() & which.isin(strict), failed).otherwise(value).alias(name)
