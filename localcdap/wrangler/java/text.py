@@ -69,18 +69,19 @@ def datetime_text(value: datetime.datetime) -> str:
 
 
 def json_text(value: Any) -> str:
-    """Nested values as compact JSON, the text of Gson's elements."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_json_leaf)
-
-
-def _json_leaf(value: Any) -> Any:
+    """Nested values as compact JSON, the text of Gson's elements: numbers as Java writes them."""
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
     if isinstance(value, Mapping):
-        return dict(value)
+        members = [f"{json_text(java_text(key))}:{json_text(each)}" for key, each in value.items()]
+        return f"{{{','.join(members)}}}"
+    if isinstance(value, list | tuple | set | frozenset | range):
+        return f"[{','.join(map(json_text, value))}]"
     if isinstance(value, Decimal):
-        return float(value) if value % 1 else int(value)
-    if isinstance(value, set | frozenset | range | tuple):
-        return list(value)
-    return java_text(value)
+        return java_text(float(value) if value % 1 else int(value))
+    if value is None or isinstance(value, int | float):
+        return java_text(value)
+    return json.dumps(java_text(value), ensure_ascii=False)
 
 
 _WRITERS: Final[dict[type, Callable[[Any], str]]] = {
