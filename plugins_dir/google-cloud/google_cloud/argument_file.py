@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from typing import Any, Final
-
 from localcdap.api import (
     Action,
     ActionContext,
     Capabilities,
-    Schema,
     StageConfigurer,
     capability,
     field,
     plugin,
 )
 from localcdap.api.rules import check_reference_name
+from localcdap.files.arguments import set_arguments
 
 from .account import AccountConfig
 from .bucket_files import objects
@@ -51,72 +47,7 @@ class GcsArgumentSetter(Action):
     def run(self, context: ActionContext) -> None:
         file = objects(context, self.config.path)
         try:
-            document = json.loads(file.place.read_text(encoding="utf-8"))
+            text = file.place.read_text(encoding="utf-8")
         except (OSError, ValueError) as error:
             raise context.fail(f"'{file.written}' cannot be read as JSON: {error}.") from None
-        found = document.get("arguments") if isinstance(document, dict) else None
-        if not isinstance(found, list):
-            raise context.fail(
-                f"'{file.written}' has no list of arguments.",
-                'Write {"arguments": [{"name": …, "value": …}, …]}.',
-            )
-        for number, argument in enumerate(found, 1):
-            try:
-                name, value = argument["name"], argument_text(argument)
-            except (TypeError, ValueError, KeyError, AttributeError) as error:
-                told = f"argument {number} of '{file.written}' is wrong: {error}."
-                raise context.fail(
-                    told, "Give it a name, a type, and a value of that type."
-                ) from None
-            context.set_argument(str(name), value)
-
-
-def argument_text(argument: dict[str, Any]) -> str:
-    """The value of one argument as macros show it.
-
-    :raises ValueError: when there is none, or its type is unknown.
-    :raises TypeError: (or KeyError, AttributeError) when it is of another type.
-    """
-    type, value = str(argument.get("type", "string")).lower(), argument.get("value")
-    if value is None:
-        raise ValueError("it has no value")
-    make = _TEXTS.get(type)
-    if make is None:
-        raise ValueError(f"'{type}' is no type; there are {', '.join(_TEXTS)}")
-    return make(value)
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, list | dict):
-        raise TypeError("a list or an object is no single value")
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _schema(fields: list[dict[str, Any]]) -> str:
-    """A record schema; a field may be null unless it says otherwise."""
-    made = []
-    for each in fields:
-        type = _FIELD_TYPES.get(str(each["type"]).lower(), Schema.STRING)
-        made.append((each["name"], type.as_nullable if each.get("nullable", True) else type))
-    return str(Schema.record("record", made))
-
-
-_FIELD_TYPES: Final = {
-    "double": Schema.DOUBLE,
-    "float": Schema.FLOAT,
-    "long": Schema.LONG,
-    "int": Schema.INT,
-    "short": Schema.INT,
-}
-"""Every other type is a string, as in the original."""
-_TEXTS: Final[dict[str, Callable[[Any], str]]] = {
-    "string": _plain,
-    "int": lambda value: str(int(value)),
-    "short": lambda value: str(int(value)),
-    "float": lambda value: str(float(value)),
-    "double": lambda value: str(float(value)),
-    "char": lambda value: _plain(value)[:1],
-    "array": lambda value: "\n".join(_plain(each) for each in value),
-    "map": lambda value: ";".join(f"{key}={_plain(each)}" for key, each in value.items()),
-    "schema": _schema,
-}
+        set_arguments(context, text, file.written)
