@@ -165,6 +165,7 @@ class Canvas(ScrollView, can_focus=True):
 
     def fit(self) -> None:
         """Choose the largest zoom with which all is in view."""
+        self._needs_fit = False
         self._set_zoom(self._fitting() or ZOOMS[-1])
         self._show_selected()
 
@@ -233,7 +234,6 @@ class Canvas(ScrollView, can_focus=True):
     def on_resize(self) -> None:
         self._strips.clear()
         if self._needs_fit and self._chart.nodes and self.size.width:
-            self._needs_fit = False
             self.call_after_refresh(self._begin)
 
     # -- keys ------------------------------------------------------------------------------------
@@ -250,6 +250,7 @@ class Canvas(ScrollView, can_focus=True):
         self.scroll_relative(x, y, animate=False, force=True)
 
     def action_zoom(self, step: int) -> None:
+        self._needs_fit = False
         place = max(0, min(ZOOMS.index(self._zoom) + step, len(ZOOMS) - 1))
         self._set_zoom(ZOOMS[place])
         if self.selected is not None:
@@ -273,7 +274,12 @@ class Canvas(ScrollView, can_focus=True):
             self.action_walk("right")
 
     def _begin(self) -> None:
-        """Show all of it if it can be read then, else its beginning."""
+        """Show all of it if it can be read then, else its beginning.
+
+        With every size that the canvas gets, as others come beside it, until its user chooses a zoom.
+        """
+        if not self._needs_fit:
+            return
         zoom = self._fitting()
         self._set_zoom(NORMAL if zoom is None or zoom is DOTS else zoom)
         self._show_selected()
