@@ -23,6 +23,7 @@ _ONE_ROW: Final = {
     "sap": "SELECT 1 AS one FROM DUMMY",
 }
 """A query of one row, by the part of the connection string that names the kind of database."""
+_LOADABLE: Final = re.compile(r"[\w./@+,=~-]+")
 _CAUSE: Final = re.compile(r"^Caused by: ([\w.$]+): (.+)$", re.MULTILINE)
 _FAILED_TASK: Final = re.compile(r"executor [\w.-]+\): (?:[\w.$]+: )?(.*)")
 
@@ -121,7 +122,12 @@ class DatabaseConfig(PluginConfig):
         # Java keeps drivers as long as the server lives, whose later sessions would not find the classes of
         # one that came as an artifact of an earlier session.
         for jar in driver.jars:
-            context.spark.sql(f"ADD JAR {_literal(jar)}")
+            if not _LOADABLE.fullmatch(jar):
+                raise context.fail(
+                    f"Spark cannot load '{jar}': there are blanks or special characters in its path.",
+                    f'Name a copy under [locations] in localcdap.toml: "jdbc://{self.driver}" = "path"',
+                )
+            context.spark.sql(f"ADD JAR '{jar}'")
         return found | ({"driver": driver.class_name} if driver.class_name else {})
 
 
@@ -183,11 +189,6 @@ def check_isolation(stage: StageConfigurer, config: PluginConfig, text: str) -> 
 
 def _elements(arguments: str | None) -> list[str]:
     return [each for each in (arguments or "").split(";") if each.strip()]
-
-
-def _literal(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
 
 
 def _reason(error: Exception) -> str:
