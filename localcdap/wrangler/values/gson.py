@@ -19,11 +19,13 @@ from localcdap.wrangler.java.numbers import wrap
 from localcdap.wrangler.java.text import double_text, java_text
 
 _MOST_DIGITS: Final = 4000
-_BLANK: Final = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|#[^\r\n]*|/\*.*?\*/)+", re.DOTALL)
+_MOST_LENIENT: Final = 4_000_000
+"""Characters of a text that is not JSON to the letter; reading those is slow."""
+_BLANK: Final = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|#[^\r\n]*+|/\*.*?\*/)++", re.DOTALL)
 _BARE: Final = re.compile(r"[^\s/\\;#=\[\]{}:,]+")
 _QUOTED: Final = {
-    '"': re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL),
-    "'": re.compile(r"'((?:[^'\\]|\\.)*)'", re.DOTALL),
+    '"': re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"', re.DOTALL),
+    "'": re.compile(r"'([^'\\]*+(?:\\.[^'\\]*+)*+)'", re.DOTALL),
 }
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
@@ -48,12 +50,14 @@ def read_json(text: str) -> Any:
         problem = error
     except RecursionError:
         raise JsonError("the JSON is nested too deeply") from None
+    place = f"line {problem.lineno}, column {problem.colno}"
+    if len(text) > _MOST_LENIENT:
+        raise JsonError(f"it is no JSON ({place}): {problem.msg}")
     try:
         return _Lenient(text).document()
     except RecursionError:
         raise JsonError("the JSON is nested too deeply") from None
     except JsonError as error:
-        place = f"line {problem.lineno}, column {problem.colno}"
         raise JsonError(f"it is no JSON ({place}): {error}") from None
 
 

@@ -71,7 +71,7 @@ def test_paths_flatten_what_was_xml():
 def test_numbers_of_what_was_xml_are_written_as_java_writes_them():
     (row,) = run(
         "parse-xml-to-json a 1\nset-type a_Data string\nparse-xml-to-json b 1 true\nset-type b_Data string",
-        {name: "<Data><tagid>303246306303E8</tagid></Data>" for name in "ab"},
+        dict.fromkeys("ab", "<Data><tagid>303246306303E8</tagid></Data>"),
     )
     assert row == {
         "a_Data": '{"tagid":3.03246306303E19}',
