@@ -95,7 +95,7 @@ _HARNESS: Final = r"""
     getMetrics: () => metrics,
     getLookup: name => {
       throw new Error("lookup table '" + name + "' cannot be read: lookups are not available yet; "
-                      + 'join the data in with a Joiner');
+                      + 'use a ValueMapper or a Joiner before it');
     },
   };
   return function (batch, isMarked, turn) {
