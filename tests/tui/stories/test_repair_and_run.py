@@ -65,59 +65,71 @@ async def test_a_pipeline_is_opened_repaired_tried_and_run(open_studio, cdap, ho
         await driver.until(lambda: editor.is_settled)
         assert {failure.stage for failure in editor.failures} >= {"Parse", "Customers"}
 
-        # The version that is here instead of the one that is not: the fix that the problem offers.
-        await driver.press("P")
-        await driver.settled()
-        driver.app.screen.query_one(Problems).query_one(OptionList).focus()
-        await driver.press("X")
-        await settled(driver, editor)
-        assert "Parse" not in {failure.stage for failure in editor.failures}
-
-        # Each of the others is mended where it belongs.
-        inspector = await to_problem(driver, "Customers")
-        await settled(driver, editor)
-        await driver.until(lambda: focused_field(inspector) == "sampleSize")
-        await driver.press("home", *["delete"] * 4, *"50")
-        await settled(driver, editor)
-        assert editor.properties("Customers")["sampleSize"] == "50"
-        driver.app.screen.query_one(Problems).query_one(OptionList).focus()
-        await to_problem(driver, "Spending table")
-        await driver.until(lambda: focused_field(inspector) == "name")
-        await driver.type("repaired")
-        await settled(driver, editor)
-        assert editor.valid, editor.failures
-
-        # A stage is tried on records that are typed.
-        editor.select("Parse")
-        await settled(driver, editor)
-        inspector.open_tab("try")
-        pane = inspector.query_one(TrialPane)
-        await settled(driver, editor)
-        pane.query_one("Area").focus()
-        await driver.type('offset,body\n0,"ada,tea,2.5,2"\n14,only')
-        await driver.press("f9")
-        await driver.until(lambda: pane.answer is not None, 60)
-        assert [record["price"] for record in pane.answer.output.records] == [2.5]
-        assert "1 values, but the schema needs 4" in pane.answer.errors[0].message
-
-        # It runs, asked for the value of its macro, and the counts are on the canvas and in the history.
-        await driver.press("escape", "escape", "r")
-        await driver.until(lambda: isinstance(driver.app.screen, ArgumentsEditor))
-        await driver.until(lambda: driver.app.screen.query(ArgumentRow))
-        await driver.type(str(demo.set_up(home).parent))
-        await driver.press("ctrl+r")
-        running = driver.app.screen.desk.query_one(Running)
-        await driver.until(
-            lambda: running.activity is not None and running.activity.status.is_end, 120
-        )
-        assert running.activity.status is RunStatus.COMPLETED, running.activity.error
-        counts = running.activity.stages
-        assert (counts["Purchases"].records_out, counts["Parse"].errors) == (60, 1)
-        assert len(cdap.tables.rows("default", "repaired", 100).rows) == 7
+        await take_what_is_here(driver, editor)
+        await mend(driver, editor)
+        await try_a_stage(driver, editor)
+        await run(driver, cdap, str(demo.set_up(home).parent))
 
         await driver.press("3")
         await driver.until(lambda: "came" in _text(driver))
         assert "completed" in _text(driver)
+
+
+async def take_what_is_here(driver, editor):
+    """The version that is here instead of the one that is not: the fix that the problem offers."""
+    await driver.press("P")
+    await driver.settled()
+    driver.app.screen.query_one(Problems).query_one(OptionList).focus()
+    await driver.press("X")
+    await settled(driver, editor)
+    assert "Parse" not in {failure.stage for failure in editor.failures}
+
+
+async def mend(driver, editor):
+    """Each of the other failures is mended in the field that it belongs to."""
+    inspector = await to_problem(driver, "Customers")
+    await settled(driver, editor)
+    await driver.until(lambda: focused_field(inspector) == "sampleSize")
+    await driver.press("home", *["delete"] * 4, *"50")
+    await settled(driver, editor)
+    assert editor.properties("Customers")["sampleSize"] == "50"
+    driver.app.screen.query_one(Problems).query_one(OptionList).focus()
+    await to_problem(driver, "Spending table")
+    await driver.until(lambda: focused_field(inspector) == "name")
+    await driver.type("repaired")
+    await settled(driver, editor)
+    assert editor.valid, editor.failures
+
+
+async def try_a_stage(driver, editor):
+    """A stage is tried on records that are typed."""
+    inspector = driver.app.screen.query_one("Inspector")
+    editor.select("Parse")
+    await settled(driver, editor)
+    inspector.open_tab("try")
+    pane = inspector.query_one(TrialPane)
+    await settled(driver, editor)
+    pane.query_one("Area").focus()
+    await driver.type('offset,body\n0,"ada,tea,2.5,2"\n14,only')
+    await driver.press("f9")
+    await driver.until(lambda: pane.answer is not None, 60)
+    assert [record["price"] for record in pane.answer.output.records] == [2.5]
+    assert "1 values, but the schema needs 4" in pane.answer.errors[0].message
+
+
+async def run(driver, cdap, folder):
+    """It runs, asked for the value of its macro; the counts are those of its records."""
+    await driver.press("escape", "escape", "r")
+    await driver.until(lambda: isinstance(driver.app.screen, ArgumentsEditor))
+    await driver.until(lambda: driver.app.screen.query(ArgumentRow))
+    await driver.type(folder)
+    await driver.press("ctrl+r")
+    running = driver.app.screen.desk.query_one(Running)
+    await driver.until(lambda: running.activity is not None and running.activity.status.is_end, 120)
+    assert running.activity.status is RunStatus.COMPLETED, running.activity.error
+    counts = running.activity.stages
+    assert (counts["Purchases"].records_out, counts["Parse"].errors) == (60, 1)
+    assert len(cdap.tables.rows("default", "repaired", 100).rows) == 7
 
 
 def _text(driver):
