@@ -104,8 +104,8 @@ parse-as-simple-date :day yyyy-MM-dd
 set-column day day.toLocalDate()"""
 
 
-def export() -> dict[str, Any]:
-    join = stage(
+def join() -> dict[str, Any]:
+    return stage(
         "Join",
         "batchjoiner",
         "Joiner",
@@ -119,7 +119,10 @@ def export() -> dict[str, Any]:
         distributionEnabled="false",
         schema=JOINED,
     )
-    table = stage(
+
+
+def table() -> dict[str, Any]:
+    return stage(
         "BigQuery",
         "batchsink",
         "BigQueryTable",
@@ -138,13 +141,16 @@ def export() -> dict[str, Any]:
         partitionByField="day",
         schema=JOINED,
     )
+
+
+def export() -> dict[str, Any]:
     stages = [
         bucket("CustomerFiles", "gs://shop/customers.csv"),
         bucket("OrderFiles", "gs://shop/orders/*.csv"),
         wrangler("Customers", READ_CUSTOMERS, CUSTOMER),
         wrangler("Orders", READ_ORDERS, ORDER),
-        join,
-        table,
+        join(),
+        table(),
     ]
     connections = [
         ("CustomerFiles", "Customers"),
