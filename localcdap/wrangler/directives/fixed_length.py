@@ -17,7 +17,7 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema
-from localcdap.wrangler.directives.columns import no_column
+from localcdap.wrangler.directives.columns import no_column, said
 from localcdap.wrangler.directives.splits import regex_problem
 from localcdap.wrangler.java.regex import compile_regex
 
@@ -63,8 +63,7 @@ class ParseAsFixedLength(Directive):
             return ()
         text = row[found]
         if not isinstance(text, str):
-            said = "null" if text is None else f"a {type(text).__name__}"
-            raise DirectiveError(f"column '{self.column}' is {said}; a text is needed")
+            raise DirectiveError(f"column '{self.column}' is {said(text)}; a text is needed")
         length = sum(self._widths)
         if len(text) < length:
             raise ErrorRow(

@@ -11,7 +11,7 @@ from localcdap.api.directive import (
     argument,
     plugin,
 )
-from localcdap.wrangler.directives.columns import no_column
+from localcdap.wrangler.directives.columns import no_column, said
 from localcdap.wrangler.directives.json import depth_problem, flattened
 from localcdap.wrangler.values.hl7 import Hl7Error, message_object
 
@@ -44,8 +44,7 @@ class ParseAsHl7(Directive):
             return
         text = row[found]
         if not isinstance(text, str):
-            said = "null" if text is None else f"a {type(text).__name__}"
-            raise DirectiveError(f"column '{self.column}' is {said}; a text is needed")
+            raise DirectiveError(f"column '{self.column}' is {said(text)}; a text is needed")
         try:
             segments = message_object(text)
         except Hl7Error as error:

@@ -15,13 +15,13 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema, Type
-from localcdap.wrangler.directives.columns import no_column
+from localcdap.wrangler.directives.columns import no_column, said
+from localcdap.wrangler.directives.forms import CONTROL_AND_SPACE
 from localcdap.wrangler.java.json_path import JsonPathError, select
 from localcdap.wrangler.values.flattening import flatten
 from localcdap.wrangler.values.gson import JsonError, leaf, read_json
 
 _PARTS: Final = (Type.RECORD, Type.MAP, Type.ARRAY, Type.UNION)
-_CONTROL_AND_SPACE: Final = "".join(map(chr, range(33)))
 
 
 @plugin(
@@ -124,12 +124,12 @@ def json_of(value: Any, column: str) -> Any:
     """
     if isinstance(value, str):
         try:
-            return read_json(value.strip(_CONTROL_AND_SPACE))
+            return read_json(value.strip(CONTROL_AND_SPACE))
         except JsonError as error:
             raise DirectiveError(f"column '{column}': {error}") from None
     if not isinstance(value, Mapping | list):
         raise DirectiveError(
-            f"column '{column}' is a {type(value).__name__}; a text, object or array is needed"
+            f"column '{column}' is {said(value)}; a text, object or array is needed"
         )
     return value
 

@@ -12,7 +12,7 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema
-from localcdap.wrangler.directives.columns import no_column
+from localcdap.wrangler.directives.columns import no_column, said
 from localcdap.wrangler.values.http_logs import LineError, LogFormat, LogFormatError
 
 
@@ -58,8 +58,9 @@ class ParseAsLog(Directive):
         if isinstance(line, bytes):
             line = line.decode("utf-8", "replace")
         if not isinstance(line, str):
-            said = "null" if line is None else f"a {type(line).__name__}"
-            raise DirectiveError(f"column '{self.column}' is {said}; a text or bytes are needed")
+            raise DirectiveError(
+                f"column '{self.column}' is {said(line)}; a text or bytes are needed"
+            )
         try:
             values = self._format.read(line)
         except (LineError, TimeoutError):

@@ -15,6 +15,7 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema
+from localcdap.wrangler.directives.columns import said
 from localcdap.wrangler.values.porter import stems
 
 _BETWEEN: Final = re.compile(r"\W+", re.ASCII)
@@ -43,5 +44,4 @@ class Stemming(Directive):
             return _BETWEEN.split(value)
         if isinstance(value, list) and all(isinstance(each, str) for each in value):
             return value
-        said = "null" if value is None else f"a {type(value).__name__}"
-        raise DirectiveError(f"column '{self.column}' is {said}; a text or texts are needed")
+        raise DirectiveError(f"column '{self.column}' is {said(value)}; a text or texts are needed")
