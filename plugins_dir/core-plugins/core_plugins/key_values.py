@@ -51,7 +51,8 @@ class KeyValueSource(BatchSource):
         stage.output_schema = _RECORD
 
     def read(self, context: SourceContext) -> DataFrame:
-        rows = key_values(context, self.config.name).dropna()
+        rows = key_values(context, self.config.name)
+        rows = rows.where(column(KEY).isNotNull() & column(VALUE).isNotNull())
         return rows.select([_bytes(rows, name).alias(name) for name in (KEY, VALUE)])
 
 

@@ -153,8 +153,8 @@ class ScriptContext:
 
     def getLookup(self, name: str) -> Any:  # noqa: N802
         raise WrongValueError(
-            f"lookup table '{name}' cannot be read: lookups are not available yet; join the data in "
-            "with a Joiner"
+            f"lookup table '{name}' cannot be read: lookups are not available yet; use a "
+            "ValueMapper or a Joiner before it"
         )
 
 

@@ -126,8 +126,8 @@ class ValueMapper(Transform):
             if each is None:
                 columns.append(column(name))
                 continue
-            looked_up = _free(f"{name} in {each.table}", taken)
-            df = _joined(df, context, each, looked_up)
+            key, looked_up = _free("key", taken), _free("value", taken)
+            df = _joined(df, context, each, key, looked_up)
             columns.append(_value(column(name), column(looked_up), each.default).alias(each.target))
         return df.select(*columns)
 
@@ -166,14 +166,14 @@ def _free(name: str, taken: set[str]) -> str:
     return name
 
 
-def _joined(df: DataFrame, context: SparkContext, mapping: Mapping, name: str) -> DataFrame:
-    """The rows with what the table says, as a column of its own."""
+def _joined(
+    df: DataFrame, context: SparkContext, mapping: Mapping, key: str, value: str
+) -> DataFrame:
+    """The rows with the entry of the table, as two more columns of these names."""
     entries = key_values(context, mapping.table).select(
-        column(KEY).cast("string").alias(f"{name} key"),
-        column(VALUE).cast("string").alias(name),
+        column(KEY).cast("string").alias(key), column(VALUE).cast("string").alias(value)
     )
-    entries = entries.dropDuplicates([f"{name} key"])
-    return df.join(entries, column(mapping.field) == column(f"{name} key"), "left")
+    return df.join(entries.dropDuplicates([key]), column(mapping.field) == column(key), "left")
 
 
 def _value(given: Column, found: Column, default: str | None) -> Column:

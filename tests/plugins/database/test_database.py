@@ -155,6 +155,24 @@ def test_the_database_says_what_is_wrong(database: Database):
 
 
 @pytest.mark.spark
+def test_a_statement_ends_the_run(database: Database):
+    create = database.plugin("action", "Database", query="CREATE TABLE ends (id INT)")
+    trash = {"type": "batchsink", "name": "Trash", "properties": {}}
+    document = pipeline(create, database.csv(ROWS), trash)
+    insert = "INSERT INTO ends VALUES (7)"
+    document["config"]["postActions"] = [
+        {"name": when, "plugin": database.plugin("postaction", "DatabaseQuery", **asked)}
+        for when in ("success", "failure")
+        if (asked := {"query": insert, "runCondition": when})
+    ]
+
+    assert database.instance.run(document).error is None
+
+    schema = json.dumps(Schema.record("r", [("id", Schema.INT)]).to_json())
+    assert database.rows(importQuery="SELECT * FROM ends", schema=schema) == [{"id": 7}]
+
+
+@pytest.mark.spark
 def test_a_driver_that_is_not_there_is_missed_before_the_run(database: Database):
     sink = database.plugin("batchsink", "Database", tableName="t", jdbcPluginName="oracle")
 
