@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from localcdap.api.errors import QueryError
 from localcdap.store.columns import quoted
 from localcdap.store.querying import Query, QueryLimits, QueryTable
 from localcdap.store.store import Store
@@ -22,6 +23,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _BATCH_ROWS: Final = 8192
+_KINDS: Final = (
+    "SELECT",
+    "INSERT",
+    "UPDATE",
+    "DELETE",
+    "MERGE_INTO",
+    "CREATE",
+    "DROP",
+    "ALTER",
+)
+"""Kinds of statements that are taken, as DuckDB calls them; TRUNCATE is a DELETE."""
 _STORED_AS: Final = {
     "HUGEINT": "BIGINT",  # what sums of integers are
     "UHUGEINT": "BIGINT",
@@ -131,7 +143,13 @@ def _run(engine: duckdb.DuckDBPyConnection, sql: str) -> tuple[int, pa.Table | N
     """How many rows a statement found or changed, and the first that a query found."""
     import pyarrow as pa
 
-    if engine.extract_statements(sql)[0].type.name != "SELECT":
+    kinds = [statement.type.name for statement in engine.extract_statements(sql)]
+    if len(kinds) != 1 or kinds[0] not in _KINDS:
+        raise QueryError(
+            f"These are no statements to carry out: {', '.join(kinds) or 'nothing'}.",
+            "Give single statements that query or change tables.",
+        )
+    if kinds != ["SELECT"]:
         changed = engine.execute(sql).fetchone()
         return (changed[0] if changed and isinstance(changed[0], int) else 0), None
     with engine.sql(sql).to_arrow_reader(_BATCH_ROWS) as reader:
@@ -150,6 +168,7 @@ def _write(
     file: Path,
 ) -> None:
     """Write the rows of a table, its columns of types that tables have."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     shown = ", ".join(
@@ -159,12 +178,19 @@ def _write(
         for name, type, _ in columns
     )
     found = engine.sql(f"SELECT {shown} FROM {quoted(table)}")  # noqa: S608
-    with (
-        found.to_arrow_reader(_BATCH_ROWS) as reader,
-        pq.ParquetWriter(file, reader.schema) as writer,
-    ):
-        for batch in reader:
-            writer.write_batch(batch)
+    try:
+        with (
+            found.to_arrow_reader(_BATCH_ROWS) as reader,
+            pq.ParquetWriter(file, reader.schema) as writer,
+        ):
+            for batch in reader:
+                writer.write_batch(batch)
+    except pa.ArrowNotImplementedError:
+        types = ", ".join(f"{name} {type}" for name, type, _ in columns)
+        raise QueryError(
+            f"Table '{table}' has a column of a type that tables cannot hold; it has {types}.",
+            "Convert it, for instance to a text.",
+        ) from None
 
 
 _COLUMNS: Final = (

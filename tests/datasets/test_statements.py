@@ -114,6 +114,10 @@ def test_the_first_row_of_the_last_query_comes_back(world: World):
         "SET memory_limit = '100GB'",
         "INSTALL httpfs",
         "SELECT 1; SELECT 2; SELEC",
+        "SELECT 1; SELECT 2",
+        "",
+        "PRAGMA database_list",
+        'CREATE TABLE "s.new" AS SELECT INTERVAL 1 DAY AS d',
     ],
 )
 def test_what_fails_leaves_everything_as_it_was(world: World, wrong: str):
