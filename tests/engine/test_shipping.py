@@ -36,6 +36,7 @@ from localcdap.artifacts.loading import load_plugin
 from localcdap.artifacts.model import PluginRef
 import localcdap.engine.tasks.fused
 import msgspec
+from localcdap.wrangler.jexl.functions.type_inference import is_date
 from localcdap.wrangler.language import print_recipe
 from localcdap.wrangler.recipe.registry import shipped
 from localcdap.wrangler.recipe.steps import check
@@ -43,6 +44,7 @@ from localcdap.wrangler.recipe.steps import check
 recipe = check("set-column a b + 1; uppercase :a", shipped())
 assert not recipe.errors, recipe.errors
 assert recipe.steps[0].directive.expression.compile()({{"b": 1}}) == 2
+assert is_date("2021-03-04")
 ref = msgspec.json.decode({ref!r}, type=PluginRef)
 print(load_plugin(ref).__name__, localcdap.__path__[0], msgspec.__file__)
 """

@@ -28,7 +28,7 @@ _PACKAGE: Final = "localcdap"
 _NOT_SENT: Final = frozenset(("__pycache__", "plugins_dir", "data", "cli", "tui", "server", "host"))
 _LIBRARIES: Final = ("msgspec", "lark", "regex")
 """What the sent code imports and a cluster that runs PySpark may lack."""
-_CODE: Final = (".py", ".lark")
+_CODE: Final = (".py", ".lark", ".txt")
 _LIBRARY_FOLDER: Final = "localcdap_libraries"
 _ROOT: Final = f'''
 import sys
