@@ -49,6 +49,8 @@ def test_every_stage_is_valid_or_truly_wrong(instance, corpus: Path):
             continue
         count += len(ours)
         answer = instance.cdap.studio.validate_pipeline(PipelineRequest(text, use_suggested=True))
-        told |= {(file.name, e.message) for e in answer.errors if e.stage in ours}
+        # What only follows from another stage is not this one's fault.
+        own = [e for e in answer.errors if "is unknown because stage" not in e.message]
+        told |= {(file.name, e.message) for e in own if e.stage in ours}
     assert count >= 90
     assert told == TRULY_WRONG
