@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import keyword
+import os
 import sys
 from typing import Final
 
@@ -100,7 +101,13 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line and exit with its code."""
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    if "localcdap.tui.launch" in sys.modules:
+        # All is closed. Threads that still wait for an answer would keep the program, or complain at its end.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:

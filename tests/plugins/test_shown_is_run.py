@@ -234,7 +234,7 @@ SAMPLES: dict[tuple[str, str], Sample] = {
             "field": "*",
             "precondition": "id > 7",
             "directives": "uppercase name\nset-column :more exp:{id + 1}\ndrop raw,either\n"
-            "filter-row-if-true price > 100\ncut-character name initial 1",
+            "filter-row-if-true price > 100\nfill-null-or-empty name -\ncut-character name initial 1",
         },
         ON_WIDE,
     ),

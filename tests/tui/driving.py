@@ -7,6 +7,7 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Callable
 
+from textual.events import Paste
 from textual.pilot import Pilot
 
 from localcdap.home import Home
@@ -34,6 +35,12 @@ class Driver:
     async def type(self, text: str) -> None:
         """Type a text where the focus is."""
         await self.press(*(_KEYS.get(character, character) for character in text))
+
+    async def paste(self, text: str) -> None:
+        """Paste a text where the focus is, which is quicker than to type a long one."""
+        self.app.post_message(Paste(text))
+        await self.pilot.pause()
+        await self.settled()
 
     async def settled(self, timeout_s: float = 20) -> None:
         """Wait until every call of a service has been answered and drawn."""

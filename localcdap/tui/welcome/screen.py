@@ -182,7 +182,7 @@ class HomeScreen(AreaScreen):
             where = f"~/{home.relative_to(Path.home())}"
         except ValueError:
             where = str(home)
-        parts = [where]
+        parts = []
         if found is not None:
             parts.append(plural(found.plugins, "plugin"))
             if found.broken:
@@ -190,9 +190,9 @@ class HomeScreen(AreaScreen):
             parts.append(plural(found.namespaces, "namespace"))
             if not found.is_host:
                 parts.append("served by another process")
-        title = Content.assemble(
-            ("localcdap", "$accent bold"), "  ", (" · ".join(parts), "$foreground 60%")
-        )
+        # The place comes last: it may be longer than the screen is wide.
+        facts = " · ".join([*parts, where])
+        title = Content.assemble(("localcdap", "$accent bold"), "  ", (facts, "$foreground 60%"))
         self.query_one("#home-title", Static).update(title)
 
 

@@ -78,7 +78,7 @@ async def test_a_file_is_opened(open_studio, gone, tmp_path):
     file.write_text(DEMO)
     async with open_studio() as driver:
         await driver.press("o")
-        await driver.type(str(file))
+        await driver.paste(str(file))
         await driver.press("enter")
 
         assert gone == [PipelineFile(file)]
@@ -90,7 +90,7 @@ async def test_a_good_file_is_deployed(open_studio, cdap, gone, tmp_path):
     file.write_text(DEMO)
     async with open_studio() as driver:
         await driver.press("i")
-        await driver.type(str(file))
+        await driver.paste(str(file))
         await driver.press("enter")
         await driver.until(lambda: gone)
 
@@ -112,7 +112,7 @@ def elsewhere(tmp_path):
 async def test_what_an_import_lacks_is_taken_from_here(open_studio, cdap, gone, elsewhere):
     async with open_studio() as driver:
         await driver.press("i")
-        await driver.type(str(elsewhere))
+        await driver.paste(str(elsewhere))
         await driver.press("enter")
         await driver.until(lambda: isinstance(driver.app.screen, ImportDialog))
         assert not cdap.applications.exists("default", "imported")
@@ -127,7 +127,7 @@ async def test_a_failing_import_is_mended_in_the_studio_or_left(open_studio, cda
     async with open_studio() as driver:
         for key in ("escape", "o"):
             await driver.press("i")
-            await driver.type(str(elsewhere))
+            await driver.paste(str(elsewhere))
             await driver.press("enter")
             await driver.until(lambda: isinstance(driver.app.screen, ImportDialog))
             await driver.press(key)
@@ -141,7 +141,7 @@ async def test_a_file_that_is_no_pipeline_is_told(open_studio, gone, tmp_path, c
     file.write_bytes(content)
     async with open_studio() as driver:
         await driver.press("i")
-        await driver.type(str(file))
+        await driver.paste(str(file))
         await driver.press("enter")
         await driver.until(lambda: len(driver.app.notices))
 
