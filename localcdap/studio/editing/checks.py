@@ -113,7 +113,9 @@ class Checks:
                     del self._open[key]
             for check in late.values():
                 _call(check.late)
-            with self._asked:  # a thread that slept on would hold the services while the process ends
+            with (
+                self._asked
+            ):  # a thread that slept on would hold the services while the process ends
                 self._asked.wait_for(lambda: self._closed, LATE_S / 5)
 
 
