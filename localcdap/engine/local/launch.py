@@ -54,7 +54,7 @@ _PROPERTIES: Final = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.timeType.enabled": "true",
     "spark.sql.adaptive.enabled": "true",
-    # HotSpot never compiles longer methods; recipes of Wrangler would become such, 1.4 times as slow.
+    # HotSpot never compiles longer methods; recipes of Wrangler would become such and be slower.
     "spark.sql.codegen.hugeMethodLimit": "8000",
     # Spark would list the files of each of many paths in a task of its own: 2,000 took 12 s, without 1.5 s.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",

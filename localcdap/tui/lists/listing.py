@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Final
 
 from rich.cells import cell_len, set_cell_size
 from textual import events, on
@@ -16,6 +16,7 @@ from textual.message import Message
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from localcdap.tui.lists.options import Options
 from localcdap.tui.manners.matching import ranked
 
 _LEAST_HINT: Final = 6
@@ -43,7 +44,7 @@ class Entry:
     tone: str = ""
 
 
-class ListingLines(OptionList):
+class ListingLines(Options):
     """The lines; moved in with vim's keys too."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -54,10 +55,6 @@ class ListingLines(OptionList):
         Binding("ctrl+d", "page_down", "page down", show=False),
         Binding("ctrl+u", "page_up", "page up", show=False),
     ]
-
-    def _move_page(self, direction: Literal[-1, 1]) -> None:
-        if self._lines:  # where there is no room there are none, which the list does not expect
-            super()._move_page(direction)
 
 
 class Listing(Vertical):

@@ -15,6 +15,7 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from localcdap.tui.lists.options import Options
 from localcdap.tui.manners.matching import ranked
 from localcdap.tui.screen import DialogScreen
 
@@ -102,7 +103,7 @@ class Chooser(DialogScreen[_T | None], Generic[_T]):
             yield Input(
                 self._query, placeholder=self._placeholder, id="chooser-input", compact=True
             )
-            listed = OptionList(id="chooser-list")
+            listed = Options(id="chooser-list")
             listed.can_focus = False
             yield listed
             yield Static(id="chooser-detail")

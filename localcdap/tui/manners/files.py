@@ -14,6 +14,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 
+from localcdap.tui.lists.options import Options
 from localcdap.tui.manners import paths
 from localcdap.tui.screen import DialogScreen
 
@@ -74,7 +75,7 @@ class FilePicker(DialogScreen[Path]):
                 id="files-input",
                 compact=True,
             )
-            listed = OptionList(id="files-list")
+            listed = Options(id="files-list")
             listed.can_focus = False
             yield listed
             yield Static(

@@ -14,6 +14,7 @@ from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from localcdap.api.failures import ValidationFailure
+from localcdap.tui.lists.options import Options
 from localcdap.tui.manners.matching import match
 from localcdap.tui.pipeline.editor import Editor
 from localcdap.tui.problems.fixing import fix_of
@@ -61,7 +62,7 @@ class Problems(Vertical):
     def compose(self) -> ComposeResult:
         yield Told(classes="title")
         yield Input(placeholder="filter", compact=True)
-        yield OptionList()
+        yield Options()
 
     def on_mount(self) -> None:
         self._editor.changed.subscribe(self, lambda _: self._fill())

@@ -12,6 +12,7 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from localcdap.runs.history import PipelineRuns
+from localcdap.tui.lists.options import Options
 from localcdap.tui.log.harmless import harmless
 from localcdap.tui.log.layout import fitted
 from localcdap.tui.runs.curves import curve, middle, records, took
@@ -29,7 +30,7 @@ _SHORTEST: Final = 5
 """Columns of a curve that still says something."""
 
 
-class PipelineList(OptionList):
+class PipelineList(Options):
     """Posts :class:`PipelineList.Chosen` for the pipeline whose runs are wanted."""
 
     class Chosen(Message):

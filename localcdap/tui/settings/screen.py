@@ -15,6 +15,7 @@ from textual.widgets import Input, OptionList, Static
 
 from localcdap.api.errors import SettingsError
 from localcdap.settings import Settings, load_settings
+from localcdap.tui.lists.options import Options
 from localcdap.tui.manners.matching import ranked
 from localcdap.tui.screen import AreaScreen
 from localcdap.tui.settings import file as toml
@@ -50,7 +51,7 @@ class SettingsScreen(AreaScreen):
             yield Input(
                 placeholder="/ filter", classes="filter", id="settings-filter", compact=True
             )
-            yield OptionList(id="settings-list", classes="plain")
+            yield Options(id="settings-list", classes="plain")
             yield Static(id="settings-detail")
 
     def on_mount(self) -> None:

@@ -16,6 +16,7 @@ from textual.widgets import OptionList, TextArea
 from textual.widgets.option_list import Option
 
 from localcdap.datasets.sql import SqlTable
+from localcdap.tui.lists.options import Options
 from localcdap.tui.tables.completing import Completion, completions
 from localcdap.tui.tables.statements import statement_at
 
@@ -92,7 +93,7 @@ class QueryEditor(Container):
         yield QueryText(
             "", language="sql", show_line_numbers=True, tab_behavior="focus", id="sql-text"
         )
-        options = OptionList(id="completions")
+        options = Options(id="completions")
         options.can_focus = False
         yield options
 

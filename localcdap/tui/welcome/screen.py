@@ -18,6 +18,7 @@ from localcdap.api.app.events import SYSTEM_NAMESPACE
 from localcdap.host.link import Cdap
 from localcdap.runs.model import Run
 from localcdap.studio.library.model import Deployment
+from localcdap.tui.lists.options import Options
 from localcdap.tui.places import Deployed, NewPipeline, PipelineFile, RunPlace
 from localcdap.tui.screen import AreaScreen
 from localcdap.tui.welcome import beginnings
@@ -60,13 +61,13 @@ class HomeScreen(AreaScreen):
             with Horizontal(id="home-columns"):
                 with Vertical(classes="home-column"):
                     yield Static("Begin", classes="heading")
-                    yield OptionList(*map(_beginning, _BEGIN), id="begin", classes="plain")
+                    yield Options(*map(_beginning, _BEGIN), id="begin", classes="plain")
                     yield Static(_FIRST, id="home-first")
                     yield Static("Go on with", classes="heading")
-                    yield OptionList(id="pipelines", classes="plain")
+                    yield Options(id="pipelines", classes="plain")
                 with Vertical(classes="home-column"):
                     yield Static("Last runs", classes="heading")
-                    yield OptionList(id="runs", classes="plain")
+                    yield Options(id="runs", classes="plain")
 
     def on_mount(self) -> None:
         self._title(None)

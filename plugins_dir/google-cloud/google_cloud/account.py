@@ -45,3 +45,20 @@ class AccountConfig(PluginConfig):
         name="serviceAccountJSON",
         group=_GROUP,
     )
+
+
+class TablesConfig(AccountConfig):
+    """Of what reads or writes the tables of a dataset."""
+
+    reference_name: str | None = field(
+        "Name of this stage in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
+        default=None,
+        name="referenceName",
+    )
+    dataset_project: str | None = field(
+        "Project of the dataset; projects are not told apart here.",
+        default=None,
+        macro=True,
+        name="datasetProject",
+        group=_GROUP,
+    )

@@ -21,7 +21,7 @@ from localcdap.api.rules import check_reference_name
 from localcdap.api.table_writes import TableLoading, TableWrite
 from localcdap.dataframes.columns import column
 
-from .account import AccountConfig
+from .account import TablesConfig
 from .tables import check_table, table_name, takes
 
 if TYPE_CHECKING:
@@ -32,19 +32,7 @@ _ARGUMENT: Final = "multisink."
 _SPLIT: Final = "splitField"
 
 
-class BigQueryMultiConfig(AccountConfig):
-    reference_name: str | None = field(
-        "Name of this sink in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
-        default=None,
-        name="referenceName",
-    )
-    dataset_project: str | None = field(
-        "Project of the dataset; projects are not told apart here.",
-        default=None,
-        macro=True,
-        name="datasetProject",
-        group=_GROUP,
-    )
+class BigQueryMultiConfig(TablesConfig):
     dataset: str = field("Dataset of the tables.", macro=True)
     split_field: str = field(
         "Field that names the table of a record. The run's argument 'multisink.NAME' holds the schema of "

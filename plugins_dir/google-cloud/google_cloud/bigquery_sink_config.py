@@ -4,26 +4,14 @@ from __future__ import annotations
 
 from localcdap.api import Schema, field
 
-from .account import AccountConfig
+from .account import TablesConfig
 
 _GROUP = "Google Cloud, without effect here"
 _PARTITIONS = "partitions, without effect here"
 OPERATIONS = ("Insert", "Update", "Upsert")
 
 
-class BigQuerySinkConfig(AccountConfig):
-    reference_name: str | None = field(
-        "Name of this sink in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
-        default=None,
-        name="referenceName",
-    )
-    dataset_project: str | None = field(
-        "Project of the dataset; projects are not told apart here.",
-        default=None,
-        macro=True,
-        name="datasetProject",
-        group=_GROUP,
-    )
+class BigQuerySinkConfig(TablesConfig):
     dataset: str = field(
         "Dataset of the table. The table of this namespace called 'dataset.table' stands for it.",
         macro=True,

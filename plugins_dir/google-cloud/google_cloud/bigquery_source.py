@@ -17,7 +17,7 @@ from localcdap.api import (
 from localcdap.api.rules import check_reference_name
 from localcdap.dataframes.conforming import conformed_columns
 
-from .account import AccountConfig
+from .account import TablesConfig
 from .bigquery_sql import SqlError, predicate
 from .tables import check_table, table_name
 
@@ -27,19 +27,7 @@ if TYPE_CHECKING:
 _GROUP = "Google Cloud, without effect here"
 
 
-class BigQuerySourceConfig(AccountConfig):
-    reference_name: str | None = field(
-        "Name of this source in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
-        default=None,
-        name="referenceName",
-    )
-    dataset_project: str | None = field(
-        "Project of the dataset; projects are not told apart here.",
-        default=None,
-        macro=True,
-        name="datasetProject",
-        group=_GROUP,
-    )
+class BigQuerySourceConfig(TablesConfig):
     dataset: str = field(
         "Dataset of the table. The table of this namespace called 'dataset.table' stands for it; "
         "'localcdap tables' lists all.",

@@ -54,15 +54,19 @@ class Monkey:
         self._random = random.Random(seed)
         self.did: deque[str] = deque(maxlen=60)
 
-    async def play(self, count: int) -> None:
-        """:raises AssertionError: when the studio breaks; tells why and what was done last."""
+    async def play(self, count: int) -> int:
+        """Returns how many events there were: fewer than asked for when one of them left the studio.
+
+        :raises AssertionError: when the studio breaks; tells why and what was done last.
+        """
+        done = 0
         try:
             async with self._app.run_test(size=SIZES[0]):
                 while not self._app.connected:
                     await asyncio.sleep(0.02)
-                for number in range(count):
+                for done in range(1, count + 1):
                     await self._one()
-                    if number % 20 == 0:
+                    if done % 20 == 1:
                         await self._answers()
                     if self._app.fault is not None or not self._app.is_running:
                         break
@@ -71,6 +75,7 @@ class Monkey:
             raise AssertionError(self._last_words(self._app.fault or error)) from None
         assert self._app.fault is None, self._last_words(self._app.fault)
         self._check_reports()
+        return done
 
     async def _one(self) -> None:
         chance = self._random.random()
@@ -201,14 +206,16 @@ def furnish(home: Home, corpus: Path | None = None) -> None:
 
 
 def play(home: Home, events: int, seed: int) -> None:
-    """Let a monkey play on an instance."""
-    connection = Connection(home)
-    app = StudioApp(connection)
-    try:
-        asyncio.run(Monkey(app, seed).play(events))
-    finally:
-        connection.close()
-        app.calls.leave(5)
+    """Let monkeys play on an instance: where one leaves the studio, the next opens it again."""
+    while events > 0:
+        connection = Connection(home)
+        app = StudioApp(connection)
+        try:
+            events -= asyncio.run(Monkey(app, seed).play(events))
+        finally:
+            connection.close()
+            app.calls.leave(5)
+        seed += 1
 
 
 @click.command()
