@@ -26,6 +26,9 @@ LONGEST_S: Final = 600.0
 _MOST_UNWANTED: Final = 100
 
 
+_RESERVED: Final = frozenset(("information_schema", "main", "pg_catalog", "system", "temp"))
+"""Schemas and databases of DuckDB."""
+
 _Table = tuple[QueryTable, tuple[str, ...]]
 """A table and its key."""
 
@@ -117,6 +120,7 @@ class SqlService:
         try:
             with self._store.snapshot() as tx:
                 tables = [table for table, _ in self._tables(tx)]
+            tables += _of_datasets(tables, request.namespace)
             found = query.run(self._store, tables, request.namespace)
         finally:
             with self._changing:
@@ -168,6 +172,17 @@ class SqlService:
                 source = quoted("main", PREFIX + spec.table)
                 found.append((QueryTable(STRUCTURED, spec.table, source), tuple(spec.primary_key)))
         return found
+
+
+def _of_datasets(tables: Sequence[QueryTable], namespace: str) -> Iterator[QueryTable]:
+    """The tables of a namespace called ``dataset.table``, as those that stand for BigQuery's are, once more:
+    for queries that write the name without quotes. Namespaces and schemas of DuckDB go before datasets.
+    """
+    taken = {table.schema.lower() for table in tables} | _RESERVED
+    for table in tables:
+        dataset, dot, name = table.name.partition(".")
+        if table.schema == namespace and dot and name and dataset.lower() not in taken:
+            yield QueryTable(dataset, name, table.source)
 
 
 def _with_details(tx: Transaction, tables: Sequence[_Table]) -> Iterator[SqlTable]:

@@ -97,6 +97,18 @@ def test_names_without_a_namespace_mean_its_tables(sql: SqlService):
     assert rows(sql, "FROM structured.notes") == [("a", 5)]
 
 
+def test_tables_of_datasets_need_no_quotes(sql: SqlService, put: Callable[..., None]):
+    for name in ("sales.orders", "team.orders", "main.orders", "temp.orders", "a.b.c", "sales."):
+        put("default", name, [{"id": 3, "name": name}])
+    found = [(3, "sales.orders")]
+    assert rows(sql, "FROM sales.orders") == found
+    assert rows(sql, 'FROM "sales.orders"') == found
+    assert rows(sql, 'FROM "a.b.c" UNION FROM "temp.orders"') == [(3, "a.b.c"), (3, "temp.orders")]
+    for elsewhere, namespace in (("sales.orders", "team"), ("team.orders", "default")):
+        with pytest.raises(QueryError):
+            rows(sql, f"FROM {elsewhere}", namespace=namespace)
+
+
 def test_a_table_that_is_named_twice_is_read_twice(sql: SqlService):
     assert rows(sql, "SELECT count(*) FROM people a, people b, team.people") == [(4,)]
 
