@@ -154,11 +154,14 @@ def _is_hidden(name: str) -> bool:
 
 
 def _is_wanted(file: str, wanted: re.Pattern[str], path: str, written: str) -> bool:
-    forms = [file, f"file:{file}"]
-    base, written_base = _fixed_part(path), _fixed_part(written)
-    if base != written_base and file.startswith(base):
-        forms.append(written_base + file[len(base) :])
+    base, written_base = folders(path, written)
+    forms = [file, f"file:{file}", written_base + file.removeprefix(base)]
     return any(wanted.fullmatch(form) for form in forms)
+
+
+def folders(path: str, written: str) -> tuple[str, str]:
+    """What the files of a path begin with, as they lie here and as the document has it."""
+    return _fixed_part(path), _fixed_part(written)
 
 
 def _fixed_part(path: str) -> str:

@@ -54,7 +54,9 @@ class FilesSource(BatchSource):
                 "Set the 'schema' property.",
             )
         files = self._files(context)
-        return read_files(context, self.config, files, schema) if files else context.empty(schema)
+        if not files:
+            return context.empty(schema)
+        return read_files(context, self.config, files, schema, written=self.path())
 
     def _files(self, context: SourceContext) -> list[str]:
         config = self.config

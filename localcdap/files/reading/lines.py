@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,14 +31,20 @@ class PathField:
     """The field for the file that a record comes from.
 
     :param name: None when there is no such field.
+    :param folder: what the files' paths begin with, and what that is called in the document when it is a URL.
     """
 
     name: str | None
     filename_only: bool
+    folder: tuple[str, str] | None = None
 
     def shown(self, file: str) -> str:
-        """What the field holds: ``file:/folder/name``, or only the name."""
-        return Path(file).name if self.filename_only else f"file:{file}"
+        """What the field holds: ``file:/folder/name``, ``gs://bucket/folder/name``, or only the name."""
+        if self.filename_only:
+            return Path(file).name
+        shown = f"file:{_normal(file)}"
+        here, foreign = self._beginnings
+        return foreign + shown[len(here) :] if shown.startswith(here) else shown
 
     def column(self, uri: Column) -> Column:
         """:meth:`shown` for a column that holds URIs of files."""
@@ -47,7 +54,27 @@ class PathField:
         path = F.url_decode(F.replace(uri, F.lit("+"), F.lit("%2B")))
         if self.filename_only:
             return F.element_at(F.split(path, "/"), -1)
-        return F.regexp_replace(path, "^file:/+", "file:/")
+        shown = F.regexp_replace(path, "^file:/+", "file:/")
+        here, foreign = self._beginnings
+        if here == foreign:
+            return shown
+        rest = F.substr(shown, F.lit(len(here) + 1))
+        return F.when(F.startswith(shown, F.lit(here)), F.concat(F.lit(foreign), rest)).otherwise(
+            shown
+        )
+
+    @property
+    def _beginnings(self) -> tuple[str, str]:
+        """What a path as Spark has it begins with, and what takes its place."""
+        if self.folder is None:
+            return "", ""
+        here, foreign = self.folder
+        return f"file:{_normal(here)}", foreign
+
+
+def _normal(path: str) -> str:
+    """A path as Spark writes it, without the double slashes that two parts of one can make."""
+    return os.path.normpath(path) if path else ""
 
 
 def lines_of(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from localcdap.api import Field, Schema, SourceContext, StageError
 from localcdap.dataframes.columns import column
 from localcdap.files.encodings import python_encoding
+from localcdap.files.inputs import folders, is_remote
 from localcdap.files.reading.avro import avro_records
 from localcdap.files.reading.columnar import columnar_records
 from localcdap.files.reading.delimited import typed_records, with_values
@@ -27,10 +28,20 @@ _PYTHON_SPLIT = 32 * 1024 * 1024
 
 
 def read_files(
-    context: SourceContext, config: FileSourceConfig, files: Sequence[str], schema: Schema
+    context: SourceContext,
+    config: FileSourceConfig,
+    files: Sequence[str],
+    schema: Schema,
+    written: str | None = None,
 ) -> DataFrame:
-    """The records of the files, lazily; the columns are the fields of ``schema``."""
-    path = PathField(config.path_field, config.filename_only)
+    """The records of the files, lazily; the columns are the fields of ``schema``.
+
+    :param written: the path as the document has it, by which the path field calls the files when it is a URL.
+    """
+    folder = None
+    if written is not None and is_remote(written):
+        folder = folders(context.resolve_path(written), written)
+    path = PathField(config.path_field, config.filename_only, folder)
     split_size = min(config.max_split_size, _PYTHON_SPLIT)
     match config.format_name:
         case "text":

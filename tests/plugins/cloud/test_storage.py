@@ -9,6 +9,8 @@ import pytest
 
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.pipeline import PipelineValidation
+from localcdap.files.inputs import folders
+from localcdap.files.reading.lines import PathField
 from localcdap.studio.service import PipelineRequest
 from localcdap.testing.instance import TemporaryInstance
 
@@ -17,6 +19,13 @@ SCHEMA = json.dumps(
         "type": "record",
         "name": "r",
         "fields": [{"name": "a", "type": "int"}, {"name": "b", "type": "string"}],
+    }
+)
+WITH_PATH = json.dumps(
+    {
+        "type": "record",
+        "name": "r",
+        "fields": [{"name": name, "type": "string"} for name in "abc"],
     }
 )
 SETTINGS = """
@@ -128,7 +137,7 @@ def test_records_go_from_bucket_to_bucket(instance, cdap_engine_directory):
     given.mkdir(parents=True)
     (given / "f.csv").write_text("1,x\n2,y\n")
     document = pipeline(
-        gcs_source(path="known/deep/er/in", useConnection="false"),
+        gcs_source(path="known/deep/er/in/*.csv", pathField="c", schema=WITH_PATH),
         s3("batchsink", "s3://known/out"),
     )
 
@@ -136,7 +145,17 @@ def test_records_go_from_bucket_to_bucket(instance, cdap_engine_directory):
 
     assert run.error is None
     files = sorted((instance.home.path / "s3" / "out").iterdir())
-    assert "".join(file.read_text() for file in files) == "1,x\n2,y\n"
+    shown = "gs://known/deep/er/in/f.csv"
+    assert "".join(file.read_text() for file in files) == f"1,x,{shown}\n2,y,{shown}\n"
+
+
+def test_the_path_field_has_the_name_that_the_file_has_in_the_cloud():
+    folder = folders("/data//known/in/*.txt", "gs://known/in/*.txt")
+    path = PathField("c", filename_only=False, folder=folder)
+    assert path.shown("/data/known/in/a b.txt") == "gs://known/in/a b.txt"
+    assert path.shown("/data//known/in/a.txt") == "gs://known/in/a.txt"
+    assert path.shown("/elsewhere/a.txt") == "file:/elsewhere/a.txt"
+    assert PathField("c", filename_only=True, folder=folder).shown("/data/known/in/a") == "a"
 
 
 def text_sink(**more: str) -> dict[str, Any]:
