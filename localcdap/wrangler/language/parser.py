@@ -172,6 +172,8 @@ class _Reader:
                 piece.start + found.start,
             )
         if not found.name:
+            if (found.loads or found.version) and self.masked[piece.end : piece.end + 1] != ";":
+                self._problem("a pragma must end with a semicolon", piece.start)
             moved = [(name, piece.start + at) for name, at in found.loads]
             return msgspec.structs.replace(found, loads=moved)
         return self._called(found, piece)

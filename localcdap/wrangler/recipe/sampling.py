@@ -19,7 +19,6 @@ from localcdap.api.schema import Schema, Type
 from localcdap.wrangler.recipe.batch import Executor, RowFailure
 
 _MOST_DIGITS: Final = 38
-_INT: Final = 2**31
 
 
 class Sampled(msgspec.Struct):
@@ -57,38 +56,60 @@ def sample(
 
 
 def proposed(rows: Sequence[Row], columns: Columns) -> Schema | None:
-    """The schema of rows: the columns that are known first, then those that rows have besides."""
-    names: dict[str, str] = {name.lower(): name for name in columns}
+    """The schema of rows: the columns that are known first, then those that rows have besides.
+
+    Columns of which only data tell the type, and that no row has, are left out.
+    """
+    present = {name.lower() for row in rows for name in row}
+    names = {
+        name.lower(): name
+        for name in columns
+        if not rows or name.lower() in present or columns.schema(name) is not None
+    }
     for row in rows:
         for name in row:
             names.setdefault(name.lower(), name)
     if not names:
         return None
     fields = [
-        (name, columns.schema(name) or _type_of(row.value(name) for row in rows))
+        (name, columns.schema(name) or _settled(_type_of(row.value(name) for row in rows)))
         for name in names.values()
     ]
     return Schema.record("etlSchemaBody", fields)
 
 
 def _type_of(values: Iterable[Any]) -> Schema:
-    """The schema that all values fit, with null; text where they have nothing in common."""
-    found: Schema | None = None
+    """The schema that all values fit, with null; text where they have nothing in common.
+
+    The null type stands where all values are null.
+    """
+    found = Schema.NULL
     for value in values:
-        one = _schema_of(value)
-        if one is not None:
-            found = one if found is None else _common(found, one)
-    return (found or Schema.STRING).as_nullable
+        found = _common(found, _schema_of(value))
+    return found.as_nullable
 
 
-def _schema_of(value: Any) -> Schema | None:
+def _settled(schema: Schema) -> Schema:
+    """A schema with texts where nothing is known."""
+    one = schema.non_nullable
+    if one.type is Type.NULL:
+        return Schema.STRING.as_nullable
+    if one.items is not None:
+        return Schema.array(_settled(one.items)).as_nullable
+    if one.fields is not None:
+        fields = [(field.name, _settled(field.schema)) for field in one]
+        return Schema.record("record", fields).as_nullable
+    return schema
+
+
+def _schema_of(value: Any) -> Schema:
     match value:
         case None:
-            return None
+            return Schema.NULL
         case bool():
             return Schema.BOOLEAN
         case int():
-            return Schema.INT if -_INT <= value < _INT else Schema.LONG
+            return Schema.LONG  # of what JSON holds, however small the samples are
         case float():
             return Schema.DOUBLE
         case decimal.Decimal():
@@ -119,12 +140,14 @@ def _record_of(value: dict[Any, Any]) -> Schema:
     return Schema.record("record", [(str(name), _type_of([each])) for name, each in value.items()])
 
 
-_WIDTHS: Final = (Schema.INT, Schema.LONG, Schema.DOUBLE)
+_WIDTHS: Final = (Schema.LONG, Schema.DOUBLE)
 
 
 def _common(one: Schema, other: Schema) -> Schema:
-    if one == other:
+    if one == other or other.type is Type.NULL:
         return one
+    if one.type is Type.NULL:
+        return other
     if one in _WIDTHS and other in _WIDTHS:
         return max(one, other, key=_WIDTHS.index)
     if one.items is not None and other.items is not None:

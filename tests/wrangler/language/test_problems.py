@@ -35,6 +35,13 @@ WRONG = [
     ),
     ("/* no end", (1, 1), "what is opened here is never closed", None),
     ("if (a > 1) { uppercase :a; } else { drop :a; }", (1, 1), "an 'if' block cannot be run", None),
+    (
+        "#pragma load-directives mine\nuppercase :a",
+        (1, 1),
+        "a pragma must end with a semicolon",
+        None,
+    ),
+    ("uppercase :a\n#pragma version 2.0", (2, 1), "a pragma must end with a semicolon", None),
     ("increment-variable n much a", (1, 22), "'much' is no value of 'value'", None),
 ]
 

@@ -12,13 +12,17 @@ from localcdap.api.schema import Schema
 from localcdap.wrangler.recipe.sampling import proposed
 
 D = decimal.Decimal
-NULLABLE_INT = Schema.INT.as_nullable
+LONG, STRING, DOUBLE = (each.as_nullable for each in (Schema.LONG, Schema.STRING, Schema.DOUBLE))
+
+
+def record(**fields):
+    return Schema.record("record", fields.items())
 
 
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
-        ([1, None, 2], Schema.INT),
+        ([1, None, 2], Schema.LONG),
         ([1, 2**40], Schema.LONG),
         ([1, 2.5, 2**40], Schema.DOUBLE),
         ([1, "x"], Schema.STRING),
@@ -31,11 +35,12 @@ NULLABLE_INT = Schema.INT.as_nullable
         ([datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)], Schema.TIMESTAMP),
         ([datetime.datetime(2026, 1, 2)], Schema.DATETIME),
         ([datetime.time(1)], Schema.TIME),
-        ([[1], [2.5]], Schema.array(Schema.DOUBLE.as_nullable)),
-        (
-            [{"a": 1}, {"b": "x"}, {}],
-            Schema.record("record", [("a", NULLABLE_INT), ("b", Schema.STRING.as_nullable)]),
-        ),
+        ([[1], [2.5]], Schema.array(DOUBLE)),
+        ([[None], [], [3]], Schema.array(LONG)),
+        ([[], [None]], Schema.array(STRING)),
+        ([{"a": 1}, {"b": "x"}, {}], record(a=LONG, b=STRING)),
+        ([{"a": None, "b": None}, {"a": 2.5}], record(a=DOUBLE, b=STRING)),
+        ([{"a": {"b": 1}}, {"a": None}], record(a=record(b=LONG).as_nullable)),
     ],
     ids=str,
 )
@@ -51,5 +56,12 @@ def test_what_is_known_of_columns_comes_first():
 
     assert schema.field_names == ["B", "a", "c"]
     assert schema.field("B").schema == Schema.LONG
-    assert schema.field("a").schema == NULLABLE_INT
+    assert schema.field("a").schema == LONG
     assert proposed([], Columns()) is None
+
+
+def test_a_column_that_no_row_has_is_left_out_when_only_data_tell_of_it():
+    columns = Columns([("body", None), ("id", Schema.LONG)], open=True)
+
+    assert proposed([Row(body_a=1)], columns).field_names == ["id", "body_a"]
+    assert proposed([], columns).field_names == ["body", "id"]

@@ -21,21 +21,14 @@ arithmetic = Namespace("arithmetic")
 
 
 def _widest(values: tuple[Any, ...]) -> type | None:
-    """Decimal, float or int; None when a value before any decimal is null."""
-    widest: type = int
-    for value in values:
-        if value is None:
-            return None
-        if isinstance(value, Decimal):
-            return Decimal
-        if isinstance(value, float):
-            widest = float
-    return widest
+    """Decimal, float or int; None when a value is null."""
+    if any(value is None for value in values):
+        return None
+    kinds = [kind for kind in (Decimal, float) if any(isinstance(v, kind) for v in values)]
+    return kinds[0] if kinds else int
 
 
 def _decimal(value: Any) -> Decimal:
-    if value is None:
-        raise ValueError("a value is null")
     return Decimal(double_text(value)) if isinstance(value, float) else Decimal(value)
 
 
@@ -122,12 +115,16 @@ def lcm(first: Any, second: Any) -> Any:
 
 @arithmetic("N* -> B?")
 def equal(*values: Any) -> bool | None:
-    if any(value is None for value in values):
-        return None
-    kinds = {type(value) for value in values}
+    """Null when a value is null before one that differs."""
+    kinds = {type(value) for value in values if value is not None}
     if len(kinds) > 1:
         raise ValueError("the values are of different types")
-    return all(value == values[0] and _scale(value) == _scale(values[0]) for value in values)
+    for value in values:
+        if value is None:
+            return None
+        if value != values[0] or _scale(value) != _scale(values[0]):
+            return False
+    return True
 
 
 def _scale(value: Any) -> int:
