@@ -20,6 +20,14 @@ _SECRET: Final = re.compile(
 )
 """Names of properties whose values are kept as secure keys."""
 _MACRO: Final = "${"
+_OF_DATA_FUSION: Final = ("bigquery_default", "cloud_storage_default")
+"""The ids of the connections that Data Fusion is delivered with, for which we have plugins."""
+_DETECTED: Final = {
+    "project": "auto-detect",
+    "serviceAccountType": "filePath",
+    "serviceFilePath": "auto-detect",
+}
+"""The properties that they have there."""
 
 
 class ConnectionPlugin(msgspec.Struct, rename="camel"):
@@ -106,16 +114,25 @@ class ConnectionService:
             known = ", ".join(each.name for each in self.list_connections(namespace)) or "none"
             raise NotFoundError(
                 f"There is no connection '{name}' in namespace '{namespace}'; there are: {known}.",
-                f"Make it: localcdap connections put '{name}' --type TYPE -p KEY=VALUE",
+                f"Make it: localcdap connections put '{name}' --type TYPE -p KEY=VALUE, or 'localcdap "
+                "connections import FILE' for what Data Fusion exported.",
             )
         return found
 
     def properties(self, namespace: str, name: str) -> dict[str, str]:
         """What ``${conn(name)}`` stands for, with ``${secure(key)}`` in place of secret values.
 
+        Those that Data Fusion is delivered with are there too, unless the namespace has its own by that name.
+
         :raises NotFoundError: as :meth:`get`.
         """
-        return self.get(namespace, name).plugin.properties
+        try:
+            return self.get(namespace, name).plugin.properties
+        except NotFoundError:
+            self._namespaces.require(namespace)
+            if _id(name) in _OF_DATA_FUSION:
+                return dict(_DETECTED)
+            raise
 
     def list_connections(self, namespace: str) -> list[Connection]:
         """The connections of a namespace, by name."""

@@ -89,6 +89,16 @@ def test_deleting_takes_the_secure_keys_along(connections, keys):
         connections.properties("team", "My DB")
 
 
+@pytest.mark.parametrize("name", ["BigQuery Default", "Cloud Storage Default"])
+def test_those_that_data_fusion_is_delivered_with_are_there_until_they_are_made(connections, name):
+    assert connections.properties("team", name)["project"] == "auto-detect"
+    assert connections.list_connections("team") == []
+    connections.load("team", {"name": name, "plugin": {"name": "GCS", "properties": {"a": "b"}}})
+    assert connections.properties("team", name) == {"a": "b"}
+    with pytest.raises(NotFoundError, match="nowhere"):
+        connections.properties("nowhere", name)
+
+
 @pytest.mark.parametrize(
     "document", [None, [], {}, {"name": "x"}, EXPORTED | {"plugin": 1}, EXPORTED | {"name": " "}]
 )
