@@ -25,6 +25,7 @@ from localcdap.api.errors import (
     StageError,
 )
 from localcdap.api.failures import FailureBuilder, FailureCollector, ValidationFailure
+from localcdap.api.lookup import Lookup, TableShape
 from localcdap.api.methods import plugin_method
 from localcdap.api.plugin import (
     BatchAggregator,
@@ -73,6 +74,7 @@ __all__ = [
     "InvalidStageError",
     "LocalcdapError",
     "LogicalType",
+    "Lookup",
     "NotFoundError",
     "Plugin",
     "PluginConfig",
@@ -93,6 +95,7 @@ __all__ = [
     "StageContext",
     "StageError",
     "StageStatistics",
+    "TableShape",
     "Transform",
     "Type",
     "ValidationFailure",

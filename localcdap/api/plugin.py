@@ -126,6 +126,12 @@ class _DataTransform(Plugin):
         """Names of the input fields that are read; None means all. Others are not even loaded."""
         return None
 
+    def lookup_tables(self) -> Sequence[str]:
+        """Names of the structured datasets that ``context.lookup`` is asked for (record and batch grain
+        only). Their rows are at hand in the workers; there must be such tables when a run begins.
+        """
+        return ()
+
 
 class Transform(_DataTransform):
     """One record in, any number of records and error records out."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from localcdap.api.errors import ConflictError
 from localcdap.api.failures import FailureCollector
 from localcdap.api.locations import Locations
+from localcdap.api.lookup import Lookup, TableShape
 from localcdap.api.schema import Schema
 from localcdap.api.table_writes import TableLoading, TableWrite
 
@@ -29,8 +30,8 @@ naive for ``datetime``), ``decimal.Decimal``, or None.
 FindPlugin = Callable[[str, str], "type[Any] | None"]
 """The class of a plugin by its type and name; None when there is none."""
 
-FindTable = Callable[[str], "Schema | None"]
-"""The schema of a structured dataset by its name; None when there is none."""
+FindTable = Callable[[str], "TableShape | None"]
+"""The columns of a structured dataset by its name; None when there is none."""
 
 
 class StageConfigurer:
@@ -68,7 +69,7 @@ class StageConfigurer:
         self.locations: Locations | None = None
         """Where paths lie; None until ``configure_connected`` is called."""
         self.find_table: FindTable = lambda _: None
-        """Finds the schema of a structured dataset of this namespace, in ``configure_connected`` only."""
+        """Finds the columns of a structured dataset of this namespace, in ``configure_connected`` only."""
         self.find_plugin: FindPlugin = lambda *_: None
         """Finds the class of another plugin, which a property of the form ``{plugin:TYPE}`` names, by type
         and name; None when it is not there.
@@ -171,6 +172,15 @@ class StageContext(Protocol):
     @property
     def input_schema(self) -> Schema: ...
 
+    def lookup(self, table: str) -> Lookup:
+        """The rows of a structured dataset of this namespace, found by key.
+
+        A transform of record or batch grain names its tables in ``lookup_tables``.
+
+        :raises NotFoundError: when there is no such table.
+        :raises StageError: when the table has no key, is too large, or was not named.
+        """
+
 
 class SparkContext(StageContext, Protocol):
     """A stage of DataFrame grain at run time, on the driver side."""
@@ -239,6 +249,9 @@ class SparkContext(StageContext, Protocol):
 
         :raises NotFoundError: when there is no such table.
         """
+
+    def lookup(self, table: str) -> Lookup:
+        """As :meth:`StageContext.lookup`; can be pickled into what :meth:`in_batches` runs."""
 
     def generate(self, schema: Schema, tasks: Sequence[Any], read: Any) -> DataFrame:
         """A DataFrame of what ``read(task)`` yields for each task, in parallel.

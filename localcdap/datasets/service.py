@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from localcdap.api.schema import Schema
+from localcdap.api.lookup import TableShape
 from localcdap.namespaces.contents import NamespaceContents
 from localcdap.namespaces.service import NamespaceService
 from localcdap.store.store import Store
@@ -35,9 +35,9 @@ class TableService:
         self._namespaces.require(namespace)
         return list(self._tables.list(namespace))
 
-    def schemas(self, namespace: str) -> dict[str, Schema]:
-        """The schemas of the tables of a namespace, by name; none of one that does not exist."""
-        return self._tables.schemas(namespace)
+    def shapes(self, namespace: str) -> dict[str, TableShape]:
+        """The columns and keys of the tables of a namespace, by name; none of one that does not exist."""
+        return self._tables.shapes(namespace)
 
     def rows(self, namespace: str, name: str, limit: int) -> TableRows:
         """The first rows of a table, by its key.

@@ -153,7 +153,7 @@ class Services:
             preferences=self._preferences.of_pipeline,
             secrets=self._secrets,
             templates=self._templates.list_templates,
-            tables=self._tables.schemas,
+            tables=self._tables.shapes,
             detected=worker.detected,
         )
         self._editing = EditingService(
@@ -164,7 +164,7 @@ class Services:
             preferences=self._preferences.of_pipeline,
             secrets=self._secrets,
             templates=self._templates.list_templates,
-            tables=self._tables.schemas,
+            tables=self._tables.shapes,
         )
 
     def _open_library(self, store: Store) -> None:

@@ -176,6 +176,7 @@ class DebugService:
             run_id=str(uuid.uuid1()),
             arguments=arguments,
             logical_start_ms=now(),
+            host_directory=str(self._home),
         )
         return self._tried(trial, request)
 

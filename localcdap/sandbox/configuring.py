@@ -15,6 +15,7 @@ from localcdap.api.errors import (
 )
 from localcdap.api.failures import FailureCollector, ValidationFailure
 from localcdap.api.locations import Locations
+from localcdap.api.lookup import TableShape
 from localcdap.api.plugin import BatchJoiner, BatchSink, Plugin, SplitterTransform
 from localcdap.api.schema import Schema
 from localcdap.api.stage import FindTable, StageConfigurer
@@ -39,8 +40,8 @@ class ConfigureRequest(msgspec.Struct):
     """Ports of a splitter that something is connected to."""
     locations: Locations | None = None
     """Where paths lie; None when no checks are made that need files, databases or a network."""
-    tables: dict[str, Schema] = {}
-    """For such checks, the schemas of the structured datasets of the namespace."""
+    tables: dict[str, TableShape] = {}
+    """For such checks, the columns of the structured datasets of the namespace."""
 
 
 class ConfigureResult(msgspec.Struct):

@@ -13,8 +13,9 @@ import msgspec
 
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.codec import pack
-from localcdap.api.errors import InvalidStageError, PluginError
+from localcdap.api.errors import InvalidStageError, PluginError, StageError
 from localcdap.api.failures import FailureCollector, ValidationFailure
+from localcdap.api.lookup import Lookup
 from localcdap.api.plugin import Grain, Plugin, Transform
 from localcdap.api.schema import Schema
 from localcdap.api.stage import Metrics, Record
@@ -199,3 +200,9 @@ class _Surroundings:
         self.port_schemas: Mapping[str, Schema] = {}
         self.logger = logging.getLogger(f"localcdap.stage.{name}")
         self.metrics: Metrics = _Metrics()
+
+    def lookup(self, table: str) -> Lookup:
+        raise StageError(
+            f"Table '{table}' cannot be looked into: the plugin is used outside of a run.",
+            "Run it in a pipeline.",
+        )

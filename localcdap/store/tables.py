@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.errors import ConflictError, NotFoundError, StoreError
+from localcdap.api.lookup import TableShape
 from localcdap.api.schema import Schema, Type
 from localcdap.api.table_writes import TableWrite
 from localcdap.store.columns import check_names, column_type, literal, quoted
@@ -43,6 +44,8 @@ class TableSnapshot(msgspec.Struct):
     schema: Schema
     """A field of type null is an always-null ``INT32`` column in the files."""
     files: list[str]
+    key: str | None = None
+    """The field that tells rows apart; None where rows were appended."""
 
 
 class DatasetTables:
@@ -145,10 +148,10 @@ class DatasetTables:
         directory.mkdir(parents=True, exist_ok=True)
         file = directory / "part-00000.parquet"
         with self._store.snapshot() as tx:
-            schema, _ = _held(tx, namespace, name)
+            schema, key = _held(tx, namespace, name)
             table = _table(namespace, name)
             tx.execute(f"COPY (FROM {table}) TO {literal(file)} (FORMAT parquet)")
-        return TableSnapshot(schema, [str(file)])
+        return TableSnapshot(schema, [str(file)], key)
 
     def describe(self, namespace: str, name: str) -> TableDetail:
         """:raises NotFoundError: when there is no such table; lists those that are."""
@@ -161,6 +164,13 @@ class DatasetTables:
             "SELECT name, document FROM dataset_tables WHERE namespace = ?", (namespace,)
         )
         return {name: Schema.parse(document) for name, document in rows}
+
+    def shapes(self, namespace: str) -> dict[str, TableShape]:
+        """The columns and keys of the tables of a namespace, by name."""
+        rows = self._store.read(
+            "SELECT name, document, key_field FROM dataset_tables WHERE namespace = ?", (namespace,)
+        )
+        return {name: TableShape(Schema.parse(document), key) for name, document, key in rows}
 
     def list(self, namespace: str) -> Sequence[TableDetail]:
         """The tables of a namespace, by name."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from localcdap.api.schema import Schema
+from localcdap.api.lookup import TableShape
 from localcdap.sandbox.configuring import ConfigureRequest, ConfigureResult
 from localcdap.sandbox.memo import Detected
 from localcdap.studio.propagation.stages import Configurer
@@ -19,14 +19,14 @@ from localcdap.studio.propagation.stages import Configurer
 Kept = Callable[[ConfigureRequest], Detected | None]
 """What the last connected checks gave; see :meth:`localcdap.sandbox.pool.PluginWorkers.detected`."""
 
-TableSchemas = Callable[[str], Mapping[str, Schema]]
-"""The schemas of the structured datasets of a namespace, by name."""
+Tables = Callable[[str], Mapping[str, TableShape]]
+"""The columns of the structured datasets of a namespace, by name."""
 
 
 class DetectingConfigurer:
     """Configures stages, with what was detected for them.
 
-    :param tables: the schemas of the tables that connected checks see.
+    :param tables: the columns of the tables that connected checks see.
     :param is_old_good: whether results of earlier connected checks are taken over.
     """
 
@@ -34,7 +34,7 @@ class DetectingConfigurer:
         self,
         configurer: Configurer,
         kept: Kept,
-        tables: Callable[[], Mapping[str, Schema]],
+        tables: Callable[[], Mapping[str, TableShape]],
         *,
         is_old_good: bool,
     ) -> None:

@@ -11,7 +11,7 @@ from localcdap.api.errors import BadRequestError, NotFoundError, SchemaError
 from localcdap.api.locations import Locations
 from localcdap.api.pipeline import PipelineValidation, StageValidation
 from localcdap.api.schema import Schema
-from localcdap.studio.detection import DetectingConfigurer, Kept, TableSchemas
+from localcdap.studio.detection import DetectingConfigurer, Kept, Tables
 from localcdap.studio.documents.document import read_document
 from localcdap.studio.documents.model import PipelineDocument
 from localcdap.studio.documents.parts import read_stage
@@ -132,7 +132,7 @@ class StudioService:
         secrets: SecretsOf = lambda _: Secrets(None),
         templates: Templates = lambda _: (),
         detected: Kept = lambda _: None,
-        tables: TableSchemas = lambda _: {},
+        tables: Tables = lambda _: {},
     ) -> None:
         self._artifacts = artifacts
         self._configurer = configurer

@@ -19,6 +19,7 @@ import msgspec
 
 from localcdap.api.errors import EngineError
 from localcdap.artifacts.model import PluginRef
+from localcdap.engine.tasks.lookups import LookupFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,6 +53,7 @@ class Shipment:
         self._directory: Final = directory
         self._packages: Final = list(dict.fromkeys(packages))
         self._is_checked = False
+        self._lookups: Final[dict[str, str]] = {}
 
     def send(self, plugins: Iterable[PluginRef]) -> None:
         """Send localcdap's own code, the packages, and the artifacts of plugins.
@@ -74,6 +76,16 @@ class Shipment:
             self._is_checked = True
         path = f"{_artifact_folder(plugin)}/{Path(plugin.path).name}"
         return msgspec.structs.replace(plugin, path=path)
+
+    def lookup(self, file: LookupFile) -> LookupFile:
+        """A table for lookups as workers find it; it is sent when it is first asked for."""
+        if file.path not in self._lookups:
+            folder = f"localcdap_lookup_{len(self._lookups)}"
+            path = Path(file.path)
+            archive = self._archive(folder, [(path, path.name)])
+            self._spark.addArtifacts(archive, archive=True)
+            self._lookups[file.path] = f"{folder}/{path.name}"
+        return msgspec.structs.replace(file, path=self._lookups[file.path])
 
     def _check(self) -> None:
         from pyspark.errors import PySparkException

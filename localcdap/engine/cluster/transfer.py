@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.errors import StageError
 from localcdap.engine.planning.spark_types import spark_schema
-from localcdap.engine.process.tables import TableFiles
+from localcdap.engine.process.tables import TableFiles, size_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -25,7 +25,7 @@ def uploaded(spark: SparkSession, snapshot: TableFiles) -> DataFrame:
 
     from localcdap.api.arrow import arrow_schema
 
-    size = sum(_size(file) for file in snapshot.files)
+    size = size_of(snapshot)
     if size > _MOST_BYTES:
         raise StageError(
             f"has {size / 1024**3:.1f} GiB of rows; through this machine at most "
@@ -55,11 +55,3 @@ def download(rows: DataFrame, directory: Path) -> None:
     finally:
         if writer is not None:
             writer.close()
-
-
-def _size(file: str) -> int:
-    """Bytes of a Parquet file once it is read."""
-    import pyarrow.parquet as pq
-
-    groups = pq.ParquetFile(file).metadata
-    return sum(groups.row_group(index).total_byte_size for index in range(groups.num_row_groups))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from localcdap.engine.planning.counting import pass_counts
 from localcdap.engine.planning.fusing import Group, inside, outlets
 from localcdap.engine.planning.spark_types import spark_schema
+from localcdap.engine.process.blame import working_on
 from localcdap.engine.process.contexts import addressable, quoted
 from localcdap.engine.tasks.aggregating import GROUP, grouped_schema, grouping_pass
 from localcdap.engine.tasks.fused import fused_pass, outlet_schemas
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
+    from localcdap.engine.planning.flow import Stage
     from localcdap.engine.planning.planner import Planner
+    from localcdap.engine.tasks.context import StageFacts
 
 
 def build_pass(planner: Planner, group: Group) -> None:
@@ -51,7 +54,7 @@ def _plan(planner: Planner, group: Group) -> PassPlan:
             PassStage(
                 plugin=planner.run.for_workers(stage.plugin),
                 properties=stage.properties,
-                facts=planner.run.facts(stage),
+                facts=_facts(planner, stage),
                 inputs=inside(group, flow, stage),
             )
             for stage in members
@@ -61,6 +64,11 @@ def _plan(planner: Planner, group: Group) -> PassPlan:
         grouped=group.grouped,
         channel=planner.run.channel,
     )
+
+
+def _facts(planner: Planner, stage: Stage) -> StageFacts:
+    with working_on(stage.name):
+        return planner.run.facts(stage, planner.plugins[stage.name].lookup_tables())
 
 
 def _grouped(planner: Planner, frame: DataFrame, plan: PassPlan) -> DataFrame:

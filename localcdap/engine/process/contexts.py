@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.errors import LocalcdapError, StageError
 from localcdap.api.locations import Locations
+from localcdap.api.lookup import Lookup
 from localcdap.api.schema import Schema
 from localcdap.api.stage import FindPlugin
 from localcdap.api.table_writes import TableLoading, TableWrite
@@ -22,9 +23,11 @@ from localcdap.engine.planning.flow import Stage
 from localcdap.engine.planning.spark_types import spark_schema
 from localcdap.engine.process.blame import marked
 from localcdap.engine.process.commit import Staging
+from localcdap.engine.process.lookups import lookup_file
 from localcdap.engine.process.tables import TableLoad, TableSource
 from localcdap.engine.tasks.context import CountingMetrics, FactsContext, StageFacts
 from localcdap.engine.tasks.generating import BatchFunction, batches_pass, generating_pass
+from localcdap.engine.tasks.lookups import FileLookup, LookupFile
 from localcdap.engine.tasks.plan import ERROR_FIELDS
 
 if TYPE_CHECKING:
@@ -57,6 +60,8 @@ class Surroundings:
     numbers: Iterator[int] = dataclasses.field(default_factory=itertools.count)
     metrics: dict[str, CountingMetrics] = dataclasses.field(default_factory=dict)
     """By stage, what plugin code counts in this process."""
+    lookups: dict[str, LookupFile] = dataclasses.field(default_factory=dict)
+    """By name, the tables that were made ready for lookups."""
     channel: str | None = None
     """Folder through which workers tell what they log and print; None where they do not see it."""
 
@@ -70,7 +75,34 @@ class Surroundings:
         """
         return plugin if self.shipment is None else self.shipment.relocated(plugin)
 
-    def facts(self, stage: Stage) -> StageFacts:
+    def lookup_file(self, stage: str, table: str) -> LookupFile:
+        """The rows of a table, for lookups on this machine; every stage of the run sees the same ones.
+
+        :raises NotFoundError: when there is no such table.
+        :raises StageError: when it cannot be looked into.
+        """
+        if table not in self.lookups:
+            snapshot = self.tables.export(self.namespace, table)
+            directory = self.table_directory.with_name("lookups") / str(next(self.numbers))
+            try:
+                self.lookups[table] = lookup_file(table, snapshot, directory)
+            except StageError as error:
+                text = f"Stage '{stage}': {error.message}"
+                raise StageError(text, error.corrective_action, stage=stage) from None
+        return self.lookups[table]
+
+    def sent_lookup(self, stage: str, table: str) -> LookupFile:
+        """:meth:`lookup_file` as Spark's Python workers find it."""
+        file = self.lookup_file(stage, table)
+        return file if self.shipment is None else self.shipment.lookup(file)
+
+    def facts(self, stage: Stage, lookups: Iterable[str] = (), *, here: bool = False) -> StageFacts:
+        """What a stage may know.
+
+        :param lookups: the tables that its plugin names.
+        :param here: whether its code runs in this process, wherever Spark is.
+        """
+        find = self.lookup_file if here else self.sent_lookup
         return StageFacts(
             stage_name=stage.name,
             namespace=self.namespace,
@@ -81,6 +113,7 @@ class Surroundings:
             output_schema=stage.output_schema,
             error_schema=stage.error_schema,
             port_schemas=stage.port_schemas,
+            lookups=[find(stage.name, table) for table in dict.fromkeys(lookups)],
         )
 
 
@@ -193,6 +226,10 @@ class DriverContext(FactsContext):
         except StageError as error:
             message = f"table '{name}' {error.message}"
             raise self.fail(message, error.corrective_action) from None
+
+    def lookup(self, table: str) -> Lookup:
+        here = self._run.lookup_file(self.stage_name, table)
+        return FileLookup(here, self._run.sent_lookup(self.stage_name, table))
 
     def staging_directory(self, final: str) -> str:
         try:

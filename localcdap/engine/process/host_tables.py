@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from localcdap.api.errors import HostError
-from localcdap.api.schema import Schema
+from localcdap.api.lookup import TableShape
 from localcdap.api.stage import FindTable
 from localcdap.engine.order import WorkOrder
 from localcdap.engine.process.hosts import reach_host
@@ -28,8 +28,8 @@ class TableExports:
         """
         raise NotImplementedError
 
-    def schemas(self, namespace: str) -> dict[str, Schema]:
-        """The schemas of the tables of a namespace, by name."""
+    def shapes(self, namespace: str) -> dict[str, TableShape]:
+        """The columns and keys of the tables of a namespace, by name."""
         raise NotImplementedError
 
 
@@ -62,16 +62,16 @@ class NoHostTables:
 
 
 def table_finder(order: WorkOrder) -> FindTable:
-    """What finds the schemas of the tables of a run's namespace; the host is asked once, when it must be."""
+    """What finds the columns of the tables of a run's namespace; the host is asked once, when it must be."""
 
     @lru_cache(maxsize=1)
-    def schemas() -> dict[str, Schema]:
+    def shapes() -> dict[str, TableShape]:
         if order.host_directory is None:
             return {}
         with reach_host(Path(order.host_directory)) as client:
-            return client.service(SERVICE, TableExports).schemas(order.namespace)
+            return client.service(SERVICE, TableExports).shapes(order.namespace)
 
-    return lambda name: schemas().get(name)
+    return lambda name: shapes().get(name)
 
 
 def table_source(order: WorkOrder, run_directory: Path) -> TableSource:

@@ -16,6 +16,18 @@ class TableFiles(msgspec.Struct):
     schema: Schema
     files: list[str]
     """Parquet files; none for a table without rows."""
+    key: str | None = None
+    """The field that tells rows apart; None where rows were appended."""
+
+
+def size_of(snapshot: TableFiles) -> int:
+    """Bytes of the rows of a snapshot once they are read."""
+    import pyarrow.parquet as pq
+
+    files = [pq.ParquetFile(file).metadata for file in snapshot.files]
+    return sum(
+        f.row_group(index).total_byte_size for f in files for index in range(f.num_row_groups)
+    )
 
 
 class TableSource(Protocol):

@@ -13,8 +13,10 @@ from typing import Final
 import msgspec
 
 from localcdap.api.errors import StageError
+from localcdap.api.lookup import Lookup
 from localcdap.api.schema import Schema
 from localcdap.api.stage import Metrics
+from localcdap.engine.tasks.lookups import FileLookup, LookupFile
 
 STAGE_LOGGER: Final = "localcdap.stage."
 """Prefix of the name of a stage's logger."""
@@ -32,6 +34,8 @@ class StageFacts(msgspec.Struct):
     output_schema: Schema | None
     error_schema: Schema | None
     port_schemas: dict[str, Schema]
+    lookups: list[LookupFile] = []
+    """The tables that the plugin named."""
 
 
 class CountingMetrics:
@@ -71,6 +75,7 @@ class FactsContext:
         self.port_schemas: Mapping[str, Schema] = facts.port_schemas
         self.logger: logging.Logger = logging.getLogger(STAGE_LOGGER + facts.stage_name)
         self.metrics: Metrics = metrics or CountingMetrics()
+        self.lookups: dict[str, Lookup] = {file.name: FileLookup(file) for file in facts.lookups}
 
     @property
     def input_schema(self) -> Schema:
@@ -81,3 +86,16 @@ class FactsContext:
         for schema in self.input_schemas.values():
             return schema
         raise StageError(f"Stage '{self.stage_name}' has no input.", stage=self.stage_name)
+
+    def lookup(self, table: str) -> Lookup:
+        """:raises StageError: when the plugin did not name the table."""
+        found = self.lookups.get(table)
+        if found is None:
+            named = ", ".join(f"'{each}'" for each in self.lookups) or "none"
+            raise StageError(
+                f"Stage '{self.stage_name}' looks into table '{table}', which its plugin does not name "
+                f"among its tables; it names: {named}.",
+                "The plugin's method lookup_tables must name it.",
+                stage=self.stage_name,
+            )
+        return found

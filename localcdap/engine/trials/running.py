@@ -10,7 +10,9 @@ import contextlib
 import datetime
 import io
 import logging
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -22,6 +24,7 @@ from localcdap.artifacts.loading import load_plugin
 from localcdap.engine.planning.flow import ERROR_TRANSFORM, SPLITTER, Stage, Stream, instantiate
 from localcdap.engine.tasks.context import STAGE_LOGGER, StageFacts
 from localcdap.engine.tasks.failing import StageFailure
+from localcdap.engine.tasks.lookups import LookupFile
 from localcdap.engine.tasks.plan import PassStage, error_record_schema
 from localcdap.engine.tasks.runners import blamed
 from localcdap.engine.trials.feeds import feed, feed_schema
@@ -53,6 +56,8 @@ class Trial(msgspec.Struct):
     run_id: str
     arguments: dict[str, str]
     logical_start_ms: int
+    host_directory: str | None = None
+    """The instance's folder, where the host is asked for tables; None when there is none."""
 
 
 class TrialResult(msgspec.Struct):
@@ -70,14 +75,14 @@ def try_in_worker(trial: Trial) -> TrialResult:
     """
     stage, batches = trial.stage, given_batches(trial.stage, trial.inputs)
     streams = input_streams(stage)
-    with _heard(stage.name) as lines:
+    with _heard(stage.name) as lines, tempfile.TemporaryDirectory() as place:
         try:
             with blamed(stage.name):
-                plugin = instantiate(load_plugin(stage.plugin), stage.name, stage.properties)
+                plugin: Any = instantiate(load_plugin(stage.plugin), stage.name, stage.properties)
                 schema = feed_schema(stage, plugin, streams)
-            made = run_in_python(
-                pass_stage(stage, _facts(trial)), schema, feed(schema, streams, batches)
-            )
+                facts = _facts(trial)
+                facts.lookups = _lookups(trial, plugin.lookup_tables(), Path(place))
+            made = run_in_python(pass_stage(stage, facts), schema, feed(schema, streams, batches))
         except StageFailure as failure:
             told = failure.failure
             made = PythonRun(problems=[Problem(told.message, told.corrective_action, stage.name)])
@@ -162,6 +167,24 @@ def _facts(trial: Trial) -> StageFacts:
         error_schema=stage.error_schema,
         port_schemas=stage.port_schemas,
     )
+
+
+def _lookups(trial: Trial, names: Sequence[str], place: Path) -> list[LookupFile]:
+    """The tables that a stage looks into, asked for at the host.
+
+    :param place: a folder for them.
+    """
+    if not names:
+        return []
+    from localcdap.engine.process.host_tables import HostTables, NoHostTables
+    from localcdap.engine.process.lookups import lookup_file
+
+    home = trial.host_directory
+    tables = NoHostTables() if home is None else HostTables(Path(home), place / "snapshots")
+    return [
+        lookup_file(name, tables.export(trial.namespace, name), place / str(number))
+        for number, name in enumerate(dict.fromkeys(names))
+    ]
 
 
 @contextlib.contextmanager

@@ -110,11 +110,11 @@ class Stepwise:
             return PythonRun()
         if stage.type in SINKS:
             return PythonRun()
-        plugin = instantiate(load_plugin(stage.plugin), stage.name, stage.properties)
+        plugin: Any = instantiate(load_plugin(stage.plugin), stage.name, stage.properties)
         if runs_in_python(plugin):
             streams = self._flow.inputs(stage.name)
             schema = feed_schema(stage, plugin, streams)
-            facts = self._around.facts(stage)
+            facts = self._around.facts(stage, plugin.lookup_tables(), here=True)
             return run_in_python(
                 pass_stage(stage, facts), schema, feed(schema, streams, self._batches)
             )

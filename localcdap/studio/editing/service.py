@@ -16,7 +16,7 @@ from localcdap.api.errors import ConflictError, NotFoundError
 from localcdap.api.locations import Locations
 from localcdap.rpc.methods import once
 from localcdap.sandbox.pool import PluginWorkers
-from localcdap.studio.detection import TableSchemas
+from localcdap.studio.detection import Tables
 from localcdap.studio.editing.checks import Checks
 from localcdap.studio.editing.draft import Draft
 from localcdap.studio.editing.edits import Edit
@@ -82,7 +82,7 @@ class EditingService:
         preferences: Preferences = lambda _, __: {},
         secrets: SecretsOf = lambda _: Secrets(None),
         templates: Templates = lambda _: (),
-        tables: TableSchemas = lambda _: {},
+        tables: Tables = lambda _: {},
     ) -> None:
         self._artifacts = artifacts
         self._workers = workers

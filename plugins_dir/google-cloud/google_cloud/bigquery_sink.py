@@ -66,7 +66,7 @@ class BigQuerySink(BatchSink):
         name = table_name(config.dataset, config.table)
         held = stage.find_table(name)
         if held is not None:
-            check_columns(stage, name, held, schema, relaxes=config.relaxes)
+            check_columns(stage, name, held.schema, schema, relaxes=config.relaxes)
 
     def _check_operation(self, stage: StageConfigurer) -> None:
         config = self.config

@@ -126,8 +126,10 @@ class BigQuerySource(BatchSource):
         if config.schema is not None or unknown:
             return
         name = table_name(config.dataset, config.table)
-        stage.output_schema = stage.find_table(name)
-        if stage.output_schema is None:
+        found = stage.find_table(name)
+        if found is not None:
+            stage.output_schema = found.schema
+        else:
             stage.failures.add(
                 f"There is no table '{name}' whose schema could be taken.",
                 "Set 'schema', or write the table first; 'localcdap tables' lists those that are there.",

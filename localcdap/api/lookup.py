@@ -1,0 +1,81 @@
+"""Structured tables as plugins see them, and the rows that they find there by key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import msgspec
+
+from localcdap.api.schema import Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+KEY: Final = "key"
+VALUE: Final = "value"
+"""The columns of key-value tables."""
+
+
+class TableShape(msgspec.Struct):
+    """The columns of a structured table."""
+
+    schema: Schema
+    key: str | None = None
+    """The column that tells rows apart; None where rows were appended."""
+
+    @property
+    def lookup_key(self) -> str | None:
+        """The column by which rows are looked up; None when there is none.
+
+        That is the table's key; of a table without one, the column ``key``, or the first of two columns.
+        """
+        names = self.schema.field_names
+        if self.key is not None:
+            return self.key
+        if KEY in names:
+            return KEY
+        return names[0] if len(names) == 2 else None
+
+    @property
+    def found(self) -> Schema | None:
+        """The schema of what a lookup gives: all columns but the key; None when there is no key."""
+        key = self.lookup_key
+        if key is None:
+            return None
+        rest = [field for field in self.schema if field.name != key]
+        return Schema.record(self.schema.name or "row", rest)
+
+    @property
+    def is_key_value(self) -> bool:
+        """Whether it is a key-value table: one with these two columns, looked up by the key."""
+        return sorted(self.schema.field_names) == [KEY, VALUE] and self.lookup_key == KEY
+
+
+class Lookup(Protocol):
+    """The rows of a table as they were when the run began to read it, found by key.
+
+    Keys are compared as text. Of several rows with one key the first counts; rows without a key are not
+    found.
+    """
+
+    name: str
+    shape: TableShape
+    schema: Schema
+    """Of what is found: see :attr:`TableShape.found`."""
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        """The values of a row by column, as in a record; None where no row has the key.
+
+        Other callers may get the same object: do not change it.
+        """
+
+    def get_all(self, keys: Iterable[str]) -> dict[str, dict[str, Any]]:
+        """The rows of those keys that there are, by key."""
+
+    def sorted_rows(self) -> tuple[pa.Array, pa.RecordBatch]:
+        """All keys, as ``large_binary`` of UTF-8 in the order of their bytes, and the rows in that order.
+
+        The columns of the rows are those of :attr:`schema`, by position. For plugins that search by their
+        own means; the workers of a machine share the memory.
+        """
