@@ -123,6 +123,10 @@ class Directive(Plugin):
         """The transient variables that it sets."""
         return self.variables
 
+    def tables(self) -> Iterable[str]:
+        """Names of the structured datasets that it looks rows up in, see :attr:`RowContext.lookups`."""
+        return ()
+
     def propagate(self, columns: Columns) -> None:
         """Change the columns as rows are changed. The default leaves them as they are."""
 

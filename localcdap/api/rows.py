@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
+from localcdap.api.lookup import Lookup
 from localcdap.api.schema import Schema
-from localcdap.api.stage import Metrics
+from localcdap.api.stage import FindTable, Metrics
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -68,11 +70,19 @@ class Columns:
     """
 
     def __init__(
-        self, given: Iterable[tuple[str, Schema | None]] = (), *, open: bool = False
+        self,
+        given: Iterable[tuple[str, Schema | None]] = (),
+        *,
+        open: bool = False,
+        find_table: FindTable = lambda _: None,
     ) -> None:
         self._schemas: dict[str, Schema | None] = dict(given)
         self.open: bool = open
         """Whether there may be more columns, which only data can tell. Set it to True, never to False."""
+        self.find_table: FindTable = find_table
+        """Finds the columns of a structured dataset by its name; None where it is not there, or tables are
+        not looked at.
+        """
         self.problems: list[tuple[str, str | None]] = []
         """Messages and corrective actions that :meth:`fail` was given."""
         self.warnings: list[tuple[str, str | None]] = []
@@ -137,7 +147,7 @@ class Columns:
 
     def copy(self) -> Columns:
         """The same columns, without what was told, to be changed on their own."""
-        return Columns(self._schemas.items(), open=self.open)
+        return Columns(self._schemas.items(), open=self.open, find_table=self.find_table)
 
     def fail(self, message: str, corrective_action: str | None = None) -> None:
         """Tell that the directive cannot work on these columns. All that is told is shown."""
@@ -151,12 +161,19 @@ class Columns:
 class RowContext:
     """What a directive sees beside the row. One for a task; the variables are those of the record at hand."""
 
-    def __init__(self, metrics: Metrics, arguments: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        metrics: Metrics,
+        arguments: Mapping[str, str],
+        lookups: Mapping[str, Lookup] = MappingProxyType({}),
+    ) -> None:
         self.variables: dict[str, Any] = {}
         """Transient variables by name; a record begins without any."""
         self.metrics = metrics
         self.arguments = arguments
         """Those of the run."""
+        self.lookups = lookups
+        """By name, the tables that the recipe's directives name; none where records are only sampled."""
 
 
 class Native(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from localcdap.api.directive import (
@@ -14,6 +15,8 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema
+from localcdap.wrangler.directives.masks import text_of
+from localcdap.wrangler.java.text import java_text
 from localcdap.wrangler.values.folder import ARGUMENT, FolderError, read_file
 
 _CODE: Final = slice(0, 7)
@@ -70,20 +73,49 @@ class CatalogLookup(Directive):
 @plugin(
     type="directive",
     name="table-lookup",
-    description="Looks values up in a table of CDAP. Refused: recipes run in Spark, beside the tables. "
-    "Join the table instead.",
+    description="Looks the text of a column up among the keys of a table of this namespace, and puts each "
+    "value of the row that is found, as text, into the column <column>_<field>.",
 )
 class TableLookup(Directive):
+    """As in wrangler, a row that is not found adds no columns, nor does a value that is null."""
+
     categories = ("lookup",)
     examples = ("table-lookup :id 'customers'",)
     column: str = argument.column("The column with the keys.")
     table: str = argument.text("The name of the table.")
 
-    def problem(self) -> str | None:
-        return (
-            f"recipes cannot look into the table '{self.table}'; read it with a source and join it with a "
-            f"Joiner on '{self.column}' in place of table-lookup"
-        )
+    def tables(self) -> Iterable[str]:
+        return (self.table,)
+
+    def propagate(self, columns: Columns) -> None:
+        given = columns.schema(self.column)
+        if given is not None and given.non_nullable not in (Schema.STRING, Schema.NULL):
+            columns.fail(
+                f"column '{self.column}' is of type {given.non_nullable.display_name}; only texts can be "
+                "looked up.",
+                f"Put 'set-type :{self.column} string' before it.",
+            )
+        if columns.is_missing(self.column):
+            columns.warn(f"there is no column '{self.column}', so that nothing is looked up.")
+            return
+        shape = columns.find_table(self.table)
+        if shape is None:
+            columns.open = True
+        elif shape.found is None:
+            columns.fail(f"table '{self.table}' has no key by which rows could be looked up.")
+        else:
+            for field in shape.found:
+                columns.add(f"{self.column}_{field.name}", Schema.STRING.as_nullable)
 
     def change(self, row: Row, context: RowContext) -> None:
-        raise DirectiveError(self.problem() or "")
+        if row.find(self.column) is None:
+            return
+        key = text_of(row, self.column)
+        lookup = context.lookups.get(self.table)
+        if lookup is None:
+            raise DirectiveError(
+                f"table '{self.table}' can only be looked into in a run or a preview."
+            )
+        for field, value in (lookup.get(key) or {}).items():
+            if value is not None:
+                row.add(f"{self.column}_{field}", java_text(value))

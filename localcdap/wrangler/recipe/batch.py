@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -11,6 +12,7 @@ import msgspec
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.directive import Directive, DirectiveError, ErrorRow
 from localcdap.api.errors import LocalcdapError
+from localcdap.api.lookup import Lookup
 from localcdap.api.rows import Row, RowContext
 from localcdap.api.schema import Schema
 from localcdap.wrangler.recipe.frame import FAILURE, SENT, failure_prefix
@@ -41,6 +43,7 @@ class Executor:
     """Runs directives on one record after another.
 
     :param output: the schema that records must have at the end; None to leave rows as they are.
+    :param lookups: by name, the tables that the directives name.
     """
 
     def __init__(
@@ -49,8 +52,9 @@ class Executor:
         arguments: Mapping[str, str],
         output: Schema | None = None,
         metrics: Any = None,
+        lookups: Mapping[str, Lookup] = MappingProxyType({}),
     ) -> None:
-        self.context: Final = RowContext(metrics or _NoMetrics(), arguments)
+        self.context: Final = RowContext(metrics or _NoMetrics(), arguments, lookups)
         self._directives: Final = list(directives)
         self._converter: Final = None if output is None else Converter(output)
         self._steps: Final = [_step(directive) for directive in directives]
@@ -130,6 +134,7 @@ class BatchTask:
         is_final: bool,
         has_errors: bool,
         has_input: bool,
+        lookups: Mapping[str, Lookup] = MappingProxyType({}),
     ) -> None:
         self._build: Final = build
         self._given: Final = given
@@ -138,10 +143,11 @@ class BatchTask:
         self._is_final: Final = is_final
         self._has_errors: Final = has_errors
         self._has_input: Final = has_input
+        self._lookups: Final = dict(lookups)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         output = self._made if self._is_final else None
-        executor = Executor(self._build(), self._arguments, output)
+        executor = Executor(self._build(), self._arguments, output, lookups=self._lookups)
         given, made = RecordCodec(self._given), RecordCodec(self._made)
         executor.start()
         for batch in batches:

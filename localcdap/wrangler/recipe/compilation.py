@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 import msgspec
 
 from localcdap.api.directive import Directive, NoNativeFormError
+from localcdap.api.lookup import Lookup
 from localcdap.api.rows import Columns
 from localcdap.api.schema import Schema
 from localcdap.wrangler.recipe.batch import BatchTask
@@ -70,6 +71,8 @@ class Job(msgspec.Struct):
     build: Callable[[int, int], Callable[[], Sequence[Directive]]]
     """Makes, picklable, what makes the directives from one place to another where they run."""
     arguments: Mapping[str, str] = {}
+    lookups: Mapping[str, Lookup] = {}
+    """By name, the tables that the directives name; can be pickled."""
     input: Schema | None = None
     """Of the input records, where they are kept for error records: their fields go by position."""
 
@@ -204,6 +207,7 @@ class _Compiler:
             is_final=is_final,
             has_errors=ERROR in frame.carried,
             has_input=INPUT in frame.carried,
+            lookups=self.job.lookups,
         )
         columns = [(f"w{i}", field.schema.as_nullable) for i, field in enumerate(made)]
         columns.append((ERROR, ERROR_SCHEMA.as_nullable))

@@ -8,6 +8,7 @@ import msgspec
 
 from localcdap.api.rows import Columns
 from localcdap.api.schema import Schema
+from localcdap.api.stage import FindTable
 from localcdap.wrangler.language import Problem
 from localcdap.wrangler.recipe.steps import Step
 
@@ -26,11 +27,14 @@ class Propagated(msgspec.Struct):
         return [problem for problem in self.problems if not problem.is_warning]
 
 
-def columns_of(schema: Schema | None) -> Columns:
-    """The columns that rows begin with; of an unknown schema nothing is known."""
+def columns_of(schema: Schema | None, find_table: FindTable = lambda _: None) -> Columns:
+    """The columns that rows begin with; of an unknown schema nothing is known.
+
+    :param find_table: of directives that look rows up.
+    """
     if schema is None:
-        return Columns(open=True)
-    return Columns((field.name, field.schema) for field in schema)
+        return Columns(open=True, find_table=find_table)
+    return Columns(((field.name, field.schema) for field in schema), find_table=find_table)
 
 
 def propagate(steps: Sequence[Step], columns: Columns) -> Propagated:
@@ -40,7 +44,7 @@ def propagate(steps: Sequence[Step], columns: Columns) -> Propagated:
     for step in steps:
         before.append(columns)
         if step.directive is None:
-            columns = Columns(open=True)
+            columns = Columns(open=True, find_table=columns.find_table)
             continue
         columns = columns.copy()
         step.directive.propagate(columns)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localcdap.api import Schema, StageConfigurer
+from localcdap.api import FailureBuilder, FailureCollector, Schema, StageConfigurer
 from localcdap.wrangler.language import Problem, loaded_names
 from localcdap.wrangler.recipe.building import FindDirective, precondition_call, registry_with
 from localcdap.wrangler.recipe.judging import misfits
@@ -13,7 +13,7 @@ from localcdap.wrangler.recipe.propagation import (
     proposed_schema,
 )
 from localcdap.wrangler.recipe.registry import Registry
-from localcdap.wrangler.recipe.steps import Steps, build_step, check
+from localcdap.wrangler.recipe.steps import Step, Steps, build_step, check
 
 from .config import WranglerConfig
 
@@ -62,8 +62,26 @@ class Configuration:
         steps = self._steps()
         for problem in steps.problems:
             self._add(problem)
-        if steps.is_complete and not steps.errors and not config.contains_macro("field"):
+        if self._is_known(steps):
             self._follow(steps)
+
+    def check_tables(self) -> None:
+        """Look at the tables that directives name, and follow the columns that these bring."""
+        steps, find = self._steps(), self._stage.find_table
+        looking = [(step, name) for step, name in _tables(steps) if find(name) is None]
+        for step, name in looking:
+            self._add(
+                Problem(
+                    f"{step.name}: there is no table '{name}'; 'localcdap tables' lists those there are",
+                    step.call.line,
+                    step.call.column,
+                )
+            )
+        if not looking and _tables(steps) and self._is_known(steps):
+            self._follow(steps)
+
+    def _is_known(self, steps: Steps) -> bool:
+        return steps.is_complete and not steps.errors and not self._config.contains_macro("field")
 
     def _check_field(self) -> None:
         field, schema = self._config.input_field, self._stage.input_schema
@@ -117,13 +135,15 @@ class Configuration:
     def _follow(self, steps: Steps) -> None:
         config, stage = self._config, self._stage
         given = given_schema(config.input_field, stage.input_schema)
-        found = propagate(steps.steps, columns_of(given))
+        found = propagate(steps.steps, columns_of(given, stage.find_table))
         for problem in found.problems:
             self._add(problem)
         if config.contains_macro("schema") or found.errors:
             return
         if config.schema is None:
             stage.output_schema = proposed_schema(found.after)
+            if stage.locations is None and _tables(steps):
+                return  # the tables tell, once they are looked at
             if stage.output_schema is None and stage.input_schema is not None:
                 self._failures.add(
                     "Only the data can tell the output of this recipe: there is no output schema.",
@@ -131,10 +151,8 @@ class Configuration:
                 ).with_config_property("schema")
             return
         for misfit in misfits(found.after, config.schema):
-            told = self._stage.warnings if misfit.is_warning else self._failures
-            told.add(misfit.message, misfit.corrective_action).with_config_property(
-                "schema"
-            ).with_output_field(misfit.field)
+            told = self._tell(misfit.message, misfit.corrective_action, misfit.is_warning)
+            told.with_config_property("schema").with_output_field(misfit.field)
 
     def _add(self, problem: Problem) -> None:
         action = f"Usage: {problem.usage}." if problem.usage else None
@@ -142,7 +160,18 @@ class Configuration:
             action = f"Did you mean '{problem.nearest}'?"
         where = f"Recipe, line {problem.line}, column {problem.column}: "
         message = problem.message if problem.message.endswith(".") else f"{problem.message}."
-        told = self._stage.warnings if problem.is_warning else self._failures
-        told.add(f"{where}{message}", action).with_config_property(
-            "directives", element=str(problem.line)
-        )
+        told = self._tell(f"{where}{message}", action, problem.is_warning)
+        told.with_config_property("directives", element=str(problem.line))
+
+    def _tell(self, message: str, action: str | None, is_warning: bool) -> FailureBuilder:
+        """Tell something, unless it was told before the tables were looked at."""
+        into = self._stage.warnings if is_warning else self._failures
+        if any(each.message == message for each in into):
+            into = FailureCollector()
+        return into.add(message, action)
+
+
+def _tables(steps: Steps) -> list[tuple[Step, str]]:
+    """The tables that directives look into."""
+    known = [(step, step.directive) for step in steps.steps if step.directive is not None]
+    return [(step, name) for step, directive in known for name in directive.tables()]

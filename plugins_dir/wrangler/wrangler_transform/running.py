@@ -81,7 +81,9 @@ class Execution:
         steps = [
             Step(call, directive) for call, directive in zip(source.calls, directives, strict=True)
         ]
-        found = propagate(steps, columns_of(given))
+        tables = dict.fromkeys(name for each in directives for name in each.tables())
+        lookups = {name: self._context.lookup(name) for name in tables}
+        found = propagate(steps, columns_of(given, {n: t.shape for n, t in lookups.items()}.get))
         return Job(
             directives=directives,
             sources=[call.source for call in source.calls],
@@ -90,6 +92,7 @@ class Execution:
             declared=declared,
             build=lambda first, last: Builder(source, find, first, last),
             arguments=self._context.arguments,
+            lookups=lookups,
             input=self._context.input_schema if self._context.wants_errors else None,
         )
 

@@ -39,6 +39,9 @@ class Wrangler(Transform):
     def configure(self, stage: StageConfigurer) -> None:
         Configuration(self.config, stage).check()
 
+    def configure_connected(self, stage: StageConfigurer) -> None:
+        Configuration(self.config, stage).check_tables()
+
     def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
         return Execution(self.config, context).run(df)
 

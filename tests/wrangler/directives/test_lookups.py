@@ -8,11 +8,16 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+from localcdap.api.arrow import RecordCodec
+from localcdap.api.lookup import TableShape
 from localcdap.api.schema import Schema
+from localcdap.engine.process.lookups import sorted_batch
+from localcdap.engine.tasks.lookups import SortedRows
 from localcdap.wrangler.recipe.batch import Executor, RowFailure
-from localcdap.wrangler.recipe.propagation import columns_of, propagate
+from localcdap.wrangler.recipe.propagation import Propagated, columns_of, propagate
 from localcdap.wrangler.recipe.registry import shipped
 from localcdap.wrangler.recipe.steps import check
 from localcdap.wrangler.values.folder import ARGUMENT
@@ -62,8 +67,99 @@ def test_catalogs_are_named_and_their_column_is_known():
     assert list(columns.after) == ["code", "code_icd_9_description"]
 
 
-def test_tables_are_refused_with_what_to_do():
-    assert "Joiner" in problems("table-lookup :id 'customers'")[0]
+CUSTOMERS = TableShape(
+    Schema.record(
+        "c",
+        [
+            ("id", Schema.STRING),
+            ("City", Schema.STRING.as_nullable),
+            ("age", Schema.INT.as_nullable),
+            ("vip", Schema.BOOLEAN.as_nullable),
+        ],
+    ),
+    "id",
+)
+
+
+@pytest.fixture
+def customers() -> SortedRows:
+    rows = [
+        {"id": "bob", "City": "Palo Alto, CA", "age": 41, "vip": True},
+        {"id": "joe", "City": None, "age": None, "vip": False},
+    ]
+    table = pa.Table.from_batches([RecordCodec(CUSTOMERS.schema).encode(rows)])
+    assert CUSTOMERS.found is not None
+    return SortedRows(sorted_batch("customers", table, CUSTOMERS), CUSTOMERS.found)
+
+
+@pytest.mark.parametrize(
+    ("row", "found"),
+    [
+        ({"id": "bob"}, {"id_City": "Palo Alto, CA", "id_age": "41", "id_vip": "true"}),
+        ({"ID": "joe"}, {"id_vip": "false"}),
+        ({"id": "ann"}, {}),
+        ({"id": "bob", "id_age": 1, "x": 2}, {"id_City": "Palo Alto, CA", "id_vip": "true"}),
+        ({"x": "bob"}, {}),
+        ({"id": None}, "column 'id' is null; a text is needed"),
+        ({"id": 5}, "column 'id' is a int; a text is needed"),
+    ],
+)
+def test_rows_of_a_table_become_columns(customers, row, found):
+    executor = Executor(
+        directives("table-lookup :id 'customers'"), {}, lookups={"customers": customers}
+    )
+    made = executor.run(row)
+    if isinstance(made, RowFailure):
+        assert made.message.endswith(str(found))
+    else:
+        assert made == [{**row, **found}]
+
+
+def told_columns(recipe: str, found: dict[str, TableShape], **given: Schema) -> Propagated:
+    return propagate(
+        check(recipe, shipped()).steps, columns_of(Schema.record("r", given.items()), found.get)
+    )
+
+
+def test_columns_are_known_when_the_table_is():
+    recipe = "table-lookup :id 'customers'; uppercase :id_City"
+    known = told_columns(recipe, {"customers": CUSTOMERS}, id=Schema.STRING).after
+    nullable = Schema.STRING.as_nullable
+    assert known.items() == [
+        ("id", Schema.STRING),
+        ("id_City", nullable),
+        ("id_age", nullable),
+        ("id_vip", nullable),
+    ]
+    assert not known.open
+    unknown = told_columns(recipe, {}, id=Schema.STRING)
+    assert unknown.after.open
+    assert not unknown.problems
+
+
+@pytest.mark.parametrize(
+    ("given", "shape", "told"),
+    [
+        ({"id": Schema.INT}, CUSTOMERS, "column 'id' is of type int; only texts"),
+        ({"x": Schema.STRING}, CUSTOMERS, "there is no column 'id', so that nothing"),
+        (
+            {"id": Schema.STRING},
+            TableShape(CUSTOMERS.schema),
+            "table 'customers' has no key by which",
+        ),
+    ],
+)
+def test_what_a_lookup_cannot_work_on_is_told(given, shape, told):
+    (problem,) = told_columns(
+        "table-lookup :id 'customers'", {"customers": shape}, **given
+    ).problems
+    assert told in problem.message
+    assert problem.is_warning == ("x" in given)
+
+
+def test_tables_are_not_at_hand_for_samples():
+    made = failure("table-lookup :id 'customers'", {"id": "bob"})
+    assert "table 'customers' can only be looked into in a run" in made.message
 
 
 class Service(http.server.BaseHTTPRequestHandler):
