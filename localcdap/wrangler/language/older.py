@@ -194,15 +194,7 @@ def _value(argument: Argument, word: str, start: int) -> Given | Mismatch:
     kind = argument.kind
     has_macro = MASK in word
     if kind in (ArgumentKind.COLUMN, ArgumentKind.COLUMNS):
-        is_list = kind is ArgumentKind.COLUMNS
-        names = [part for part in _COMMA.split(word) if part] if is_list else [word]
-        if not names:
-            return Mismatch(f"'{argument.name}' names no column", start)
-        for name in names:
-            if not _NAME.fullmatch(name):
-                return Mismatch(f"'{_shortened(name)}' is no name of a column", start)
-        columns = [name.removeprefix(":") for name in names]
-        return Given(kind, columns if is_list else columns[0], start, has_macro)
+        return _named(argument, word, start)
     if kind is ArgumentKind.TEXT:
         return Given(kind, _text(word), start, has_macro)
     if kind is ArgumentKind.EXPRESSION:
@@ -214,6 +206,21 @@ def _value(argument: Argument, word: str, start: int) -> Given | Mismatch:
     if has_macro:
         return Given(None, word, start, has_macro)
     return _typed(argument, word, start)
+
+
+def _named(argument: Argument, word: str, start: int) -> Given | Mismatch:
+    """One column, or those that commas separate; commas behind the last one are passed over."""
+    is_list = argument.kind is ArgumentKind.COLUMNS
+    names = _COMMA.split(word.rstrip(", ")) if is_list else [word]
+    if names == [""]:
+        return Mismatch(f"'{argument.name}' names no column", start)
+    if "" in names:
+        return Mismatch(f"'{argument.name}' has a comma without a name before it", start)
+    for name in names:
+        if not _NAME.fullmatch(name):
+            return Mismatch(f"'{_shortened(name)}' is no name of a column", start)
+    columns = [name.removeprefix(":") for name in names]
+    return Given(argument.kind, columns if is_list else columns[0], start, MASK in word)
 
 
 def _typed(argument: Argument, word: str, start: int) -> Given | Mismatch:

@@ -97,6 +97,7 @@ OLDER = [
         "set-column :salary exp:{salary > 100 ? 100 : salary}",
     ),
     ("set columns a,b", "set-headers :a,:b"),
+    ("set columns a,b,,", "set-headers :a,:b"),
     (
         "set-column value output > 10 ? 'test' : 'non-test'",
         "set-column :value exp:{output > 10 ? 'test' : 'non-test'}",
