@@ -14,7 +14,8 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema
-from localcdap.wrangler.values.similarity import Measure, distance, metric, single
+from localcdap.wrangler.java.text import nearest_float
+from localcdap.wrangler.values.similarity import Measure, distance, metric
 
 
 class _Comparison(Directive):
@@ -42,7 +43,7 @@ class _Comparison(Directive):
         measured = 0.0
         if isinstance(one, str) and isinstance(other, str) and one and other:
             try:
-                measured = single(self._measure(one, other))
+                measured = nearest_float(self._measure(one, other))
             except ValueError as error:
                 raise DirectiveError(str(error)) from None
         row.add(self.destination, measured)

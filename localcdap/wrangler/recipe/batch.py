@@ -163,6 +163,15 @@ class BatchTask:
         return self._has_input
 
 
+def _as_printed(column: pa.Array) -> pa.Array:
+    """Floats of 32 bits as the doubles that print alike, which directives take them for."""
+    import pyarrow as pa
+
+    if not pa.types.is_float32(column.type):
+        return column
+    return column.cast(pa.string()).cast(pa.float64())
+
+
 class _Pass:
     """The way of one batch through the directives."""
 
@@ -204,7 +213,8 @@ class _Pass:
         if not columns:
             return [{} for _ in range(rows)]
         names = self._given.schema.field_names
-        return self._given.decode(pa.RecordBatch.from_arrays(columns, names=names))
+        printed = [_as_printed(column) for column in columns]
+        return self._given.decode(pa.RecordBatch.from_arrays(printed, names=names))
 
     def _encoded(
         self, records: list[Any], origins: list[int], inputs: Any

@@ -12,6 +12,7 @@ from localcdap.api.directive import Directive, DirectiveError, ErrorRow, Row, pl
 from localcdap.api.schema import Schema
 from localcdap.wrangler.recipe.batch import BatchTask, Executor, RowFailure
 from localcdap.wrangler.recipe.frame import FAILURE, SENT
+from tests.wrangler.directives.recipes import directives
 
 TEXT = Schema.STRING.as_nullable
 GIVEN = Schema.record("given", [("a", TEXT)])
@@ -92,6 +93,20 @@ def run_batch(values: list, *, errors: list | None = None, keeps: bool = False) 
         columns.append(pa.array([{"f0": value} for value in values]))
     batch = pa.RecordBatch.from_arrays(columns, names=[f"c{i}" for i in range(len(columns))])
     return [row for made in task(iter([batch])) for row in made.to_pylist()]
+
+
+def test_floats_of_32_bits_are_written_as_java_writes_them():
+    given = Schema.record("given", [("a", Schema.FLOAT.as_nullable)])
+    made = Schema.record("made", [("a", TEXT)])
+    (text,) = directives("set-type :a string")
+    task = BatchTask(
+        lambda: [text], given, made, {}, is_final=True, has_errors=False, has_input=False
+    )
+    values = [{"a": value} for value in (0.1, 22.4, 1e10, float("nan"), None)]
+
+    (batch,) = task(iter([RecordCodec(given).encode(values)]))
+
+    assert batch.columns[0].to_pylist() == ["0.1", "22.4", "1.0E10", "NaN", None]
 
 
 def test_a_batch_gives_rows_and_failures_each_with_its_record():
