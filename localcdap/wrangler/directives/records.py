@@ -16,6 +16,7 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema, Type
+from localcdap.wrangler.directives.columns import no_column
 
 
 @plugin(
@@ -116,6 +117,8 @@ class Flatten(Directive):
     )
 
     def propagate(self, columns: Columns) -> None:
+        if all(columns.is_missing(name) for name in self.column):
+            no_column(columns, self.column[0], "flatten", fails=False)
         for name in self.column:
             schema = columns.schema(name)
             if schema is not None and schema.non_nullable.type is Type.ARRAY:

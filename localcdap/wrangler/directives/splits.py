@@ -100,6 +100,7 @@ class SetRecordDelimiter(_Splitting):
     )
 
     def propagate(self, columns: Columns) -> None:
+        no_column(columns, self.column, "split", fails=False)
         columns.replace([(self.column, Schema.STRING)])
         columns.open = False
 

@@ -13,6 +13,8 @@ _LAST_END: Final = re.compile(r"(?:\r\n|\n|\r)\Z")
 class Ranges:
     """Places of characters in a line, from 1: ``1-3``, ``5,7``, ``-3``, ``9-``, and lists of these.
 
+    The option ``-c`` may stand before them, as the documentation of the original has it.
+
     >>> Ranges("1,2,3-5").cut("one two")
     'one t'
 
@@ -20,7 +22,8 @@ class Ranges:
     """
 
     def __init__(self, text: str) -> None:
-        self._spans = sorted(_span(part.strip(), text) for part in text.split(","))
+        parts = text.removeprefix("-c ").split(",")
+        self._spans = sorted(_span(part.strip(), text) for part in parts)
 
     def cut(self, text: str) -> str:
         """The characters at the places, line by line; each once and in the order of the line."""

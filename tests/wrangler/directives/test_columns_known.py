@@ -120,6 +120,24 @@ CERTAIN = [
 ]
 
 
+DROPPING = [
+    "flatten :missing,:lost",
+    "split-to-columns :missing ','",
+    "set-record-delim :missing ','",
+]
+
+
+@pytest.mark.parametrize("recipe", DROPPING)
+def test_what_drops_every_row_is_warned_of(recipe):
+    columns = Columns([(field.name, field.schema) for field in GIVEN])
+
+    (directive,) = directives(recipe)
+    directive.propagate(columns)
+
+    ((message, _),) = columns.warnings
+    assert "There is no column 'missing'" in message
+
+
 @pytest.mark.parametrize("recipe", CERTAIN)
 def test_what_cannot_work_on_any_row_is_told_before(recipe):
     columns = Columns([(field.name, field.schema) for field in GIVEN])
