@@ -44,7 +44,11 @@ class FilesSink(BatchSink):
         """Write the records; the directory in which the files are until the run has succeeded."""
         schema = written_schema(self.config, context.input_schema)
         assert schema is not None
-        final = context.resolve_path(self.path())
+        return self.write_folder(df, context, self.path(), schema)
+
+    def write_folder(self, df: DataFrame, context: SinkContext, path: str, schema: Schema) -> str:
+        """:meth:`write_files` with the fields of a schema, into a folder as the document has it."""
+        final = context.resolve_path(path)
         if self.config.suffix:
             at = context.logical_start_time
             final = f"{final.rstrip('/')}/{formatted(self.config.suffix, at)}"

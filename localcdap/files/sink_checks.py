@@ -17,17 +17,7 @@ _AVRO_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 def check_sink(stage: StageConfigurer, config: FileSinkConfig) -> None:
     """Add a failure for each property that is wrong, by itself or for the input."""
-    _check_suffix(stage, config.suffix)
-    _check_json(stage, config.file_system_properties)
-    if config.contains_macro("format") or config.format is None:
-        return
-    if config.format_name not in FORMATS:
-        stage.failures.add(
-            f"Invalid format '{config.format}'. The value must be one of {', '.join(FORMATS)}"
-        ).with_config_property("format")
-        return
-    _check_codec(stage, config)
-    if config.contains_macro("schema"):
+    if not check_format(stage, config) or config.contains_macro("schema"):
         return
     schema = written_schema(config, stage.input_schema)
     if schema is None:
@@ -36,6 +26,21 @@ def check_sink(stage: StageConfigurer, config: FileSinkConfig) -> None:
         check_subset(stage, stage.input_schema, schema)
     for each in schema:
         _check_field(stage, config.format_name, each)
+
+
+def check_format(stage: StageConfigurer, config: FileSinkConfig) -> bool:
+    """Add a failure for each property that is wrong by itself; whether the format is a known one."""
+    _check_suffix(stage, config.suffix)
+    _check_json(stage, config.file_system_properties)
+    if config.contains_macro("format") or config.format is None:
+        return False
+    if config.format_name not in FORMATS:
+        stage.failures.add(
+            f"Invalid format '{config.format}'. The value must be one of {', '.join(FORMATS)}"
+        ).with_config_property("format")
+        return False
+    _check_codec(stage, config)
+    return True
 
 
 def written_schema(config: FileSinkConfig, given: Schema | None) -> Schema | None:
@@ -75,7 +80,7 @@ def _check_codec(stage: StageConfigurer, config: FileSinkConfig) -> None:
 
 
 def _check_field(stage: StageConfigurer, format: str, field: Field) -> None:
-    problem = _problem(format, field)
+    problem = unwritable(format, field)
     if problem is not None:
         stage.failures.add(
             f"Field '{field.name}' {problem}, which the '{format}' format cannot hold.",
@@ -83,7 +88,7 @@ def _check_field(stage: StageConfigurer, format: str, field: Field) -> None:
         ).with_input_field(field.name)
 
 
-def _problem(format: str, field: Field) -> str | None:
+def unwritable(format: str, field: Field) -> str | None:
     """Why a format cannot hold a field, to be read after its name; None when it can."""
     inner = field.schema.non_nullable
     is_simple = inner.type.is_simple or inner.type is Type.ENUM

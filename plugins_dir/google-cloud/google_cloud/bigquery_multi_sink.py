@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api import (
     BatchSink,
     Capabilities,
     Schema,
-    SchemaError,
     SinkContext,
     StageConfigurer,
-    Type,
     capability,
     field,
     plugin,
@@ -22,14 +19,13 @@ from localcdap.api.table_writes import TableLoading, TableWrite
 from localcdap.dataframes.columns import column
 
 from .account import TablesConfig
-from .tables import check_table, table_name, takes
+from .multi_sinks import SPLIT, check_split_field, schemas_of_places
+from .tables import check_table, table_name
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 _GROUP: Final = "Google Cloud, without effect here"
-_ARGUMENT: Final = "multisink."
-_SPLIT: Final = "splitField"
 
 
 class BigQueryMultiConfig(TablesConfig):
@@ -39,7 +35,7 @@ class BigQueryMultiConfig(TablesConfig):
         "each table; records of others are left out.",
         default="tablename",
         macro=True,
-        name=_SPLIT,
+        name=SPLIT,
         form="{input-field}",
     )
     truncate: bool = field(
@@ -95,22 +91,13 @@ class BigQueryMultiTable(BatchSink):
                 "Records of arbitrary schemas cannot be written here.",
                 "Set 'allowFlexibleSchema' to off, and an argument 'multisink.TABLE' to the schema of each.",
             ).with_config_property("allowFlexibleSchema")
-        schema = stage.input_schema
-        if schema is None or config.contains_macro(_SPLIT):
-            return
-        split = schema.field(config.split_field)
-        if split is None or split.schema.non_nullable.type is not Type.STRING:
-            problem = "does not exist in the input" if split is None else "is no string"
-            stage.failures.add(
-                f"Field '{config.split_field}' {problem}.",
-                f"Name a string field; there are {', '.join(schema.field_names)}.",
-            ).with_config_property(_SPLIT)
+        check_split_field(stage, config, config.split_field)
 
     def write(self, df: DataFrame, context: SinkContext) -> None:
         from pyspark.sql import functions as f
 
         config = self.config
-        tables = _tables(context, context.arguments)
+        tables = schemas_of_places(context, "table")
         how = TableWrite(truncate=config.truncate, relaxes=config.relaxes)
         loads = [
             TableLoading(table_name(config.dataset, _bare(name)), schema, how)
@@ -128,36 +115,6 @@ class BigQueryMultiTable(BatchSink):
 def _bare(name: str) -> str:
     """A table's name without the database before it: BigQuery takes no dots."""
     return name.rpartition(".")[2]
-
-
-def _tables(context: SinkContext, arguments: Mapping[str, str]) -> dict[str, Schema]:
-    """The schemas of the tables that arguments name.
-
-    :raises StageError: when there is none, one is no schema, or has fields that the records lack.
-    """
-    found: dict[str, Schema] = {}
-    for key, text in arguments.items():
-        if not key.startswith(_ARGUMENT):
-            continue
-        name = key.removeprefix(_ARGUMENT)
-        try:
-            found[name] = Schema.parse_record(text)
-        except SchemaError as error:
-            raise context.fail(f"argument '{key}' is no schema: {error.message}") from None
-        for each in found[name]:
-            given = context.input_schema.field(each.name)
-            if given is None or not takes(each.schema.non_nullable, given.schema.non_nullable):
-                problem = "is missing" if given is None else f"is {given.schema.display_name}"
-                raise context.fail(
-                    f"field '{each.name}' of table '{name}' {problem} in the records.",
-                    f"Change the argument '{key}', or the records.",
-                )
-    if not found:
-        raise context.fail(
-            "no argument names a table.",
-            "Set an argument 'multisink.TABLE' to the schema of each table.",
-        )
-    return found
 
 
 def _guarded(context: SinkContext, name: str, which: Column, tables: list[Schema]) -> Column:

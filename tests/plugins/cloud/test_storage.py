@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
+from localcdap.api import Schema
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.pipeline import PipelineValidation
 from localcdap.files.inputs import folders
@@ -179,3 +181,56 @@ def test_texts_are_written_into_the_bucket(instance, cdap_engine_directory):
     assert instance.run(pipeline(gcs_source(), text_sink())).error is None
     files = list((instance.home.path / "data" / "known" / "texts").iterdir())
     assert "".join(file.read_text() for file in files) == "1|x\n"
+
+
+def multi(**more: str) -> dict[str, Any]:
+    given = {"path": "gs://known/multi", "format": "csv", "splitField": "b", "location": "us"}
+    return {"type": "batchsink", "name": "GCSMultiFiles", "properties": given | more}
+
+
+def test_several_folders_are_told_apart_by_a_text(instance):
+    codec = {"referenceName": "r", "compressionCodec": "None", "delimiter": ",", "project": "p"}
+    answer = validate(instance, gcs_source(), multi(suffix="yyyy-MM-dd-HH-mm", **codec))
+    assert (answer.errors, answer.warnings) == ([], [])
+    wrong = multi(splitField="a", format="xml", path="gs://other/x")
+    assert [failure.message for failure in validate(instance, gcs_source(), wrong).errors] == [
+        "Invalid format 'xml'. The value must be one of avro, csv, delimited, json, orc, parquet, tsv",
+        "Field 'a' is no string.",
+        "'gs://other/x' does not lie on this machine.",
+    ]
+
+
+@pytest.mark.spark
+def test_records_go_into_the_folders_that_arguments_name(instance, cdap_engine_directory):
+    given = instance.home.path / "data" / "known" / "many"
+    given.mkdir(parents=True)
+    (given / "f.csv").write_text("1,x\n2,y\n3,x\n4,z\n5,\n")
+    source = gcs_source(path="gs://known/many")
+
+    def schema(**fields: Schema) -> str:
+        return str(Schema.record("r", list(fields.items())))
+
+    arguments = {
+        "multisink.x": schema(a=Schema.LONG),
+        "multisink.y": schema(b=Schema.STRING, a=Schema.INT.as_nullable),
+        "multisink.none": schema(a=Schema.INT),
+    }
+    run = instance.run(pipeline(source, multi(format="parquet")), arguments)
+    assert run.error is None
+    assert run.stages["Out"].records_in == 5
+    folder = instance.home.path / "data" / "known" / "multi"
+    assert sorted(each.name for each in folder.iterdir()) == ["none", "x", "y"]
+    x, y, none = (pq.read_table(folder / name) for name in ("x", "y", "none"))
+    assert (x.to_pylist(), y.to_pylist(), none.num_rows) == (
+        [{"a": 1}, {"a": 3}],
+        [{"b": "y", "a": 2}],
+        0,
+    )
+    assert str(x.schema.field("a").type) == "int64"
+
+    other = {"multisink.x": schema(c=Schema.INT)}
+    for given_arguments, told in ((other, "'c' of folder 'x' is missing"), ({}, "no argument")):
+        failed = instance.run(pipeline(source, multi(path="gs://known/no")), given_arguments)
+        assert failed.error is not None
+        assert told in failed.error.message
+    assert not (instance.home.path / "data" / "known" / "no").exists()

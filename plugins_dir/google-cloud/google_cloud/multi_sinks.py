@@ -1,0 +1,57 @@
+"""What sinks that write records into several places, by a field's value, have in common."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from localcdap.api import PluginConfig, Schema, SchemaError, SinkContext, StageConfigurer, Type
+
+from .tables import takes
+
+SPLIT: Final = "splitField"
+_ARGUMENT: Final = "multisink."
+
+
+def check_split_field(stage: StageConfigurer, config: PluginConfig, name: str) -> None:
+    """Check that the field whose value names the place of a record is a string of the input."""
+    schema = stage.input_schema
+    if schema is None or config.contains_macro(SPLIT):
+        return
+    split = schema.field(name)
+    if split is None or split.schema.non_nullable.type is not Type.STRING:
+        problem = "does not exist in the input" if split is None else "is no string"
+        stage.failures.add(
+            f"Field '{name}' {problem}.",
+            f"Name a string field; there are {', '.join(schema.field_names)}.",
+        ).with_config_property(SPLIT)
+
+
+def schemas_of_places(context: SinkContext, what: str) -> dict[str, Schema]:
+    """The schema of each place that an argument of the run names: ``multisink.NAME``.
+
+    :param what: what such a place is called in messages: table or folder.
+    :raises StageError: when there is none, one is no schema, or has fields that the records lack.
+    """
+    found: dict[str, Schema] = {}
+    for key, text in context.arguments.items():
+        if not key.startswith(_ARGUMENT):
+            continue
+        name = key.removeprefix(_ARGUMENT)
+        try:
+            found[name] = Schema.parse_record(text)
+        except SchemaError as error:
+            raise context.fail(f"argument '{key}' is no schema: {error.message}") from None
+        for each in found[name]:
+            given = context.input_schema.field(each.name)
+            if given is None or not takes(each.schema.non_nullable, given.schema.non_nullable):
+                problem = "is missing" if given is None else f"is {given.schema.display_name}"
+                raise context.fail(
+                    f"field '{each.name}' of {what} '{name}' {problem} in the records.",
+                    f"Change the argument '{key}', or the records.",
+                )
+    if not found:
+        raise context.fail(
+            f"no argument names a {what}.",
+            f"Set an argument 'multisink.{what.upper()}' to the schema of each {what}.",
+        )
+    return found
