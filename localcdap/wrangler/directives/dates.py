@@ -28,6 +28,8 @@ from localcdap.wrangler.recipe.declaration import text_like
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICRO = datetime.timedelta(microseconds=1)
+_FIRST_MILLIS = 10**11
+"""What is less than this is Unix time in seconds, till the year 5138; as milliseconds it is of 1973."""
 _UNITS = {"SECONDS": 1_000_000, "MILLISECONDS": 1000, "MICROSECONDS": 1}
 
 
@@ -122,13 +124,16 @@ class ParseTimestamp(Directive):
         found = row.find(self.column)
         if found is None or row[found] is None or is_moment(row[found]):
             return
-        micros = self._whole(row[found]) * _UNITS[self.timeunit.upper()]
+        name = self.directive_name()
+        number = _whole(row[found])
+        if number is None:
+            shown = str(row[found])[:80]
+            raise sent(name, f"column '{self.column}' is '{shown}', not a whole number", 2)
+        micros = number * _UNITS[self.timeunit.upper()]
         try:
             row[found] = _EPOCH + datetime.timedelta(microseconds=micros)
         except OverflowError:
-            raise sent(
-                self.directive_name(), f"column '{self.column}' is out of the years 1 to 9999", 2
-            ) from None
+            raise sent(name, f"column '{self.column}' is out of the years 1 to 9999", 2) from None
 
     def native(self, frame: Frame) -> None:
         from pyspark.sql import functions as f
@@ -156,20 +161,17 @@ class ParseTimestamp(Directive):
         made = f.timestamp_micros(f.when(is_here, micros))
         frame.put(self.column, made, Schema.TIMESTAMP.as_nullable)
 
-    def _whole(self, value: object) -> int:
-        from localcdap.wrangler.java.numbers import NumberFormatError, parse_long
 
-        try:
-            if isinstance(value, int) and not isinstance(value, bool):
-                return value
-            if isinstance(value, str):
-                return parse_long(value)
-        except NumberFormatError:
-            pass
-        shown = str(value)[:80]
-        raise sent(
-            self.directive_name(), f"column '{self.column}' is '{shown}', not a whole number", 2
-        )
+def _whole(value: object) -> int | None:
+    """A whole number, or one that a text holds as Java reads it."""
+    from localcdap.wrangler.java.numbers import NumberFormatError, parse_long
+
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    try:
+        return parse_long(value) if isinstance(value, str) else None
+    except NumberFormatError:
+        return None
 
 
 @plugin(
@@ -205,6 +207,47 @@ class FormatDate(Directive):
                 f"column '{self.column}' is a {kind}; make it a date with parse-as-simple-date"
             )
         row[found] = self._format.write(value)
+
+
+@plugin(
+    type="directive",
+    name="format-unix-timestamp",
+    description="Writes Unix time in a pattern, in UTC. CDAP describes this directive but has it no more: "
+    "there it is parse-timestamp and format-date.",
+)
+class FormatUnixTimestamp(Directive):
+    categories = ("date", "format")
+    examples = ("format-unix-timestamp :at 'yyyy-MM-dd HH:mm:ss'",)
+    column: str = argument.column(
+        "The column with whole numbers or their texts; null stays null. Numbers of up to 11 digits are "
+        "seconds, longer ones milliseconds."
+    )
+    format: str = argument.text("A pattern of Java's DateTimeFormatter.")
+
+    @cached_property
+    def _format(self) -> TimeFormat:
+        return TimeFormat(self.format)
+
+    def problem(self) -> str | None:
+        return pattern_problem(self.format)
+
+    def propagate(self, columns: Columns) -> None:
+        if not no_column(columns, self.column, "format"):
+            columns.put(self.column, text_like(columns, self.column))
+
+    def change(self, row: Row, context: RowContext) -> None:
+        found = needed(row, self.column)
+        if row[found] is None:
+            return
+        number = _whole(row[found])
+        if number is None:
+            raise DirectiveError(f"column '{self.column}' is no whole number, but Unix time is one")
+        unit = _UNITS["SECONDS" if abs(number) < _FIRST_MILLIS else "MILLISECONDS"]
+        try:
+            moment = _EPOCH + datetime.timedelta(microseconds=number * unit)
+        except OverflowError:
+            raise DirectiveError(f"column '{self.column}' is out of the years 1 to 9999") from None
+        row[found] = self._format.write(moment)
 
 
 def pattern_problem(pattern: str) -> str | None:

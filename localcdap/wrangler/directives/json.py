@@ -45,7 +45,7 @@ class ParseAsJson(Directive):
         if no_column(columns, self.column, "parse", fails=False):
             return
         not_readable(columns, self.column)
-        columns.put(self.column, None)
+        columns.remove(self.column)  # it is there again where it held an array
         columns.open = True
 
     def expand(self, row: Row, context: RowContext) -> Iterable[Row]:

@@ -100,4 +100,6 @@ def _unexpected(error: Any) -> Problem:
         hint = "A value, a closing bracket or a part of '? :' is missing."
         return Problem("The expression ends too early", line or 1, column or 1, hint)
     hint = "An operator is missing before it, or it is not closed before."
+    if str(token) == ":":
+        hint = "Write the names of columns without a colon here; '? :' begins with its '?'."
     return Problem(f"'{token}' is not expected here", token.line, token.column, hint)

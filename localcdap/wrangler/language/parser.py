@@ -14,7 +14,7 @@ from localcdap.wrangler.language.binding import Bound, Mismatch, bind
 from localcdap.wrangler.language.grammar import Statement, SyntaxProblemError, parse_statement
 from localcdap.wrangler.language.lines import Line, Piece, Places, lines_of, masked
 from localcdap.wrangler.language.model import Call, Code, Load, Problem, Recipe
-from localcdap.wrangler.language.older import NAMES, Header, header, read_older
+from localcdap.wrangler.language.older import NAMES, RENAMED, Header, header, read_older
 
 Declared = Mapping[str, Sequence[Argument]]
 """The arguments of every directive by its name."""
@@ -255,6 +255,12 @@ class _Reader:
         return Code(self.text[start : piece.start + span[1]], *self.places.at(start))
 
     def _unknown(self, name: str, at: int) -> _Failed:
+        if name.lower() in NAMES:
+            known = ", ".join(
+                " ".join(each.words) for each in RENAMED if each.words[0] == name.lower()
+            )
+            told = f"what follows '{name}' is not known; there are {known}"
+            return _Failed(Problem(told, *self.places.at(at)), is_unknown=True)
         names = [*self.declared, *self.rules.aliases, *self.loaded, *NAMES]
         near = difflib.get_close_matches(name[:60], names, n=1, cutoff=0.7)
         what = f"there is no directive '{_shortened(name)}'" if name else "there is no directive"

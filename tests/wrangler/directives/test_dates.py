@@ -267,3 +267,26 @@ def test_natural_dates_need_a_text():
     assert failure("parse-as-date :a", {"a": 5}).kind == 2
     assert run("parse-as-date :a 'nowhere'", {"a": None}, {"b": 1}) == [{"a": None}, {"b": 1}]
     assert run("parse-as-date :a", {"a": "no date"}) == [{"a": "no date"}]
+
+
+UNIX = [
+    (1536332271, "2018-09-07 14:57:51"),
+    ("1536332271", "2018-09-07 14:57:51"),
+    (1536332271894, "2018-09-07 14:57:51"),
+    ("1536332271894", "2018-09-07 14:57:51"),
+    (0, "1970-01-01 00:00:00"),
+    (-86400, "1969-12-31 00:00:00"),
+    (None, None),
+]
+
+
+@pytest.mark.parametrize(("value", "written"), UNIX)
+def test_unix_time_is_written_in_a_pattern(value, written):
+    made = run("format-unix-timestamp :at 'yyyy-MM-dd HH:mm:ss'", {"at": value})
+
+    assert made == [{"at": written}]
+
+
+@pytest.mark.parametrize("value", ["soon", "", 1.5, True, 10**18, "9" * 30])
+def test_what_is_no_unix_time_fails(value):
+    assert failure("format-unix-timestamp at yyyy-MM-dd", {"at": value}).kind == 1

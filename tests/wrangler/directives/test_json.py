@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from localcdap.api.rows import Columns
+from localcdap.api.schema import Schema
 from localcdap.wrangler.values.gson import JsonError, read_json, write_json
-from tests.wrangler.directives.recipes import failure, problems, run
+from tests.wrangler.directives.recipes import directives, failure, problems, run
 
 PERSON = {
     "id": 1,
@@ -142,6 +144,16 @@ def test_present_columns_stay():
     assert run("parse-as-json b", {"b_a": "old", "b": '{"a": 1, "c": 2}'}) == [
         {"b_a": "old", "b_c": 2}
     ]
+
+
+def test_what_was_parsed_may_get_the_name_that_the_json_had():
+    columns = Columns([("price", Schema.STRING)])
+    for directive in directives(
+        "parse-as-json :price 1\nfill-null-or-empty :price_int '0'\nrename price_int price"
+    ):
+        directive.propagate(columns)
+
+    assert columns.problems == []
 
 
 def test_paths_select_from_what_was_parsed():

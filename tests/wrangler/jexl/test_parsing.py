@@ -21,6 +21,7 @@ def problems(text: str) -> list[tuple[int, int, str]]:
     ("text", "place", "part"),
     [
         ("a b", (1, 3), "'b' is not expected here"),
+        ("a + :b", (1, 5), "names of columns without a colon"),
         ("a +", (1, 4), "ends too early"),
         ("a ? b", (1, 6), "ends too early"),
         ("(a", (1, 3), "ends too early"),

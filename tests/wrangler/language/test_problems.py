@@ -15,6 +15,13 @@ WRONG = [
         "there is no directive 'filter-row-if-tru'",
         "filter-row-if-true",
     ),
+    (
+        "filter-rows-on condition-met a > 1",
+        (1, 1),
+        "what follows 'filter-rows-on' is not known; there are filter-rows-on condition-true, ",
+        None,
+    ),
+    ("set format csv ,", (1, 1), "there are set columns, set column", None),
     ("rename :a", (1, 1), "'target' is missing", None),
     ("rename", (1, 1), "'source', 'target' are missing", None),
     ("rename :a 'b'", (1, 11), "'target' must be a column, not a text", None),
@@ -43,6 +50,8 @@ WRONG = [
     ),
     ("uppercase :a\n#pragma version 2.0", (2, 1), "a pragma must end with a semicolon", None),
     ("increment-variable n much a", (1, 22), "'much' is no value of 'value'", None),
+    ("set-headers ,a,b", (1, 13), "a comma without a name before it", None),
+    ("set columns a,b, ,d", (1, 13), "a comma without a name before it", None),
 ]
 
 
