@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -32,6 +33,7 @@ def open_studio(home: Home, namespace: str = "default", place: Place | None = No
     over = threading.Event()
     watch = threading.Thread(target=_end_with_terminal, args=(app, over), daemon=True)
     watch.start()
+    gc.freeze()  # what was imported stays: there is nothing to collect
     try:
         app.run()
     finally:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
 from textual.content import Content
 from textual.widgets import Static
+
+if TYPE_CHECKING:
+    from textual.css.styles import RulesMap
 
 
 class Told(Static):
@@ -22,14 +26,19 @@ class Told(Static):
     def put(self, content: Content) -> None:
         before, self._told = self._told, content
         if (before.plain, before.spans) != (content.plain, content.spans):
-            self.update(content, layout=_size(before) != _size(content))
+            self.update(content, layout=self._needs_layout(before, content))
 
     def put_lines(self, lines: Sequence[Content]) -> None:
         """Show lines; with none of them it is not there."""
         self.put(Content("\n").join(lines))
         self.display = bool(lines)
 
-
-def _size(content: Content) -> tuple[int, int]:
-    lines = content.plain.split("\n")
-    return len(lines), max(map(len, lines))
+    def _needs_layout(self, before: Content, after: Content) -> bool:
+        """Whether the other text takes another room. It does not when it has as many lines in this width."""
+        width, styles = self.size.width, self.styles
+        if not styles.auto_dimensions:
+            return False
+        if not width or styles.is_auto_width:
+            return True
+        rules = cast("RulesMap", styles)  # as Textual does: both are asked for single rules only
+        return before.get_height(rules, width) != after.get_height(rules, width)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 from textual.containers import VerticalScroll
@@ -29,7 +30,7 @@ SENT_AFTER_S: Final = 0.1
 """Seconds that what is typed waits to be sent, for what is typed with it."""
 _ONE_STEP_S: Final = 1.0
 """Seconds of silence after which typing on in a property is another step of undo."""
-_AT_ONCE: Final = 8
+_AT_ONCE: Final = 4
 """Fields that are made before keys are looked at again."""
 _NARROW: Final = 56
 """Cells below which names stand above what they name."""
@@ -107,7 +108,9 @@ class Form(VerticalScroll, can_focus=False):
             if is_same and not self._lacks(properties):
                 self._put(properties)
             else:
-                await self._build(self._composed(stage, properties) if stage is not None else [])
+                await self._build(
+                    self._composed(stage, properties) if stage is not None else iter(())
+                )
             self.scroll_home(animate=False)
         if self._wanted is not None:
             self.go_to(self._wanted)
@@ -185,31 +188,27 @@ class Form(VerticalScroll, can_focus=False):
         self._last = (stage, name, now)
         self._editor.apply(SetProperty(stage, name, text or None, continues), by=self)
 
-    def _composed(self, stage: str, properties: Mapping[str, str]) -> list[Widget]:
+    def _composed(self, stage: str, properties: Mapping[str, str]) -> Iterator[Widget]:
         groups, left_out = planned(self._declared, list(properties))
-        widgets: list[Widget] = []
         for group in groups:
             if group.heading:
-                widgets.append(Static(Content(group.heading), classes="group"))
-            widgets += [
-                Field(plan, stage, properties.get(plan.name, ""), self._known)
-                for plan in group.fields
-            ]
+                yield Static(Content(group.heading), classes="group")
+            for plan in group.fields:
+                yield Field(plan, stage, properties.get(plan.name, ""), self._known)
         if left_out:
             note = f"{left_out:,} more properties are not shown; they are kept as they are."
-            widgets.append(Static(note, classes="left-out"))
+            yield Static(note, classes="left-out")
         if self._methods:
-            widgets.append(Static("ask the plugin", classes="group"))
-            widgets += [MethodButton(each) for each in self._methods]
-        if not widgets:
-            widgets.append(Static("This plugin has no properties.", classes="left-out"))
-        return widgets
+            yield Static("ask the plugin", classes="group")
+            yield from map(MethodButton, self._methods)
+        if not (any(group.fields for group in groups) or self._methods):
+            yield Static("This plugin has no properties.", classes="left-out")
 
-    async def _build(self, widgets: list[Widget]) -> None:
+    async def _build(self, widgets: Iterator[Widget]) -> None:
         self.is_ready = False
         await self.remove_children()
-        for start in range(0, len(widgets), _AT_ONCE):
-            await self.mount_all(widgets[start : start + _AT_ONCE])
+        while some := list(islice(widgets, _AT_ONCE)):
+            await self.mount_all(some)
             self._fit()
             await asyncio.sleep(0)  # keys that came meanwhile go first
         self.is_ready = True

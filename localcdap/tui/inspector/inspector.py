@@ -37,9 +37,12 @@ from localcdap.tui.inspector.trial_pane import TrialPane
 from localcdap.tui.manners.choosing import Choice
 from localcdap.tui.manners.habits import Habits
 from localcdap.tui.pipeline.editor import Editor
+from localcdap.tui.rest import Rest
 from localcdap.tui.told import Told
 
 _POLL_S: Final = 2.0
+_REST_S: Final = 0.04
+"""Seconds that the selection rests before its stage is shown: who walks on sees the canvas move at once."""
 _AGE_S: Final = 30.0
 """Seconds after which the age of what was found in files is told anew."""
 
@@ -89,6 +92,7 @@ class Inspector(Calling, Vertical):
         self._blamed = Blamed({}, [], [], None)
         self._shown_stage: str | None = None
         """Whose form is there, or is being made."""
+        self._rest = Rest(self, self._follow_selection, _REST_S)
 
     def compose(self) -> ComposeResult:
         yield Told(classes="title")
@@ -109,10 +113,13 @@ class Inspector(Calling, Vertical):
 
     def on_mount(self) -> None:
         self._editor.changed.subscribe(self, self._document_changed)
-        self._editor.selection.subscribe(self, self._selected)
+        self._editor.selection.subscribe(self, self._selection_moved)
         self.follow(_artifact_changes, self._artifacts_polled)
         self.set_interval(_AGE_S, self._show_title)
         self._selected(self._editor.selected)
+
+    def on_unmount(self) -> None:
+        self._rest.drop()
 
     @property
     def stage(self) -> str | None:
@@ -135,10 +142,14 @@ class Inspector(Calling, Vertical):
     def show(self, stage: str, property: str | None = None) -> None:
         """Go to a stage, and to one of its properties."""
         self._editor.select(stage)
-        self._selected(stage)
+        self.settle()
         if property is not None:
             self._open("tab-properties")
             self.form.go_to(property)
+
+    def settle(self) -> None:
+        """Show the selected stage now: its user goes into it."""
+        self._rest.now()
 
     def flush(self) -> None:
         """Send what is being typed now: before the document is saved or run."""
@@ -163,14 +174,19 @@ class Inspector(Calling, Vertical):
 
     # -- following the editor ----------------------------------------------------------------------
 
+    def _selection_moved(self, stage: str | None) -> None:
+        self.form.flush()
+        self._rest.ask()
+
+    def _follow_selection(self) -> None:
+        self._selected(self._editor.selected)
+
     def _selected(self, stage: str | None) -> None:
         if stage != self._stage:
             self.form.flush()
             self._stage, self._asked = stage, None
             self._ask_for_plugin()
             self._show_state()
-            self.query_one(TrialPane).show_stage(stage)
-            self.query_one(PreviewPane).show_stage(stage)
 
     def _document_changed(self, change: Editor.Changed) -> None:
         stage = self._stage
@@ -237,7 +253,7 @@ class Inspector(Calling, Vertical):
         self._plugin = info
         self._shown_stage = self._stage
         self.query_one(DocumentationPane).show_plugin(info)
-        self._arrive()
+        self._fill_pane()
         self.run_worker(self._build(), group="form", exclusive=True)
 
     async def _build(self) -> None:
@@ -259,8 +275,7 @@ class Inspector(Calling, Vertical):
         warnings = state.warnings if state is not None else []
         self._blamed = blamed(errors, warnings, self.form.fields.keys())
         self.form.blame(self._blamed.by_property)
-        self.query_one(SchemaPane).put(state)
-        self.query_one(TrialPane).refresh_inputs()
+        self._fill_pane()
         self._show_title()
         self._show_banner()
 
@@ -389,6 +404,7 @@ class Inspector(Calling, Vertical):
         return None
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        self.settle()
         help = self.query_one(".help", Told)
         field = next(
             (each for each in event.widget.ancestors_with_self if isinstance(each, Field)), None
@@ -401,14 +417,21 @@ class Inspector(Calling, Vertical):
         event.stop()
         if event.pane.id != "tab-properties":
             self.query_one(".help").display = False
-        self._arrive()
+        self._fill_pane()
 
-    def _arrive(self) -> None:
-        """Have the pane that is looked at get what it needs."""
-        if self._tabs.active == "tab-docs":
-            self.query_one(DocumentationPane).arrive(self._editor.namespace)
-        elif self._tabs.active == "tab-preview":
-            self.query_one(PreviewPane).arrive()
+    def _fill_pane(self) -> None:
+        """Have the pane that is looked at show the stage; the others wait until they are."""
+        match self._tabs.active:
+            case "tab-schema":
+                self.query_one(SchemaPane).put(self.state)
+            case "tab-docs":
+                self.query_one(DocumentationPane).arrive(self._editor.namespace)
+            case "tab-try":
+                self.query_one(TrialPane).show_stage(self._stage)
+            case "tab-preview":
+                pane = self.query_one(PreviewPane)
+                pane.show_stage(self._stage)
+                pane.arrive()
 
 
 def _artifact_changes(cdap: Cdap) -> Iterator[bool]:

@@ -54,8 +54,9 @@ class PreviewPane(Calling, Vertical):
         return None if sample is None or sample.ports else sample.records
 
     def show_stage(self, stage: str | None) -> None:
-        self._stage = stage
-        self._draw()
+        if stage != self._stage:
+            self._stage = stage
+            self._draw()
 
     def arrive(self) -> None:
         """The pane is looked at: without a preview, look for the newest one of the pipeline."""

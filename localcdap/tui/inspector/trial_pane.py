@@ -83,7 +83,7 @@ class TrialPane(Calling, Vertical):
 
     def on_mount(self) -> None:
         self.set_interval(1, self._tick)
-        self.show_stage(self._stage)
+        self._show()
 
     @property
     def answer(self) -> DebugAnswer | None:
@@ -96,16 +96,12 @@ class TrialPane(Calling, Vertical):
         return self._known.inputs
 
     def show_stage(self, stage: str | None) -> None:
-        """Go on with another stage."""
-        self._stage = stage
-        self._input = next(iter(self.inputs), "")
-        if self.is_mounted:
-            self._show_input()
-            self._show_answer()
-
-    def refresh_inputs(self) -> None:
-        """The inputs of the stage may be others now."""
-        if self._input not in self.inputs:
+        """Go on with another stage, or with the inputs that this one has now."""
+        if stage != self._stage:
+            self._stage = stage
+            self._input = next(iter(self.inputs), "")
+            self._show()
+        elif self._input not in self.inputs:
             self._input = next(iter(self.inputs), "")
             self._show_input()
 
@@ -209,6 +205,11 @@ class TrialPane(Calling, Vertical):
             names = dict.fromkeys(schema.field_names)
             found.append(Choice("one empty record, to be filled in", [names], "1 record"))
         return found
+
+    def _show(self) -> None:
+        if self.is_mounted:
+            self._show_input()
+            self._show_answer()
 
     def _show_input(self) -> None:
         area, given = self.query_one(Area), self.query_one(".given", Told)

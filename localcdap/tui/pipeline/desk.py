@@ -16,6 +16,7 @@ from localcdap.runs.model import Run, RunRequest
 from localcdap.runs.preview_model import Preview, PreviewRequest
 from localcdap.tui.calls import Calling
 from localcdap.tui.canvas.canvas import Canvas
+from localcdap.tui.garbage import set_aside
 from localcdap.tui.inspector.inspector import Inspector
 from localcdap.tui.log.run_log import RunLog
 from localcdap.tui.manners.actions import Command
@@ -77,6 +78,8 @@ class Desk(Calling, Vertical):
         self.editor = editor
         self._arguments: dict[str, str] = {}
         """What the last run was given."""
+        self._is_opened = False
+        """Whether everything about the pipeline as it was opened has been told."""
 
     def compose(self) -> ComposeResult:
         yield self.editor
@@ -162,6 +165,7 @@ class Desk(Calling, Vertical):
         return focused is not None and self.inspector in focused.ancestors_with_self
 
     def _open_inspector(self) -> None:
+        self.inspector.settle()
         self.add_class("-inspecting")
 
     def action_inspect(self) -> None:
@@ -217,6 +221,10 @@ class Desk(Calling, Vertical):
     def _on_change(self, change: Editor.Changed) -> None:
         if change.is_graph:
             self.refresh_bindings()
+        if self.editor.is_settled and not self._is_opened:
+            self._is_opened = True
+            if not self.app.is_headless:  # tests have much that is not the studio's
+                self.call_after_refresh(set_aside)
 
     def _select_first(self) -> None:
         """Begin with the stage that a reader begins with."""

@@ -6,12 +6,12 @@ from typing import Final
 
 from rich.cells import cell_len
 from textual.content import Content
-from textual.widgets import Static
 
 from localcdap.engine.messages import RunStatus
 from localcdap.runs.model import Run
 from localcdap.runs.preview_model import Preview, PreviewStatus
 from localcdap.tui.pipeline.editor import Editor
+from localcdap.tui.told import Told
 from localcdap.tui.words import plural
 
 _GOOD: Final = (RunStatus.COMPLETED, PreviewStatus.COMPLETED)
@@ -25,7 +25,7 @@ _BAD: Final = (
 )
 
 
-class Title(Static):
+class Title(Told):
     """Tells of an editor and of what it runs."""
 
     DEFAULT_CSS = """
@@ -62,7 +62,7 @@ class Title(Static):
         if space < 1:
             left = left.truncate(max(self.size.width - 4 - cell_len(right.plain), 8), ellipsis=True)
             space = 1
-        self.update(Content.assemble(left, " " * space, right))
+        self.put(Content.assemble(left, " " * space, right))
 
 
 def judgement(editor: Editor) -> Content:

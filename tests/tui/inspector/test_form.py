@@ -166,7 +166,8 @@ async def test_macros_are_offered_behind_their_bracket(bench, cdap):
     cdap.preferences.replace(Level("default"), {"folder": "/data"})
     cdap.secure_keys.put("default", "pass", "s3cret")
     async with bench("File") as b:
-        b.editor.arguments = {"day": "monday"}
+        b.editor.judge_with({"day": "monday"})
+        await b.settled()
         await b.type_into("path", "/${")
         aid = b.form.fields["path"].aid
         offered = [o.value for o in aid.option_list.options]

@@ -52,8 +52,13 @@ async def test_200_stages_are_walked_searched_and_changed(open_studio, cdap, doc
         editor = await opened(driver)
         board = driver.app.screen.desk.board
         await driver.press("l", "l", "0", "l", "j", "minus", "plus")
+        inspector = driver.app.screen.desk.inspector
+        before = inspector.stage
+        editor.select("s149")
         editor.select("s150")
+        assert inspector.stage == before  # it follows when the selection rests
         await driver.settled()
+        assert inspector.stage == "s150"
         width, height = board.size
         assert any(board.stage_at(x, y) == "s150" for x in range(width) for y in range(height))
 
