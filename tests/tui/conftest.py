@@ -10,7 +10,7 @@ import pytest
 
 from localcdap.home import Home
 from localcdap.host.link import Cdap, connect
-from tests.tui.driving import Driver, studio
+from tests.tui.driving import Driver, at_rest, studio
 
 
 @pytest.fixture(autouse=True)
@@ -19,6 +19,13 @@ def own_places(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.getbasetemp() / "config"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / "state"))
     monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+@pytest.fixture(autouse=True)
+def no_naps(monkeypatch):
+    """A pilot waits for what is done, instead of a while in which the process did little."""
+    monkeypatch.setattr("textual.app.wait_for_idle", at_rest)
+    monkeypatch.setattr("textual.pilot.wait_for_idle", at_rest)
 
 
 @pytest.fixture(scope="module")

@@ -78,4 +78,19 @@ async def studio(
     app.calls.leave(0)  # who waits for events goes on until the module ends
 
 
+async def at_rest(min_sleep: float = 0, max_sleep: float = 1) -> None:
+    """Wait until no task can go on: all messages are handled, but for what timers and threads will bring.
+
+    :param min_sleep: is as Textual calls it; seconds to wait at least.
+    :param max_sleep: after so many seconds of work the wait is given up.
+    """
+    loop = asyncio.get_running_loop()
+    begin = loop.time()
+    while True:
+        await asyncio.sleep(0)
+        if loop.time() > begin + max_sleep or not loop._ready:
+            break
+    await asyncio.sleep(begin + min_sleep - loop.time())
+
+
 _KEYS = {" ": "space", "\n": "enter", "\t": "tab"}

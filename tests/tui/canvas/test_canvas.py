@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
-import pytest
 from textual.app import App
 
 from localcdap.tui.canvas.canvas import Canvas
@@ -141,24 +138,6 @@ async def test_names_with_any_characters_are_harmless():
             assert "\x1b" not in app.text()
             for y in range(24):
                 assert app.canvas.render_line(y).cell_length == app.canvas.size.width
-
-
-@pytest.mark.parametrize("zooms", [0, 1, 2])
-async def test_200_stages_answer_a_key_within_a_frame(zooms):
-    app = CanvasApp(large(200))
-    async with app.run_test(size=(160, 48)) as pilot:
-        await pilot.press("l", *["minus"] * zooms)
-        canvas = app.canvas
-        times = []
-        for step in ("right", "left", "down", "up") * 5:
-            start = time.perf_counter()
-            canvas.action_walk(step)
-            for y in range(canvas.size.height):
-                canvas.render_line(y)
-            times.append(time.perf_counter() - start)
-            await pilot.pause()
-
-        assert sorted(times)[len(times) // 2] < 0.016
 
 
 async def test_an_empty_chart_can_be_walked_and_zoomed():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from itertools import combinations
 
 import pytest
@@ -13,7 +12,7 @@ from localcdap.tui.canvas.arrangement import arranged
 from localcdap.tui.canvas.chart import Chart, Kind, Link, Port
 from localcdap.tui.canvas.layout import layout
 from localcdap.tui.canvas.zoom import COMPACT, DOTS, NORMAL, ZOOMS
-from tests.tui.canvas.charts import charts, large
+from tests.tui.canvas.charts import charts
 
 zooms = st.sampled_from(ZOOMS)
 
@@ -203,20 +202,6 @@ def test_what_is_done_at_the_end_stands_below_its_heading():
 
     assert found.headings[0].y >= found.boxes["a"].bottom
     assert found.boxes["mail"].y == found.headings[0].y + 1
-
-
-@pytest.mark.parametrize("zoom", ZOOMS)
-def test_200_stages_are_laid_out_in_less_than_100_ms(zoom):
-    times = []
-    for seed in range(3):
-        chart = large(seed=seed)
-        layout.cache_clear()
-        arranged.cache_clear()
-        start = time.perf_counter()
-        layout(chart, zoom)
-        times.append(time.perf_counter() - start)
-
-    assert min(times) < 0.1
 
 
 def test_nothing_is_laid_out_too():
