@@ -1,0 +1,120 @@
+"""Requests to web services, by the properties that CDAP's plugins have for them."""
+
+from __future__ import annotations
+
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from email.message import Message
+from typing import IO, Final, NamedTuple
+
+from localcdap.api import PluginConfig, StageConfigurer, field
+
+METHODS: Final = ("GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS")
+TIMEOUT_MS: Final = 60_000
+
+
+class WebAnswer(NamedTuple):
+    """What a web service answered."""
+
+    status: int
+    reason: str
+    content: bytes
+
+
+class WebRequestConfig(PluginConfig):
+    url: str = field("Address of the web service.", macro=True)
+    method: str = field("Method of the request.", choices=METHODS, macro=True)
+    body: str | None = field("Body of the request.", default=None, macro=True)
+    headers: str | None = field(
+        "Headers of the request, each on a line: name: value",
+        default=None,
+        macro=True,
+        name="requestHeaders",
+    )
+    retries: int = field(
+        "How often the request is repeated when it fails.",
+        default=0,
+        macro=True,
+        name="numRetries",
+    )
+    timeout_ms: int = field(
+        "Milliseconds to wait for an answer.",
+        default=TIMEOUT_MS,
+        macro=True,
+        name="connectTimeoutMillis",
+    )
+    follow: bool = field(
+        "Whether the address may send on to another.",
+        default=True,
+        macro=True,
+        name="followRedirects",
+    )
+
+    def check(self, stage: StageConfigurer, timeout: str, least_ms: int) -> None:
+        """Add a failure for each property that is wrong.
+
+        :param timeout: how the property of the timeout is called.
+        """
+        if self.url and not self.contains_macro("url") and not _is_http(self.url):
+            stage.failures.add(
+                f"'{self.url}' is no address of a web service.",
+                "It begins with 'http://' or 'https://'.",
+            ).with_config_property("url")
+        for name, value, least in (
+            ("numRetries", self.retries, 0),
+            (timeout, self.timeout_ms, least_ms),
+        ):
+            if value < least:
+                stage.failures.add(
+                    f"Property '{name}' must be at least {least}, not {value}."
+                ).with_config_property(name)
+        if not self.contains_macro("requestHeaders"):
+            for line in _lines(self.headers):
+                if not line.partition(":")[1]:
+                    stage.failures.add(
+                        f"'{line}' is no header.", "Write 'name: value'."
+                    ).with_config_property("requestHeaders")
+
+    def send(self, most_bytes: int) -> WebAnswer:
+        """Send the request once.
+
+        :param most_bytes: how much of the content is read.
+        :raises OSError: (or HTTPException, ValueError) when there is no answer; where its status is an error
+            this is an ``HTTPError``.
+        """
+        if not _is_http(self.url):
+            raise ValueError("it begins neither with http:// nor with https://")
+        headers = {}
+        for line in _lines(self.headers):
+            name, _, value = line.partition(":")
+            headers[name.strip()] = value.strip()
+        body = self.body.encode() if self.body else None
+        request = urllib.request.Request(  # noqa: S310 - its scheme is checked above
+            self.url.strip(), body, headers, method=self.method
+        )
+        handlers: Sequence[urllib.request.BaseHandler] = () if self.follow else (_NoRedirects(),)
+        opener = urllib.request.build_opener(*handlers)
+        with opener.open(request, timeout=self.timeout_ms / 1000 or None) as answer:
+            return WebAnswer(answer.status, answer.reason, answer.read(most_bytes))
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: Message,
+        newurl: str,
+    ) -> None:
+        """None makes the redirection an error."""
+
+
+def _is_http(url: str) -> bool:
+    return url.strip().lower().startswith(("http://", "https://"))
+
+
+def _lines(headers: str | None) -> list[str]:
+    return [line.strip() for line in (headers or "").splitlines() if line.strip()]
