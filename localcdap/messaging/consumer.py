@@ -32,6 +32,8 @@ class Poison(NamedTuple):
     reason: str
     payload: bytes
     """The message; empty where the spool is damaged."""
+    error: Exception | None = None
+    """What its effect raised."""
 
 
 class SpoolConsumer(Generic[M]):
@@ -158,7 +160,7 @@ class SpoolConsumer(Generic[M]):
             _LOG.error("%s: message at byte %d passed over: %s", self._name, failed.offset, reason)
         else:
             _LOG.error("%s: message at byte %d", self._name, failed.offset, exc_info=error)
-        self._on_poison(Poison(self._name, failed.offset, reason, failed.payload))
+        self._on_poison(Poison(self._name, failed.offset, reason, failed.payload, error))
 
     def _whole(self, offset: int) -> Iterator[tuple[int, bytes]]:
         """The messages from ``offset`` on, up to where the spool is damaged."""

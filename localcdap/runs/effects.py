@@ -54,15 +54,19 @@ class RunEffects:
 
     def poisoned(self, poison: Poison) -> None:
         """A message had no effect: the run cannot count as completed any more."""
-        message = f"The run's messages could not be applied: {poison.reason}"
+        error = poison.error
+        reason, action = poison.reason, "See the log, and run it again."
+        if isinstance(error, LocalcdapError):
+            reason, action = error.message, error.corrective_action or action
+        message = f"The run's messages could not be applied: {reason}"
         if poison.payload:
             lost = unpack(poison.payload, Message)
             if isinstance(lost, TableLoads):
                 names = ", ".join(sorted({load.name for load in lost.loads}))
-                message = f"The rows for table {names} could not be written: {poison.reason}"
+                message = f"The rows for table {names} could not be written: {reason}"
         with self._store.transaction() as transaction:
             run = self._records.get_in(transaction, self._id)
-            run.error = run.error or RunError(message, "See the log, and run it again.")
+            run.error = run.error or RunError(message, action)
             self._records.change(transaction, run)
 
     def refused(self, error: LocalcdapError) -> None:

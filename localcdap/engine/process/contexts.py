@@ -24,7 +24,7 @@ from localcdap.engine.planning.spark_types import spark_schema
 from localcdap.engine.process.blame import marked
 from localcdap.engine.process.commit import Staging
 from localcdap.engine.process.lookups import lookup_file
-from localcdap.engine.process.tables import TableLoad, TableSource
+from localcdap.engine.process.tables import TableLoad, TableSource, repeated_key
 from localcdap.engine.tasks.context import CountingMetrics, FactsContext, StageFacts
 from localcdap.engine.tasks.generating import BatchFunction, batches_pass, generating_pass
 from localcdap.engine.tasks.lookups import FileLookup, LookupFile
@@ -284,8 +284,21 @@ class DriverContext(FactsContext):
             download(rows, directory)
         else:
             rows.write.parquet(str(directory))
+        if how.keys and not how.dedupe_by:
+            self._refuse_repeated(name, directory, how.keys)
         load = TableLoad(self.namespace, name, schema, key, str(directory), how)
         self._run.table_loads.append(load)
+
+    def _refuse_repeated(self, name: str, directory: Path, keys: Sequence[str]) -> None:
+        """Fail while nothing of the run is visible yet; the store would refuse these rows at its end."""
+        found = repeated_key(directory, keys)
+        if found is not None:
+            key, count = found
+            shown = ", ".join(f"{name} = {value!r}" for name, value in key.items())
+            raise self.fail(
+                f"{count} of the records for table '{name}' have the same key: {shown}.",
+                "Say which one counts by 'dedupeBy', or write each key once.",
+            )
 
 
 def quoted(name: str) -> str:

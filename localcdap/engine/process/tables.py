@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
 
 import msgspec
 
@@ -28,6 +30,25 @@ def size_of(snapshot: TableFiles) -> int:
     return sum(
         f.row_group(index).total_byte_size for f in files for index in range(f.num_row_groups)
     )
+
+
+def repeated_key(directory: Path, keys: Sequence[str]) -> tuple[dict[str, Any], int] | None:
+    """Keys that several rows of Parquet files have, and how many these are; null is equal to nothing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    files = sorted(directory.glob("*.parquet"))
+    columns = [pq.read_table(file, columns=list(keys)) for file in files]
+    if not columns:
+        return None
+    rows = pa.concat_tables(columns).drop_null()
+    counted = rows.group_by(list(keys)).aggregate([([], "count_all")])
+    found = counted.filter(pc.greater(counted["count_all"], 1)).slice(0, 1).to_pylist()
+    if not found:
+        return None
+    count: int = found[0].pop("count_all")
+    return found[0], count
 
 
 class TableSource(Protocol):

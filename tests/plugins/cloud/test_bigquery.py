@@ -189,6 +189,15 @@ def test_tables_are_written_and_read(instance, cdap_engine_directory):
     keyed = {"operation": "Upsert", "relationTableKey": "id", "dedupeBy": "at desc"}
     assert write("2,2,x\n3,1,c\n2,3,y\n", **keyed) == [[1, 1, "a"], [2, 3, "y"], [3, 1, "c"]]
 
+    # Without an order nothing says which of two counts: BigQuery's MERGE refuses that too.
+    (folder / "in.csv").write_text("4,1,d\n3,1,e\n4,2,f\n")
+    twice = instance.run(pipeline(lines, table("batchsink", **keyed | {"dedupeBy": ""})))
+    assert twice.error is not None
+    assert (twice.error.stage, twice.error.message) == (
+        "Out",
+        "Stage 'Out': 2 of the records for table 'shop.items' have the same key: id = 4.",
+    )
+
     out = stage("batchsink", "File", referenceName="o", path="out", format="csv")
     given = table("batchsource", schema=SCHEMA, filter="id IN UNNEST([2, 3]) AND name != 'c'")
     run = instance.run(pipeline(given, out))
