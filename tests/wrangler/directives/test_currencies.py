@@ -81,10 +81,3 @@ def test_spaces_of_any_kind_are_read():
 @pytest.mark.parametrize("locale", ["klingon", "xx_XX", "en-US", ""])
 def test_a_wrong_locale_is_told_with_the_recipe(locale):
     assert "locale" in problems(f"format-as-currency :a :b '{locale}'")[0]
-
-
-def test_a_standard_whose_schema_is_not_here_is_refused_by_name():
-    assert (
-        "'hl7-fhir-r4' is not part of localcdap" in problems("validate-standard :a hl7-fhir-r4")[0]
-    )
-    assert "no standard 'x12'" in problems("validate-standard :a x12")[0]
