@@ -28,6 +28,22 @@ def check_table_name(stage: StageConfigurer, config: PluginConfig) -> None:
         stage.failures.add(f"Invalid table name '{name}'.", _ALLOWED).with_config_property("name")
 
 
+def check_table_key(stage: StageConfigurer, table: str, key: str | None) -> None:
+    """Add a failure when a table that is there tells its rows apart by another key, or by none.
+
+    For ``configure_connected``.
+
+    :param key: of the rows to write; None when they are appended.
+    """
+    held = stage.find_table(table)
+    if held is None or held.key == key:
+        return
+    stage.failures.add(
+        f"The rows of table '{table}' have {_key_text(held.key)}, those to write {_key_text(key)}.",
+        f"Use {_key_text(held.key)}, write into another table, or drop the table.",
+    )
+
+
 def check_simple_fields(stage: StageConfigurer, schema: Schema, *, is_input: bool = False) -> None:
     """Add a failure for each field that has parts."""
     for each in schema:
@@ -67,3 +83,7 @@ def check_subset(stage: StageConfigurer, given: Schema, written: Schema) -> None
                 f"'{found.schema.display_name}'.",
                 "Change type to match input schema type.",
             ).with_output_field(each.name).with_input_field(each.name)
+
+
+def _key_text(key: str | None) -> str:
+    return "no key" if key is None else f"key '{key}'"

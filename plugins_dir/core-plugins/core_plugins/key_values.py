@@ -16,7 +16,7 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.api.rules import check_table_name
+from localcdap.api.rules import check_table_key, check_table_name
 from localcdap.dataframes.columns import column
 from localcdap.dataframes.guards import required
 from localcdap.dataframes.lookups import KEY, VALUE, key_values
@@ -98,6 +98,10 @@ class KeyValueSink(BatchSink):
         for name, chosen in self._properties():
             if not self.config.contains_macro(name):
                 _check_field(stage, stage.input_schema, name, chosen)
+
+    def configure_connected(self, stage: StageConfigurer) -> None:
+        if not self.config.contains_macro("name"):
+            check_table_key(stage, self.config.name, KEY)
 
     def _properties(self) -> list[tuple[str, str]]:
         return [("key.field", self.config.key_field), ("value.field", self.config.value_field)]

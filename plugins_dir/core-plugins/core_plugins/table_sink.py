@@ -13,7 +13,13 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.api.rules import check_names, check_simple_fields, check_subset, check_table_name
+from localcdap.api.rules import (
+    check_names,
+    check_simple_fields,
+    check_subset,
+    check_table_key,
+    check_table_name,
+)
 from localcdap.dataframes.columns import column
 from localcdap.dataframes.guards import required
 
@@ -62,6 +68,11 @@ class TableSink(BatchSink):
             check_subset(stage, stage.input_schema, schema)
         if config.row_field is not None and not config.contains_macro(_KEY):
             self._check_key(stage, schema, config.row_field)
+
+    def configure_connected(self, stage: StageConfigurer) -> None:
+        config = self.config
+        if not config.contains_macro("name") and not config.contains_macro(_KEY):
+            check_table_key(stage, config.name, config.row_field)
 
     def _check_key(self, stage: StageConfigurer, schema: Schema, key: str) -> None:
         """The rules of CDAP 6 ``TableSink``."""

@@ -13,7 +13,7 @@ from localcdap.api import (
     capability,
     plugin,
 )
-from localcdap.api.rules import check_names, check_reference_name, check_subset
+from localcdap.api.rules import check_names, check_reference_name, check_subset, check_table_key
 from localcdap.api.table_writes import Order, TableWrite
 from localcdap.dataframes.columns import column
 from localcdap.dataframes.guards import required
@@ -66,6 +66,7 @@ class BigQuerySink(BatchSink):
         name = table_name(config.dataset, config.table)
         held = stage.find_table(name)
         if held is not None:
+            check_table_key(stage, name, None)
             check_columns(stage, name, held.schema, schema, relaxes=config.relaxes)
 
     def _check_operation(self, stage: StageConfigurer) -> None:

@@ -8,8 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from core_plugins.table_sink import TableSink
 
 from localcdap.api.errors import StageError
+from localcdap.api.lookup import TableShape
+from localcdap.api.stage import StageConfigurer
 from localcdap.engine.process.tables import TableFiles, TableLoad
 from localcdap.store.store import Store
 from localcdap.store.tables import DatasetTables
@@ -213,3 +216,21 @@ def test_dates_that_python_does_not_have_pass_from_file_to_file(spark, tmp_path)
 
     (result,) = (tmp_path / "out3").iterdir()
     assert result.read_text() == "+12024-01-02,-0001-03-04\n"
+
+
+@pytest.mark.parametrize(
+    ("key", "told"),
+    [
+        ("id", []),
+        ("name", ["The rows of table 't' have key 'name', those to write key 'id'."]),
+        (None, ["The rows of table 't' have no key, those to write key 'id'."]),
+    ],
+)
+def test_a_table_with_another_key_is_told_before_the_run(key: str | None, told: list[str]):
+    stage = StageConfigurer("Sink", {"in": ROW})
+    stage.find_table = lambda name: TableShape(ROW, key) if name == "t" else None
+    for name in ("t", "new"):
+        properties = {"name": name, "schema.row.field": "id"}
+        config = TableSink.Config.build(properties, stage.failures)
+        TableSink(config).configure_connected(stage)
+    assert [failure.message for failure in stage.failures] == told
