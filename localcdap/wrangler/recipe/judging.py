@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from localcdap.api.arrow import MAX_DECIMAL_PRECISION
 from localcdap.api.rows import Columns
 from localcdap.api.schema import Field, LogicalType, Schema, Type
 
@@ -34,6 +35,9 @@ class Misfit(msgspec.Struct, frozen=True):
 def misfits(columns: Columns, declared: Schema) -> Iterator[Misfit]:
     """The fields of a declared schema that will fail or be null for every row, as far as that is known."""
     for field in declared:
+        if (field.schema.non_nullable.precision or 0) > MAX_DECIMAL_PRECISION:
+            yield _too_wide(field)
+            continue
         if columns.is_missing(field.name):
             yield _missing(field, columns)
             continue
@@ -45,6 +49,16 @@ def misfits(columns: Columns, declared: Schema) -> Iterator[Misfit]:
                 f"{_shown(field.schema)} as the output schema says.",
                 f"Change its type there, or add 'set-type :{field.name} …' to the recipe.",
             )
+
+
+def _too_wide(field: Field) -> Misfit:
+    """Wrangler of CDAP 6.8 and later proposes 77 digits, 38 of them behind the point, without a scale."""
+    return Misfit(
+        field.name,
+        f"Field '{field.name}' has {field.schema.non_nullable.precision} digits in the output schema, and "
+        f"Spark's decimals at most {MAX_DECIMAL_PRECISION}.",
+        f"Declare fewer, and say how many stand behind the point: set-type :{field.name} decimal 9",
+    )
 
 
 def _missing(field: Field, columns: Columns) -> Misfit:

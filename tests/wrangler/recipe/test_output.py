@@ -135,6 +135,7 @@ def test_declared_fields_that_no_row_can_fill_are_told():
             ("b", Schema.INT),
             ("c", Schema.STRING),
             ("d", Schema.STRING.as_nullable),
+            ("e", Schema.decimal(77, 38).as_nullable),
         ],
     )
 
@@ -143,7 +144,8 @@ def test_declared_fields_that_no_row_can_fill_are_told():
     assert found == {
         "A": "Field 'A' is a double after the recipe, and cannot become an int as the output schema says.",
         "c": "No directive makes the field 'c' of the output schema, which must not be null.",
+        "e": "Field 'e' has 77 digits in the output schema, and Spark's decimals at most 38.",
     }
     assert [each.field for each in misfits(columns, declared) if each.is_warning] == ["d"]
     columns.open = True
-    assert [each.field for each in misfits(columns, declared)] == ["A"]
+    assert [each.field for each in misfits(columns, declared)] == ["A", "e"]
