@@ -40,7 +40,8 @@ def check_table_key(stage: StageConfigurer, table: str, key: str | None) -> None
         return
     stage.failures.add(
         f"The rows of table '{table}' have {_key_text(held.key)}, those to write {_key_text(key)}.",
-        f"Use {_key_text(held.key)}, write into another table, or drop the table.",
+        f"Use {_key_text(held.key)}, write into another table, or drop the table: "
+        f"localcdap tables '{table}' --drop",
     )
 
 

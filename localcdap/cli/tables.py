@@ -1,4 +1,4 @@
-"""``localcdap tables``: what Table sinks wrote."""
+"""``localcdap tables``: what Table and BigQueryTable sinks wrote."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from localcdap.cli.output import print_json, print_table
 @click.command("tables")
 @click.argument("name", required=False)
 @click.option("--limit", default=20, show_default=True, help="The most rows to show.")
+@click.option("--drop", is_flag=True, help="Remove the table NAME with its rows.")
 @instance_options
-def command(instance: Instance, name: str | None, limit: int) -> None:
+def command(instance: Instance, name: str | None, limit: int, drop: bool) -> None:
     """List the tables of the namespace, or show the first rows of the table NAME."""
+    if drop and name is None:
+        raise click.UsageError("--drop needs the NAME of a table.")
     with instance.connect() as cdap:
         if name is None:
             tables = cdap.tables.list_tables(instance.namespace)
@@ -23,7 +26,11 @@ def command(instance: Instance, name: str | None, limit: int) -> None:
                 rows = [(t.name, t.rows, ", ".join(t.schema.field_names)) for t in tables]
                 print_table(("name", "rows", "columns"), rows, numbers="rows")
             else:
-                click.echo("No tables yet. A Table sink writes one.", err=True)
+                click.echo("No tables yet. A Table or BigQueryTable sink writes one.", err=True)
+            return
+        if drop:
+            cdap.tables.drop(instance.namespace, name)
+            click.echo(f"Table '{name}' is removed.", err=True)
             return
         records = cdap.tables.rows(instance.namespace, name, limit)
     if instance.json:

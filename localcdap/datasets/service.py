@@ -10,6 +10,7 @@ import msgspec
 from localcdap.api.lookup import TableShape
 from localcdap.namespaces.contents import NamespaceContents
 from localcdap.namespaces.service import NamespaceService
+from localcdap.rpc.methods import once
 from localcdap.store.store import Store
 from localcdap.store.tables import DatasetTables, TableDetail, TableSnapshot
 
@@ -26,6 +27,7 @@ class TableService:
     """Lists tables, shows their rows, and hands snapshots to runs. Threads may share it."""
 
     def __init__(self, store: Store, namespaces: NamespaceService) -> None:
+        self._store = store
         self._tables = DatasetTables(store)
         self._namespaces = namespaces
         namespaces.holds(NamespaceContents("tables", remove=self._tables.drop_all))
@@ -48,6 +50,16 @@ class TableService:
         columns, rows = self._tables.rows(namespace, name, limit)
         plain = [[msgspec.to_builtins(value, enc_hook=str) for value in row] for row in rows]
         return TableRows(list(columns), plain)
+
+    @once
+    def drop(self, namespace: str, name: str) -> None:
+        """Remove a table and its rows.
+
+        :raises NotFoundError: when there is no such table or namespace.
+        """
+        self._namespaces.require(namespace)
+        with self._store.transaction() as tx:
+            self._tables.drop(tx, namespace, name)
 
     def export(self, namespace: str, name: str, directory: str) -> TableSnapshot:
         """Write the rows of a table, as they are now, to Parquet files in ``directory``.

@@ -228,7 +228,8 @@ class DatasetTables:
         if held_key != key:
             raise StoreError(
                 f"The rows of table '{name}' have {_key_text(held_key)}, those to write {_key_text(key)}.",
-                f"Use {_key_text(held_key)}, write into another table, or drop the table.",
+                f"Use {_key_text(held_key)}, write into another table, or drop the table: "
+                f"localcdap tables '{name}' --drop",
             )
         merged = merged_schema(name, held, schema)
         check_names(merged.field_names)
