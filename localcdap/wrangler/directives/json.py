@@ -17,7 +17,9 @@ from localcdap.api.directive import (
 from localcdap.api.schema import Schema, Type
 from localcdap.wrangler.directives.columns import no_column, said
 from localcdap.wrangler.directives.forms import CONTROL_AND_SPACE
-from localcdap.wrangler.java.json_path import JsonPathError, select
+from localcdap.wrangler.java.json_path import check_path, select
+from localcdap.wrangler.java.json_path_filter import JsonPathError
+from localcdap.wrangler.java.json_path_functions import NothingFoundError
 from localcdap.wrangler.values.flattening import flatten
 from localcdap.wrangler.values.gson import JsonError, leaf, read_json
 
@@ -77,12 +79,15 @@ class JsonPath(Directive):
     categories = ("parser", "json")
     examples = ("json-path :body :title '$.book[0].title'", "json-path :body :titles '$..title'")
     source: str = argument.column("The column with JSON, or with an object or array of JSON.")
-    destination: str = argument.column("The column that gets what is found, null for nothing.")
-    json_path: str = argument.text("The path, such as $.items[*].name.", name="json-path")
+    destination: str = argument.column("The column that gets what is found.")
+    json_path: str = argument.text(
+        "The path, such as $.items[*].name. Where it can find one thing at most, finding none is an error.",
+        name="json-path",
+    )
 
     def problem(self) -> str | None:
         try:
-            select(None, self.json_path)
+            check_path(self.json_path)
         except JsonPathError as error:
             return str(error)
         return None
@@ -96,7 +101,12 @@ class JsonPath(Directive):
         value = row.value(self.source)
         if value is None:
             return ()
-        row.put(self.destination, leaf(select(json_of(value, self.source), self.json_path)))
+        read = json_of(value, self.source)
+        try:
+            found = select(read, self.json_path)
+        except NothingFoundError as error:
+            raise DirectiveError(f"column '{self.source}': {error}") from None
+        row.put(self.destination, leaf(found))
         return (row,)
 
 

@@ -195,8 +195,8 @@ class _Reader:
         name = self._known(found.name)
         if name is None:
             return self._unknown(found.name, at)
-        if name in self.rules.exclusions:
-            return self._excluded(name, at)
+        if excluded := self._exclusion(found.name, name):
+            return self._excluded(excluded, at)
         if name not in self.declared:
             return self._call(name, Bound({}, [], []), piece, at, is_declared=False)
         bound = bind(self.declared[name], found.given)
@@ -216,8 +216,8 @@ class _Reader:
         name = head.name if head.renamed else self._known(head.name)
         if name is None or name not in self.declared:
             return self._unknown(head.name, at)
-        if name in self.rules.exclusions:
-            return self._excluded(name, at)
+        if excluded := self._exclusion(head.name, name):
+            return self._excluded(excluded, at)
         bound = read_older(text, Header(name, head.rest, head.renamed), self.declared[name])
         if isinstance(bound, Mismatch):
             where = at if bound.at < 0 else piece.start + bound.at
@@ -266,6 +266,10 @@ class _Reader:
         what = f"there is no directive '{_shortened(name)}'" if name else "there is no directive"
         problem = Problem(what, *self.places.at(at), nearest=near[0] if near else None)
         return _Failed(problem, is_unknown=True)
+
+    def _exclusion(self, *names: str) -> str | None:
+        """The name that recipes must not use: of an alias, or of the directive that it stands for."""
+        return next((name for name in names if name in self.rules.exclusions), None)
 
     def _excluded(self, name: str, at: int) -> _Failed:
         return self._failed(f"directive '{name}' must not be used in this namespace", at)

@@ -171,7 +171,8 @@ def test_paths_select_from_what_was_parsed():
 
 def test_a_path_reads_texts_and_replaces_columns():
     assert run("json-path :a :a '$.x'", {"a": '{"x": "y"}'}) == [{"a": "y"}]
-    assert run("json-path :a :b '$.z'", {"a": '{"x": "y"}'}) == [{"a": '{"x": "y"}', "b": None}]
+    assert run("json-path :a :b '$..z'", {"a": '{"x": "y"}'}) == [{"a": '{"x": "y"}', "b": []}]
+    assert "nothing is at '$.z'" in failure("json-path :a :b '$.z'", {"a": '{"x": "y"}'}).message
     assert run("json-path :a :b '$.z'", {"a": None}) == run("json-path :a :b '$.z'", {}) == []
 
 

@@ -90,12 +90,16 @@ def test_arguments_that_fit_nowhere_are_passed_over_with_a_warning():
 
 
 def test_a_namespace_may_exclude_directives_and_give_them_further_names():
-    rules = DirectiveRules(exclusions=["drop"], aliases={"loud": "uppercase", "gone": "drop"})
-    recipe = read("loud :a\ndrop :a\ngone :b\nshout :a", rules=rules)
+    rules = DirectiveRules(
+        exclusions=["drop", "cry"],
+        aliases={"loud": "uppercase", "cry": "uppercase", "gone": "drop"},
+    )
+    recipe = read("loud :a\ndrop :a\ngone :b\nshout :a\ncry :a\ncry a", rules=rules)
 
     assert [call.name for call in recipe.calls] == ["uppercase"]
     assert [each.message for each in recipe.problems] == [
         "directive 'drop' must not be used in this namespace",
         "directive 'drop' must not be used in this namespace",
         "there is no directive 'shout'",
+        *["directive 'cry' must not be used in this namespace"] * 2,
     ]

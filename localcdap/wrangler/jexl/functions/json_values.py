@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from localcdap.wrangler.java.json_path import select
+from localcdap.wrangler.java.json_path_functions import NothingFoundError
 from localcdap.wrangler.java.text import json_text
 from localcdap.wrangler.jexl.functions.registry import Namespace
 
@@ -74,8 +75,16 @@ def ArrayLength(element: Any) -> int | None:
     return None if element is None else len(element)
 
 
+def _one_selected(element: Any, path: str) -> Any:
+    """What a path selects, null for nothing, which the directive ``json-path`` does not take."""
+    try:
+        return select(element, path)
+    except NothingFoundError:
+        return None
+
+
 def _selected(element: Any, paths: tuple[str, ...]) -> Any:
-    found = [select(element, path) for path in paths]
+    found = [_one_selected(element, path) for path in paths]
     return found[0] if len(found) == 1 else found
 
 
