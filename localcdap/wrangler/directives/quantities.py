@@ -15,7 +15,7 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema
-from localcdap.wrangler.directives.columns import needed, no_column
+from localcdap.wrangler.directives.columns import needed, no_column, said
 from localcdap.wrangler.directives.forms import is_text, present, real_of
 from localcdap.wrangler.java.numbers import NumberFormatError, parse_double
 
@@ -46,29 +46,32 @@ class Quantize(Directive):
                     f"column '{self.source}' is '{value[:80]}', not a number"
                 ) from None
         if not isinstance(value, float):
-            kind = "null" if value is None else f"a {type(value).__name__}"
-            raise DirectiveError(
-                f"column '{self.source}' is {kind}; a text or a number with a point is needed"
-            )
+            raise DirectiveError(self._no_number(said(value)))
         row.put(self.destination, self._label(value))
 
     def native(self, frame: Frame) -> None:
         from pyspark.sql import functions as f
 
         schema = present(frame, self.source)
-        value = frame.column(self.source)
+        given = value = frame.column(self.source)
+        frame.fail_where(given.isNull(), self._no_number("null"))
         if is_text(schema):
-            value = real_of(value)
+            value = real_of(given)
+            shown = f.concat(f.lit("'"), f.substring(given, 1, 80), f.lit("', not a number"))
+            frame.fail_where(
+                given.isNotNull() & value.isNull(),
+                f.concat(f.lit(f"column '{self.source}' is "), shown),
+            )
         elif schema.non_nullable != Schema.DOUBLE:
             raise NoNativeFormError("only texts and doubles are quantized by Spark")
-        frame.fail_where(
-            value.isNull(), f"column '{self.source}' is neither a number with a point nor its text"
-        )
         label = f.lit(None).cast("string")
         for each in self.ranges:
             is_within = (value >= float(each.start)) & (value <= float(each.end))
             label = f.when(is_within, f.lit(each.value)).otherwise(label)
         frame.put(self.destination, label, Schema.STRING.as_nullable)
+
+    def _no_number(self, what: str) -> str:
+        return f"column '{self.source}' is {what}; a text or a number with a point is needed"
 
     def _label(self, value: float) -> str | None:
         for each in reversed(self.ranges):
