@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from localcdap.testing.references import artifact_ref, plugin_ref
     from localcdap.testing.single import StageRun, run_stage
     from localcdap.testing.stage import StageTester
+    from localcdap.testing.tables import GivenTable
 
 __all__ = [
     "AppTester",
+    "GivenTable",
     "PipelineTester",
     "StageOutput",
     "StageRun",
@@ -37,6 +39,7 @@ __all__ = [
 
 _MODULES: Final = {
     "AppTester": "apps",
+    "GivenTable": "tables",
     "PipelineTester": "pipeline",
     "StageOutput": "output",
     "StageRun": "single",

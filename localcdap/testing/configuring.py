@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -12,6 +13,7 @@ from localcdap.api.errors import InvalidPipelineError
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.locations import Locations
 from localcdap.api.schema import Schema
+from localcdap.api.stage import FindTable
 from localcdap.artifacts.loading import load_plugin
 from localcdap.artifacts.model import PluginRef
 from localcdap.sandbox.configuring import configure_stage
@@ -36,6 +38,7 @@ def configured(
     arguments: Mapping[str, str] | None = None,
     runtime: bool = False,
     locations: Locations | None = None,
+    find_table: FindTable | None = None,
 ) -> Outcome:
     """The outcome of one stage.
 
@@ -43,11 +46,12 @@ def configured(
     :param arguments: values of macros.
     :param runtime: whether every macro must have a value, as in a run.
     :param locations: given, checks that need files, databases or a network are made too.
+    :param find_table: finds structured tables for these checks; there are none by default.
     """
     start = int(START.timestamp() * 1000)
     configure = StageConfiguration(
         PinnedPlugins({name: ref}, load_plugin),
-        configure_stage,
+        partial(configure_stage, find_table=find_table),
         MacroContext(arguments, macro_functions(start), runtime=runtime),
         locations=locations,
     )

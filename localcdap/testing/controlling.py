@@ -8,6 +8,7 @@ from typing import Final
 from localcdap.api.control import Action, Condition, PostAction, StageStatistics
 from localcdap.api.errors import BadRequestError, StageError
 from localcdap.api.locations import Locations
+from localcdap.api.lookup import Lookup
 from localcdap.api.plugin import Plugin
 from localcdap.api.table_writes import TableResult
 from localcdap.engine.planning.flow import Stage, instantiate
@@ -49,6 +50,12 @@ class StandInContext(FactsContext):
     def set_argument(self, name: str, value: str) -> None:
         self.output.arguments[name] = value
         self.arguments = {**self.arguments, name: value}
+
+    def lookup(self, table: str) -> Lookup:
+        raise self.fail(
+            f"there is no table '{table}' here that could be looked into.",
+            "Run its pipeline in an instance: with the fixture cdap_instance.",
+        )
 
     def run_sql(self, statements: Sequence[str], changes: Sequence[str] = ()) -> TableResult:
         raise self.fail(

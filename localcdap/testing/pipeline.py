@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from localcdap.api.arrow import RecordCodec
-from localcdap.api.errors import BadRequestError, NotFoundError
+from localcdap.api.errors import BadRequestError
 from localcdap.api.locations import Locations
 from localcdap.api.pipeline import Connection
 from localcdap.api.plugin import Plugin
@@ -22,25 +22,18 @@ from localcdap.engine.planning.planner import Plan, plan
 from localcdap.engine.process.commit import Staging
 from localcdap.engine.process.contexts import Surroundings
 from localcdap.engine.process.execution import execute
-from localcdap.engine.process.tables import TableFiles, TableLoad, TableSource
+from localcdap.engine.process.tables import TableLoad, TableSource
 from localcdap.engine.tasks.plan import error_record_schema
 from localcdap.testing import given
 from localcdap.testing.configuring import START, configured, refuse
 from localcdap.testing.references import file_ref, plugin_ref
+from localcdap.testing.tables import GivenTable, GivenTables, table_finder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _numbers = itertools.count()
-
-
-class NoTables:
-    """A table source without tables."""
-
-    def export(self, namespace: str, name: str) -> TableFiles:
-        raise NotFoundError(
-            f"There is no table '{name}': this pipeline was given none.", "Give it as 'tables'."
-        )
+Tables = Mapping[str, GivenTable] | TableSource | None
 
 
 class PipelineTester:
@@ -54,7 +47,7 @@ class PipelineTester:
 
     :param folder: what relative paths are relative to.
     :param locations: where foreign paths lie, as ``[locations]`` in the settings.
-    :param tables: where sources of structured tables read.
+    :param tables: structured tables by name; or whatever else plugins shall get their rows from.
     :param arguments: values of macros.
     """
 
@@ -64,7 +57,7 @@ class PipelineTester:
         folder: Path,
         *,
         locations: Mapping[str, str] | None = None,
-        tables: TableSource | None = None,
+        tables: Tables = None,
         arguments: Mapping[str, str] | None = None,
     ) -> None:
         self.flow = Flow([], [])
@@ -74,8 +67,10 @@ class PipelineTester:
         self._spark = spark
         self._folder = folder
         self._locations = Locations(dict(locations or {}), str(folder.absolute()))
-        self._tables = tables or NoTables()
         self._run = folder / f".pipeline-{next(_numbers)}"
+        if tables is None or isinstance(tables, Mapping):
+            tables = GivenTables(tables or {}, self._run / "snapshots")
+        self._tables = tables
         self._run.mkdir(parents=True)
 
     def stage(
@@ -116,6 +111,7 @@ class PipelineTester:
             arguments=self.arguments,
             runtime=True,
             locations=self._locations,
+            find_table=table_finder(self._tables),
         )
         refuse(outcome.failures)
         assert outcome.request is not None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from localcdap.api.arrow import RecordCodec
@@ -18,41 +20,60 @@ from localcdap.api.schema import Schema
 from localcdap.api.stage import Record
 from localcdap.engine.planning.fields import read_fields
 from localcdap.engine.planning.flow import SPLITTER, Stage, Stream, instantiate
+from localcdap.engine.process.lookups import lookup_file
 from localcdap.engine.tasks.aggregating import decode_key, encode_key
 from localcdap.engine.tasks.chunks import FailedRecord, conform
 from localcdap.engine.tasks.context import CountingMetrics, FactsContext, StageFacts
+from localcdap.engine.tasks.lookups import LookupFile
 from localcdap.engine.tasks.plan import error_record_schema
 from localcdap.testing.configuring import START
 from localcdap.testing.output import CollectingEmitter, CollectingPorts, StageOutput
+from localcdap.testing.tables import GivenTable, GivenTables
 
 
 def run_records(
-    cls: type[Plugin], stage: Stage, records: Sequence[Record], arguments: dict[str, str]
+    cls: type[Plugin],
+    stage: Stage,
+    records: Sequence[Record],
+    arguments: dict[str, str],
+    tables: Mapping[str, GivenTable],
 ) -> StageOutput:
     """What a stage makes of records, checked against its schemas.
 
+    :raises NotFoundError: when the plugin names a table that is not given.
     :raises StageError: when there is no output schema, or a record does not fit its schema.
     """
     plugin: Any = instantiate(cls, stage.name, stage.properties)
     output = StageOutput(ports={port: [] for port in stage.port_schemas})
-    context = FactsContext(stage_facts(stage, arguments))
-    metrics = CountingMetrics()
-    context.metrics = metrics
+    facts, metrics = stage_facts(stage, arguments), CountingMetrics()
     given = RecordCodec(_fed(plugin, stage))
     batch = given.encode(_completed(plugin, records))
-    plugin.initialize(context)
-    try:
-        if type(plugin).grain() is Grain.BATCH:
-            made = RecordCodec(stage.schema(Stream(stage.name)))
-            for each in plugin.transform_batch(batch):
-                output.records += made.decode(conform(each, made))
-        else:
-            _emit_all(plugin, given.decode(batch), stage, output)
-    finally:
-        plugin.destroy()
+    with tempfile.TemporaryDirectory() as folder:
+        facts.lookups = _lookups(plugin.lookup_tables(), tables, Path(folder))
+        plugin.initialize(FactsContext(facts, metrics))
+        try:
+            if type(plugin).grain() is Grain.BATCH:
+                made = RecordCodec(stage.schema(Stream(stage.name)))
+                for each in plugin.transform_batch(batch):
+                    output.records += made.decode(conform(each, made))
+            else:
+                _emit_all(plugin, given.decode(batch), stage, output)
+        finally:
+            plugin.destroy()
     output.metrics = dict(metrics.counts)
     _check(stage, output)
     return output
+
+
+def _lookups(
+    names: Sequence[str], tables: Mapping[str, GivenTable], folder: Path
+) -> list[LookupFile]:
+    """The tables that a plugin names."""
+    given = GivenTables(tables, folder)
+    return [
+        lookup_file(name, given.export("default", name), folder / str(number))
+        for number, name in enumerate(dict.fromkeys(names))
+    ]
 
 
 def _emit_all(plugin: Any, records: list[Record], stage: Stage, output: StageOutput) -> None:

@@ -15,8 +15,8 @@ from localcdap.api.stage import Record
 from localcdap.artifacts.model import PluginRef
 from localcdap.engine.planning.counting import StageCounts
 from localcdap.engine.planning.flow import ERROR_TRANSFORM, SINKS, Stage
-from localcdap.engine.process.tables import TableLoad, TableSource
-from localcdap.testing.pipeline import PipelineTester
+from localcdap.engine.process.tables import TableLoad
+from localcdap.testing.pipeline import PipelineTester, Tables
 from localcdap.testing.references import plugin_ref
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def run_stage(
     *,
     directory: Path | None = None,
     locations: Mapping[str, str] | None = None,
-    tables: TableSource | None = None,
+    tables: Tables = None,
     arguments: Mapping[str, str] | None = None,
     ports: Sequence[str] | None = None,
     counts: bool = True,
@@ -66,7 +66,7 @@ def run_stage(
     :param inputs: schema and records by input stage, in connection order. To an error transform each
         record is a dict with ``record``, ``code`` and ``message``, and the schema is that of ``record``.
     :param directory: what relative paths are relative to; a new temporary one by default.
-    :param tables: where a source's ``read_table`` gets its rows.
+    :param tables: as for :class:`~localcdap.testing.pipeline.PipelineTester`.
     :param ports: ports to connect; all by default.
     :raises InvalidPipelineError: when configuring gives failures.
     :raises StageError: when the run fails.

@@ -10,6 +10,7 @@ from localcdap.api.control import Action, Condition, PostAction
 from localcdap.api.errors import BadRequestError
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.locations import Locations
+from localcdap.api.lookup import TableShape
 from localcdap.api.plugin import (
     BatchAggregator,
     ErrorTransform,
@@ -27,6 +28,7 @@ from localcdap.testing.controlling import StandInContext, Statistics, act, decid
 from localcdap.testing.output import StageOutput
 from localcdap.testing.references import lent_ref
 from localcdap.testing.running import run_records
+from localcdap.testing.tables import GivenTable
 
 Inputs = Schema | Mapping[str, Schema | None] | None
 NAME: Final = "stage"
@@ -49,6 +51,7 @@ class StageTester:
     :param ports: ports of a splitter that something is connected to.
     :param directory: given, ``configure_connected`` is called too; relative paths are relative to it.
     :param locations: where foreign paths lie, as ``[locations]`` in the settings; goes with ``directory``.
+    :param tables: structured tables by name; given, ``configure_connected`` is called too.
     """
 
     def __init__(
@@ -61,14 +64,16 @@ class StageTester:
         ports: Sequence[str] = (),
         directory: Path | None = None,
         locations: Mapping[str, str] | None = None,
+        tables: Mapping[str, GivenTable] | None = None,
     ) -> None:
         self._plugin = plugin
         self._properties = dict(properties or {})
         self._inputs = {_INPUT: inputs} if isinstance(inputs, Schema) else dict(inputs or {})
         self._arguments = dict(arguments or {})
         self._ports = tuple(ports)
-        mapping = dict(locations or {})
-        self._locations = Locations(mapping, str(directory.absolute())) if directory else None
+        base = directory or (None if tables is None else Path.cwd())
+        self._locations = Locations(dict(locations or {}), str(base.absolute())) if base else None
+        self._tables = dict(tables or {})
         outcome = self._configured(runtime=False)
         self.failures: list[ValidationFailure] = outcome.failures
         self.output_schema: Schema | None = outcome.result.output_schema
@@ -102,7 +107,7 @@ class StageTester:
             raise BadRequestError(
                 "The stage cannot be run without the schema of its input.", "Give it as 'inputs'."
             )
-        return run_records(self._plugin, stage, records, self._arguments)
+        return run_records(self._plugin, stage, records, self._arguments, self._tables)
 
     def act(self, statistics: Statistics | None = None, *, succeeded: bool = True) -> StageOutput:
         """Run an action, or a post action if its run condition asks for it. What it raises is raised.
@@ -159,7 +164,12 @@ class StageTester:
             arguments=self._arguments,
             runtime=runtime,
             locations=self._locations,
+            find_table=lambda name: _shape(self._tables.get(name)),
         )
+
+
+def _shape(table: GivenTable | None) -> TableShape | None:
+    return None if table is None else TableShape(table.schema, table.key)
 
 
 def _require_records(plugin: type[Plugin]) -> None:

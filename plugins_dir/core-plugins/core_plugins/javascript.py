@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Sequence
 from typing import Any, Final
@@ -21,6 +20,7 @@ from localcdap.api import (
 
 from .javascript_engine import ScriptEngine, ScriptError, check_script, turns
 from .javascript_values import RecordEncoder
+from .script_lookups import DESCRIPTION, check_declared, check_tables, declared_tables
 from .script_records import INT_RANGE
 from .script_values import WrongValueError, coercer
 
@@ -51,7 +51,7 @@ class JavaScript(Transform):
                 "The script. It must define 'function transform(input, emitter, context)'. The input "
                 "is an object with the record's fields. The emitter has emit(record), "
                 "emitError({errorCode, errorMsg, invalidRecord}) and emitAlert(texts). The context has "
-                "getArguments().get(name), getMetrics().count(name, delta) and "
+                "getArguments().get(name), getLookup(table).lookup(key), getMetrics().count(name, delta) and "
                 "getLogger().info(text). Dates are days, times and timestamps milli- or microseconds "
                 "since the epoch, bytes are arrays of numbers."
             ),
@@ -60,10 +60,7 @@ class JavaScript(Transform):
         schema: Schema | None = field(
             description="The output schema. Left empty, it is the input schema.", default=None
         )
-        lookup: str | None = field(
-            description="Lookup tables, as a JSON object. They can be named, but not read yet.",
-            default=None,
-        )
+        lookup: str | None = field(description=DESCRIPTION, default=None, syntax="json")
 
     config: Config
 
@@ -74,10 +71,13 @@ class JavaScript(Transform):
             problem = check_script(self.config.script)
             if problem is not None:
                 stage.failures.add(f"Invalid script: {problem}.").with_config_property("script")
-        if self.config.lookup and not _is_object(self.config.lookup):
-            stage.failures.add(
-                "Invalid lookup config.", "Expected JSON map of string to string."
-            ).with_config_property("lookup")
+        check_declared(stage, self.config.lookup)
+
+    def configure_connected(self, stage: StageConfigurer) -> None:
+        check_tables(stage, self.config.lookup)
+
+    def lookup_tables(self) -> Sequence[str]:
+        return declared_tables(self.config.lookup)
 
     def source(self) -> str:
         """The script that is run; its function ``transform`` takes an emitter."""
@@ -89,7 +89,10 @@ class JavaScript(Transform):
         self._encoder = RecordEncoder(context.input_schema)
         self._coerce = coercer(output)
         self._coerce_error = coercer(context.input_schema)
-        self._engine = ScriptEngine(self.source(), output, context.input_schema, context.arguments)
+        tables = [context.lookup(name) for name in self.lookup_tables()]
+        self._engine = ScriptEngine(
+            self.source(), output, context.input_schema, context.arguments, tables
+        )
 
     def destroy(self) -> None:
         self._engine.close()
@@ -128,10 +131,3 @@ def _error_code(code: Any) -> int:
     if not lowest <= code <= highest:
         raise WrongValueError("errorCode must be a valid Integer")
     return int(code)
-
-
-def _is_object(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except ValueError:
-        return False

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from localcdap.api import Schema, StageError
+from localcdap.api import Lookup, Schema, StageError
 
+from .javascript_lookups import HARNESS, UNDECLARED, ScriptTable, check_size
 from .javascript_values import MARK_IN_JSON, decode
 
 TIME_LIMIT_S: Final = 30.0
@@ -23,16 +24,18 @@ _POSITION: Final = re.compile(rf"\b{_NAME}:(\d+)")
 _PARSE_POSITION: Final = re.compile(r"^<?\w+>?:(\d+): ")
 
 _HARNESS: Final = r"""
-(function (settings) {
+(function (tables, settings, lookups, undeclared) {
   'use strict';
   const parse = JSON.parse, stringify = JSON.stringify, now = Date.now;
-  const MARK = '\u0000';
+  const MARK = '\u0000\u0000';
   const {fields, errorFields, args} = parse(settings);
+  const {allocate, getLookup} = tables(lookups, undeclared, revive);
   let events = [];
 
   function revive(key, value) {
     if (value === null || typeof value !== 'object' || typeof value[MARK] !== 'string') return value;
     const text = value[MARK];
+    if (text === 'e') return Object.fromEntries(value.entries);
     return text[0] === 'i' ? BigInt(text.slice(1)) : Number(text.slice(1));
   }
   function plain(value) {
@@ -93,12 +96,9 @@ _HARNESS: Final = r"""
     getArguments: () => argumentsView,
     getLogger: () => logger,
     getMetrics: () => metrics,
-    getLookup: name => {
-      throw new Error("lookup table '" + name + "' cannot be read: lookups are not available yet; "
-                      + 'use a ValueMapper or a Joiner before it');
-    },
+    getLookup,
   };
-  return function (batch, isMarked, turn) {
+  function run(batch, isMarked, turn) {
     const records = parse(batch, isMarked ? revive : undefined);
     const end = now() + turn;
     let done = 0, failure = null;
@@ -113,7 +113,8 @@ _HARNESS: Final = r"""
       failure = error instanceof Error ? [String(error), String(error.stack)] : [String(error), ''];
     }
     return stringify([events, done, failure]);
-  };
+  }
+  return {run, allocate};
 })
 """
 
@@ -141,6 +142,7 @@ def check_script(script: str) -> str | None:
 class ScriptEngine:
     """A script with its own V8, for one stage in one process.
 
+    :param lookups: the tables that the script may look into.
     :raises ScriptError: when the script's outermost statements fail.
     """
 
@@ -150,6 +152,7 @@ class ScriptEngine:
         output: Schema,
         error: Schema,
         arguments: Mapping[str, str],
+        lookups: Iterable[Lookup] = (),
         *,
         time_limit_s: float = TIME_LIMIT_S,
         memory_bytes: int = MEMORY_BYTES,
@@ -166,8 +169,15 @@ class ScriptEngine:
         }
         try:
             self._v8.eval(f"{script}\n//# sourceURL={_NAME}", timeout_sec=time_limit_s)
-            harness: Any = self._v8.eval(_HARNESS)
-            self._run: Any = harness(json.dumps(settings))
+            harness: Any = self._v8.eval(f"({_HARNESS}).bind(null, {HARNESS})")
+            tables = [ScriptTable(lookup) for lookup in lookups]
+            check_size(tables)
+            declared = json.dumps([table.settings for table in tables])
+            made = harness(json.dumps(settings), declared, UNDECLARED)
+            self._run: Any = made["run"]
+            for table in tables:
+                for column, name, part in table.parts():
+                    made["allocate"](table.name, column, name, part.nbytes)[:] = part
         except JSEvalException as error_:
             raise ScriptError(f"Invalid script: {_runtime_problem(error_)}.") from None
 

@@ -20,10 +20,15 @@ from .script_values import EPOCH
 
 Encode = Callable[[Any], Any]
 
-MARK: Final = "\0"
-"""The only key of an object that stands for a value which JSON cannot hold."""
-MARK_IN_JSON: Final = '"\\u0000":'
+MARK: Final = "\0\0"
+"""The only key of an object that stands for a value which JSON cannot hold.
+
+V8 misreads keys of a single character that is written with a backslash, so it has two.
+"""
+MARK_IN_JSON: Final = '"\\u0000\\u0000":'
 """How :data:`MARK` looks in JSON text; without it no value is marked."""
+_MISREAD: Final = frozenset(('"', "\\", *map(chr, range(32))))
+"""Such keys (V8's bug was seen in version 14)."""
 LARGEST_SAFE: Final = 2**53 - 1
 _MICROSECOND: Final = datetime.timedelta(microseconds=1)
 _MILLISECOND: Final = datetime.timedelta(milliseconds=1)
@@ -37,10 +42,11 @@ class RecordEncoder:
 
     def encode(self, records: list[Record]) -> str:
         if self._encoders:
-            records = [self._encoded(record) for record in records]
+            records = [self.encoded(record) for record in records]
         return msgspec.json.encode(records).decode()
 
-    def _encoded(self, record: Record) -> Record:
+    def encoded(self, record: Record) -> Record:
+        """A record of values that JSON can hold."""
         changed = dict(record)
         for name, encode in self._encoders.items():
             value = changed.get(name)
@@ -81,7 +87,7 @@ def _encoder(schema: Schema) -> Encode | None:
         case Type.ARRAY if inner.items is not None:
             return _array(_encoder(inner.items))
         case Type.MAP if inner.values is not None:
-            return _map(_encoder(inner.values))
+            return _map(_encoder(inner.values) or _same)
         case Type.RECORD:
             return _record({f.name: e for f in inner if (e := _encoder(f.schema)) is not None})
         case Type.UNION:
@@ -110,10 +116,19 @@ def _array(item: Encode | None) -> Encode | None:
     return lambda values: [None if v is None else item(v) for v in values]
 
 
-def _map(item: Encode | None) -> Encode | None:
-    if item is None:
-        return None
-    return lambda values: {k: None if v is None else item(v) for k, v in values.items()}
+def _map(item: Encode) -> Encode:
+    return lambda values: _entries({k: None if v is None else item(v) for k, v in values.items()})
+
+
+def _entries(values: dict[str, Any]) -> dict[str, Any]:
+    """A map, in another form where V8 would misread a key."""
+    if _MISREAD.isdisjoint(values):
+        return values
+    return {MARK: "e", "entries": list(values.items())}
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _record(members: dict[str, Encode]) -> Encode | None:
@@ -147,7 +162,7 @@ def _any(value: Any) -> Any:
     if isinstance(value, list):
         return [None if v is None else _any(v) for v in value]
     if isinstance(value, dict):
-        return {k: None if v is None else _any(v) for k, v in value.items()}
+        return _entries({k: None if v is None else _any(v) for k, v in value.items()})
     return value
 
 

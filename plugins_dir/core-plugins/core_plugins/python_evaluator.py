@@ -20,6 +20,14 @@ from localcdap.api import (
     plugin,
 )
 
+from .script_lookups import (
+    DESCRIPTION,
+    ScriptLookup,
+    ScriptLookups,
+    check_declared,
+    check_tables,
+    declared_tables,
+)
 from .script_records import INT_RANGE, Coerce
 from .script_values import WrongValueError, coercer
 
@@ -46,19 +54,21 @@ class PythonEvaluator(Transform):
                 "The script. It must define 'def transform(record, emitter, context)'. The record is a "
                 "dictionary. The emitter has emit(record), emitError({'errorCode', 'errorMsg', "
                 "'invalidRecord'}) and emitAlert(texts). The context has getArguments().get(name), "
-                "getMetrics().count(name, delta) and getLogger().info(text)."
+                "getLookup(table).lookup(key), getMetrics().count(name, delta) and getLogger().info(text)."
             ),
             syntax="python",
         )
         schema: Schema | None = field(
             description="The output schema. Left empty, it is the input schema.", default=None
         )
+        lookup: str | None = field(description=DESCRIPTION, default=None, syntax="json")
 
     config: Config
 
     def configure(self, stage: StageConfigurer) -> None:
         stage.output_schema = self.config.schema or stage.input_schema
         stage.error_schema = stage.input_schema
+        check_declared(stage, self.config.lookup)
         if not self.config.script:
             return
         try:
@@ -76,11 +86,18 @@ class PythonEvaluator(Transform):
                     "'transform(record, emitter, context)'."
                 ).with_config_property("script")
 
+    def configure_connected(self, stage: StageConfigurer) -> None:
+        check_tables(stage, self.config.lookup)
+
+    def lookup_tables(self) -> Sequence[str]:
+        return declared_tables(self.config.lookup)
+
     def initialize(self, context: StageContext) -> None:
         output = context.output_schema or context.input_schema
         self._coerce = coercer(output)
         self._coerce_error = coercer(context.input_schema)
-        self._context = ScriptContext(context)
+        tables = ScriptLookups(context.lookup(name) for name in self.lookup_tables())
+        self._context = ScriptContext(context, tables)
         self._function = self._load()
 
     def _load(self) -> Callable[[Record, Any, Any], Any]:
@@ -141,8 +158,9 @@ class ScriptEmitter:
 class ScriptContext:
     """The context that a script sees."""
 
-    def __init__(self, context: StageContext) -> None:
+    def __init__(self, context: StageContext, lookups: ScriptLookups) -> None:
         self._context = context
+        self._lookups = lookups
 
     def getArguments(self) -> Mapping[str, str]:  # noqa: N802
         return self._context.arguments
@@ -153,11 +171,8 @@ class ScriptContext:
     def getLogger(self) -> logging.Logger:  # noqa: N802
         return self._context.logger
 
-    def getLookup(self, name: str) -> Any:  # noqa: N802
-        raise WrongValueError(
-            f"lookup table '{name}' cannot be read: lookups are not available yet; use a "
-            "ValueMapper or a Joiner before it"
-        )
+    def getLookup(self, name: str) -> ScriptLookup:  # noqa: N802
+        return self._lookups.get(name)
 
 
 def _compiled(script: str) -> CodeType:

@@ -86,7 +86,7 @@ def test_coercion_to_declared_types(type, expression, value):
             "emitter.emitError({'errorCode': 'x', 'invalidRecord': record})",
             "Could not transform input: errorCode must be a number, not 'x' (line 2).",
         ),
-        ("context.getLookup('t')", "Could not transform input: lookup table 't' cannot be read"),
+        ("context.getLookup('t')", "Could not transform input: table 't' is not declared"),
     ],
 )
 def test_failures_say_what_and_where(body, message):

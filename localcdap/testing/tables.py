@@ -1,0 +1,73 @@
+"""Structured tables that a test gives, in place of those of an instance."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from localcdap.api.arrow import RecordCodec
+from localcdap.api.errors import NotFoundError
+from localcdap.api.lookup import TableShape
+from localcdap.api.schema import Schema
+from localcdap.api.stage import FindTable, Record
+from localcdap.engine.process.tables import TableFiles, TableSource
+
+_NAMESPACE: Final = "default"
+
+
+class GivenTable(msgspec.Struct):
+    """A table and its rows.
+
+    >>> GivenTable(PEOPLE, [{"id": "1", "name": "ada"}], key="id")  # doctest: +SKIP
+    """
+
+    schema: Schema
+    rows: Sequence[Record]
+    key: str | None = None
+    """The field that tells rows apart; None for a table to which rows are appended."""
+
+
+class GivenTables:
+    """A table source of given tables.
+
+    :param folder: snapshots are written below it.
+    """
+
+    def __init__(self, tables: Mapping[str, GivenTable], folder: Path) -> None:
+        self._tables: Final = dict(tables)
+        self._folder: Final = folder
+        self._numbers: Final = itertools.count()
+
+    def export(self, namespace: str, name: str) -> TableFiles:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        table = self._tables.get(name)
+        if table is None or namespace != _NAMESPACE:
+            known = ", ".join(self._tables) or "none"
+            raise NotFoundError(
+                f"There is no table '{name}'; those that were given: {known}.",
+                "Give it as 'tables'.",
+            )
+        file = self._folder / f"table-{next(self._numbers)}.parquet"
+        rows = pa.Table.from_batches([RecordCodec(table.schema).encode(table.rows)])
+        self._folder.mkdir(parents=True, exist_ok=True)
+        pq.write_table(rows, file)
+        return TableFiles(table.schema, [str(file)], table.key)
+
+
+def table_finder(tables: TableSource) -> FindTable:
+    """What finds the columns of the tables of a source."""
+
+    def find(name: str) -> TableShape | None:
+        try:
+            found = tables.export(_NAMESPACE, name)
+        except NotFoundError:
+            return None
+        return TableShape(found.schema, found.key)
+
+    return find

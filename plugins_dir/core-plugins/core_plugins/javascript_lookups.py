@@ -1,0 +1,230 @@
+"""Tables inside V8, where a script's lookups are answered: nothing outside can be asked in the midst of one.
+
+The keys and the columns lie in array buffers, as they lie in Arrow's, so that a million rows are there in a
+fraction of a second and take no more room than in the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from localcdap.api import Field, Lookup, Schema, StageError
+from localcdap.api.arrow import RecordCodec
+
+from .javascript_values import RecordEncoder
+from .script_lookups import undeclared, value_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST_BYTES: Final = 256 * 2**20
+"""Of all tables of one script: every task that runs it holds them."""
+
+HARNESS: Final = r"""
+(function (settings, undeclared, revive) {
+  'use strict';
+  const {parse} = JSON, {fromCharCode} = String, decode = decodeURIComponent, encode = encodeURIComponent;
+  const toBytes = unescape, fromBytes = escape;
+  const PIECE = 8192, SAFE = BigInt(Number.MAX_SAFE_INTEGER);
+
+  function textAt({ends, data}, row) {
+    const end = Number(ends[row + 1]);
+    let text = '', isPlain = true;
+    for (let at = Number(ends[row]); at < end; at += PIECE) {
+      const piece = data.subarray(at, Math.min(at + PIECE, end));
+      isPlain = isPlain && piece.every(byte => byte < 128);
+      text += fromCharCode.apply(null, piece);
+    }
+    return isPlain ? text : decode(fromBytes(text));
+  }
+  const READERS = {
+    text: textAt,
+    json: (column, row) => parse(textAt(column, row), revive),
+    number: ({data}, row) => data[row],
+    boolean: ({data}, row) => data[row] === 1,
+    long({data}, row) {
+      const value = data[row];
+      return value <= SAFE && value >= -SAFE ? Number(value) : value;
+    },
+  };
+  const VIEWS = {ends: BigInt64Array, nulls: Uint8Array};
+  const DATA = {number: Float64Array, long: BigInt64Array};
+
+  // -1, 0 or 1 as the key of a row lies before, at or behind a wanted one, byte by byte.
+  function compare({ends, data}, row, wanted) {
+    const begin = Number(ends[row]), length = Number(ends[row + 1]) - begin;
+    const common = Math.min(length, wanted.length);
+    for (let at = 0; at < common; at++) {
+      const difference = data[begin + at] - wanted.charCodeAt(at);
+      if (difference !== 0) return difference;
+    }
+    return length - wanted.length;
+  }
+  function find(keys, count, key) {
+    let wanted;
+    try { wanted = toBytes(encode(String(key))); } catch (error) { return -1; }  // half a character
+    let low = 0, high = count;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (compare(keys, middle, wanted) < 0) low = middle + 1; else high = middle;
+    }
+    return low < count && compare(keys, low, wanted) === 0 ? low : -1;
+  }
+  function valueAt(column, row) {
+    return column.nulls !== undefined && column.nulls[row] === 1 ? null : READERS[column.kind](column, row);
+  }
+  function lookupIn({count, isKeyValue, keys, columns}) {
+    function one(key) {
+      const row = key === null || key === undefined ? -1 : find(keys, count, key);
+      if (row < 0) return null;
+      if (isKeyValue) return valueAt(columns[0], row);
+      return Object.fromEntries(columns.map(column => [column.name, valueAt(column, row)]));
+    }
+    function several(wanted) {
+      const pairs = Array.from(wanted, key => [key, one(key)]);
+      return Object.fromEntries(pairs.filter(([, value]) => value !== null));
+    }
+    const isList = given => Array.isArray(given) || given instanceof Set;
+    return {
+      lookup: (...wanted) => wanted.length === 1 && !isList(wanted[0])
+        ? one(wanted[0]) : several(wanted.length === 1 ? wanted[0] : wanted),
+    };
+  }
+
+  const tables = new Map(parse(settings).map(table => [table.name, table]));
+  const lookups = new Map([...tables].map(([name, table]) => [name, lookupIn(table)]));
+  return {
+    // A new buffer for a part of a column, -1 for the keys; whoever asked fills it.
+    allocate(name, column, part, bytes) {
+      const table = tables.get(name), owner = column < 0 ? table.keys : table.columns[column];
+      const buffer = new ArrayBuffer(bytes);
+      owner[part] = new (part === 'data' ? DATA[owner.kind] || Uint8Array : VIEWS[part])(buffer);
+      return buffer;
+    },
+    getLookup(name) {
+      const found = lookups.get(String(name));
+      if (found === undefined) throw new Error(undeclared.replace('{}', () => name));
+      return found;
+    },
+  };
+})
+"""
+"""A function from settings to two others. A column has the parts ``data``, ``nulls`` where there are any (a
+byte for each row), and ``ends`` where it is text (where each value begins, and where the last one ends)."""
+
+UNDECLARED: Final = undeclared("{}")
+_NUMBERS: Final = (Schema.INT, Schema.FLOAT, Schema.DOUBLE)
+
+
+class Column(msgspec.Struct):
+    """A column in the form in which it goes into V8."""
+
+    name: str
+    kind: str
+    """``text``, ``json``, ``number``, ``long`` or ``boolean``."""
+    parts: dict[str, Any]
+    """Buffers by part."""
+
+
+class ScriptTable:
+    """A table in the form in which it goes into V8."""
+
+    def __init__(self, lookup: Lookup) -> None:
+        keys, rows = lookup.sorted_rows()
+        self.name: Final = lookup.name
+        self.keys: Final = Column("", "text", _text_parts(keys))
+        self.columns: Final = [
+            _text_column(field.name, array) if lookup.shape.is_key_value else _column(field, array)
+            for field, array in zip(lookup.schema, rows.columns, strict=True)
+        ]
+        self.settings: Final = {
+            "name": self.name,
+            "count": len(keys),
+            "isKeyValue": lookup.shape.is_key_value,
+            "keys": {},
+            "columns": [{"name": each.name, "kind": each.kind} for each in self.columns],
+        }
+
+    def parts(self) -> Iterator[tuple[int, str, memoryview]]:
+        """The place of a column, -1 for the keys, the name of a part of it, and its bytes."""
+        for place, column in enumerate([self.keys, *self.columns], start=-1):
+            for name, part in column.parts.items():
+                yield place, name, memoryview(part).cast("B")
+
+
+def check_size(tables: Iterable[ScriptTable]) -> None:
+    """:raises StageError: (without a stage) when they are too large for a script."""
+    size = sum(part.nbytes for table in tables for _, _, part in table.parts())
+    if size > MOST_BYTES:
+        raise StageError(
+            f"The tables that the script looks into take {size >> 20} MiB; at most "
+            f"{MOST_BYTES >> 20} MiB can be held beside a script.",
+            "Look the values up with a ValueMapper or a Joiner before it.",
+        )
+
+
+def _column(field: Field, array: pa.Array) -> Column:
+    import pyarrow as pa
+
+    schema = field.schema.non_nullable
+    if schema == Schema.STRING:
+        kind, parts = "text", _text_parts(array)
+    elif schema in _NUMBERS:
+        kind, parts = "number", {"data": _plain(array.cast(pa.float64()), 0.0)}
+    elif schema == Schema.LONG:
+        kind, parts = "long", {"data": _plain(array, 0)}
+    elif schema == Schema.BOOLEAN:
+        kind, parts = "boolean", {"data": _plain(array.cast(pa.uint8()), 0)}
+    else:
+        return Column(field.name, "json", _text_parts(_json(field, array)))
+    return Column(field.name, kind, parts | _nulls(array))
+
+
+def _text_column(name: str, array: pa.Array) -> Column:
+    """The values of a key-value table, which are texts whatever they are in the table."""
+    import pyarrow as pa
+
+    if not pa.types.is_string(array.type):
+        array = pa.array([value_text(value) for value in array.to_pylist()], pa.large_string())
+    return Column(name, "text", _text_parts(array) | _nulls(array))
+
+
+def _json(field: Field, array: pa.Array) -> pa.Array:
+    """Values of other types as the script sees those of its input."""
+    import pyarrow as pa
+
+    schema = Schema.record("row", [field])
+    records = RecordCodec(schema).decode(pa.RecordBatch.from_arrays([array], names=[field.name]))
+    encoder = RecordEncoder(schema)
+    texts = [msgspec.json.encode(encoder.encoded(record)[field.name]) for record in records]
+    return pa.array(texts, pa.large_binary())
+
+
+def _text_parts(array: pa.Array) -> dict[str, Any]:
+    import pyarrow as pa
+
+    wide = array.cast(pa.large_binary())
+    _, ends, data = wide.buffers()
+    begin, count = wide.offset, len(wide) + 1
+    return {
+        "ends": memoryview(ends).cast("q")[begin : begin + count]
+        if ends is not None
+        else b"\0" * 8,
+        "data": memoryview(data) if data is not None else b"",
+    }
+
+
+def _plain(array: pa.Array, instead: float) -> Any:
+    """The values of an array of numbers, with others in place of nulls."""
+    return array.fill_null(instead).to_numpy(zero_copy_only=False)
+
+
+def _nulls(array: pa.Array) -> dict[str, Any]:
+    import pyarrow as pa
+
+    if not array.null_count:
+        return {}
+    return {"nulls": array.is_null().cast(pa.uint8()).to_numpy(zero_copy_only=False)}

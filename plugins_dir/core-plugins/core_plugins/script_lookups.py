@@ -1,0 +1,140 @@
+"""Tables that scripts look values up in, as their property 'lookup' declares them.
+
+As in CDAP a script finds a text in a key-value table, and an object in any other: the columns of the row
+but for its key.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, Final
+
+from localcdap.api import Lookup, StageConfigurer
+
+from .script_values import WrongValueError
+
+PROPERTY: Final = "lookup"
+DESCRIPTION: Final = (
+    'The tables of this namespace that the script looks into, as {"tables": {"jobs": {"type": "DATASET"}}}. '
+    "context.getLookup('jobs').lookup(key) is then the value of a key-value table (columns 'key' and "
+    "'value'), an object with the columns of any other table, or null; several keys give an object of what "
+    "is found."
+)
+_TYPE: Final = "DATASET"
+
+
+class LookupConfigError(Exception):
+    """The property is wrong; the message says how."""
+
+    def __init__(self, message: str, corrective_action: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.corrective_action = corrective_action
+
+
+def declared_tables(text: str | None) -> list[str]:
+    """The names of the tables that the property declares.
+
+    Older manuals of CDAP show the tables without 'tables' around them; that is read too. The properties of
+    a table have no meaning here.
+
+    :raises LookupConfigError: when it is wrong.
+    """
+    if not text or not text.strip():
+        return []
+    try:
+        given = json.loads(text)
+    except ValueError:
+        given = None
+    tables = given.get("tables", given) if isinstance(given, dict) else None
+    if not isinstance(tables, dict) or not all(isinstance(t, dict) for t in tables.values()):
+        raise LookupConfigError(
+            "Invalid lookup config.",
+            'Expected a JSON object such as {"tables": {"jobs": {"type": "DATASET"}}}.',
+        )
+    for name, table in tables.items():
+        if table.get("type", _TYPE) != _TYPE:
+            raise LookupConfigError(
+                f"Lookup table '{name}' has the unknown type '{table['type']}'.",
+                f"Use the type '{_TYPE}'.",
+            )
+    return list(tables)
+
+
+def check_declared(stage: StageConfigurer, text: str | None) -> None:
+    """Tell what is wrong with the property."""
+    try:
+        declared_tables(text)
+    except LookupConfigError as error:
+        stage.failures.add(error.message, error.corrective_action).with_config_property(PROPERTY)
+
+
+def check_tables(stage: StageConfigurer, text: str | None) -> None:
+    """Tell which of the tables are not there, or have no key. The property is right."""
+    for name in declared_tables(text):
+        shape = stage.find_table(name)
+        if shape is None:
+            problem = f"There is no table '{name}' to look values up in."
+            action = "Write it first; 'localcdap tables' lists those that are there."
+        elif shape.found is None:
+            problem = f"Table '{name}' has no key by which values could be looked up."
+            action = "Write it with a key, or with the columns 'key' and 'value'."
+        else:
+            continue
+        stage.failures.add(problem, action).with_config_property(PROPERTY, element=name)
+
+
+def undeclared(name: Any) -> str:
+    """What a script is told that asks for another table."""
+    return f"table '{name}' is not declared; name it in the property '{PROPERTY}'"
+
+
+class ScriptLookup:
+    """The lookup that a Python script sees."""
+
+    def __init__(self, table: Lookup) -> None:
+        self._table = table
+        self._is_key_value = table.shape.is_key_value
+
+    def lookup(self, *keys: Any) -> Any:
+        """What a key finds, None for nothing; what several keys, or a list of them, find, by key."""
+        if len(keys) != 1:
+            return self._several(keys)
+        (key,) = keys
+        return self._several(key) if isinstance(key, list | tuple | set) else self._one(key)
+
+    def _several(self, keys: Iterable[Any]) -> dict[Any, Any]:
+        found = ((key, self._one(key)) for key in keys)
+        return {key: value for key, value in found if value is not None}
+
+    def _one(self, key: Any) -> Any:
+        if key is None:
+            return None
+        row = self._table.get(key if isinstance(key, str) else str(key))
+        if row is None or not self._is_key_value:
+            return row and dict(row)
+        (value,) = row.values()
+        return value_text(value)
+
+
+class ScriptLookups:
+    """The lookups of a Python script, by table."""
+
+    def __init__(self, tables: Iterable[Lookup]) -> None:
+        self._lookups = {table.name: ScriptLookup(table) for table in tables}
+
+    def get(self, name: str) -> ScriptLookup:
+        """:raises WrongValueError: when the table was not declared."""
+        if name not in self._lookups:
+            raise WrongValueError(undeclared(name))
+        return self._lookups[name]
+
+
+def value_text(value: Any) -> str | None:
+    """The value of a key-value table as text."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return None if value is None else str(value)
