@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Final
@@ -23,6 +24,9 @@ from localcdap.studio.macros.language import (
 )
 
 _CONNECTION: Final = re.compile(r"conn\(([^${}()]*)\)")
+
+
+_SELF: Final = ("useConnection", "connection")
 
 
 class MacroContext:
@@ -125,7 +129,35 @@ def evaluate(
             macros.append(name)
         for missing in filter(None, map(context.missing, expansion.unresolved)):
             failures.add(missing.message, missing.corrective_action).with_config_property(name)
+    if properties.get("useConnection", "").strip().lower() == "true":
+        _use_connection(properties, macros, declared)
     return Evaluated(properties, macros, list(failures))
+
+
+def _use_connection(
+    properties: dict[str, str], macros: list[str], declared: Mapping[str, PluginProperty]
+) -> None:
+    """Have a connection say what it knows of a plugin's properties; that goes before what the stage says.
+
+    As in CDAP 6.5, where a plugin takes its part about the connection from ``${conn(name)}`` as a whole.
+    """
+    text = properties.get("connection", "")
+    if "connection" in macros:  # it may yet give whatever is needed
+        lacking = [name for name, each in declared.items() if each.required]
+        for name in lacking:
+            if not properties.get(name):
+                properties[name] = text
+                macros.append(name)
+        return
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return
+    for name, value in found.items() if isinstance(found, dict) else ():
+        if name in declared and name not in _SELF and isinstance(value, str):
+            properties[name] = value
+            if name in macros:
+                macros.remove(name)
 
 
 def connections_used(properties: Mapping[str, str]) -> list[str]:

@@ -42,6 +42,15 @@ class Context(Protocol):
 class DatabaseConfig(PluginConfig):
     """How a database is reached."""
 
+    use_connection: bool = field(
+        "Whether a connection of the instance says the driver, the database and the user.",
+        default=False,
+        name="useConnection",
+        group="more",
+    )
+    connection: str | None = field(
+        "The connection, as ${conn(name)}.", default=None, macro=True, group="more"
+    )
     driver: str = field(
         "Name of the JDBC driver: its jar is 'jdbc/NAME.jar' in the instance's folder, or what "
         '[locations] in localcdap.toml says: "jdbc://NAME" = "driver.jar".',
@@ -91,7 +100,8 @@ class DatabaseConfig(PluginConfig):
 
     def check_driver(self, stage: StageConfigurer) -> None:
         """Add a failure when the driver is not there. For ``configure_connected``."""
-        if stage.locations is None or stage.locations.remote or not self.driver:
+        known = self.driver and not self.contains_macro("jdbcPluginName")
+        if stage.locations is None or stage.locations.remote or not known:
             return
         try:
             find_driver(self.driver, stage.resolve_path)

@@ -141,6 +141,14 @@ def test_rows_are_written_and_read(database: Database):
     assert database.execute("DELETE FROM orders WHERE id > 2").error is None
     assert [row["id"] for row in database.rows()] == [1, 2]
 
+    connection = {"name": "Shop DB", "plugin": {"name": "Database", "properties": {}}}
+    place = database.plugin("", "", user="app", password="hidden")["properties"]
+    connection["plugin"]["properties"] = {k: v for k, v in place.items() if k != "referenceName"}
+    database.instance.cdap.connections.load("default", connection)
+    used = {"useConnection": "true", "connection": "${conn(Shop DB)}"}
+    given = used | {"jdbcPluginName": "", "connectionString": ""}
+    assert [row["id"] for row in database.rows(**given)] == [1, 2]
+
 
 @pytest.mark.spark
 def test_the_database_says_what_is_wrong(database: Database):
