@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
-from localcdap.api.schema import Schema
+from localcdap.api.schema import LogicalType, Schema
 from localcdap.wrangler.java.regex import can_explode, compile_regex
 from localcdap.wrangler.jexl.inference import find_field
 from localcdap.wrangler.jexl.names import local_names
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 WHOLE: Final = (Schema.INT, Schema.LONG)
 NUMBERS: Final = (*WHOLE, Schema.DOUBLE)
+_COUNTING: Final = (*NUMBERS, Schema.FLOAT)
 
 _ORDERS: Final = frozenset(("<", ">", "<=", ">="))
 _NEGATED: Final = {"!=": "==", "!~": "=~", "!^": "=^", "!$": "=$"}
@@ -188,9 +189,9 @@ class Natives:
             value = part.column
         elif part.is_text:
             value = (part.column != "") & (part.column != "false")
-        elif part.type in NUMBERS:
+        elif part.type in _COUNTING or part.type.logical_type is LogicalType.DECIMAL:
             value = part.column != 0
-            if part.type == Schema.DOUBLE:
+            if part.type in (Schema.FLOAT, Schema.DOUBLE):
                 value = value & ~self.f.isnan(part.column)
         else:
             value = part.column.isNotNull()

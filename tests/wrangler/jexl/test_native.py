@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import random
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -31,6 +32,8 @@ SCHEMA = Schema.record(
         ("text", Schema.STRING),
         ("day", Schema.DATE.as_nullable),
         ("dotted.name", Schema.INT.as_nullable),
+        ("r", Schema.FLOAT.as_nullable),
+        ("m", Schema.decimal(10, 2).as_nullable),
     ],
 )
 _TEXTS = [
@@ -118,6 +121,8 @@ def made_rows(count: int) -> list[dict[str, Any]]:
             "text": draw.choice(_TEXTS),
             "day": maybe(days),
             "dotted.name": maybe(_INTS),
+            "r": maybe([0.0, -0.0, 1.5, -2.0, math.nan, math.inf]),
+            "m": maybe([Decimal("0.00"), Decimal("1.50"), Decimal("-7.00")]),
         }
         for _ in range(count)
     ]
@@ -157,6 +162,9 @@ WRITTEN = [
     "!b",
     "!s",
     "!d",
+    "r ? 1 : 2",
+    "m ? 1 : 2",
+    "!r || !m",
     "b && i > 0",
     "b || s == 'x'",
     "s && t && b",
@@ -247,7 +255,7 @@ WRITTEN = [
 ]
 
 
-_LEAVES = ["i", "j", "l", "d", "e", "s", "t", "b", "whole", "text", "null", "missing"]
+_LEAVES = ["i", "j", "l", "d", "e", "s", "t", "b", "r", "m", "whole", "text", "null", "missing"]
 _LEAVES += ["0", "3", "-1", "2.5", "'a'", "''", "'7'", "true"]
 _SYMBOLS = [
     "+",
