@@ -79,14 +79,16 @@ def _delimited(failures: FailureCollector, config: FileSourceConfig, file: str) 
         ).with_config_property("path")
         return None
     names = rows[0] if config.skip_header else [f"body_{i + 1}" for i in range(len(rows[0]))]
-    for name in names:
-        if _NAME.fullmatch(name) is None:
-            failures.add(
-                f'Invalid column name detected: "{name}"! Column names can only start with capital '
-                'letters, small letters, and "_". Subsequently they may contain only capital letters, '
-                'small letters, numbers  and "_".'
-            ).with_config_property("path")
-            return None
+    invalid = [name for name in names if _NAME.fullmatch(name) is None]
+    for name in invalid:
+        failures.add(
+            f'Invalid column name detected: "{name}"! Column names can only start with capital '
+            'letters, small letters, and "_". Subsequently they may contain only capital letters, '
+            'small letters, numbers  and "_".',
+            "Set 'schema' to the fields, whatever they are called in the file, or correct its first line.",
+        ).with_config_property("path")
+    if invalid:
+        return None
     given = _overrides(config.override)
     for name in given.keys() - set(names):
         failures.add(f"Field {name} is not present in the input schema!").with_config_property(
