@@ -105,6 +105,18 @@ def test_every_stage_shows_its_records_and_nothing_is_written(instance: Temporar
     assert any("started" in line.text for line in preview.logs)
 
 
+def test_only_the_first_line_of_a_file_is_its_header(instance: TemporaryInstance):
+    (instance.home.path / "headed.csv").write_text("name,age\nada,36\nbob,7\neve,50\n")
+    body = {"type": "record", "name": "t", "fields": [{"name": "body", "type": "string"}]}
+    lines = stage(
+        "in", "batchsource", "File", referenceName="r", path="headed.csv", schema=json.dumps(body)
+    )
+    recipe = "parse-as-csv :body ',' true\ndrop :body\nset-type :age integer"
+    parse = stage("parse", "transform", "Wrangler", directives=recipe, schema=json.dumps(PEOPLE))
+    document = pipeline([lines, parse, sink("out")], ("in", "parse"), ("parse", "out"))
+    assert names(end(instance, start(instance, document)), "out") == ["ada", "bob", "eve"]
+
+
 def test_a_stage_that_fails_leaves_the_records_of_the_others(instance: TemporaryInstance):
     document = pipeline(
         [

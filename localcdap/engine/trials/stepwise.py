@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 Told = Callable[[str, StageSample], None]
+_ONE_TASK: Final = ("spark.sql.leafNodeDefaultParallelism", "1")
+"""What has given records processed in one piece."""
 
 
 class Stepwise:
@@ -79,6 +81,7 @@ class Stepwise:
         self._batches: Final = dict(given)
         self._left_out: Final = {*left_out, *(stream.stage for stream in given)}
         self._persisted: Final[list[DataFrame]] = []
+        self._in_one_task = False
         self.problems: Final[list[Problem]] = []
         """Why stages failed; what is behind such a stage was not run."""
         self.counts: Final[dict[str, StageCounts]] = {}
@@ -159,9 +162,14 @@ class Stepwise:
         schema = feed_schema(stage, plugin, streams)
         batch = feed(schema, streams, self._batches)
         columns = spark_schema(schema, nullable=True)
+        spark = self._around.spark
         if not batch.num_rows:
-            return self._around.spark.createDataFrame([], columns)
-        return self._around.spark.createDataFrame(pa.Table.from_batches([batch]), columns)
+            return spark.createDataFrame([], columns)
+        if not self._in_one_task:
+            # As one small file is read in a run: the first record is first for the stages behind it too.
+            spark.conf.set(*_ONE_TASK)
+            self._in_one_task = True
+        return spark.createDataFrame(pa.Table.from_batches([batch]), columns)
 
     def _collected(
         self, stage: Stage, frames: Mapping[Stream, DataFrame]
