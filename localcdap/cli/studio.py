@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +27,7 @@ def command(instance: Instance, pipeline: str | None) -> int:
         raise click.UsageError("The studio is for eyes; the other commands have --json.")
     if not is_terminal():
         raise click.UsageError(
-            "The studio needs a terminal. 'localcdap --help' lists the commands."
+            f"The studio needs a terminal{_lack()}. 'localcdap --help' lists the commands."
         )
     place = _place(pipeline) if pipeline is not None else None
     from localcdap.tui.launch import open_studio
@@ -35,8 +36,19 @@ def command(instance: Instance, pipeline: str | None) -> int:
 
 
 def is_terminal() -> bool:
-    """Whether a person sits at both ends of this process."""
-    return sys.stdin.isatty() and sys.stdout.isatty()
+    """Whether a person sits at both ends of this process, before a screen that can be drawn on."""
+    return sys.stdin.isatty() and sys.stdout.isatty() and not _is_dumb()
+
+
+def _is_dumb() -> bool:
+    return os.environ.get("TERM", "") in ("dumb", "unknown")
+
+
+def _lack() -> str:
+    """What is wrong with the terminal that there is, as the end of a sentence."""
+    if not _is_dumb():
+        return ""
+    return f" that can be drawn on; TERM={os.environ['TERM']} says that this one cannot"
 
 
 def _place(pipeline: str) -> Place:

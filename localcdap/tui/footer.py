@@ -5,6 +5,26 @@ from __future__ import annotations
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Footer, Static
+from textual.widgets._footer import FooterKey
+
+
+class Hints(Footer):
+    """Hints of keys; one that has no room to its end is not shown."""
+
+    DEFAULT_CSS = "Hints > .-cut { visibility: hidden; }"
+
+    async def recompose(self) -> None:
+        await super().recompose()
+        self.call_after_refresh(self._cut)
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._cut)
+
+    def _cut(self) -> None:
+        room = self.size.width
+        for hint in self.query(FooterKey):
+            room -= hint.outer_size.width
+            hint.set_class(room < 0, "-cut")
 
 
 class StudioFooter(Horizontal):
@@ -23,7 +43,7 @@ class StudioFooter(Horizontal):
     """
 
     def compose(self) -> ComposeResult:
-        yield Footer(show_command_palette=False)
+        yield Hints(show_command_palette=False)
         yield Static(
             "[@click=app.show_keys][$footer-key-foreground bold]?[/] keys[/]  "
             "[@click=app.show_palette][$footer-key-foreground bold]:[/] commands[/]",

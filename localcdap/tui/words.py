@@ -7,6 +7,7 @@ from typing import Final
 
 from localcdap.engine.messages import RunStatus
 from localcdap.runs.model import now
+from localcdap.runs.preview_model import PreviewStatus
 
 _MINUTE: Final = 60
 _HOUR: Final = 60 * _MINUTE
@@ -22,6 +23,21 @@ RUN_MARKS: Final[dict[RunStatus, tuple[str, str]]] = {
     RunStatus.KILLED: ("■", "$warning"),
 }
 """The sign of a run's state and its style; the word stands beside it wherever there is room."""
+_PREVIEW_WORDS: Final = {
+    PreviewStatus.INIT: "starting",
+    PreviewStatus.DEPLOY_FAILED: "refused",
+    PreviewStatus.RUN_FAILED: "failed",
+    PreviewStatus.KILLED: "stopped",
+    PreviewStatus.KILLED_BY_TIMER: "stopped, it took too long",
+}
+"""Where CDAP's name of a state does not say it."""
+
+
+def status_word(status: RunStatus | PreviewStatus) -> str:
+    """The state of a run or preview in words."""
+    if isinstance(status, PreviewStatus) and status in _PREVIEW_WORDS:
+        return _PREVIEW_WORDS[status]
+    return status.value.lower()
 
 
 def plural(count: int, noun: str) -> str:

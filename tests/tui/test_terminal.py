@@ -38,6 +38,11 @@ def test_it_opens_at_once_and_is_left_with_a_key(terminal):
     opened = terminal()
     opened.until("Namespaces")
     opened.until("plugins")  # it is connected
+    os.kill(opened.process.pid, signal.SIGTSTP)
+    opened.until("\x1b[?1049l")
+    opened.output = b""
+    os.kill(opened.process.pid, signal.SIGCONT)
+    opened.until("Namespaces")  # drawn again, as the shell has written over it
     opened.type(QUIT)
 
     assert opened.end() == 0
@@ -136,6 +141,15 @@ def test_a_file_is_opened_from_the_command_line(terminal, tmp_path):
 
     assert opened.end() == 2
     assert "There is no file at" in opened.output.decode()
+
+
+@pytest.mark.parametrize("arguments", [[], ["studio"]])
+def test_a_terminal_that_cannot_be_drawn_on_gets_words(terminal, arguments):
+    opened = terminal(*arguments, TERM="dumb")
+
+    assert opened.end() == 2
+    assert b"\x1b[?1049h" not in opened.output
+    assert ("TERM=dumb" if arguments else "Open the terminal studio").encode() in opened.output
 
 
 def test_without_a_terminal_it_says_so(tmp_path):

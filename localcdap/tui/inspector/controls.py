@@ -16,6 +16,7 @@ from textual.widgets import Input, TextArea
 from localcdap.api.schema import Schema
 from localcdap.tui.inspector import highlighting
 from localcdap.tui.inspector.schema_text import Unreadable, read, written
+from localcdap.tui.manners.code import CodeArea
 
 
 class ControlChanged(Message):
@@ -205,7 +206,7 @@ class Toggle(Control, can_focus=True):
         self.say()
 
 
-class Area(TextArea):
+class Area(CodeArea):
     """Several lines, as high as they need."""
 
     DEFAULT_CSS = """

@@ -156,8 +156,10 @@ class Inspector(Calling, Vertical):
         self.form.flush()
 
     def preview(self, preview: str) -> None:
-        """Show what becomes of a preview that was started."""
+        """Show what becomes of a preview that was started, unless its user is at something else here."""
         self.query_one(PreviewPane).follow_preview(preview)
+        if not self.has_focus_within:
+            self.open_tab("preview")
 
     def open_tab(self, name: str) -> None:
         """:param name: ``properties``, ``schema``, ``docs``, ``try`` or ``preview``."""

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Final
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 
 from localcdap.host.link import Cdap
-from localcdap.runs.preview_model import Preview
+from localcdap.runs.preview_model import Preview, PreviewStatus
 from localcdap.tui.calls import Calling, Following
 from localcdap.tui.inspector.sample_view import SampleView
 from localcdap.tui.inspector.samples import of_preview
 from localcdap.tui.pipeline.editor import Editor
 from localcdap.tui.told import Told
+from localcdap.tui.words import status_word
 
-_POLL_S = 2.0
+_POLL_S: Final = 2.0
+_MOST_FAILURES: Final = 5
+_GOOD: Final = PreviewStatus.COMPLETED
 
 
 class PreviewPane(Calling, Vertical):
@@ -121,13 +125,29 @@ class PreviewPane(Calling, Vertical):
         preview = self._preview
         lines: list[Content] = []
         if preview is not None:
-            status = preview.status.value.lower().replace("_", " ")
-            glyph = "…" if not preview.status.is_end else "✓" if status == "completed" else "✗"
-            lines.append(Content.styled(f"{glyph} preview {status}", "$foreground 60%"))
-            if preview.error is not None:
-                at = f" at '{preview.error.stage}'" if preview.error.stage else ""
-                lines.append(Content.styled(f"✗{at} {preview.error.message}", "$text-error"))
+            status = preview.status
+            glyph = "…" if not status.is_end else "✓" if status is _GOOD else "✗"
+            lines.append(
+                Content.styled(f"{glyph} preview {status_word(status)}", "$foreground 60%")
+            )
+            for each in preview.errors[:_MOST_FAILURES]:
+                lines += _wrong(each.stage, each.message, each.corrective_action)
+            if len(preview.errors) > _MOST_FAILURES:
+                more = f"… and {len(preview.errors) - _MOST_FAILURES} more"
+                lines.append(Content.styled(more, "$foreground 60%"))
+            error = preview.error
+            if error is not None:
+                lines += _wrong(error.stage, error.message, error.corrective_action)
         self.query_one(".state", Told).put_lines(lines)
+
+
+def _wrong(stage: str | None, message: str, action: str | None) -> Iterator[Content]:
+    where = f"Stage '{stage}': " if stage else ""
+    if message.startswith(where):
+        where = ""
+    yield Content.styled(f"✗ {where}{message}", "$text-error")
+    if action:
+        yield Content.styled(f"  {action}", "$foreground 60%")
 
 
 def _states(namespace: str, preview: str, cdap: Cdap) -> Iterator[Preview]:

@@ -70,6 +70,24 @@ def actions_of(screen: Screen[Any]) -> list[Action]:
     return list(found.values())
 
 
+def typed_over(screen: Screen[Any]) -> list[Action]:
+    """What is done by keys that type a text where the focus is: it can still be done by name."""
+    app, focused = screen.app, screen.focused
+    shown = {each.binding.id for each in screen.active_bindings.values()}
+    nodes = (*(focused.ancestors_with_self if focused is not None else (screen,)), app)
+    found: dict[str, Action] = {}
+    for node in dict.fromkeys(nodes):
+        for _, binding in node._bindings:
+            id = binding.id
+            if id is None or id in shown or id in found or not binding.description:
+                continue
+            state = app._check_action_state(binding.action, node)
+            if state is not False:
+                reason = None if state else _reason(node, screen, binding.action)
+                found[id] = Action(id, binding.description, binding.action, node, reason)
+    return list(found.values())
+
+
 def commands_of(screen: Screen[Any]) -> list[Command]:
     """The commands without keys of a screen, what is mounted on it, and the app."""
     return [

@@ -15,14 +15,14 @@ from textual.widget import Widget
 
 from localcdap.api.errors import LocalcdapError
 from localcdap.tui.manners import clipboard, editor, keymap, memory
-from localcdap.tui.manners.actions import Action, Command, actions_of, commands_of
+from localcdap.tui.manners.actions import Action, Command, actions_of, commands_of, typed_over
 from localcdap.tui.manners.choosing import Choice, Chooser
 from localcdap.tui.manners.dialogs import AskDialog, ConfirmDialog, TypedConfirmDialog
 from localcdap.tui.manners.files import FilePicker
 from localcdap.tui.manners.jumping import Jumpable, JumpScreen, targets_of
 from localcdap.tui.manners.known_keys import known_keys
 from localcdap.tui.manners.notices import Kind, Notices, NoticesDialog
-from localcdap.tui.manners.themes import DARK, LIGHT, THEMES
+from localcdap.tui.manners.themes import DARK, OWN, SIXTEEN, THEMES
 
 _T = TypeVar("_T")
 
@@ -51,6 +51,9 @@ class Habits(App[None]):
         ),
         Binding("f12", "show_notices", "notices", id="studio.notices", show=False),
         Binding("ctrl+t", "choose_theme", "theme", id="studio.theme", show=False),
+        Binding(
+            "alt+z", "suspend_process", "to the shell; fg returns", id="studio.suspend", show=False
+        ),
         *(
             Binding(
                 key,
@@ -72,6 +75,11 @@ class Habits(App[None]):
         kept = self.memory.theme
         self.theme = kept if kept in self.available_themes else DARK
         self._clashes: set[str] = set()
+
+    def on_mount(self) -> None:
+        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
+        if self.console.color_system == "standard" and self.theme == DARK and not self.is_headless:
+            self.theme = SIXTEEN
 
     # What screens ask for.
 
@@ -213,7 +221,8 @@ class Habits(App[None]):
     @work(group="dialog", exclusive=True)
     async def action_show_palette(self) -> None:
         screen = self.screen
-        listed = _palette(actions_of(screen), commands_of(screen))
+        actions = [*actions_of(screen), *typed_over(screen)]
+        listed = _palette(actions, commands_of(screen))
         chosen = await self.choose(listed, title="Commands")
         if isinstance(chosen, Action):
             await chosen.run()
@@ -237,7 +246,7 @@ class Habits(App[None]):
     @work(group="dialog", exclusive=True)
     async def action_choose_theme(self) -> None:
         before = self.theme
-        names = [DARK, LIGHT, *sorted(set(self.available_themes) - {DARK, LIGHT})]
+        names = [*OWN, *sorted(set(self.available_themes) - set(OWN))]
         choices = [Choice(name, name) for name in names]
         chosen = await self.choose(
             choices, title="Theme", start=names.index(before), highlighted=self._show_theme

@@ -8,6 +8,8 @@ from textual.theme import Theme
 
 DARK: Final = "localcdap-dark"
 LIGHT: Final = "localcdap-light"
+SIXTEEN: Final = "localcdap-16"
+"""The dark one where a terminal has 16 colours: in theirs, as any other would become some neighbour."""
 
 THEMES: Final = (
     Theme(
@@ -42,5 +44,30 @@ THEMES: Final = (
         dark=False,
         variables={"footer-key-foreground": "#b3620f", "input-selection-background": "#2f6690 25%"},
     ),
+    Theme(
+        name=SIXTEEN,
+        primary="#55ffff",
+        secondary="#00aaaa",
+        accent="#ffff55",
+        warning="#ffff55",
+        error="#ff5555",
+        success="#55ff55",
+        foreground="#ffffff",
+        background="#000000",
+        surface="#000000",
+        panel="#000000",
+        boost="#555555",
+        dark=True,
+        variables={
+            "footer-key-foreground": "#ffff55",
+            "input-selection-background": "#0000aa",
+            "text-error": "#ff5555",
+            "text-success": "#55ff55",
+            "text-warning": "#ffff55",
+            "text-accent": "#ffff55",
+            "text-primary": "#55ffff",
+        },
+    ),
 )
+OWN: Final = tuple(theme.name for theme in THEMES)
 """One accent colour each; everything else is quiet."""

@@ -64,7 +64,8 @@ class Board(Calling, Canvas):
     def __init__(self, editor: Editor) -> None:
         super().__init__()
         self._editor = editor
-        self._counts: Mapping[str, StageCounts] = {}
+        self._counts: Mapping[str, StageCounts] | None = None
+        """Of the run that is shown, as far as they are known; None when none is shown."""
         self._marks: Mapping[str, Mark] = {}
 
     @property
@@ -77,19 +78,20 @@ class Board(Calling, Canvas):
         self._draw()
 
     def show_counts(
-        self, counts: Mapping[str, StageCounts], marks: Mapping[str, Mark] | None = None
+        self, counts: Mapping[str, StageCounts] | None, marks: Mapping[str, Mark] | None = None
     ) -> None:
-        """Show the records of a run in the stages; none to show how the stages are again.
+        """Show the records of a run in the stages; None to show how the stages are again.
 
         :param marks: how the stages are in the run; by default they are running.
         """
-        names = {*self._counts, *counts}
+        names = {*(self._counts or ()), *(counts or ())}
         self._counts, self._marks = counts, marks or {}
         self.show_faces(self._faces_of(names))
 
     @property
     def shows_counts(self) -> bool:
-        return bool(self._counts)
+        """Whether a run is shown, though none of its records may be known yet."""
+        return self._counts is not None
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return None if self.disabled_reason(action) else True
@@ -103,7 +105,7 @@ class Board(Calling, Canvas):
             return "the stage is not connected"
         if action == "next_problem" and not editor.failures:
             return "there are no failures"
-        if action == "select_none" and editor.selected is None and not self._counts:
+        if action == "select_none" and editor.selected is None and not self.shows_counts:
             return "nothing is selected"
         return None
 
@@ -115,8 +117,8 @@ class Board(Calling, Canvas):
         self._select(self._editor.selected)
 
     def _on_change(self, change: Editor.Changed) -> None:
-        if change.is_edit and self._counts:
-            self._counts = {}  # they are of another pipeline now
+        if change.is_edit and self.shows_counts:
+            self._counts = None  # they are of another pipeline now
             self.show_faces(self._faces_of(self._editor.stages))
         if change.is_graph:
             self.show_chart(chart_of(self._editor.document), change.renamed)
@@ -134,7 +136,7 @@ class Board(Calling, Canvas):
                     use.plugin.name,
                     use.plugin.type,
                     editor.state(stage),
-                    self._counts.get(stage),
+                    self._counts.get(stage) if self._counts is not None else None,
                     run_mark=self._marks.get(stage, Mark.RUNNING),
                     is_loop=stage in loops,
                     remark=editor.remark(stage),
@@ -324,8 +326,8 @@ class Board(Calling, Canvas):
             self.show_stage(names[0])
 
     def action_select_none(self) -> None:
-        if self._counts:
-            self.show_counts({})
+        if self.shows_counts:
+            self.show_counts(None)
         else:
             self._editor.select(None)
 

@@ -12,6 +12,7 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import ContentSwitcher
 
 from localcdap.api.errors import InvalidPipelineError, LocalcdapError
+from localcdap.api.failures import ValidationFailure
 from localcdap.runs.model import Run, RunRequest
 from localcdap.runs.preview_model import Preview, PreviewRequest
 from localcdap.tui.calls import Calling
@@ -29,7 +30,7 @@ from localcdap.tui.pipeline.title import Title
 from localcdap.tui.pipeline.waiting import result_of
 from localcdap.tui.problems.problems import Problems
 from localcdap.tui.runs.arguments import ArgumentsEditor
-from localcdap.tui.words import plural
+from localcdap.tui.words import plural, status_word
 
 if TYPE_CHECKING:
     from localcdap.tui.app import StudioApp
@@ -290,14 +291,8 @@ class Desk(Calling, Vertical):
     async def _run(self, *, always_ask: bool) -> None:
         editor = self.editor
         text, namespace, name = editor.text(), editor.namespace, editor.title
-        if always_ask or await self._lacks_arguments(text):
-            given = await self.app.push_screen_wait(
-                ArgumentsEditor(namespace, name, text, given=self._arguments)
-            )
-            if given is None:
-                return
-            self._arguments = given
-            editor.judge_with(given)
+        if not await self._has_arguments(text, "Run", always_ask=always_ask):
+            return
         source = editor.source
         is_deployed = source.application is not None and not editor.is_changed
         self._runner.run(
@@ -311,6 +306,24 @@ class Desk(Calling, Vertical):
             )
         )
 
+    async def _has_arguments(self, text: str, verb: str, *, always_ask: bool = False) -> bool:
+        """Ask for arguments where macros have no value. False when its user does not want to say.
+
+        :param verb: what is done with them then.
+        :param always_ask: also where nothing is lacking.
+        """
+        if not (always_ask or await self._lacks_arguments(text)):
+            return True
+        editor = self.editor
+        given = await self.app.push_screen_wait(
+            ArgumentsEditor(editor.namespace, editor.title, text, given=self._arguments, verb=verb)
+        )
+        if given is None:
+            return False
+        self._arguments = given
+        editor.judge_with(given)
+        return True
+
     async def _lacks_arguments(self, text: str) -> bool:
         """Whether a macro has no value."""
         editor, given = self.editor, self._arguments
@@ -323,17 +336,18 @@ class Desk(Calling, Vertical):
 
     def action_preview(self) -> None:
         self.inspector.flush()
-        if not self._is_ready():
-            return
+        if self._is_ready():
+            self._preview()
+
+    @work(group="dialog", exclusive=True)
+    async def _preview(self) -> None:
+        """Preview it, with the arguments as for a run."""
         editor = self.editor
-        self._runner.preview(
-            PreviewRequest(
-                editor.text(),
-                namespace=editor.namespace,
-                name=editor.title,
-                arguments=self._arguments,
+        text, namespace, name = editor.text(), editor.namespace, editor.title
+        if await self._has_arguments(text, "Preview"):
+            self._runner.preview(
+                PreviewRequest(text, namespace=namespace, name=name, arguments=self._arguments)
             )
-        )
 
     def _is_ready(self) -> bool:
         """Whether nothing is known to be wrong; the failures are shown otherwise."""
@@ -370,7 +384,7 @@ class Desk(Calling, Vertical):
         elif event.is_new:
             self.inspector.preview(activity.preview)
         if event.is_new or not activity.status.is_end or self.board.shows_counts:
-            self.board.show_counts(counts_of(activity), marks_of(activity))
+            self.board.show_counts(counts_of(activity, self.editor.document), marks_of(activity))
         if activity.status.is_end:
             self._tell_end(activity)
 
@@ -385,8 +399,16 @@ class Desk(Calling, Vertical):
     def _tell_end(self, activity: Run | Preview) -> None:
         error = activity.error
         what = "run" if isinstance(activity, Run) else "preview"
+        if isinstance(activity, Preview) and activity.errors:
+            self._tell_failures(activity.errors)
+            return
         if error is None:
-            self.studio.tell(f"The {what} has ended: {activity.status.value.lower()}.")
+            more = (
+                ""
+                if isinstance(activity, Run)
+                else "The records of each stage are in its inspector."
+            )
+            self.studio.tell(f"The {what} has ended: {status_word(activity.status)}.", more)
             return
         where = f"{error.stage}: " if error.stage else ""
         self.studio.tell(
@@ -394,3 +416,16 @@ class Desk(Calling, Vertical):
         )
         if error.stage and self.editor.node(error.stage):
             self.editor.select(error.stage)
+
+    def _tell_failures(self, failures: list[ValidationFailure]) -> None:
+        """Why a preview was not begun; the first stage with a failure is selected."""
+        first, others = failures[0], len(failures) - 1
+        where = f"{first.stage}: " if first.stage else ""
+        more = f" And {plural(others, 'other failure')}." if others else ""
+        self.studio.tell(
+            f"The preview was refused. {where}{first.message}{more}",
+            first.corrective_action or "",
+            "error",
+        )
+        if first.stage and self.editor.node(first.stage):
+            self.editor.select(first.stage)

@@ -14,6 +14,8 @@ from localcdap.engine.messages import RunStatus
 from localcdap.host.link import Cdap
 from localcdap.runs.model import Run, RunRequest, StageCounts
 from localcdap.runs.preview_model import Preview, PreviewRequest, PreviewStatus
+from localcdap.studio.documents.model import PipelineDocument
+from localcdap.studio.rules.plugin_types import SINKS
 from localcdap.tui.calls import Calling, Following
 from localcdap.tui.canvas.faces import Mark
 from localcdap.tui.runs.watch import shown_counts
@@ -112,11 +114,14 @@ class Running(Calling, Widget):
             self.post_message(Running.Changed(activity, is_new=False))
 
 
-def counts_of(activity: Run | Preview) -> dict[str, StageCounts]:
+def counts_of(activity: Run | Preview, document: PipelineDocument) -> dict[str, StageCounts]:
     """The records of each stage, as far as they are known."""
     if isinstance(activity, Preview):
+        sinks = {stage.name for stage in document.stages if stage.plugin.type in SINKS}
         return {
-            stage: StageCounts(records_out=sample.count, errors=sample.error_count)
+            stage: StageCounts(records_in=sample.count)  # what it would write
+            if stage in sinks
+            else StageCounts(records_out=sample.count, errors=sample.error_count)
             for stage, sample in activity.stages.items()
         }
     return {stage: shown_counts(activity, stage) for stage in activity.stages}

@@ -12,7 +12,7 @@ from localcdap.runs.model import Run
 from localcdap.runs.preview_model import Preview, PreviewStatus
 from localcdap.tui.pipeline.editor import Editor
 from localcdap.tui.told import Told
-from localcdap.tui.words import plural
+from localcdap.tui.words import plural, status_word
 
 _GOOD: Final = (RunStatus.COMPLETED, PreviewStatus.COMPLETED)
 _BAD: Final = (
@@ -90,7 +90,7 @@ def judgement(editor: Editor) -> Content:
 def _told(activity: Run | Preview) -> Content:
     status = activity.status
     what = "run" if isinstance(activity, Run) else "preview"
-    word = status.value.lower().replace("_", " ")
+    word = status_word(status)
     if status in _GOOD:
         return Content.styled(f"✓ {what} {word}   ", "$text-success")
     if status in _BAD:

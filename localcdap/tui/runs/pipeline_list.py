@@ -101,9 +101,9 @@ class PipelineHeading(Widget):
         columns = _Columns(max(20, self.size.width - 2))
         parts = [f"   {'pipeline':{columns.name}}{'runs':>{_COUNT}} "]
         if columns.curve:
-            parts.append(f"{'took':{columns.curve}}{'usually':>{_MEDIAN}}")
+            parts.append(f"{'took':>{columns.curve}}{'usually':>{_MEDIAN}}")
         if columns.has_records:
-            parts.append("  records")
+            parts.append(f"  {'records':>{columns.curve}}")
         return "".join(parts)
 
 

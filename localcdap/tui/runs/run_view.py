@@ -213,6 +213,8 @@ def _told(run: Run) -> Iterator[Content]:
     error = run.error
     if error is not None:
         where = f"Stage '{_name(error.stage)}': " if error.stage else ""
+        if error.message.startswith(where):
+            where = ""
         lines = [Content.styled(f"{where}{harmless(error.message)}", "$text-error")]
         if error.corrective_action:
             lines.append(Content(f"→ {harmless(error.corrective_action)}"))

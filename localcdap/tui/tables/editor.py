@@ -17,11 +17,12 @@ from textual.widgets.option_list import Option
 
 from localcdap.datasets.sql import SqlTable
 from localcdap.tui.lists.options import Options
+from localcdap.tui.manners.code import CodeArea
 from localcdap.tui.tables.completing import Completion, completions
 from localcdap.tui.tables.statements import statement_at
 
 
-class QueryText(TextArea):
+class QueryText(CodeArea):
     """The text; keys that choose a completion go there while some are shown."""
 
     class Pressed(Message):

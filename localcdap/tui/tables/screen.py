@@ -35,6 +35,7 @@ class TablesScreen(AreaScreen):
         Binding("b", "tab('rows')", "rows", id="data.rows"),
         Binding("s", "tab('columns')", "columns", id="data.columns", show=False),
         Binding("q", "tab('sql')", "SQL", id="data.sql"),
+        Binding("escape", "leave", "to the tables", id="data.leave", show=False),
     ]
 
     def __init__(self) -> None:
@@ -79,6 +80,10 @@ class TablesScreen(AreaScreen):
             self.query_one(TableBrowser).query_one("#rows").query_one("Grid").focus()
         elif name == "sql":
             self.query_one(QueryEditor).area.focus()
+
+    def action_leave(self) -> None:
+        """Out of what is typed in, so that keys are keys again."""
+        self.query_one("#tables").query_one("OptionList").focus()
 
     def _fill(self, tables: Sequence[SqlTable]) -> None:
         here = self.studio.namespace

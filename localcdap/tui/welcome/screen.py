@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -35,6 +35,8 @@ _BEGIN = (
 _FIRST = "New here? The demo sets up a sample pipeline with its data and runs it on local Spark."
 _TOPICS = ["runs", "entities", "artifacts"]
 _POLL_S = 2.0
+_NAME: Final = 16
+"""Cells that a name gets before what stands beside it gets any."""
 
 
 class HomeScreen(AreaScreen):
@@ -204,24 +206,27 @@ def _beginning(begin: tuple[str, str, str]) -> Option:
 
 def _entry_line(entry: Entry, width: int) -> Content:
     changed = ago(entry.changed) if entry.changed is not None else ""
-    return _spread(
-        Content(entry.name), Content.styled(f"{entry.what} · {changed}", "$foreground 60%"), width
-    )
+    return _spread(Content(entry.name), [[entry.what, changed], [entry.what]], width)
 
 
 def _run_line(run: Run, width: int) -> Content:
     mark, style = RUN_MARKS[run.status]
     words = (run.status.value.lower(), duration(run.starting, run.end), ago(run.starting))
     left = Content.assemble((f"{mark} ", style), run.pipeline)
-    right = Content.styled(" · ".join(filter(None, words)), "$foreground 60%")
-    return _spread(left, right, width)
+    return _spread(left, [words, words[1:], words[2:]], width)
 
 
-def _spread(left: Content, right: Content, width: int) -> Content:
-    """The right part at the right end of a line; below the left part's end where both do not fit."""
+def _spread(left: Content, rights: Sequence[Sequence[str]], width: int) -> Content:
+    """A name at the left end of a line, something about it at the right end.
+
+    :param rights: what can stand there, from most to least: the first beside which the name has room.
+    """
     room = width - 2
-    if left.cell_length + right.cell_length + 1 > room:
-        left = left.truncate(max(8, room - right.cell_length - 1), ellipsis=True)
+    for words in rights:
+        right = Content.styled(" · ".join(filter(None, words)), "$foreground 60%")
+        if min(left.cell_length, _NAME) + 1 + right.cell_length <= room:
+            break
+    left = left.truncate(max(1, room - right.cell_length - 1), ellipsis=True)
     space = max(1, room - left.cell_length - right.cell_length)
     return Content.assemble(left, " " * space, right)
 

@@ -9,6 +9,7 @@ import pytest
 from localcdap.engine.messages import RunStatus
 from localcdap.runs.model import RunRequest
 from localcdap.runs.preview_model import PreviewStatus
+from localcdap.studio.editing.edits import SetProperty
 from localcdap.tui.pipeline.running import Running
 from localcdap.tui.places import Document
 from localcdap.tui.runs.arguments import ArgumentRow, ArgumentsEditor
@@ -96,16 +97,66 @@ async def test_a_run_goes_on_without_the_studio_and_is_found_and_stopped(
     gate.touch()
 
 
-async def test_a_preview_shows_what_each_stage_makes(open_studio, document):
-    async with open_studio(place=Document("previewed", json.dumps(document))) as driver:
-        await opened(driver)
-        await driver.press("v")
-        await driver.until(has_ended(driver), 90)
+SECOND_LACKS = """
+def transform(record, emitter, context):
+    if record['id'] == 2:
+        record['body'] = None
+    emitter.emit(record)
+"""
+FAILING = "def transform(record, emitter, context):\n    raise ValueError('too bad')"
 
+
+async def test_a_preview_shows_what_each_stage_makes(open_studio, document, tmp_path):
+    source = document["config"]["stages"][0]["plugin"]["properties"]
+    source["path"] = "${folder}/orders.csv"
+    source["schema"] = source["schema"].replace('"string"', '["string", "null"]')
+    script = stage("Rename", "transform", "PythonEvaluator", script=SECOND_LACKS)
+    document["config"]["stages"][1] = script
+    async with open_studio(place=Document("previewed", json.dumps(document))) as driver:
+        editor = await opened(driver)
+        await driver.press("v")
+        await driver.until(lambda: driver.app.screen.query(ArgumentRow))
+        await driver.type(str(tmp_path))
+        await driver.press("ctrl+r")
+        await driver.until(has_ended(driver), 90)
         preview = activity(driver)
         assert preview.status is PreviewStatus.COMPLETED, preview.error
-        assert preview.stages["Rename"].count == 3
-        await driver.until(lambda: "out 3" in text(driver))
+        editor.select("Out")
+        await driver.until(lambda: "✓ in 3" in text(driver))  # what it would write
+
+        editor.select("Rename")
+        table = driver.app.screen.desk.inspector.query_one("PreviewPane").query_one("RecordTable")
+        await driver.until(lambda: table.note.startswith("3 records"))
+        assert list(table.grid.get_column_at(1)) == ["a", None, "c"]
+
+        await again(driver, editor, FAILING)
+        await driver.until(has_ended(driver), 90)
+        await driver.settled()
+        assert activity(driver).status is PreviewStatus.RUN_FAILED
+        assert editor.selected == "Rename"
+        assert "too bad" in shown(driver, "PreviewPane")
+        assert "✗ preview failed" in shown(driver, "Title")
+
+        await again(driver, editor, WAITING.format(gate=str(tmp_path / "gate")))
+        await driver.press("X")
+        await driver.until(has_ended(driver), 60)
+        assert activity(driver).status is PreviewStatus.KILLED
+
+
+async def again(driver, editor, script):
+    """Preview with another script. The arguments are known by now."""
+    before = activity(driver)
+    assert editor.apply(SetProperty("Rename", "script", script))
+    await driver.until(lambda: editor.is_settled)
+    await driver.press("v")
+    await driver.until(lambda: activity(driver).preview != before.preview)
+
+
+def shown(driver, part):
+    """What stands in a part of the desk."""
+    region = driver.app.screen.desk.query_one(part).region
+    strips = driver.app.screen._compositor.render_strips()[region.y : region.bottom]
+    return "\n".join(strip.crop(region.x, region.right).text for strip in strips)
 
 
 async def test_a_pipeline_with_failures_shows_them_instead_of_running(open_studio, document):
@@ -119,8 +170,8 @@ async def test_a_pipeline_with_failures_shows_them_instead_of_running(open_studi
 
 
 async def test_a_run_that_fails_goes_to_its_stage(open_studio, document):
-    script = "def transform(record, emitter, context):\n    raise ValueError('too bad')"
-    document["config"]["stages"][1] = stage("Rename", "transform", "PythonEvaluator", script=script)
+    script = stage("Rename", "transform", "PythonEvaluator", script=FAILING)
+    document["config"]["stages"][1] = script
     async with open_studio(place=Document("failing", json.dumps(document))) as driver:
         editor = await opened(driver)
         await driver.press("r")
