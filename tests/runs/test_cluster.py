@@ -22,6 +22,12 @@ from tests.runs.cluster import TOKEN, cluster
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 ROW = schema(id="int", name=["string", "null"])
+FOUND = schema(id="int", name=["string", "null"], name_name=["string", "null"])
+LOOKING = """
+def transform(record, emitter, context):
+    found = context.getLookup("people").lookup(record["id"])
+    emitter.emit({"id": record["id"], "name": str(record["id"]) if found["name"] == record["name"] else None})
+"""
 PLUGIN = """
 import time
 from pathlib import Path
@@ -135,9 +141,22 @@ def test_records_code_and_tables_go_there_and_back(home: Home, lake: Path, there
                 "Avro", "batchsink", "File", referenceName="o", path=f"{lake}/avro", format="avro"
             ),
             json_sink("Json", lake / "json"),
+            stage("Look", "transform", "PythonEvaluator", lookup='{"people": {}}', script=LOOKING),
+            stage(
+                "Wrangle",
+                "transform",
+                "Wrangler",
+                "wrangler-transform",
+                directives="table-lookup :name 'people'",
+                schema=FOUND,
+            ),
+            json_sink("Found", lake / "found"),
         ],
         ("People", "Avro"),
         ("People", "Json"),
+        ("People", "Look"),
+        ("Look", "Wrangle"),
+        ("Wrangle", "Found"),
     )
     for module in ("localcdap", "msgspec"):
         command = [there / "python", "-c", f"import {module}"]
@@ -167,12 +186,14 @@ def test_records_code_and_tables_go_there_and_back(home: Home, lake: Path, there
     )
     assert read.status is RunStatus.COMPLETED, read.error
     assert [r["id"] for r in json_records(lake / "json")] == [1, 3]
+    assert [r["name_name"] for r in json_records(lake / "found")] == ["ANN", "BOB"]
     assert list((lake / "avro").glob("part-*.avro"))
     assert sorted(path.name for path in lake.iterdir()) == [
         "a.csv",
         "avro",
         "b.csv",
         "bad",
+        "found",
         "json",
         "out",
     ]
