@@ -40,6 +40,9 @@ _SCHEMAS: Final = {
     "bytes": Schema.BYTES,
 }
 
+_FORMS: Final[dict[Schema | None, str]] = {Schema.INT: ">i", Schema.LONG: ">q", Schema.FLOAT: ">f"}
+"""How many bytes numbers become."""
+
 
 @plugin(type="directive", name="set-type", description="Converts a column to another type.")
 class SetType(Directive):
@@ -64,6 +67,9 @@ class SetType(Directive):
     precision: dict[str, Any] | None = argument.properties(
         "Digits of a decimal.", default=None, label="prop:{precision=<precision>}"
     )
+
+    _given: Schema | None = None
+    """What is known of the column before it is converted: Python's numbers have not the width of Java's."""
 
     def _kind(self) -> str:
         return KINDS[self.type.lower()]
@@ -96,6 +102,7 @@ class SetType(Directive):
 
     def propagate(self, columns: Columns) -> None:
         schema = columns.schema(self.column)
+        self._given = schema.non_nullable if schema is not None else None
         if columns.is_missing(self.column):
             return
         if self._kind() == "decimal":
@@ -143,7 +150,7 @@ class SetType(Directive):
             row[found] = None
             return
         try:
-            made = converted(kind, value)
+            made = converted(kind, value, _FORMS.get(self._given))
             if kind == "decimal":
                 made = fitted(made, self._places(), self._digits(), self._rounding())
         except ConversionError as error:

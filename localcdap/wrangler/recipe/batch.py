@@ -13,7 +13,7 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.api.directive import Directive, DirectiveError, ErrorRow
 from localcdap.api.errors import LocalcdapError
 from localcdap.api.lookup import Lookup
-from localcdap.api.rows import Row, RowContext
+from localcdap.api.rows import Columns, Row, RowContext
 from localcdap.api.schema import Schema
 from localcdap.wrangler.recipe.frame import FAILURE, SENT, failure_prefix
 from localcdap.wrangler.recipe.output import Converter
@@ -147,7 +147,11 @@ class BatchTask:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         output = self._made if self._is_final else None
-        executor = Executor(self._build(), self._arguments, output, lookups=self._lookups)
+        directives = self._build()
+        columns = Columns((field.name, field.schema) for field in self._given)
+        for directive in directives:
+            directive.propagate(columns)
+        executor = Executor(directives, self._arguments, output, lookups=self._lookups)
         given, made = RecordCodec(self._given), RecordCodec(self._made)
         executor.start()
         for batch in batches:

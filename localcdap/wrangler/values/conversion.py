@@ -58,11 +58,17 @@ class ConversionError(ValueError):
     """A value cannot be one of a type; the text is a clause."""
 
 
-def converted(kind: str, value: Any) -> Any:
+def converted(kind: str, value: Any, form: str | None = None) -> Any:
     """A value that is not null as one of a kind of :data:`KINDS`.
 
+    :param form: how a number is packed into bytes; as few of 4 and 8 bytes as will do where it is not known.
     :raises ConversionError: when it cannot be.
     """
+    if kind == "bytes" and form is not None and type(value) in (int, float):
+        try:
+            return struct.pack(form, value)
+        except (struct.error, OverflowError):
+            raise ConversionError(f"'{_shown(value)}' has too many digits") from None
     convert = _CONVERSIONS[kind].get(type(value))
     if convert is None or (isinstance(value, Decimal) and not value.is_finite()):
         raise ConversionError(f"a {type(value).__name__} cannot be converted")

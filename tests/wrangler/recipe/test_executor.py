@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.directive import Directive, DirectiveError, ErrorRow, Row, plugin
-from localcdap.api.schema import Schema
+from localcdap.api.schema import Schema, Type
 from localcdap.wrangler.recipe.batch import BatchTask, Executor, RowFailure
 from localcdap.wrangler.recipe.frame import FAILURE, SENT
 from tests.wrangler.directives.recipes import directives
@@ -95,18 +95,34 @@ def run_batch(values: list, *, errors: list | None = None, keeps: bool = False) 
     return [row for made in task(iter([batch])) for row in made.to_pylist()]
 
 
-def test_floats_of_32_bits_are_written_as_java_writes_them():
-    given = Schema.record("given", [("a", Schema.FLOAT.as_nullable)])
-    made = Schema.record("made", [("a", TEXT)])
-    (text,) = directives("set-type :a string")
+def converted(given: Schema, kind: str, values: list) -> list:
+    """What set-type makes of a column in a batch."""
+    row = Schema.record("row", [("a", given.as_nullable)])
+    made = Schema.record("made", [("a", Schema.of(Type(kind)).as_nullable)])
     task = BatchTask(
-        lambda: [text], given, made, {}, is_final=True, has_errors=False, has_input=False
+        lambda: directives(f"set-type :a {kind}"),
+        row,
+        made,
+        {},
+        is_final=True,
+        has_errors=False,
+        has_input=False,
     )
-    values = [{"a": value} for value in (0.1, 22.4, 1e10, float("nan"), None)]
+    (batch,) = task(iter([RecordCodec(row).encode([{"a": value} for value in values])]))
+    return batch.columns[0].to_pylist()
 
-    (batch,) = task(iter([RecordCodec(given).encode(values)]))
 
-    assert batch.columns[0].to_pylist() == ["0.1", "22.4", "1.0E10", "NaN", None]
+def test_floats_of_32_bits_are_written_as_java_writes_them():
+    values = [0.1, 22.4, 1e10, float("nan"), None]
+
+    assert converted(Schema.FLOAT, "string", values) == ["0.1", "22.4", "1.0E10", "NaN", None]
+
+
+def test_numbers_become_as_many_bytes_as_their_type_has():
+    assert converted(Schema.INT, "bytes", [10000]) == [bytes([0, 0, 39, 16])]
+    assert converted(Schema.LONG, "bytes", [10000]) == [bytes([0, 0, 0, 0, 0, 0, 39, 16])]
+    assert converted(Schema.FLOAT, "bytes", [10000.0]) == [bytes([70, 28, 64, 0])]
+    assert converted(Schema.DOUBLE, "bytes", [1e4]) == [bytes([64, 195, 136, 0, 0, 0, 0, 0])]
 
 
 def test_a_batch_gives_rows_and_failures_each_with_its_record():
