@@ -6,6 +6,8 @@ import functools
 import hashlib
 from typing import Final
 
+from localcdap.wrangler.values.md2 import md2
+
 _NAMES: Final = {
     "MD4": "md4",
     "MD5": "md5",
@@ -27,20 +29,20 @@ _NAMES: Final = {
 }
 _BLAKE: Final = {f"BLAKE2B-{bits}": bits // 8 for bits in (160, 256, 384, 512)}
 _OTHERS: Final = (
-    *("GOST3411", "GOST3411-2012-256", "GOST3411-2012-512", "MD2"),
+    *("GOST3411", "GOST3411-2012-256", "GOST3411-2012-512"),
     *("KECCAK-224", "KECCAK-256", "KECCAK-288", "KECCAK-384", "KECCAK-512"),
     *("RIPEMD128", "RIPEMD256", "RIPEMD320", "Tiger", "TIGER"),
     *(f"Skein-1024-{bits}" for bits in (1024, 384, 512)),
     *(f"Skein-256-{bits}" for bits in (128, 160, 224, 256)),
     *(f"Skein-512-{bits}" for bits in (128, 160, 224, 256, 384, 512)),
 )
-ALGORITHMS: Final = tuple(sorted((*_NAMES, *_BLAKE, *_OTHERS)))
+ALGORITHMS: Final = tuple(sorted(("MD2", *_NAMES, *_BLAKE, *_OTHERS)))
 """What the original knows by name."""
 
 
 def unavailable(name: str) -> str | None:
     """Why an algorithm cannot be used here; None when it can."""
-    if name in _BLAKE:
+    if name in _BLAKE or name == "MD2":
         return None
     if name in _OTHERS:
         return f"algorithm '{name}' is not available; use a SHA-2, SHA-3 or BLAKE2B algorithm"
@@ -58,6 +60,8 @@ def _missing(name: str) -> str | None:
 
 def digest(name: str, value: bytes) -> bytes:
     """The digest of bytes by an algorithm that is available."""
+    if name == "MD2":
+        return md2(value)
     if name in _BLAKE:
         return hashlib.blake2b(value, digest_size=_BLAKE[name]).digest()
     return hashlib.new(_NAMES[name], value, usedforsecurity=False).digest()

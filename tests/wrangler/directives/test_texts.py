@@ -208,6 +208,7 @@ def test_digests_are_bytes_or_hexadecimal():
     assert run("hash :a 'MD5' false", row)[0]["a"].hex() == "900150983cd24fb0d6963f7d28e17f72"
     assert run("hash :a 'MD5'", row)[0]["a"].hex() == "900150983cd24fb0d6963f7d28e17f72"
     assert run("hash :a MD5 true", row)[0]["a"] == "0" * 32 + "900150983cd24fb0d6963f7d28e17f72"
+    assert run("hash :a MD2 true", row)[0]["a"] == "0" * 32 + "da853b0d3f88d99b30283a69e6ded6bb"
     assert run("hash :a 'SHA-256' true", row)[0]["a"].startswith("ba7816bf8f01cfea")
     assert len(run("hash :a 'SHA-512' true", {"a": b"x"})[0]["a"]) == 128
 
