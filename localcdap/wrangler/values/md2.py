@@ -59,7 +59,7 @@ def _substitution() -> list[int]:
 
 def _pi() -> list[int]:
     """The first digits of pi, by Machin's formula."""
-    unit = 10 ** (_DIGITS + 10)
+    unit: int = 10 ** (_DIGITS + 10)
 
     def arctan_of_one_by(number: int) -> int:
         total = term = unit // number
