@@ -39,8 +39,8 @@ class Context(Protocol):
     def fail(self, message: str, corrective_action: str | None = None) -> Exception: ...
 
 
-class DatabaseConfig(PluginConfig):
-    """How a database is reached."""
+class JdbcConfig(PluginConfig):
+    """How a database is reached; where it is, a subclass says."""
 
     use_connection: bool = field(
         "Whether a connection of the instance says the driver, the database and the user.",
@@ -62,11 +62,10 @@ class DatabaseConfig(PluginConfig):
         name="jdbcPluginType",
         group="more",
     )
-    connection_string: str = field(
-        "The database, as jdbc:mysql://localhost:3306/shop.", macro=True, name="connectionString"
+    user: str | None = field("Name of the user.", default=None, macro=True, group="account")
+    password: str | None = field(
+        "Password of the user.", default=None, macro=True, secret=True, group="account"
     )
-    user: str | None = field("Name of the user.", default=None, macro=True)
-    password: str | None = field("Password of the user.", default=None, macro=True, secret=True)
     arguments: str | None = field(
         "Properties for the driver, as useSSL=false;connectTimeout=5000.",
         default=None,
@@ -82,15 +81,12 @@ class DatabaseConfig(PluginConfig):
         group="more",
     )
 
+    def url(self) -> str:
+        """The connection string."""
+        raise NotImplementedError
+
     def check(self, stage: StageConfigurer) -> None:
         """Add failures for what is wrong by itself."""
-        text = self.connection_string
-        known = text is not None and not self.contains_macro("connectionString")
-        if known and not text.strip().lower().startswith("jdbc:"):
-            stage.failures.add(
-                f"'{text}' is no JDBC connection string.",
-                "It begins with 'jdbc:', as jdbc:mysql://localhost:3306/shop.",
-            ).with_config_property("connectionString")
         if not self.contains_macro("connectionArguments"):
             for each in _elements(self.arguments):
                 if not each.partition("=")[1]:
@@ -115,7 +111,7 @@ class DatabaseConfig(PluginConfig):
 
         :raises StageError: when there is no such driver.
         """
-        found = {"url": self.connection_string.strip(), "preferTimestampNTZ": "true"}
+        found = {"url": self.url(), "preferTimestampNTZ": "true"}
         for each in _elements(self.arguments):
             name, _, value = each.partition("=")
             found[name.strip()] = value.strip()
@@ -141,11 +137,32 @@ class DatabaseConfig(PluginConfig):
         return found | ({"driver": driver.class_name} if driver.class_name else {})
 
 
+class DatabaseConfig(JdbcConfig):
+    """A database of any kind, by its connection string."""
+
+    connection_string: str = field(
+        "The database, as jdbc:mysql://localhost:3306/shop.", macro=True, name="connectionString"
+    )
+
+    def url(self) -> str:
+        return self.connection_string.strip()
+
+    def check(self, stage: StageConfigurer) -> None:
+        text = self.connection_string
+        known = text is not None and not self.contains_macro("connectionString")
+        if known and not text.strip().lower().startswith("jdbc:"):
+            stage.failures.add(
+                f"'{text}' is no JDBC connection string.",
+                "It begins with 'jdbc:', as jdbc:mysql://localhost:3306/shop.",
+            ).with_config_property("connectionString")
+        super().check(stage)
+
+
 def reader(context: Context, options: dict[str, str]) -> DataFrameReader:
     return context.spark.read.format("jdbc").options(**options)
 
 
-def execute(context: Any, config: DatabaseConfig, statement: str) -> None:
+def execute(context: Any, config: JdbcConfig, statement: str) -> None:
     """Have the database carry out a statement, whatever it is; rows that it gives are dropped.
 
     :param context: a :class:`Context`.

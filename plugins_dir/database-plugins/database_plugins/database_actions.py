@@ -13,23 +13,17 @@ from localcdap.api import (
     plugin,
 )
 
-from .connecting import DatabaseConfig, execute
+from .connecting import DatabaseConfig, JdbcConfig, execute
 
 
-class DatabaseActionConfig(DatabaseConfig):
+class StatementConfig(JdbcConfig):
     query: str = field(
         "The SQL statement; rows that it gives are dropped.", macro=True, syntax="sql"
     )
 
 
-@plugin(
-    type="action",
-    name="Database",
-    description="Has a database carry out an SQL statement, through a JDBC driver of yours.",
-)
-class DatabaseAction(Action):
-    Config = DatabaseActionConfig
-    config: DatabaseActionConfig
+class DatabaseActionBase(Action):
+    config: StatementConfig
 
     def configure(self, stage: StageConfigurer) -> None:
         self.config.check(stage)
@@ -41,8 +35,14 @@ class DatabaseAction(Action):
         execute(context, self.config, self.config.query)
 
 
-class DatabaseQueryConfig(DatabaseActionConfig, PostActionConfig):
-    pass
+@plugin(
+    type="action",
+    name="Database",
+    description="Has a database carry out an SQL statement, through a JDBC driver of yours.",
+)
+class DatabaseAction(DatabaseActionBase):
+    class Config(StatementConfig, DatabaseConfig):
+        """Any database."""
 
 
 @plugin(
@@ -51,8 +51,10 @@ class DatabaseQueryConfig(DatabaseActionConfig, PostActionConfig):
     description="Has a database carry out an SQL statement when the run has ended.",
 )
 class DatabaseQuery(PostAction):
-    Config = DatabaseQueryConfig
-    config: DatabaseQueryConfig
+    class Config(StatementConfig, DatabaseConfig, PostActionConfig):
+        """Any database."""
+
+    config: Config
 
     def configure(self, stage: StageConfigurer) -> None:
         self.config.check(stage)

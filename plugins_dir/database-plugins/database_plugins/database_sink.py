@@ -16,6 +16,7 @@ from localcdap.dataframes.columns import column
 
 from .connecting import (
     DatabaseConfig,
+    JdbcConfig,
     asking,
     check_isolation,
     columns_of,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 _TABLE = "tableName"
 
 
-class DatabaseSinkConfig(DatabaseConfig):
+class SinkConfig(JdbcConfig):
     reference_name: str | None = field(
         "Name of this sink in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
         default=None,
@@ -46,6 +47,14 @@ class DatabaseSinkConfig(DatabaseConfig):
         macro=True,
         form="{input-field},",
     )
+    operation: str = field(
+        "Must be insert: rows are added.",
+        default="insert",
+        choices=("insert",),
+        macro=True,
+        name="operationName",
+        group="more",
+    )
     isolation: str = field(
         "Isolation level of the transaction in which all rows are written.",
         default="TRANSACTION_SERIALIZABLE",
@@ -58,8 +67,7 @@ class DatabaseSinkConfig(DatabaseConfig):
 class DatabaseSinkBase(BatchSink):
     """Adds rows to a table through Spark's JDBC writer, all in one transaction."""
 
-    Config = DatabaseSinkConfig
-    config: DatabaseSinkConfig
+    config: SinkConfig
 
     def configure(self, stage: StageConfigurer) -> None:
         config = self.config
@@ -122,3 +130,6 @@ class DatabaseSinkBase(BatchSink):
 )
 class DatabaseSink(DatabaseSinkBase):
     """The rows are in the table as soon as this sink is done, even when another stage fails the run later."""
+
+    class Config(SinkConfig, DatabaseConfig):
+        """Any database."""

@@ -20,7 +20,7 @@ from localcdap.api import (
 from localcdap.api.rules import check_reference_name
 from localcdap.dataframes.conforming import conformed_columns
 
-from .connecting import DatabaseConfig, asking, check_isolation, kind_of, reader
+from .connecting import DatabaseConfig, JdbcConfig, asking, check_isolation, kind_of, reader
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -34,7 +34,7 @@ _NAMES_COLUMNS: Final = ("oracle", "mysql", "mariadb", "sqlite")
 _CASES: Final = ("No change", "Upper", "Lower")
 
 
-class DatabaseSourceConfig(DatabaseConfig):
+class SourceConfig(JdbcConfig):
     reference_name: str | None = field(
         "Name of this source in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
         default=None,
@@ -46,6 +46,14 @@ class DatabaseSourceConfig(DatabaseConfig):
         macro=True,
         name="importQuery",
         syntax="sql",
+    )
+    query_type: str = field(
+        "Must be nativeQuery: the rows of the query are read.",
+        default="nativeQuery",
+        choices=("nativeQuery",),
+        macro=True,
+        name="importQueryType",
+        group="more",
     )
     schema: Schema | None = field(
         "Schema of the records: columns of the query. Columns that are left out are not kept; a field that "
@@ -113,8 +121,7 @@ class DatabaseSourceConfig(DatabaseConfig):
 class DatabaseSourceBase(BatchSource):
     """Reads the rows of a query through Spark's JDBC reader."""
 
-    Config = DatabaseSourceConfig
-    config: DatabaseSourceConfig
+    config: SourceConfig
 
     def configure(self, stage: StageConfigurer) -> None:
         config = self.config
@@ -216,6 +223,9 @@ class DatabaseSourceBase(BatchSource):
 )
 class DatabaseSource(DatabaseSourceBase):
     """Timestamps without a time zone are taken for UTC."""
+
+    class Config(SourceConfig, DatabaseConfig):
+        """Any database."""
 
 
 def split_conditions(column: str, least: Number, greatest: Number, parts: int) -> list[str]:

@@ -1,0 +1,70 @@
+"""MySQL and PostgreSQL by host and database, and at Cloud SQL."""
+
+from __future__ import annotations
+
+import pytest
+from database_plugins.connecting import JdbcConfig
+from database_plugins.servers import CloudSqlMysql, CloudSqlPostgres, Mysql, Postgres
+
+from localcdap.api.failures import FailureCollector
+from localcdap.api.schema import Schema
+from tests.plugins.database.support import configure, messages
+
+ROW = Schema.record("r", [("id", Schema.INT)])
+CLOUD = {"connectionName": "p:eu:shop"}
+FACTORY = "&socketFactory=com.google.cloud.sql"
+
+
+@pytest.mark.parametrize(
+    ("config", "properties", "expected"),
+    [
+        (Mysql, {}, "jdbc:mysql://localhost:3306/db"),
+        (Mysql, {"host": " h ", "port": "1"}, "jdbc:mysql://h:1/db"),
+        (Postgres, {"host": "h"}, "jdbc:postgresql://h:5432/db"),
+        (
+            CloudSqlMysql,
+            CLOUD,
+            f"jdbc:mysql:///db?cloudSqlInstance=p:eu:shop{FACTORY}.mysql.SocketFactory",
+        ),
+        (
+            CloudSqlPostgres,
+            CLOUD,
+            f"jdbc:postgresql:///db?cloudSqlInstance=p:eu:shop{FACTORY}.postgres.SocketFactory",
+        ),
+        (
+            CloudSqlMysql,
+            {"connectionName": "10.0.0.7", "instanceType": "Private", "port": "3307"},
+            "jdbc:mysql://10.0.0.7:3307/db",
+        ),
+        (
+            CloudSqlPostgres,
+            {"connectionName": "10.0.0.7", "instanceType": "private"},
+            "jdbc:postgresql://10.0.0.7:5432/db",
+        ),
+    ],
+)
+def test_where_they_are(config: type[JdbcConfig], properties: dict[str, str], expected: str):
+    collector = FailureCollector("s")
+    given = {"jdbcPluginName": "x", "database": "db"} | properties
+    assert config.build(given, collector).url() == expected
+    assert list(collector) == []
+
+
+@pytest.mark.parametrize("name", ["Mysql", "Postgres", "CloudSQLMySQL", "CloudSQLPostgreSQL"])
+def test_they_are_as_the_plugins_for_any_database(name: str):
+    place = {"jdbcPluginName": "x", "database": "db", "referenceName": "r"} | CLOUD
+    source = place | {"importQuery": "SELECT 1", "schema": str(ROW), "numSplits": "2"}
+    assert messages(configure("batchsource", name, source)) == [
+        "Import Query must contain the string '$CONDITIONS' if Number of Splits is not 1.",
+        "Split-By Field Name must be specified if Number of Splits is not set to 1.",
+        "Bounding Query must be specified if Number of Splits is not set to 1.",
+    ]
+    sink = place | {"tableName": "t", "columns": "no"}
+    assert messages(configure("batchsink", name, sink, given=ROW)) == [
+        "Column 'no' is not a field of the input schema."
+    ]
+    assert messages(configure("batchsink", name, sink | {"operationName": "upsert"})) == [
+        "Property 'operationName' must be one of insert, not 'upsert'."
+    ]
+    (lacking,) = messages(configure("action", name, place))
+    assert lacking == "Required property 'query' has no value."
