@@ -10,7 +10,7 @@ from localcdap.api.errors import BadRequestError
 from localcdap.cli.faults import NO
 from localcdap.cli.files import read_arguments, read_pipeline
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import plural, print_json
+from localcdap.cli.output import plural, print_json, visible
 from localcdap.cli.records import print_problem, print_records, print_rejected, read_json
 from localcdap.runs.debugging import DebugAnswer, DebugRequest, GivenRecords
 
@@ -96,6 +96,6 @@ def _print(answer: DebugAnswer) -> None:
         click.secho(plural(len(answer.error_records), "error record"), bold=True)
         print_rejected(answer.error_records, _MOST_ON_SCREEN)
     for line in answer.logs:
-        click.echo(line, err=True)
+        click.echo(visible(line), err=True)
     for problem in answer.errors:
         print_problem(problem)

@@ -5,13 +5,20 @@ from __future__ import annotations
 import datetime
 import os
 import sys
+import unicodedata
 from collections.abc import Sequence
+from typing import Final
 
 import click
 import msgspec
 
 from localcdap.api.codec import plain
 from localcdap.api.failures import ValidationFailure
+
+_MOVING: Final = ("Cc", "Cs", "Zl", "Zp")
+"""Categories of characters that control a terminal, or that it cannot show."""
+_TURNING: Final = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+"""Those that turn the direction of writing, so that a line seems to say something else."""
 
 
 def print_json(answer: object) -> None:
@@ -61,9 +68,27 @@ def print_failures(
 
 def _print_failure(failure: ValidationFailure, mark: str, to_stderr: bool) -> None:
     where = f"{failure.field}: " if failure.field else ""
-    click.echo(f"  {mark} {where}{failure.message}", err=to_stderr)
+    click.echo(f"  {mark} {where}{visible(failure.message)}", err=to_stderr)
     if failure.corrective_action:
-        click.echo(f"    {failure.corrective_action}", err=to_stderr)
+        click.echo(f"    {visible(failure.corrective_action)}", err=to_stderr)
+
+
+def visible(text: str) -> str:
+    r"""A text of plugins with its control characters as ``\x1b``, so that they do nothing to the terminal.
+
+    Line ends and tabs stay. Characters that turn the direction of writing are written as ``\u202e``.
+    """
+    if text.isprintable():
+        return text
+    return "".join(_shown(character) for character in text.replace("\r\n", "\n"))
+
+
+def _shown(character: str) -> str:
+    is_harmless = unicodedata.category(character) not in _MOVING and character not in _TURNING
+    if character in "\n\t" or is_harmless:
+        return character
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
 def plural(count: int, noun: str) -> str:

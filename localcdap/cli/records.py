@@ -12,7 +12,7 @@ import click
 
 from localcdap.api.errors import BadRequestError
 from localcdap.api.schema import Schema
-from localcdap.cli.output import print_table
+from localcdap.cli.output import print_table, visible
 from localcdap.engine.trials.samples import Problem, Rejected
 
 _WIDEST: Final = 40
@@ -66,7 +66,8 @@ def print_rejected(errors: Sequence[Rejected], most: int) -> None:
     """Print error records, one a line, of too many the first ones."""
     for each in errors[:most]:
         mark = click.style("✗", fg="yellow")
-        click.echo(f"{mark} {each.code}: {each.message}  {json.dumps(each.record)}")
+        message = visible(each.message or "")
+        click.echo(f"{mark} {each.code}: {message}  {json.dumps(each.record)}")
     if len(errors) > most:
         click.echo(f"… and {len(errors) - most:,} more error records")
 
@@ -75,11 +76,11 @@ def print_problem(problem: Problem) -> None:
     """Print what went wrong, with the plugin's own frames."""
     place = f"record {problem.record}: " if problem.record is not None else ""
     where = f"{problem.field}: " if problem.field else place
-    click.secho(f"✗ {where}{problem.message}", fg="red")
+    click.secho(f"✗ {where}{visible(problem.message)}", fg="red")
     if problem.corrective_action:
-        click.echo(f"  {problem.corrective_action}")
+        click.echo(f"  {visible(problem.corrective_action)}")
     for line in (problem.trace or "").splitlines():
-        click.echo(f"    {line.rstrip()}")
+        click.echo(f"    {visible(line.rstrip())}")
 
 
 def _is_number(records: Sequence[Any], name: str) -> bool:
@@ -91,5 +92,5 @@ def _cell(value: Any) -> str:
     if value is None:
         return ""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    text = " ".join(text.splitlines())
+    text = visible(" ".join(text.splitlines()))
     return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"

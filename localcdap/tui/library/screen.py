@@ -13,6 +13,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
+from localcdap.api.errors import BadRequestError
 from localcdap.host.link import Cdap
 from localcdap.studio.library.draft_model import Draft
 from localcdap.studio.library.model import Application, Deployment
@@ -25,6 +26,7 @@ from localcdap.tui.library.shelf import Item, Opened, Version
 from localcdap.tui.lists.changes import changes
 from localcdap.tui.lists.listing import Entry, Listing
 from localcdap.tui.manners.choosing import Choice
+from localcdap.tui.manners.writing import write_file
 from localcdap.tui.screen import AreaScreen
 from localcdap.tui.welcome import beginnings
 from localcdap.tui.welcome.importing import ImportDialog
@@ -429,9 +431,9 @@ class LibraryScreen(AreaScreen):
     def _save(self, path: Path, text: str) -> None:
         def work(_: Cdap) -> str:
             try:
-                path.write_text(text, encoding="utf-8")
-            except OSError as error:
-                return f"{path} cannot be written: {error.strerror or error}."
+                write_file(path, text)
+            except BadRequestError as error:
+                return error.full_message
             return ""
 
         self.call(

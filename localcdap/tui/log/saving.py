@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from localcdap.api.errors import StoreError
 from localcdap.host.link import Cdap
 from localcdap.runs.logs import STRETCH, LogFilter
 from localcdap.runs.model import LogLine
 from localcdap.tui.log.layout import plain_line
+from localcdap.tui.manners.writing import replacing
 
 
 def lines_of(cdap: Cdap, run: str, filter: LogFilter) -> Iterator[LogLine]:
@@ -24,16 +24,11 @@ def lines_of(cdap: Cdap, run: str, filter: LogFilter) -> Iterator[LogLine]:
 def save_log(cdap: Cdap, run: str, filter: LogFilter, file: Path) -> int:
     """Write the lines that a filter lets through into a file; how many they were.
 
-    :raises StoreError: when it cannot be written.
+    :raises BadRequestError: when it cannot be written.
     """
     count = 0
-    try:
-        with file.open("w", encoding="utf-8", errors="replace") as output:
-            for line in lines_of(cdap, run, filter):
-                output.write(plain_line(line) + "\n")
-                count += 1
-    except OSError as error:
-        raise StoreError(
-            f"The log cannot be written to {file}: {error.strerror}.", "Choose another file."
-        ) from error
+    with replacing(file) as place, place.open("w", encoding="utf-8", errors="replace") as output:
+        for line in lines_of(cdap, run, filter):
+            output.write(plain_line(line) + "\n")
+            count += 1
     return count

@@ -9,8 +9,9 @@ from localcdap.api.errors import ConflictError, LocalcdapError
 from localcdap.host.link import Cdap
 from localcdap.studio.library.model import check_name
 from localcdap.tui.calls import Calling
+from localcdap.tui.manners.writing import write_file
 from localcdap.tui.pipeline.editor import Editor
-from localcdap.tui.pipeline.saving import deployed, saved_draft, saved_file, write_file
+from localcdap.tui.pipeline.saving import deployed, saved_draft, saved_file
 from localcdap.tui.pipeline.sources import Source
 from localcdap.tui.pipeline.waiting import result_of
 

@@ -2,48 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from localcdap.api.errors import BadRequestError, ConflictError
+from localcdap.api.errors import ConflictError
 from localcdap.host.link import Cdap
 from localcdap.studio.library.draft_model import DraftRequest
 from localcdap.studio.library.model import Deployment, DeployRequest
+from localcdap.tui.manners.writing import write_file
 from localcdap.tui.pipeline.sources import Source, stamp_of
 from localcdap.tui.places import Deployed, Draft, PipelineFile
-
-
-def write_file(path: Path, text: str) -> None:
-    """Put a text in place of a file, whole or not at all.
-
-    :raises BadRequestError: when that cannot be done, or file or folder are marked read-only, which
-        putting another file in its place, and root, would pass over.
-    """
-    try:
-        target = path.resolve()
-        for place in (target, target.parent):
-            if place.exists() and not place.stat().st_mode & 0o222:
-                raise BadRequestError(f"{place} is read-only.", "Save under another name (S or E).")
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
-            Path(name).chmod(mode)
-            Path(name).replace(target)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                Path(name).unlink()
-            raise
-    except OSError as error:
-        raise BadRequestError(
-            f"{path} cannot be written: {error.strerror or error}.", "Choose another place."
-        ) from None
 
 
 def saved_file(source: Source, path: Path, text: str, *, is_forced: bool = False) -> Source:
@@ -127,9 +95,3 @@ def deployed(
         place, application.name, application=application.name, version=application.version
     )
     return deployment, made
-
-
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

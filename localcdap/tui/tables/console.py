@@ -11,10 +11,11 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
-from localcdap.api.errors import QueryError
+from localcdap.api.errors import BadRequestError, QueryError
 from localcdap.datasets.sql import SqlTable
 from localcdap.tui.calls import Calling
 from localcdap.tui.manners.choosing import Choice, Chooser
+from localcdap.tui.manners.writing import replacing
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.tables.editor import QueryEditor
 from localcdap.tui.tables.running import QueryLine
@@ -178,8 +179,11 @@ def _written(write: Callable[[Any, Path], None], table: pa.Table, file: Path) ->
     import pyarrow as pa
 
     try:
-        write(table, file)
-    except (OSError, pa.ArrowException) as error:
+        with replacing(file) as place:
+            write(table, place)
+    except BadRequestError as error:
+        return error.full_message
+    except pa.ArrowException as error:
         return f"'{file}' cannot be written: {error}"
     return ""
 
