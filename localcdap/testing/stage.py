@@ -76,6 +76,7 @@ class StageTester:
         self._tables = dict(tables or {})
         outcome = self._configured(runtime=False)
         self.failures: list[ValidationFailure] = outcome.failures
+        self.warnings: list[ValidationFailure] = outcome.result.warnings
         self.output_schema: Schema | None = outcome.result.output_schema
         """None for a splitter and a sink, and where it is not known before the run."""
         self.error_schema: Schema | None = outcome.result.error_schema

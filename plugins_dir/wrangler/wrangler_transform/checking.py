@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from localcdap.api import FailureBuilder, FailureCollector, Schema, StageConfigurer
+from localcdap.wrangler.directives.lookups import TableLookup
 from localcdap.wrangler.language import Problem, loaded_names
 from localcdap.wrangler.recipe.building import FindDirective, precondition_call, registry_with
 from localcdap.wrangler.recipe.judging import misfits
@@ -68,16 +69,14 @@ class Configuration:
     def check_tables(self) -> None:
         """Look at the tables that directives name, and follow the columns that these bring."""
         steps, find = self._steps(), self._stage.find_table
-        looking = [(step, name) for step, name in _tables(steps) if find(name) is None]
-        for step, name in looking:
-            self._add(
-                Problem(
-                    f"{step.name}: there is no table '{name}'; 'localcdap tables' lists those there are",
-                    step.call.line,
-                    step.call.column,
-                )
-            )
-        if not looking and _tables(steps) and self._is_known(steps):
+        lacking = [(step, name) for step, name in _tables(steps) if find(name) is None]
+        for step, name in lacking:
+            self._add(_problem(step, f"there is no table '{name}'; 'localcdap tables' lists all"))
+        for step in steps.steps:
+            if step.directive is None and step.name == TableLookup.directive_name():
+                told = "whether its table is there is known when the macro has a value"
+                self._add(_problem(step, told, is_warning=True))
+        if not lacking and _tables(steps) and self._is_known(steps):
             self._follow(steps)
 
     def _is_known(self, steps: Steps) -> bool:
@@ -169,6 +168,11 @@ class Configuration:
         if any(each.message == message for each in into):
             into = FailureCollector()
         return into.add(message, action)
+
+
+def _problem(step: Step, message: str, *, is_warning: bool = False) -> Problem:
+    call = step.call
+    return Problem(f"{step.name}: {message}", call.line, call.column, is_warning=is_warning)
 
 
 def _tables(steps: Steps) -> list[tuple[Step, str]]:
