@@ -14,6 +14,7 @@ from localcdap.api.errors import LocalcdapError
 from localcdap.files.encodings import python_encoding
 from localcdap.files.inputs import FilesNotFoundError, input_files, is_remote
 from localcdap.files.reading.line_format import open_input
+from localcdap.files.reading.sheets import sheet_schema
 from localcdap.files.schemas import avro_file_schema, orc_file_schema, parquet_file_schema
 from localcdap.files.source_config import DELIMITED, FileSourceConfig
 
@@ -35,6 +36,8 @@ def detect_schema(stage: StageConfigurer, config: FileSourceConfig, path: str) -
             return _delimited(stage.failures, config, file)
         if config.format_name == "json":
             return _json(config, file)
+        if config.format_name == "xls":
+            return sheet_schema(config, file)
         return _FROM_FILE[config.format_name](file)
     except FilesNotFoundError as error:
         stage.failures.add(

@@ -12,9 +12,9 @@ from localcdap.dataframes.guards import required
 from localcdap.files.inputs import is_remote
 from localcdap.files.sink_checks import check_sink, written_schema
 from localcdap.files.sink_config import FileSinkConfig
-from localcdap.files.time_pattern import formatted
 from localcdap.files.writing.avro import write_avro
 from localcdap.files.writing.delimited import write_delimited
+from localcdap.java.simple_date import format_date
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -51,7 +51,7 @@ class FilesSink(BatchSink):
         final = context.resolve_path(path)
         if self.config.suffix:
             at = context.logical_start_time
-            final = f"{final.rstrip('/')}/{formatted(self.config.suffix, at)}"
+            final = f"{final.rstrip('/')}/{format_date(at, self.config.suffix)}"
         if is_remote(final) and self.config.format_name == "avro":
             raise context.fail(
                 f"Avro is written by Python, which does not reach '{final}'.",

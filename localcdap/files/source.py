@@ -38,7 +38,10 @@ class FilesSource(BatchSource):
 
     def configure_connected(self, stage: StageConfigurer) -> None:
         """Take the schema from the first file where the properties do not say it."""
-        deciding = ("path", "format", "schema", "delimiter", "skipHeader", "pathField", "override")
+        deciding = (
+            *("path", "format", "schema", "delimiter", "skipHeader", "pathField", "override"),
+            *("sheet", "sheetValue"),
+        )
         unknown = any(self.config.contains_macro(name) for name in deciding)
         if stage.output_schema is not None or unknown or len(stage.failures):
             return

@@ -8,7 +8,13 @@ from typing import Final
 
 from localcdap.api import Schema, StageConfigurer, Type
 from localcdap.files.encodings import python_encoding
-from localcdap.files.source_config import DELIMITED, FORMATS, RECORD_DELIMITER, FileSourceConfig
+from localcdap.files.source_config import (
+    BY_NUMBER,
+    DELIMITED,
+    FORMATS,
+    RECORD_DELIMITER,
+    FileSourceConfig,
+)
 
 _OFFSET: Final = "offset"
 _BODY: Final = "body"
@@ -47,6 +53,13 @@ def check_properties(stage: StageConfigurer, config: FileSourceConfig) -> None:
         stage.failures.add(
             "Values with line ends must be quoted.", "Set 'enableQuotedValues' to true."
         ).with_config_property("enableMultilineSupport")
+    by_number = config.sheet == BY_NUMBER and not config.contains_macro("sheet")
+    known = not config.contains_macro("sheetValue")
+    if by_number and known and re.fullmatch("[0-9]+", config.sheet_value) is None:
+        stage.failures.add(
+            f"Invalid sheet number '{config.sheet_value}'.",
+            "Sheets are numbered from 0; or set 'sheet' to 'Sheet Name'.",
+        ).with_config_property("sheetValue")
     try:
         record_delimiter(config)
     except ValueError:
@@ -82,6 +95,8 @@ def output_schema(stage: StageConfigurer, config: FileSourceConfig) -> Schema | 
             _check_text(stage, schema, config.path_field)
         case "blob":
             _check_blob(stage, schema, config.path_field)
+        case "xls":
+            _check_sheet(stage, schema)
         case name if name in DELIMITED:
             _check_simple(stage, schema, name)
     if config.path_field is not None:
@@ -167,6 +182,16 @@ def _check_simple(stage: StageConfigurer, schema: Schema, format: str) -> None:
                 f"Field '{each.name}' is of type '{each.schema.display_name}', which the '{format}' "
                 "format cannot hold.",
                 "Change it to a simple type such as 'string', or use another format.",
+            ).with_output_field(each.name)
+
+
+def _check_sheet(stage: StageConfigurer, schema: Schema) -> None:
+    """The rules of CDAP 6 ``XlsInputFormatProvider``."""
+    for each in schema:
+        if each.schema.non_nullable not in (Schema.STRING, Schema.DOUBLE, Schema.BOOLEAN):
+            stage.failures.add(
+                f"Field '{each.name}' is of unsupported type '{each.schema.display_name}'.",
+                "Supported types are: string, double, boolean.",
             ).with_output_field(each.name)
 
 

@@ -6,9 +6,21 @@ from typing import Final
 
 from localcdap.api import PluginConfig, Schema, field
 
-FORMATS: Final = ("avro", "blob", "csv", "delimited", "json", "orc", "parquet", "text", "tsv")
+FORMATS: Final = (
+    "avro",
+    "blob",
+    "csv",
+    "delimited",
+    "json",
+    "orc",
+    "parquet",
+    "text",
+    "tsv",
+    "xls",
+)
 DELIMITED: Final = {"csv": ",", "tsv": "\t", "delimited": ","}
 """Delimiters of the delimited formats; that of ``delimited`` can be changed."""
+BY_NUMBER: Final = "Sheet Number"
 RECORD_DELIMITER: Final = "textinputformat.record.delimiter"
 
 
@@ -26,7 +38,7 @@ class FileSourceConfig(PluginConfig):
     )
     format: str = field(
         "Format of the files: avro, blob (a record for each file), csv, delimited, json (an object on "
-        "each line), orc, parquet, text (a record for each line) or tsv.",
+        "each line), orc, parquet, text (a record for each line), tsv or xls (the rows of a sheet).",
         default="text",
         macro=True,
         form="{format:" + "|".join(FORMATS) + "}",
@@ -139,6 +151,27 @@ class FileSourceConfig(PluginConfig):
         name="sampleSize",
         group="more",
     )
+    sheet: str = field(
+        "Whether the sheet of a workbook is chosen by its number, from 0, or its name (xls).",
+        default=BY_NUMBER,
+        choices=(BY_NUMBER, "Sheet Name"),
+        macro=True,
+        group="workbooks",
+    )
+    sheet_value: str = field(
+        "Number or name of the sheet (xls).",
+        default="0",
+        macro=True,
+        name="sheetValue",
+        group="workbooks",
+    )
+    ends_at_empty_row: bool = field(
+        "Whether reading ends at the first row without values; it is a record of nulls otherwise (xls).",
+        default=False,
+        macro=True,
+        name="terminateIfEmptyRow",
+        group="workbooks",
+    )
     override: str | None = field(
         "Types that are not to be detected, as 'column:type,column:type'; types are boolean, bytes, "
         "double, float, int, long, string, date, time and timestamp.",
@@ -151,6 +184,11 @@ class FileSourceConfig(PluginConfig):
     @property
     def format_name(self) -> str:
         return self.format.strip().lower()
+
+    @property
+    def chosen_sheet(self) -> str | int:
+        """The name of the sheet, or its number."""
+        return int(self.sheet_value) if self.sheet == BY_NUMBER else self.sheet_value
 
     @property
     def value_delimiter(self) -> str:

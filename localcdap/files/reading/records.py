@@ -17,6 +17,7 @@ from localcdap.files.reading.json_lines import json_records
 from localcdap.files.reading.line_format import LineFormat
 from localcdap.files.reading.lines import FILE, PathField, lines_of
 from localcdap.files.reading.multiline import multiline_values
+from localcdap.files.reading.sheets import sheet_records
 from localcdap.files.reading.text import blob_records, text_records
 from localcdap.files.source_checks import record_delimiter
 from localcdap.files.source_config import FileSourceConfig
@@ -51,6 +52,8 @@ def read_files(
             return blob_records(context, files, schema, path)
         case "avro":
             return avro_records(context, files, schema, path)
+        case "xls":
+            return sheet_records(context, config, files, schema, path)
     content = [f for f in schema if f.name != config.path_field]
     if not content:
         raise StageError("The schema has no field but the path field; add one for the data.")

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
 import logging
 import re
-import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api import Schema, StageError
 from localcdap.api.arrow import RecordCodec
+from localcdap.files.workbooks import cell_text, sheet_cells
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,8 +25,6 @@ TYPES: Final = {
     "boolean": Schema.BOOLEAN,
     "bytes": Schema.BYTES,
 }
-_MOST_BYTES: Final = 2 * 2**30
-"""The most that a workbook may hold once it is decompressed."""
 _MOST_COLUMNS: Final = 16_384
 _BATCH: Final = 10_000
 _WHOLE: Final = {Schema.INT: 31, Schema.LONG: 63}
@@ -96,18 +93,7 @@ def read_workbook(file: str, schema: Schema, selection: Selection) -> Iterator[p
 
 def _rows(file: str, selection: Selection) -> tuple[str, Iterator[tuple[int, list[Any]]]]:
     """The sheet's name, and its rows that have values, with their numbers from 1."""
-    from python_calamine import CalamineError, CalamineWorkbook
-
-    try:
-        _check_size(file)
-        with CalamineWorkbook.from_path(file) as workbook:
-            sheet_name = _sheet(file, workbook.sheet_names, selection.sheet)
-            cells = workbook.get_sheet_by_name(sheet_name).to_python(skip_empty_area=False)
-    except (OSError, CalamineError) as error:
-        raise StageError(
-            f"'{file}' cannot be read as a workbook: {error}.",
-            "It must be an .xlsx, .xlsm, .xlsb, .xls or .ods file; 'filePattern' selects files.",
-        ) from None
+    sheet_name, cells = sheet_cells(file, selection.sheet)
     return sheet_name, _filled(file, cells, selection)
 
 
@@ -126,54 +112,20 @@ def _filled(
             )
 
 
-def _sheet(file: str, names: list[str], wanted: str | int) -> str:
-    if isinstance(wanted, int) and wanted < len(names):
-        return names[wanted]
-    for name in names:
-        if isinstance(wanted, str) and name.lower() == wanted.lower():
-            return name
-    raise StageError(
-        f"'{file}' has no sheet {wanted!r}; its sheets are: {', '.join(names)}.",
-        "Change 'sheetValue'.",
-    )
-
-
-def _check_size(file: str) -> None:
-    if zipfile.is_zipfile(file):
-        with zipfile.ZipFile(file) as archive:
-            size = sum(each.file_size for each in archive.infolist())
-        if size > _MOST_BYTES:
-            raise StageError(
-                f"'{file}' holds {size / 2**30:.1f} GB once it is decompressed, more than the 2 GB that "
-                "are read."
-            )
-
-
 def _value(cell: Any, kind: Schema) -> Any:
     """A cell as a value of a field.
 
     :raises ValueError: when it is none.
     """
     if kind == Schema.STRING:
-        return _text(cell)
+        return cell_text(cell)
     if kind in _WHOLE:
         return _whole(cell, _WHOLE[kind])
     return _CONVERSIONS[kind](cell)
 
 
-def _text(cell: Any) -> str:
-    """The text of a cell: whole numbers without a fraction, dates and times in ISO form."""
-    if isinstance(cell, bool):
-        return str(cell).lower()
-    if isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53:
-        return str(int(cell))
-    if isinstance(cell, datetime.date | datetime.time):
-        return cell.isoformat()
-    return str(cell)
-
-
 def _whole(cell: Any, bits: int) -> int:
-    text = _text(cell).strip()
+    text = cell_text(cell).strip()
     if not re.fullmatch("[+-]?[0-9]+", text):
         raise ValueError(f"'{text}' is no whole number")
     number = int(text)
@@ -183,7 +135,7 @@ def _whole(cell: Any, bits: int) -> int:
 
 
 def _double(cell: Any) -> float:
-    text = _text(cell)
+    text = cell_text(cell)
     try:
         return float(text)
     except ValueError:
@@ -191,14 +143,14 @@ def _double(cell: Any) -> float:
 
 
 def _boolean(cell: Any) -> bool:
-    text = _text(cell).strip().lower()
+    text = cell_text(cell).strip().lower()
     if text not in ("true", "false"):
         raise ValueError(f"'{text}' is neither true nor false")
     return text == "true"
 
 
 def _bytes(cell: Any) -> bytes:
-    return _text(cell).encode()
+    return cell_text(cell).encode()
 
 
 _CONVERSIONS: Final[dict[Schema, Callable[[Any], Any]]] = {

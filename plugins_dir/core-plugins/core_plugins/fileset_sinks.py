@@ -16,7 +16,8 @@ from localcdap.api import (
 )
 from localcdap.files.sink import FilesSink
 from localcdap.files.sink_config import FileSinkConfig
-from localcdap.wrangler.java.simple_date import format_date, time_zone
+from localcdap.java.simple_date import format_date
+from localcdap.java.zones import zone_of
 
 from . import filesets
 
@@ -132,7 +133,7 @@ class TimedSink(FilesetSink):
         if any(macros):
             return
         for name, check in (
-            ("timeZone", lambda: time_zone(self.config.time_zone)),
+            ("timeZone", lambda: zone_of(self.config.time_zone)),
             ("filePathFormat", lambda: format_date(_ANY, self.config.path_format)),
         ):
             try:
@@ -143,7 +144,7 @@ class TimedSink(FilesetSink):
     def partition(self, at: datetime.datetime) -> tuple[datetime.datetime, str]:
         before = filesets.duration(self.config.offset) if self.config.offset else _NOTHING
         moment = at - before
-        in_zone = moment.astimezone(time_zone(self.config.time_zone))
+        in_zone = moment.astimezone(zone_of(self.config.time_zone))
         if self.config.path_format:
             return moment, format_date(in_zone, self.config.path_format)
         return moment, f"{format_date(in_zone, _DEFAULT_PATH)}.{filesets.milliseconds(moment)}"

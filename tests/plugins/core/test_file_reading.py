@@ -11,6 +11,7 @@ import re
 import zlib
 from pathlib import Path
 
+import openpyxl
 import pytest
 
 from localcdap.api.errors import StageError
@@ -429,3 +430,14 @@ def test_nothing_to_read(read, folder):
             read(**properties)
         assert "ignoreNonExistingFolders" in failure.value.corrective_action
         assert read(ignoreNonExistingFolders="true", **properties) == []
+
+
+def test_sheets(read, folder):
+    book = openpyxl.Workbook()
+    book.active.append(["id", "name"])
+    book.active.append([1.5, "x"])
+    book.save(folder / "a.xlsx")
+    schema = schema_text(id=["double", "null"], name=["string", "null"], file="string")
+    found = read(format="xls", schema=schema, skipHeader="true", pathField="file")
+    assert found == [{"id": 1.5, "name": "x", "file": f"file:{folder}/a.xlsx"}]
+    assert read(format="xls", skipHeader="true") == [{"id": 1.5, "name": "x"}]

@@ -42,7 +42,7 @@ def test_other_formats_announce_the_schema_property(format: str):
 def test_wrong_properties_are_all_reported_at_once():
     result = source(
         referenceName="a b",
-        format="xls",
+        format="docx",
         fileRegex="(",
         fileEncoding="klingon",
         fileSystemProperties="[]",
@@ -50,10 +50,10 @@ def test_wrong_properties_are_all_reported_at_once():
         enableMultilineSupport="true",
     )
 
-    formats = "avro, blob, csv, delimited, json, orc, parquet, text, tsv"
+    formats = "avro, blob, csv, delimited, json, orc, parquet, text, tsv, xls"
     assert messages(result)[:2] == [
         "Invalid reference name 'a b'.",
-        f"Invalid format 'xls'. The value must be one of {formats}",
+        f"Invalid format 'docx'. The value must be one of {formats}",
     ]
     assert result.failures[0].corrective_action == (
         "Supported characters are: letters, numbers, and '_', '-', '.', or '$'."

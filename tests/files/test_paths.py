@@ -1,16 +1,12 @@
-"""Which files a path means, and time patterns in paths."""
+"""Which files a path means."""
 
 from __future__ import annotations
 
-import datetime
 from pathlib import Path
 
 import pytest
 
 from localcdap.files import inputs
-from localcdap.files.time_pattern import formatted
-
-AT = datetime.datetime(2024, 2, 3, 4, 5, 6, 789_000, tzinfo=datetime.UTC)
 
 
 @pytest.fixture
@@ -80,20 +76,3 @@ def test_no_file(tree: Path, path: str, options, message: str):
         inputs.input_files(f"{tree}{path}", **options)
 
     assert failure.value.action
-
-
-@pytest.mark.parametrize(
-    ("pattern", "text"),
-    [
-        ("yyyy-MM-dd-HH-mm-ss", "2024-02-03-04-05-06"),
-        ("yy/M/d", "24/2/3"),
-        ("yyyyMMdd'T'HHmmssSSS'Z'", "20240203T040506789Z"),
-        ("''yyyy''", "'2024'"),
-        ("'o''clock' h a", "o'clock 4 AM"),
-        ("MMM EEE D", "Feb Sat 34"),
-        ("EEEE, MMMM", "Saturday, February"),
-        ("", ""),
-    ],
-)
-def test_time_patterns(pattern: str, text: str):
-    assert formatted(pattern, AT) == text

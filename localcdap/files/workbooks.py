@@ -1,0 +1,68 @@
+"""The cells of workbooks: Excel's and OpenDocument's."""
+
+from __future__ import annotations
+
+import datetime
+import zipfile
+from typing import Any, Final
+
+from localcdap.api import StageError
+
+_MOST_BYTES: Final = 2 * 2**30
+"""The most that a workbook may hold once it is decompressed."""
+
+
+def sheet_cells(file: str, sheet: str | int) -> tuple[str, list[list[Any]]]:
+    """A sheet's name, and its cells by row from the first one on; those without a value are "".
+
+    Formulas have the value that was last computed.
+
+    :param sheet: its name, in any case, or its number from 0.
+    :raises StageError: when the file cannot be read, or lacks the sheet.
+    """
+    from python_calamine import CalamineError, CalamineWorkbook
+
+    try:
+        _check_size(file)
+        with CalamineWorkbook.from_path(file) as workbook:
+            name = _sheet_name(file, workbook.sheet_names, sheet)
+            return name, workbook.get_sheet_by_name(name).to_python(skip_empty_area=False)
+    except (OSError, CalamineError) as error:
+        raise StageError(
+            f"'{file}' cannot be read as a workbook: {error}.",
+            "It must be an .xlsx, .xlsm, .xlsb, .xls or .ods file; leave others out.",
+        ) from None
+
+
+def cell_text(cell: Any) -> str:
+    """The text of a cell: whole numbers without a fraction, dates and times in ISO form."""
+    if isinstance(cell, bool):
+        return str(cell).lower()
+    if isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53:
+        return str(int(cell))
+    if isinstance(cell, datetime.date | datetime.time):
+        return cell.isoformat()
+    return str(cell)
+
+
+def _sheet_name(file: str, names: list[str], wanted: str | int) -> str:
+    if isinstance(wanted, int) and wanted < len(names):
+        return names[wanted]
+    for name in names:
+        if isinstance(wanted, str) and name.lower() == wanted.lower():
+            return name
+    raise StageError(
+        f"'{file}' has no sheet {wanted!r}; its sheets are: {', '.join(names)}.",
+        "Change 'sheetValue'.",
+    )
+
+
+def _check_size(file: str) -> None:
+    if zipfile.is_zipfile(file):
+        with zipfile.ZipFile(file) as archive:
+            size = sum(each.file_size for each in archive.infolist())
+        if size > _MOST_BYTES:
+            raise StageError(
+                f"'{file}' holds {size / 2**30:.1f} GB once it is decompressed, more than the 2 GB that "
+                "are read."
+            )
