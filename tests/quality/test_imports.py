@@ -30,7 +30,7 @@ HEAVY = (
     "py_mini_racer",
 )
 WITH_A_SCREEN = ("tui",)
-FOR_PLUGINS = [["api"], ["dataframes"], ["files"], ["wrangler"]]
+FOR_PLUGINS = [["api"], ["dataframes"], ["files"], ["java"], ["wrangler"]]
 IN_SPARK = {"localcdap.engine.local.worker_daemon"}
 """Modules that run inside Spark's own Python processes, whose first import is pyspark."""
 

@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from localcdap.api.errors import MacroError
+from localcdap.java.simple_date import format_date
+from localcdap.java.zones import zone_of
 from localcdap.studio.documents.lenient import json_text
 from localcdap.studio.macros.language import Function
-from localcdap.wrangler.java.simple_date import format_date, time_zone
 
 SECRET_FUNCTIONS: Final = frozenset(("secure", "oauth", "conn"))
 """The functions that validation evaluates too (CDAP 6 ``ValidationHandler``)."""
@@ -95,7 +96,7 @@ def logical_start_time(start_ms: int, *arguments: str) -> str:
         )
     pattern, offset, zone = (*arguments, "", "")[:3]
     try:
-        moment = _moment(start_ms - _milliseconds(offset.strip()), time_zone(zone.strip() or "UTC"))
+        moment = _moment(start_ms - _milliseconds(offset.strip()), zone_of(zone.strip() or "UTC"))
         return format_date(moment, pattern)
     except (ValueError, OverflowError) as error:
         raise MacroError(f"logicalStartTime({','.join(arguments)}): {error}.", _FORMAT) from None

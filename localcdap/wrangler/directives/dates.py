@@ -18,12 +18,12 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema
+from localcdap.java.simple_date_reading import check_simple_date, read_simple_date
+from localcdap.java.time_format import PatternError, TimeFormat
+from localcdap.java.zones import zone_of
 from localcdap.wrangler.directives.columns import needed, no_column
 from localcdap.wrangler.directives.date_columns import YEARS, simple_date_micros
 from localcdap.wrangler.directives.forms import WHOLE, WHOLE_NUMBERS, is_text, need_text, present
-from localcdap.wrangler.java.simple_date_reading import check_simple_date, read_simple_date
-from localcdap.wrangler.java.time_format import PatternError, TimeFormat
-from localcdap.wrangler.java.zones import zone_of
 from localcdap.wrangler.recipe.declaration import text_like
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
@@ -164,7 +164,7 @@ class ParseTimestamp(Directive):
 
 def _whole(value: object) -> int | None:
     """A whole number, or one that a text holds as Java reads it."""
-    from localcdap.wrangler.java.numbers import NumberFormatError, parse_long
+    from localcdap.java.numbers import NumberFormatError, parse_long
 
     if isinstance(value, int) and not isinstance(value, bool):
         return value

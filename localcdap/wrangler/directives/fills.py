@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from localcdap.api.directive import Columns, Directive, Frame, Row, RowContext, argument, plugin
 from localcdap.api.schema import Schema
+from localcdap.java.text import java_text
 from localcdap.wrangler.directives.columns import no_column
 from localcdap.wrangler.directives.forms import as_text, is_text, need_text
-from localcdap.wrangler.java.text import java_text
 from localcdap.wrangler.values.escapes import unescaped
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from localcdap.api.directive import (
     argument,
     plugin,
 )
+from localcdap.java.regex import compile_regex
+from localcdap.java.text import java_text
 from localcdap.wrangler.directives.forms import as_text, need_plain_regex
 from localcdap.wrangler.directives.splits import regex_problem
-from localcdap.wrangler.java.regex import compile_regex
-from localcdap.wrangler.java.text import java_text
 
 
 @plugin(

@@ -17,9 +17,9 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema
+from localcdap.java.regex import compile_regex
 from localcdap.wrangler.directives.columns import no_column, said
 from localcdap.wrangler.directives.splits import regex_problem
-from localcdap.wrangler.java.regex import compile_regex
 
 _MOST: Final = 100_000
 

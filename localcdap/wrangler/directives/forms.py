@@ -80,7 +80,7 @@ def real_of(text: Column, kind: str = "double") -> Column:
 
 def need_plain_regex(pattern: str) -> None:
     """Refuse patterns that Spark could run for ever, as it has no limit of time, or that its Java reads
-    in another way than :mod:`localcdap.wrangler.java.regex`.
+    in another way than :mod:`localcdap.java.regex`.
     """
     if not _PLAIN_REGEX.fullmatch(pattern) or _REPEATED_GROUP.search(pattern):
         raise NoNativeFormError("the regular expression needs the time limit of batches")

@@ -15,8 +15,8 @@ from localcdap.api.directive import (
     argument,
     plugin,
 )
+from localcdap.java.gson import write_json
 from localcdap.wrangler.directives.columns import no_column
-from localcdap.wrangler.values.gson import write_json
 from localcdap.wrangler.values.web_service import NoAnswerError, WebService
 
 CODE: Final = 500

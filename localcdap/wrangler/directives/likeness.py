@@ -14,7 +14,7 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema
-from localcdap.wrangler.java.text import nearest_float
+from localcdap.java.text import nearest_float
 from localcdap.wrangler.values.similarity import Measure, distance, metric
 
 

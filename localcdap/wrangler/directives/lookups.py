@@ -15,8 +15,8 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema
+from localcdap.java.text import java_text
 from localcdap.wrangler.directives.masks import text_of
-from localcdap.wrangler.java.text import java_text
 from localcdap.wrangler.values.folder import ARGUMENT, FolderError, read_file
 
 _CODE: Final = slice(0, 7)

@@ -20,10 +20,10 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema
+from localcdap.java.text import java_text
 from localcdap.wrangler.directives.columns import needed, no_column
 from localcdap.wrangler.directives.forms import as_text, is_text, need_plain_regex, need_text
 from localcdap.wrangler.directives.names import sed_problem
-from localcdap.wrangler.java.text import java_text
 from localcdap.wrangler.recipe.declaration import text_like
 from localcdap.wrangler.values.cut import Ranges
 from localcdap.wrangler.values.mask import masked

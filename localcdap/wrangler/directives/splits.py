@@ -14,9 +14,9 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema
+from localcdap.java.regex import RegexError, compile_regex
 from localcdap.wrangler.directives.columns import needed, no_column
 from localcdap.wrangler.directives.masks import text_of
-from localcdap.wrangler.java.regex import RegexError, compile_regex
 
 NULLABLE_TEXT = Schema.STRING.as_nullable
 

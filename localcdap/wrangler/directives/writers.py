@@ -6,10 +6,10 @@ from typing import Any
 
 from localcdap.api.directive import Columns, Directive, Row, RowContext, argument, plugin
 from localcdap.api.schema import Schema
+from localcdap.java.gson import write_json
+from localcdap.java.text import java_text
 from localcdap.wrangler.directives.columns import no_column
-from localcdap.wrangler.java.text import java_text
 from localcdap.wrangler.values.csv import written
-from localcdap.wrangler.values.gson import write_json
 
 
 @plugin(

@@ -14,9 +14,9 @@ from collections.abc import Callable, Collection, Mapping, Set
 from decimal import Decimal
 from typing import Any, Final, NoReturn
 
-from localcdap.wrangler.java import numbers
-from localcdap.wrangler.java.regex import RegexError, compile_regex
-from localcdap.wrangler.java.text import double_text, java_text
+from localcdap.java import numbers
+from localcdap.java.regex import RegexError, compile_regex
+from localcdap.java.text import double_text, java_text
 from localcdap.wrangler.jexl.errors import EvaluationError
 
 _FLOATING: Final = re.compile(r"[+-]?\d*(\.\d*)?([eE][+-]?\d+)?\Z")

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from lark import Token, Transformer
 
-from localcdap.wrangler.java.numbers import parse_decimal
-from localcdap.wrangler.java.text import nearest_float
+from localcdap.java.numbers import parse_decimal
+from localcdap.java.text import nearest_float
 from localcdap.wrangler.jexl.errors import Problem
 from localcdap.wrangler.jexl.tree import CHAINED, DEEPEST, Node, make, plain_path
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from typing import Final
 
-from localcdap.wrangler.java.regex import RegexError, compile_regex
+from localcdap.java.regex import RegexError, compile_regex
 from localcdap.wrangler.jexl.errors import Problem
 from localcdap.wrangler.jexl.functions import FUNCTIONS, NAMESPACES
 from localcdap.wrangler.jexl.tree import Node

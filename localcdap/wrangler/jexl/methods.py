@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final
 
-from localcdap.wrangler.java import numbers
-from localcdap.wrangler.java.formatter import format_text
-from localcdap.wrangler.java.regex import compile_regex
-from localcdap.wrangler.java.text import java_text, nearest_float
+from localcdap.java import numbers
+from localcdap.java.formatter import format_text
+from localcdap.java.regex import compile_regex
+from localcdap.java.text import java_text, nearest_float
 from localcdap.wrangler.jexl import arithmetic
 from localcdap.wrangler.jexl.functions.decimals import scale_of
 from localcdap.wrangler.jexl.functions.registry import Function, Overload

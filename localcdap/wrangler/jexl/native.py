@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.schema import LogicalType, Schema
-from localcdap.wrangler.java.regex import can_explode, compile_regex
+from localcdap.java.regex import can_explode, compile_regex
 from localcdap.wrangler.jexl.inference import find_field
 from localcdap.wrangler.jexl.names import local_names
 from localcdap.wrangler.jexl.tree import Node, plain_path

@@ -17,7 +17,7 @@ from typing import Any, Final
 from localcdap.api.directive import DirectiveError
 from localcdap.api.rows import Row
 from localcdap.api.schema import LogicalType, Schema, Type
-from localcdap.wrangler.java.text import java_text
+from localcdap.java.text import java_text
 
 Convert = Callable[[Any], Any]
 """A value made one of a schema; raises :class:`DirectiveError` when it cannot be."""

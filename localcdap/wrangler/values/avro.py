@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from localcdap.api.rows import Row
-from localcdap.wrangler.values.gson import write_json
+from localcdap.java.gson import write_json
 
 _MOST: Final = 1_000_000
 """Records of one value; more are a bomb rather than data."""

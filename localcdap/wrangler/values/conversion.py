@@ -11,7 +11,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Final
 
-from localcdap.wrangler.java.numbers import (
+from localcdap.java.numbers import (
     INT_MAX,
     INT_MIN,
     NumberFormatError,
@@ -21,7 +21,7 @@ from localcdap.wrangler.java.numbers import (
     truncated,
     wrap,
 )
-from localcdap.wrangler.java.text import double_text, java_text, nearest_float
+from localcdap.java.text import double_text, java_text, nearest_float
 
 KINDS: Final = {
     "int": "int",

@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Iterator
 from typing import Any, Final
 
-from localcdap.wrangler.java.text import double_text
+from localcdap.java.text import double_text
 from localcdap.wrangler.values.excel_dates import date_text
 
 _MOST_ROWS: Final = 2**20

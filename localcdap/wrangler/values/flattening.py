@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from localcdap.api.rows import Row
-from localcdap.wrangler.values.gson import leaf
+from localcdap.java.gson import leaf
 
 
 def flatten(members: Mapping[str, Any], name: str, depth: int | None, row: Row) -> None:

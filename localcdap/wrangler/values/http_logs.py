@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from localcdap.wrangler.java.regex import RegexError, compile_regex
+from localcdap.java.regex import RegexError, compile_regex
 
 _NUMBER: Final = "[0-9]*"
 _CLF_NUMBER: Final = "[0-9]*|-"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from localcdap.wrangler.java.regex import RegexError, compile_regex
+from localcdap.java.regex import RegexError, compile_regex
 
 _FLAGS: Final = re.compile(r"(\d*)([gpI]*)")
 

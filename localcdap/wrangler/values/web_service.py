@@ -6,7 +6,7 @@ import functools
 from collections.abc import Mapping
 from typing import Any, Final
 
-from localcdap.wrangler.values.gson import JsonError, read_json
+from localcdap.java.gson import JsonError, read_json
 
 _SECONDS: Final = 30
 """How long a service may keep silent."""

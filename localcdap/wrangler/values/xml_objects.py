@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from localcdap.wrangler.java.numbers import NumberFormatError, parse_double, parse_long
+from localcdap.java.numbers import NumberFormatError, parse_double, parse_long
 
 _CONTENT: Final = "content"
 _TOKEN: Final = re.compile(

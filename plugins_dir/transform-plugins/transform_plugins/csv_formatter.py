@@ -15,9 +15,9 @@ from localcdap.api import (
     field,
     plugin,
 )
+from localcdap.java.text import java_text
 
 from .formatted_record import FormattedRecord
-from .java_text import java_text
 
 _DELIMITERS: Final = {
     "COMMA": ",",

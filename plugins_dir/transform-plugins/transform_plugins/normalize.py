@@ -17,8 +17,7 @@ from localcdap.api import (
     field,
     plugin,
 )
-
-from .java_text import java_text
+from localcdap.java.text import java_text
 
 
 class Normalized(NamedTuple):

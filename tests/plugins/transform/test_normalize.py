@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
-import decimal
-
 import pytest
-from transform_plugins.java_text import java_text
 from transform_plugins.normalize import Normalize
 
 from localcdap.api import Schema
@@ -108,28 +104,3 @@ def test_a_good_stage():
 
     assert messages(stage) == []
     assert stage.output_schema == OUTPUT
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (None, "null"),
-        (True, "true"),
-        (12, "12"),
-        (1.0, "1.0"),
-        (0.001, "0.001"),
-        (1234567.5, "1234567.5"),
-        (1e7, "1.0E7"),
-        (-12345678.9, "-1.23456789E7"),
-        (1.5e-5, "1.5E-5"),
-        (1e300, "1.0E300"),
-        (float("nan"), "NaN"),
-        (float("-inf"), "-Infinity"),
-        (b"\xc3\xa9", "é"),
-        ([1, {"a": None}], '[1,{"a":null}]'),
-        (datetime.date(2020, 1, 2), "2020-01-02"),
-        (decimal.Decimal("1.50"), "1.50"),
-    ],
-)
-def test_texts_of_values(value, text):
-    assert java_text(value) == text

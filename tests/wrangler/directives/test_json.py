@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from localcdap.api.rows import Columns
 from localcdap.api.schema import Schema
-from localcdap.wrangler.values.gson import JsonError, read_json, write_json
+from localcdap.java.gson import JsonError, read_json, write_json
 from tests.wrangler.directives.recipes import directives, failure, problems, run
 
 PERSON = {

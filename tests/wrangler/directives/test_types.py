@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-from localcdap.wrangler.java.text import nearest_float
+from localcdap.java.text import nearest_float
 from tests.wrangler.directives.recipes import failure, problems, run
 
 D = Decimal

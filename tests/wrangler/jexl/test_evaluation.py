@@ -390,5 +390,5 @@ def test_what_directives_make_of_a_value() -> None:
 
 
 def test_a_pattern_that_explodes_ends_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("localcdap.wrangler.java.regex.TIME_LIMIT", 0.05)
+    monkeypatch.setattr("localcdap.java.regex.TIME_LIMIT", 0.05)
     assert "took too long" in failure("s =~ '(a|a)+(a|a)+(a|a)+c'", {"s": "a" * 60})

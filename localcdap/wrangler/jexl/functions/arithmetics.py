@@ -7,7 +7,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
 from typing import Any
 
-from localcdap.wrangler.java.text import double_text
+from localcdap.java.text import double_text
 from localcdap.wrangler.jexl.functions.decimals import (
     EXACT,
     divided,

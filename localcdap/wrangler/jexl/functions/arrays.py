@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from localcdap.wrangler.java.text import java_text
+from localcdap.java.text import java_text
 from localcdap.wrangler.jexl.functions.registry import Namespace
 
 arrays = Namespace("arrays")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from localcdap.wrangler.java.numbers import wrap
+from localcdap.java.numbers import wrap
 from localcdap.wrangler.jexl.functions.registry import Namespace
 
 bytes_ = Namespace("bytes")
@@ -104,7 +104,7 @@ def toDouble(value: _Bytes) -> float:
 
 @bytes_("Y -> F")
 def toFloat(value: _Bytes) -> float:
-    from localcdap.wrangler.java.text import nearest_float
+    from localcdap.java.text import nearest_float
 
     return nearest_float(_read(value, ">f"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Context, Decimal
 from typing import Any
 
-from localcdap.wrangler.java.text import double_text
+from localcdap.java.text import double_text
 from localcdap.wrangler.jexl.functions.registry import Namespace
 
 decimal = Namespace("decimal")

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from localcdap.wrangler.java.formatter import format_text
-from localcdap.wrangler.java.numbers import parse_double, parse_int, parse_long
-from localcdap.wrangler.java.text import nearest_float
+from localcdap.java.formatter import format_text
+from localcdap.java.numbers import parse_double, parse_int, parse_long
+from localcdap.java.text import nearest_float
 from localcdap.wrangler.jexl.functions.guava import pad_end, pad_start, repeated
 from localcdap.wrangler.jexl.functions.registry import Namespace
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from localcdap.wrangler.java.json_path import select
-from localcdap.wrangler.java.json_path_functions import NothingFoundError
-from localcdap.wrangler.java.text import json_text
+from localcdap.java.json_path import select
+from localcdap.java.json_path_functions import NothingFoundError
+from localcdap.java.text import json_text
 from localcdap.wrangler.jexl.functions.registry import Namespace
 
 values = Namespace("json")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from localcdap.wrangler.java.numbers import wrap
+from localcdap.java.numbers import wrap
 from localcdap.wrangler.jexl.functions.registry import Namespace
 
 logical = Namespace("logical")

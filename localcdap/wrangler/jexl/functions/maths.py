@@ -7,7 +7,7 @@ import math
 import random
 from collections.abc import Callable
 
-from localcdap.wrangler.java import numbers
+from localcdap.java import numbers
 from localcdap.wrangler.jexl.functions.registry import Namespace
 
 maths = Namespace("math")

@@ -6,8 +6,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from localcdap.wrangler.java import numbers
-from localcdap.wrangler.java.text import double_text, nearest_float
+from localcdap.java import numbers
+from localcdap.java.text import double_text, nearest_float
 from localcdap.wrangler.jexl.functions.registry import Namespace
 
 number = Namespace("number")

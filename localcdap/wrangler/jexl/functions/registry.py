@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Final, NoReturn, TypeVar
 
-from localcdap.wrangler.java import numbers
+from localcdap.java import numbers
 from localcdap.wrangler.jexl.arithmetic import type_name
 from localcdap.wrangler.jexl.errors import EvaluationError
 from localcdap.wrangler.jexl.functions.moments import read_date, read_datetime, read_time

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
-from localcdap.wrangler.java.text import java_text
+from localcdap.java.text import java_text
 from localcdap.wrangler.jexl.functions.splitting import split_characters, split_whole
 from localcdap.wrangler.jexl.functions.strings import string
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from localcdap.wrangler.java import numbers
-from localcdap.wrangler.java.formatter import FormatError, format_text
-from localcdap.wrangler.java.json_path import select
-from localcdap.wrangler.java.json_path_filter import JsonPathError
-from localcdap.wrangler.java.json_path_functions import NothingFoundError
-from localcdap.wrangler.java.text import java_text, nearest_float
+from localcdap.java import numbers
+from localcdap.java.formatter import FormatError, format_text
+from localcdap.java.json_path import select
+from localcdap.java.json_path_filter import JsonPathError
+from localcdap.java.json_path_functions import NothingFoundError
+from localcdap.java.text import java_text, nearest_float
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,9 @@ from localcdap.wrangler.java.text import java_text, nearest_float
         (math.nan, "NaN"),
         (-math.inf, "-Infinity"),
         (True, "true"),
+        (12, "12"),
+        (b"\xc3\xa9", "é"),
+        (datetime.date(2020, 1, 2), "2020-01-02"),
         (None, "null"),
         (Decimal("1E+3"), "1E+3"),
         (Decimal("0.0000001"), "1E-7"),

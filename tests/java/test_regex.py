@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from localcdap.wrangler.java import regex
-from localcdap.wrangler.java.regex import RegexError, can_explode, compile_regex
+from localcdap.java import regex
+from localcdap.java.regex import RegexError, can_explode, compile_regex
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import functools
 import re
 from typing import Final
 
-from localcdap.wrangler.java.date_reading import Reader
-from localcdap.wrangler.java.date_writing import NoFieldError, Part, written
+from localcdap.java.date_reading import Reader
+from localcdap.java.date_writing import NoFieldError, Part, written
 
 _PIECE: Final = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[\[\]]|.", re.DOTALL)
 _MOST: Final = {

@@ -6,8 +6,8 @@ import re
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, Final
 
-from localcdap.wrangler.java.numbers import wrap
-from localcdap.wrangler.java.text import java_text
+from localcdap.java.numbers import wrap
+from localcdap.java.text import java_text
 
 WIDEST: Final = 1_000_000
 

@@ -8,8 +8,8 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any, Final
 
-from localcdap.wrangler.java.regex import RegexError, compile_regex
-from localcdap.wrangler.values.gson import JsonError, read_json
+from localcdap.java.gson import JsonError, read_json
+from localcdap.java.regex import RegexError, compile_regex
 
 Test = Callable[[Any, Any], bool]
 """Of a value, and of the value in which the whole path selects."""

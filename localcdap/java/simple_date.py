@@ -7,23 +7,10 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-_PIECE: Final = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']+|'", re.DOTALL)
-MONTHS: Final = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
-DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_JAVA_ZONES: Final = {
-    "PST": "America/Los_Angeles",
-    "MST": "America/Denver",
-    "CST": "America/Chicago",
-    "EST": "America/New_York",
-    "IST": "Asia/Kolkata",
-    "JST": "Asia/Tokyo",
-    "CET": "Europe/Paris",
-}
-"""Three-letter zones as Java reads them, daylight saving included."""
+from localcdap.java.date_names import DAYS, MONTHS
+from localcdap.java.date_writing import week
 
+_PIECE: Final = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']+|'", re.DOTALL)
 _Write = Callable[[datetime.datetime, int], str]
 
 
@@ -49,27 +36,6 @@ def format_date(moment: datetime.datetime, pattern: str) -> str:
     return "".join(out)
 
 
-def time_zone(name: str) -> datetime.tzinfo:
-    """The zone of an IANA name, a Java three-letter name, or ``GMT+2:30``.
-
-    :raises ValueError: when there is none.
-    """
-    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
-
-    offset = re.fullmatch(r"(?:GMT|UTC)([+-])(\d{1,2}):?(\d{2})?", name)
-    if offset is not None:
-        minutes = int(offset[2]) * 60 + int(offset[3] or 0)
-        return datetime.timezone(
-            datetime.timedelta(minutes=minutes * (-1 if offset[1] == "-" else 1))
-        )
-    if name in ("UTC", "GMT", "Z"):
-        return datetime.UTC
-    try:
-        return ZoneInfo(_JAVA_ZONES.get(name, name))
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ValueError(f"Unknown time zone '{name}'") from None
-
-
 def _number(value: Callable[[datetime.datetime], int]) -> _Write:
     return lambda moment, width: str(value(moment)).rjust(width, "0")
 
@@ -79,7 +45,11 @@ def _text(value: Callable[[datetime.datetime], str]) -> _Write:
 
 
 def _year(moment: datetime.datetime, width: int) -> str:
-    return f"{moment.year % 100:02}" if width == 2 else str(moment.year).rjust(width, "0")
+    return _padded_year(moment.year, width)
+
+
+def _padded_year(year: int, width: int) -> str:
+    return f"{year % 100:02}" if width == 2 else str(year).rjust(width, "0")
 
 
 def _month(moment: datetime.datetime, width: int) -> str:
@@ -110,12 +80,14 @@ def _iso_offset(moment: datetime.datetime, width: int) -> str:
 _LETTERS: Final[dict[str, _Write]] = {
     "G": _text(lambda _: "AD"),
     "y": _year,
+    "Y": lambda moment, width: _padded_year(week(moment)[0], width),
     "M": _month,
     "L": _month,
     "d": _number(lambda m: m.day),
     "D": _number(lambda m: m.timetuple().tm_yday),
     "E": _day_name,
     "u": _number(lambda m: m.isoweekday()),
+    "w": _number(lambda m: week(m)[1]),
     "a": _text(lambda m: "AM" if m.hour < 12 else "PM"),
     "H": _number(lambda m: m.hour),
     "k": _number(lambda m: m.hour or 24),

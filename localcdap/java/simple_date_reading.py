@@ -7,7 +7,7 @@ import functools
 import re
 from typing import Final
 
-from localcdap.wrangler.java.date_names import DAYS, MONTHS
+from localcdap.java.date_names import DAYS, MONTHS
 
 _PIECE: Final = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|.", re.DOTALL)
 _LETTERS: Final = "GyYMLwWDdFEuaHkKhmsSzZX"

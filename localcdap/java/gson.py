@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, Final
 
-from localcdap.wrangler.java.numbers import wrap
-from localcdap.wrangler.java.text import double_text, java_text
+from localcdap.java.numbers import wrap
+from localcdap.java.text import double_text, java_text
 
 _MOST_DIGITS: Final = 4000
 _MOST_LENIENT: Final = 4_000_000

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import msgspec
 
-from localcdap.wrangler.java.json_path_filter import JsonPathError, Test, read_filter
-from localcdap.wrangler.java.json_path_functions import FUNCTIONS, NothingFoundError
+from localcdap.java.json_path_filter import JsonPathError, Test, read_filter
+from localcdap.java.json_path_functions import FUNCTIONS, NothingFoundError
 
 _Step = Callable[[Any, Any], Iterator[Any]]
 """What a step selects in a value, beside the value in which the whole path selects."""

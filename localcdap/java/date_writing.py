@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from localcdap.wrangler.java.date_names import DAYS, MONTHS, named
+from localcdap.java.date_names import DAYS, MONTHS, named
 
 Part = Any
 """Of a pattern: a text; a letter with its number; or a list of parts, which is optional."""
@@ -67,8 +67,8 @@ def _quarter(moment: datetime.datetime, width: int) -> str:
     return f"Q{number}" if width == 3 else str(number)
 
 
-def _week(moment: datetime.datetime) -> tuple[int, int]:
-    """Year and number of the week."""
+def week(moment: datetime.datetime) -> tuple[int, int]:
+    """Year and number of a week that begins on Sunday, as in the United States."""
     sunday = moment.date() - datetime.timedelta(days=moment.isoweekday() % 7)
     year = (sunday + datetime.timedelta(days=6)).year
     first = datetime.date(year, 1, 1)
@@ -140,8 +140,8 @@ _WRITERS: Final[dict[str, Callable[[datetime.datetime, int], str]]] = {
     "G": lambda _, width: "Anno Domini" if width == 4 else "A" if width == 5 else "AD",
     "u": lambda moment, width: _year(moment.year, width),
     "y": lambda moment, width: _year(moment.year, width),
-    "Y": lambda moment, width: _year(_week(moment)[0], width),
-    "w": _number(lambda moment: _week(moment)[1]),
+    "Y": lambda moment, width: _year(week(moment)[0], width),
+    "w": _number(lambda moment: week(moment)[1]),
     "W": _number(_week_of_month),
     "F": _number(lambda moment: (moment.day - 1) % 7 + 1),
     "M": _month,

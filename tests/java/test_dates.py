@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcdap.wrangler.java.simple_date_reading import check_simple_date, read_simple_date
-from localcdap.wrangler.java.text import datetime_text
-from localcdap.wrangler.java.time_format import PatternError, TimeFormat
-from localcdap.wrangler.java.zones import zone_of
+from localcdap.java.simple_date_reading import check_simple_date, read_simple_date
+from localcdap.java.text import datetime_text
+from localcdap.java.time_format import PatternError, TimeFormat
+from localcdap.java.zones import zone_of
 
 ZONED = datetime.datetime(2016, 12, 10, 14, 5, 11, 111_000, tzinfo=datetime.UTC)
 LOCAL = datetime.datetime(2000, 8, 22, 20, 36, 45, 123_456)  # noqa: DTZ001

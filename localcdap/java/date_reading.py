@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from localcdap.wrangler.java.date_names import DAYS, MONTHS, named
-from localcdap.wrangler.java.date_writing import Part
+from localcdap.java.date_names import DAYS, MONTHS, named
+from localcdap.java.date_writing import Part
 
 _OFFSETS: Final = {
     "X": r"Z|[+-]\d\d(?:\d\d)?",

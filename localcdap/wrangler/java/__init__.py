@@ -1,1 +1,0 @@
-"""How Java writes, reads and matches values: what recipes and expressions of the original rely on."""
