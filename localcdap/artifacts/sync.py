@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import logging
+import os
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -25,6 +27,9 @@ from localcdap.store.store import Transaction
 _LOG: Final = logging.getLogger(__name__)
 _FORMAT: Final = f"3-{APP_VERSION}-{sys.implementation.cache_tag}"
 """Changes when inspection tells something new, so that everything is inspected again."""
+_PACKAGE: Final = Path(__file__).parents[1]
+_ROOMS: Final = ("api", "dataframes", "files", "java", "wrangler")
+"""What plugins derive from: with another version of these, a plugin may have other properties."""
 
 
 class Inspector(Protocol):
@@ -144,7 +149,8 @@ class _Work:
         self._deployer = deployer
         self._inspector = inspector
         self._copies = copies
-        self._inspected_by = f"{_FORMAT} {_installed_packages()}"
+        self._format = f"{_FORMAT}-{_rooms()}"
+        self._inspected_by = f"{self._format} {_installed_packages()}"
         self._fresh: set[str] = set()
         self._retry_errors = retry_errors
 
@@ -212,7 +218,7 @@ class _Work:
             return content is not None
         if content.errors:
             return not self._retry_errors and content.inspected_by == self._inspected_by
-        return content.inspected_by.startswith(_FORMAT)
+        return content.inspected_by.startswith(self._format)
 
     def _content(self, path: Path) -> Content:
         found = digest(path)
@@ -273,6 +279,25 @@ class _Work:
 
 def _is_same_place(entry: Entry, place: Place) -> bool:
     return (entry.scope, entry.namespace) == (place.scope, place.namespace)
+
+
+@functools.cache
+def _rooms() -> str:
+    """Changes with the code that plugins derive from, as by an update of localcdap."""
+    state = hashlib.sha256()
+    folders = [str(_PACKAGE / room) for room in _ROOMS]
+    while folders:
+        try:
+            entries = sorted(os.scandir(folders.pop()), key=lambda entry: entry.name)
+        except OSError:
+            continue
+        for entry in entries:
+            if entry.is_dir():
+                folders.append(entry.path)
+            elif entry.name.endswith(".py"):
+                status = entry.stat()
+                state.update(f"{entry.path}\0{status.st_size}\0{status.st_mtime_ns}\0".encode())
+    return state.hexdigest()[:16]
 
 
 def _installed_packages() -> str:

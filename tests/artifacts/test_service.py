@@ -9,6 +9,7 @@ import time
 import pytest
 
 from localcdap.api.failures import ArtifactId
+from localcdap.artifacts import sync
 from localcdap.artifacts.loading import load_plugin
 from tests.artifacts.authoring import project, source, wheel, write
 
@@ -223,6 +224,22 @@ def test_errors_are_looked_at_again_when_packages_were_installed(instance, tmp_p
     service.sync()
 
     assert len(instance.inspector.inspected) == 2
+
+
+def test_everything_is_inspected_again_with_another_version_of_what_plugins_derive_from(
+    instance, tmp_path, monkeypatch
+):
+    module = tmp_path / "localcdap" / "files" / "deeper" / "source.py"
+    module.parent.mkdir(parents=True)
+    monkeypatch.setattr(sync, "_PACKAGE", tmp_path / "localcdap")
+    write(instance.plugins / "hasher-1.0.0.py", source())
+    for text, times in (("a = 1", 1), ("a = 1", 1), ("a = 10", 2), ("a = 10", 2)):
+        if not module.exists() or module.read_text() != text:
+            module.write_text(text)
+        sync._rooms.cache_clear()
+        instance.synced()
+        assert instance.inspector.inspected == ["hasher-1.0.0.py"] * times
+    sync._rooms.cache_clear()
 
 
 def test_lost_copy_is_made_again(instance):
