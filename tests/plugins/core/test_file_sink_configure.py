@@ -34,8 +34,8 @@ def test_formats(format: str):
             {"format": "text"},
             "Invalid format 'text'. The value must be one of avro, csv, delimited",
         ),
-        ({"suffix": "yyyy-bb"}, "Invalid suffix: 'b' is not a pattern letter."),
-        ({"suffix": "'open"}, "Invalid suffix: a quote is not closed."),
+        ({"suffix": "yyyy-bb"}, "Invalid suffix: Illegal pattern character 'b'."),
+        ({"suffix": "'open"}, "Invalid suffix: Unterminated quote."),
         ({"referenceName": "a/b"}, "Invalid reference name 'a/b'."),
         ({"fileSystemProperties": "{"}, "File system properties must be a valid json."),
         (
