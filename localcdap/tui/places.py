@@ -8,10 +8,14 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class PipelineFile:
-    """A pipeline file, opened in the studio."""
+    """A pipeline file, opened in the studio.
+
+    :param takes_fixes: whether what its failures suggest is done at once, as an edit that can be undone.
+    """
 
     path: Path
     stage: str | None = None
+    takes_fixes: bool = False
 
 
 @dataclass(frozen=True)

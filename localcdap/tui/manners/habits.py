@@ -333,7 +333,7 @@ class Habits(App[None]):
             self.call_later(self.tell, "Wrote a keymap file.", str(file))
 
 
-_EVERYWHERE: Final = ("list", "studio", "go", "move")
+_EVERYWHERE: Final = ("canvas", "list", "studio", "go", "move")
 """The first halves of ids of keys that all screens have."""
 
 
@@ -369,7 +369,7 @@ def _palette(
         Choice(command.name, command, detail=command.detail, reason=command.reason)
         for command in commands
     ]
-    last = ("go", "studio")
+    last = ("canvas", "go", "studio")
     return sorted(
         choices, key=lambda choice: (choice.label.partition(":")[0] in last, choice.label)
     )

@@ -28,6 +28,8 @@ from localcdap.tui.pipeline.running import Running, counts_of, marks_of
 from localcdap.tui.pipeline.settings import PipelineSettings
 from localcdap.tui.pipeline.title import Title
 from localcdap.tui.pipeline.waiting import result_of
+from localcdap.tui.places import PipelineFile
+from localcdap.tui.problems.fixing import fix_of_all
 from localcdap.tui.problems.problems import Problems
 from localcdap.tui.runs.arguments import ArgumentsEditor
 from localcdap.tui.words import plural, status_word
@@ -69,7 +71,7 @@ class Desk(Calling, Vertical):
         Binding("ctrl+z,u", "undo", "undo", id="pipeline.undo", show=False),
         Binding("ctrl+y,U,ctrl+shift+z", "redo", "redo", id="pipeline.redo", show=False),
         Binding("i", "inspect", "inspector", id="pipeline.inspector", show=False),
-        Binding("P", "drawer('problems')", "problems", id="pipeline.problems", show=False),
+        Binding("P", "drawer('problems')", "problems", id="pipeline.problems"),
         Binding("O", "drawer('log')", "log of the run", id="pipeline.log", show=False),
         Binding("escape", "back", "back to the canvas", id="pipeline.back", show=False),
     ]
@@ -79,8 +81,7 @@ class Desk(Calling, Vertical):
         self.editor = editor
         self._arguments: dict[str, str] = {}
         """What the last run was given."""
-        self._is_opened = False
-        """Whether everything about the pipeline as it was opened has been told."""
+        self._is_begun = False
 
     def compose(self) -> ComposeResult:
         yield self.editor
@@ -95,6 +96,7 @@ class Desk(Calling, Vertical):
 
     def on_mount(self) -> None:
         self.editor.changed.subscribe(self, self._on_change)
+        self._begin()  # all may be known by now
         self._select_first()
         self._runner.find(self.editor.namespace, self.editor.title)
         self._arrange()
@@ -222,10 +224,20 @@ class Desk(Calling, Vertical):
     def _on_change(self, change: Editor.Changed) -> None:
         if change.is_graph:
             self.refresh_bindings()
-        if self.editor.is_settled and not self._is_opened:
-            self._is_opened = True
-            if not self.app.is_headless:  # tests have much that is not the studio's
-                self.call_after_refresh(set_aside)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Once, when everything about the pipeline as it was opened is told."""
+        editor, place = self.editor, self.editor.place
+        if self._is_begun or not editor.is_settled:
+            return
+        self._is_begun = True
+        if isinstance(place, PipelineFile) and place.takes_fixes:
+            fix = fix_of_all(editor, editor.failures)
+            if fix is not None:
+                editor.apply(fix, by=self)
+        if not self.app.is_headless:  # tests have much that is not the studio's
+            self.call_after_refresh(set_aside)
 
     def _select_first(self) -> None:
         """Begin with the stage that a reader begins with."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 from localcdap.api.failures import ARTIFACT_NOT_FOUND, UNKNOWN_PROPERTY, ValidationFailure
@@ -32,3 +33,9 @@ def fix_of(editor: Editor, failure: ValidationFailure) -> Edit | None:
             gone = SetProperty(stage, failure.field)
             return Together([gone, SetProperty(stage, meant[1], value)])
     return None
+
+
+def fix_of_all(editor: Editor, failures: Iterable[ValidationFailure]) -> Edit | None:
+    """What all of them suggest, as one edit; None when none of them suggests anything."""
+    edits = [edit for each in failures if (edit := fix_of(editor, each)) is not None]
+    return Together(edits) if edits else None

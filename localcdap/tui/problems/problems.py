@@ -17,7 +17,7 @@ from localcdap.api.failures import ValidationFailure
 from localcdap.tui.lists.options import Options
 from localcdap.tui.manners.matching import match
 from localcdap.tui.pipeline.editor import Editor
-from localcdap.tui.problems.fixing import fix_of
+from localcdap.tui.problems.fixing import fix_of, fix_of_all
 from localcdap.tui.told import Told
 
 
@@ -33,9 +33,7 @@ class Problems(Vertical):
     DEFAULT_CSS = """
     Problems { height: 1fr; }
     Problems .title { height: 1; padding: 0 1; color: $text-muted; }
-    Problems OptionList {
-        height: 1fr; border: none; background: transparent; padding: 0; scrollbar-size: 1 1;
-    }
+    Problems OptionList { height: 1fr; }
     Problems Input { display: none; height: 1; border: none; padding: 0 1; background: $boost; }
     Problems Input.-open { display: block; }
     """
@@ -62,7 +60,7 @@ class Problems(Vertical):
     def compose(self) -> ComposeResult:
         yield Told(classes="title")
         yield Input(placeholder="filter", compact=True)
-        yield Options()
+        yield Options(classes="plain")
 
     def on_mount(self) -> None:
         self._editor.changed.subscribe(self, lambda _: self._fill())
@@ -145,11 +143,9 @@ class Problems(Vertical):
 
     def action_fix_all(self) -> None:
         """Do what all listed failures suggest, as one edit."""
-        from localcdap.studio.editing.edits import Together
-
-        edits = [edit for each in self._shown if (edit := fix_of(self._editor, each)) is not None]
-        if edits:
-            self._editor.apply(Together(edits), by=self)
+        fix = fix_of_all(self._editor, self._shown)
+        if fix is not None:
+            self._editor.apply(fix, by=self)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "leave_filter":

@@ -43,17 +43,21 @@ class ImportDialog(DialogScreen[Way]):
         Binding("o", "answer('open')", "open in the studio", show=False),
     ]
 
-    def __init__(self, answer: Deployment) -> None:
+    def __init__(self, answer: Deployment, *, is_fixed: bool = False) -> None:
+        """:param is_fixed: the artifacts that are here are taken already, and it still has failures."""
         super().__init__()
         self._answer = answer
-        self._repairs = [each for each in answer.problems if each.repair is not None]
+        self._is_fixed = is_fixed
+        self._repairs = [
+            each for each in answer.problems if each.repair is not None and not is_fixed
+        ]
 
     def compose(self) -> ComposeResult:
         count = plural(len(self._answer.errors), "failure")
+        still = "still has" if self._is_fixed else "has"
+        title = f"{self._answer.name} {still} {count}; it is not deployed."
         with Vertical(id="import"):
-            yield Static(
-                Content(f"{self._answer.name} has {count}; it is not deployed."), id="import-title"
-            )
+            yield Static(Content(title), id="import-title")
             with VerticalScroll(id="import-list", can_focus=False):
                 for problem in self._repairs:
                     repair = problem.repair

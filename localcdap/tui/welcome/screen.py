@@ -125,19 +125,19 @@ class HomeScreen(AreaScreen):
         if event.option_index < len(self._runs):
             self.studio.go(RunPlace(self._runs[event.option_index].run))
 
-    def _open(self, path: Path) -> None:
+    def _open(self, path: Path, *, takes_fixes: bool = False) -> None:
         self.studio.memory.opened(path)
         self.studio.remember()
-        self.studio.go(PipelineFile(path.absolute()))
+        self.studio.go(PipelineFile(path.absolute(), takes_fixes=takes_fixes))
 
     def _import(self, path: Path, *, fix: bool = False) -> None:
         namespace = self.studio.namespace
         self.call(
             lambda cdap: beginnings.deploy(cdap, path, namespace, fix=fix),
-            lambda answer: self._imported(path, answer),
+            lambda answer: self._imported(path, answer, fix),
         )
 
-    def _imported(self, path: Path, answer: Deployment) -> None:
+    def _imported(self, path: Path, answer: Deployment, fix: bool) -> None:
         if answer.application is not None:
             changed = "\n".join(str(each) for each in (*answer.repairs, *answer.upgrades))
             self.studio.tell(
@@ -145,15 +145,15 @@ class HomeScreen(AreaScreen):
             )
             self.studio.go(Deployed(answer.name))
             return
-        self._offer(path, answer)
+        self._offer(path, answer, fix)
 
     @work(group="begin", exclusive=True)
-    async def _offer(self, path: Path, answer: Deployment) -> None:
-        match await self.app.push_screen_wait(ImportDialog(answer)):
+    async def _offer(self, path: Path, answer: Deployment, is_fixed: bool) -> None:
+        match await self.app.push_screen_wait(ImportDialog(answer, is_fixed=is_fixed)):
             case "fix":
                 self._import(path, fix=True)
             case "open":
-                self._open(path)
+                self._open(path, takes_fixes=is_fixed)
 
     def _demo_runs(self, started: tuple[Path, Run]) -> None:
         file, run = started

@@ -168,7 +168,8 @@ async def test_two_runs_beside_each_other(cdap, namespace, open_studio):
     async with open_studio(namespace=namespace) as driver:
         await driver.press("3")
         await driver.until(lambda: view(driver).run is not None)
-        await driver.press("c", "enter")
+        await driver.press("c")
+        await driver.press("enter")
         dialog = driver.app.screen
         assert isinstance(dialog, RunComparison)
         table = dialog.query_one("QuietTable")

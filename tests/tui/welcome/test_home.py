@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from textual.widgets import OptionList
+from textual.content import Content
+from textual.widgets import OptionList, Static
 
 from localcdap.home import shipped_data
 from localcdap.host import demo
@@ -13,6 +14,7 @@ from localcdap.studio.library.draft_model import DraftRequest
 from localcdap.studio.library.model import DeployRequest
 from localcdap.tui.places import Deployed, PipelineFile, RunPlace
 from localcdap.tui.welcome.importing import ImportDialog
+from localcdap.tui.welcome.screen import _spread
 from tests.tui.driving import SMALL
 
 DEMO = (shipped_data() / "demo" / "pipeline.json").read_text()
@@ -133,6 +135,40 @@ async def test_a_failing_import_is_mended_in_the_studio_or_left(open_studio, cda
             await driver.press(key)
 
         assert gone == [PipelineFile(elsewhere)]
+
+
+async def test_what_is_taken_from_here_is_taken_in_the_studio_too(open_studio, elsewhere):
+    text = elsewhere.read_text()
+    elsewhere.write_text(text.replace('"csv"', '"cvs"', 1))
+    async with open_studio() as driver:
+        await driver.press("i")
+        await driver.paste(str(elsewhere))
+        await driver.press("enter")
+        for key, title in (("x", "has"), ("o", "still has")):
+            title = f"imported {title} "
+            await driver.until(lambda title=title: title in told(driver.app.screen))
+            await driver.press(key)
+        await driver.until(lambda: getattr(driver.app.screen, "editor", None) is not None)
+        editor = driver.app.screen.editor
+        await driver.until(lambda: editor.can_undo and editor.is_settled)
+
+        assert {failure.field for failure in editor.failures} == {"format"}
+
+
+def told(screen):
+    """The title of the dialog, where there is one."""
+    return "".join(str(title.content) for title in screen.query("#import-title").results(Static))
+
+
+def test_a_name_has_room_beside_what_is_told_of_it():
+    told = [["deployed", "5 min ago"], ["deployed"]]
+    for width, line in (
+        (46, "a name of a pipeline    deployed · 5 min ago"),
+        (40, "a name of a pipe… deployed · 5 min ago"),
+        (33, "a name of a pipeline   deployed"),
+        (20, "a name o… deployed"),
+    ):
+        assert _spread(Content("a name of a pipeline"), told, width).plain == line
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"{", b"[]", b""])
