@@ -11,12 +11,12 @@ from typing import Any, Final
 
 from localcdap.api import FailureCollector, Schema, StageConfigurer, StageError, Type
 from localcdap.api.errors import LocalcdapError
-from localcdap.files.encodings import python_encoding
 from localcdap.files.inputs import FilesNotFoundError, input_files, is_remote
 from localcdap.files.reading.line_format import open_input
 from localcdap.files.reading.sheets import sheet_schema
 from localcdap.files.schemas import avro_file_schema, orc_file_schema, parquet_file_schema
 from localcdap.files.source_config import DELIMITED, FileSourceConfig
+from localcdap.java.charsets import python_encoding
 
 _NAME: Final = re.compile(r"[A-Za-z_]+[A-Za-z0-9_]*")
 _WHOLE: Final = re.compile(r"[+-]?[0-9]+")

@@ -7,7 +7,6 @@ import re
 from typing import Final
 
 from localcdap.api import Schema, StageConfigurer, Type
-from localcdap.files.encodings import python_encoding
 from localcdap.files.source_config import (
     BY_NUMBER,
     DELIMITED,
@@ -15,6 +14,7 @@ from localcdap.files.source_config import (
     RECORD_DELIMITER,
     FileSourceConfig,
 )
+from localcdap.java.charsets import python_encoding
 
 _OFFSET: Final = "offset"
 _BODY: Final = "body"

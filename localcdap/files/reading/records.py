@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from localcdap.api import Field, Schema, SourceContext, StageError
 from localcdap.dataframes.columns import column
-from localcdap.files.encodings import python_encoding
 from localcdap.files.inputs import folders, is_remote
 from localcdap.files.reading.avro import avro_records
 from localcdap.files.reading.columnar import columnar_records
@@ -21,6 +20,7 @@ from localcdap.files.reading.sheets import sheet_records
 from localcdap.files.reading.text import blob_records, text_records
 from localcdap.files.source_checks import record_delimiter
 from localcdap.files.source_config import FileSourceConfig
+from localcdap.java.charsets import python_encoding
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -18,6 +18,7 @@ from localcdap.api.directive import (
     argument,
     plugin,
 )
+from localcdap.java.charsets import decoded, python_encoding
 from localcdap.wrangler.directives.columns import needed, no_column
 from localcdap.wrangler.directives.forms import need_text
 from localcdap.wrangler.directives.masks import text_of
@@ -204,17 +205,15 @@ class SetCharset(Directive):
     charset: str = argument.text("The character set, such as UTF-8 or ISO-8859-1.")
 
     def problem(self) -> str | None:
-        import codecs
-
-        try:
-            codecs.lookup(self.charset)
-        except LookupError:
-            return f"there is no character set '{self.charset}'"
-        return None
+        is_known = python_encoding(self.charset) is not None
+        return None if is_known else f"there is no character set '{self.charset}'"
 
     def propagate(self, columns: Columns) -> None:
         if not columns.is_missing(self.column):
             columns.put(self.column, text_like(columns, self.column))
+
+    def start(self, context: RowContext) -> None:
+        self._encoding = python_encoding(self.charset) or ""
 
     def change(self, row: Row, context: RowContext) -> None:
         found = row.find(self.column)
@@ -225,4 +224,4 @@ class SetCharset(Directive):
             raise DirectiveError(
                 f"column '{self.column}' is a {type(value).__name__}; bytes are needed"
             )
-        row[found] = value.decode(self.charset, "replace")
+        row[found] = decoded(value, self._encoding)

@@ -57,6 +57,14 @@ CHANGES = [
     ("set-charset :a 'ISO-8859-1'", b"\xe9", "é"),
     ("set-charset :a 'utf-8'", b"\xff", "\ufffd"),
     ("set-charset :a 'utf-8'", None, None),
+    ("set-charset :a ' UTF-8 '", b"\xe2\x82|\xed\xa0\x80", "\ufffd|\ufffd\ufffd\ufffd"),
+    ("set-charset :a 'UTF-16'", b"\x00a\xd8\x00\x00b", "a\ufffdb"),
+    ("set-charset :a 'UTF-16'", b"\xff\xfea\x00", "a"),
+    ("set-charset :a 'UTF-16LE'", b"a\x00b", "a\ufffd"),
+    ("set-charset :a 'UTF-32'", b"\x00\x00\x00a\xff", "a\ufffd"),
+    ("set-charset :a 'IBM01140'", b"\x9f", "€"),
+    ("set-charset :a 'windows-1252'", b"\x80\x81", "€\ufffd"),
+    ("set-charset :a 'Shift_JIS'", b"\x82\xa0\x82", "あ\ufffd"),
 ]
 
 
@@ -233,6 +241,7 @@ def test_a_uuid_is_new_for_each_row():
     assert list(rows[1]) == ["a", "id"]
 
 
+NO_CHARSETS = ("klingon", "", "hex", "zlib", "UTF-7", "unicode_escape", "idna", "undefined", "a\0b")
 WRONG = [
     ("fill-null-or-empty :a ''", "must not be empty"),
     ("hash :a SHA-385 true", "no algorithm 'SHA-385'"),
@@ -241,7 +250,7 @@ WRONG = [
     ("cut-character :a :b 'x-y'", "no list of ranges"),
     ("cut-character :a :b 3-1", "no range"),
     ("find-and-replace :a s/a", "is no sed script"),
-    ("set-charset :a 'klingon'", "no character set"),
+    *((f"set-charset :a '{name}'", "no character set") for name in NO_CHARSETS),
 ]
 
 
