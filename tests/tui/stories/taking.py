@@ -16,6 +16,8 @@ from tests.tui.driving import Driver, studio
 
 SIZE = (156, 38)
 FOLDER = Path(__file__).resolve().parents[3] / "docs"
+SHOWN_HOME = "/home/ada/cdap/projects"
+"""What stands in the pictures for the temporary folder they are taken in, as long as that one below /tmp."""
 
 
 async def _take(cdap: Cdap, home: Home, run: str) -> None:
@@ -41,6 +43,7 @@ async def _keep(driver: Driver, name: str) -> None:
     await asyncio.sleep(0.5)
     await driver.settled()
     shown = re.sub(r"terminal-\d+", "terminal", driver.app.export_screenshot())
+    shown = shown.replace(str(driver.app.connection.home.path), SHOWN_HOME)
     (FOLDER / f"{name}.svg").write_text(shown, encoding="utf-8")
 
 
