@@ -65,7 +65,8 @@ def converted(value: Column, source: Schema, target: Type) -> Column:
     if target is Type.BYTES:
         return F.encode(value, "UTF-8") if inner.type is Type.STRING else _packed(value, inner.type)
     if inner.type is Type.BYTES and inner.logical_type is None:
-        return F.decode(value, "UTF-8") if target is Type.STRING else _unpacked(value, target)
+        is_text = target is Type.STRING  # bytes that are none become U+FFFD, as in Java
+        return F.make_valid_utf8(value.cast("string")) if is_text else _unpacked(value, target)
     if target is Type.BOOLEAN:
         return F.lower(value) == F.lit("true")
     return value.cast(_SPARK_TYPES[target])

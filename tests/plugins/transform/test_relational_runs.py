@@ -420,9 +420,9 @@ PROJECTED = {
             | {"day": "2020-02-29", "m": "1.50", "t": "é".encode()},
         ),
         (
-            {"convert": "i:bytes,l:bytes,f:bytes,d:bytes,b:bytes,s:double"},
+            {"convert": "i:bytes,l:bytes,f:bytes,d:bytes,b:bytes,s:double,x:string"},
             {"i": b"\xff\xff\xff\xf9", "l": (2**40).to_bytes(8, "big"), "f": b"?\0\0\0"}
-            | {"d": b"?\xf4\0\0\0\0\0\0", "b": b"\xff", "s": 12.0},
+            | {"d": b"?\xf4\0\0\0\0\0\0", "b": b"\xff", "s": 12.0, "x": "\ufffd" * 4},
         ),
         ({"rename": "name.with.dots:n,i:name.with.dots", "convert": "t:boolean"}, {"t": False}),
     ],

@@ -238,3 +238,25 @@ def test_data_decide_and_the_declared_schema_tells_the_columns(spark, tmp_path):
         {"name": "ann", "age_1": "x", "age_2": 2, "more": None},
         {"name": "bob", "age_1": "y", "age_2": None, "more": None},
     ]
+
+
+def test_bytes_that_are_no_text_are_read_as_the_charset_says(spark, tmp_path):
+    given = [b"ok", b"\xff\xfe", b"\xe2\x82", None, b"\xed\xa0\x80", "é".encode()]
+    schema = Schema.record("r", [("b", Schema.BYTES.as_nullable)])
+    ran = Ran(
+        spark,
+        tmp_path,
+        recipe(
+            "copy :b :c",
+            "set-charset :c 'UTF-8'",
+            "send-to-error c == 'ok'",
+            "set-column :d c",
+            schema=Schema.record("out", [("b", TEXT), ("c", TEXT), ("d", TEXT)]),
+        ),
+        schema,
+        [{"b": each} for each in given],
+    )
+
+    texts = ["\ufffd" * 2, "\ufffd", None, "\ufffd" * 3, "é"]
+    assert [tuple(record.values()) for record in ran.records] == [(text,) * 3 for text in texts]
+    assert [error["record"] for error in ran.errors] == [{"b": b"ok"}]
