@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -267,7 +268,12 @@ class StudioService:
             configurer,
             MacroContext(
                 arguments,
-                macro_functions(secure=secrets.source, conn=secrets.connections),
+                # Whoever runs it may take another moment; here only its form counts.
+                macro_functions(
+                    time.time_ns() // 1_000_000 if request.runtime else None,
+                    secure=secrets.source,
+                    conn=secrets.connections,
+                ),
                 runtime=request.runtime,
             ),
             use_suggested=request.use_suggested,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import msgspec
 import pytest
@@ -76,6 +77,20 @@ def test_arguments_and_runtime(studio):
     answer = studio.validate_pipeline(request)
     assert answer.spec.stages[1].plugin.properties == {"path": "${out}"}
     assert studio.resolve(request).properties["z"] == {"path": "/o"}
+
+
+def test_before_a_run_the_time_of_its_start_has_a_value(studio):
+    path = "/out/${logicalStartTime(yyyy,1d)}-${name}"
+    document = config("source:s sink:z", "s>z", s=ABC, z={"path": path})
+    given = {"name": "${logicalStartTime()}"}
+    request = PipelineRequest(document, runtime=True, arguments=given)
+    assert studio.validate_pipeline(request).errors == []
+    assert re.fullmatch(
+        "/out/20[0-9]{2}-[0-9]{13}", studio.resolve(request).properties["z"]["path"]
+    )
+    wrong = config("source:s sink:z", "s>z", s=ABC, z={"path": "${logicalStartTime(qq)}"})
+    (failure,) = studio.validate_pipeline(PipelineRequest(wrong, runtime=True)).errors
+    assert "logicalStartTime(qq)" in failure.message
 
 
 def test_repair_writes_the_artifacts_into_the_document(studio):
