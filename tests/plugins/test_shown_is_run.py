@@ -226,6 +226,9 @@ SAMPLES: dict[tuple[str, str], Sample] = {
     ("transform", "Script"): Sample(
         {"script": "function transform(input, context) { return input; }"}, ON_WIDE
     ),
+    ("transform", "ScriptFilter"): Sample(
+        {"script": "function shouldFilter(input, context) { return input.id > 7; }"}, ON_WIDE
+    ),
     ("transform", "PythonEvaluator"): Sample(
         {"script": "def transform(record, emitter, context):\n    emitter.emit(record)"}, ON_WIDE
     ),

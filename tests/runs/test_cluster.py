@@ -133,8 +133,9 @@ def filling() -> dict[str, Any]:
     )
 
 
-def test_records_code_and_tables_go_there_and_back(home: Home, lake: Path, there: Path):
-    reading = pipeline(
+def emptying(lake: Path) -> dict[str, Any]:
+    """A pipeline that reads the table, and looks into it."""
+    return pipeline(
         [
             stage("People", "batchsource", "Table", name="people", schema=ROW),
             stage(
@@ -158,6 +159,10 @@ def test_records_code_and_tables_go_there_and_back(home: Home, lake: Path, there
         ("Look", "Wrangle"),
         ("Wrangle", "Found"),
     )
+
+
+def test_records_code_and_tables_go_there_and_back(home: Home, lake: Path, there: Path):
+    reading = emptying(lake)
     for module in ("localcdap", "msgspec"):
         command = [there / "python", "-c", f"import {module}"]
         tried = subprocess.run(command, cwd=there, capture_output=True)

@@ -33,42 +33,19 @@ _LEVELS: Final = {
 }
 
 
-@plugin(
-    type="transform",
-    name="JavaScript",
-    description="Runs a JavaScript function on each record, which emits any number of records.",
-)
-class JavaScript(Transform):
-    """The script runs in V8, so that the Java classes that CDAP's Nashorn offers are not there.
+class ScriptTransform(Transform):
+    """A function in JavaScript that is called with each record."""
 
-    A long beyond 2^53 is a BigInt: it passes through unchanged and can be compared, but arithmetic with
-    ordinary numbers is an error, where CDAP would silently round it.
-    """
+    usage = "transform(input, emitter, context)"
+    """Of the function that the script defines."""
 
-    class Config(PluginConfig):
-        script: str = field(
-            description=(
-                "The script. It must define 'function transform(input, emitter, context)'. The input "
-                "is an object with the record's fields. The emitter has emit(record), "
-                "emitError({errorCode, errorMsg, invalidRecord}) and emitAlert(texts). The context has "
-                "getArguments().get(name), getLookup(table).lookup(key), getMetrics().count(name, delta) and "
-                "getLogger().info(text). Dates are days, times and timestamps milli- or microseconds "
-                "since the epoch, bytes are arrays of numbers."
-            ),
-            syntax="javascript",
-        )
-        schema: Schema | None = field(
-            description="The output schema. Left empty, it is the input schema.", default=None
-        )
-        lookup: str | None = field(description=DESCRIPTION, default=None, syntax="json")
-
-    config: Config
+    config: Any
 
     def configure(self, stage: StageConfigurer) -> None:
-        stage.output_schema = self.config.schema or stage.input_schema
+        stage.output_schema = self.declared_schema() or stage.input_schema
         stage.error_schema = stage.input_schema
         if self.config.script:
-            problem = check_script(self.config.script)
+            problem = check_script(self.config.script, self.usage)
             if problem is not None:
                 stage.failures.add(f"Invalid script: {problem}.").with_config_property("script")
         check_declared(stage, self.config.lookup)
@@ -79,9 +56,13 @@ class JavaScript(Transform):
     def lookup_tables(self) -> Sequence[str]:
         return declared_tables(self.config.lookup)
 
+    def declared_schema(self) -> Schema | None:
+        """The output schema that the properties state; None for that of the input."""
+        return None
+
     def source(self) -> str:
         """The script that is run; its function ``transform`` takes an emitter."""
-        return self.config.script
+        raise NotImplementedError
 
     def initialize(self, context: StageContext) -> None:
         output = context.output_schema or context.input_schema
@@ -124,6 +105,44 @@ class JavaScript(Transform):
                 self._context.logger.log(_LEVELS[level], "%s", text)
             case ["metric", name, delta]:
                 self._context.metrics.count(name, int(delta))
+
+
+@plugin(
+    type="transform",
+    name="JavaScript",
+    description="Runs a JavaScript function on each record, which emits any number of records.",
+)
+class JavaScript(ScriptTransform):
+    """The script runs in V8, so that the Java classes that CDAP's Nashorn offers are not there.
+
+    A long beyond 2^53 is a BigInt: it passes through unchanged and can be compared, but arithmetic with
+    ordinary numbers is an error, where CDAP would silently round it.
+    """
+
+    class Config(PluginConfig):
+        script: str = field(
+            description=(
+                "The script. It must define 'function transform(input, emitter, context)'. The input "
+                "is an object with the record's fields. The emitter has emit(record), "
+                "emitError({errorCode, errorMsg, invalidRecord}) and emitAlert(texts). The context has "
+                "getArguments().get(name), getLookup(table).lookup(key), getMetrics().count(name, delta) and "
+                "getLogger().info(text). Dates are days, times and timestamps milli- or microseconds "
+                "since the epoch, bytes are arrays of numbers."
+            ),
+            syntax="javascript",
+        )
+        schema: Schema | None = field(
+            description="The output schema. Left empty, it is the input schema.", default=None
+        )
+        lookup: str | None = field(description=DESCRIPTION, default=None, syntax="json")
+
+    config: Config
+
+    def declared_schema(self) -> Schema | None:
+        return self.config.schema
+
+    def source(self) -> str:
+        return self.config.script
 
 
 def _error_code(code: Any) -> int:

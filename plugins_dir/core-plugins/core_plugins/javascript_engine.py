@@ -123,8 +123,11 @@ class ScriptError(StageError):
     """The script failed, took too long or too much memory."""
 
 
-def check_script(script: str) -> str | None:
-    """What is wrong with the text of a script; None when V8 can read it. Nothing of it is run."""
+def check_script(script: str, usage: str) -> str | None:
+    """What is wrong with the text of a script; None when V8 can read it. Nothing of it is run.
+
+    :param usage: of the function that it must define: its name, and the arguments in brackets.
+    """
     from py_mini_racer import JSEvalException, JSParseException, MiniRacer
 
     with MiniRacer() as v8:
@@ -134,8 +137,8 @@ def check_script(script: str) -> str | None:
             return _parse_problem(str(error))
         except JSEvalException:
             pass
-    if re.search(r"\btransform\b", script) is None:
-        return "it does not define a function 'transform(input, emitter, context)'"
+    if re.search(rf"\b{usage.partition('(')[0]}\b", script) is None:
+        return f"it does not define a function '{usage}'"
     return None
 
 

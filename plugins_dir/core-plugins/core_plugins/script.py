@@ -1,17 +1,25 @@
-"""The Script transform of CDAP 3 to 5: a JavaScript function that returns the record."""
+"""The JavaScript transforms of CDAP 3 to 5, whose functions return something."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from localcdap.api import Schema, field, plugin
+from localcdap.api import PluginConfig, Schema, field, plugin
 
-from .javascript import JavaScript
+from .javascript import JavaScript, ScriptTransform
+from .script_lookups import DESCRIPTION
 
-_ADAPTER: Final = """
+_RETURNING: Final = """
 ;transform = (returning =>
   (input, emitter, context) => emitter.emit(returning(input, context)))(transform);"""
 """Behind the script, whose lines keep their numbers."""
+_FILTERING: Final = """
+;transform = (input, emitter, context) => {
+  const given = {...input}, answer = shouldFilter(input, context);
+  if (typeof answer !== 'boolean')
+    throw new TypeError('shouldFilter must return true or false, not ' + answer);
+  if (!answer) emitter.emit(given);
+};"""
 
 
 @plugin(
@@ -23,6 +31,7 @@ class Script(JavaScript):
     """Older than :class:`JavaScript`, and run as it is."""
 
     one_to_one = True
+    usage = "transform(input, context)"
 
     class Config(JavaScript.Config):
         script: str = field(
@@ -39,4 +48,30 @@ class Script(JavaScript):
     config: Config
 
     def source(self) -> str:
-        return self.config.script + _ADAPTER
+        return self.config.script + _RETURNING
+
+
+@plugin(
+    type="transform",
+    name="ScriptFilter",
+    description="Leaves out the records for which a JavaScript function is true.",
+)
+class ScriptFilter(ScriptTransform):
+    """The others stay as they are, whatever the function does to them."""
+
+    usage = "shouldFilter(input, context)"
+
+    class Config(PluginConfig):
+        script: str = field(
+            description=(
+                "The script. It must define 'function shouldFilter(input, context)', which returns true for "
+                "records to leave out and false for others. The context is that of the transform JavaScript."
+            ),
+            syntax="javascript",
+        )
+        lookup: str | None = field(description=DESCRIPTION, default=None, syntax="json")
+
+    config: Config
+
+    def source(self) -> str:
+        return self.config.script + _FILTERING

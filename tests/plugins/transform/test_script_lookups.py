@@ -11,7 +11,7 @@ import pytest
 from core_plugins import javascript_lookups
 from core_plugins.javascript import JavaScript
 from core_plugins.python_evaluator import PythonEvaluator
-from core_plugins.script import Script
+from core_plugins.script import Script, ScriptFilter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -156,6 +156,36 @@ def test_the_older_script_looks_up_too():
     properties = {"script": script, "schema": str(OUT), "lookup": DECLARED}
     made = StageTester(Script, properties, IN, tables=TABLES).run([{"k": "1"}, {"k": None}])
     assert made.records == [{"v": "engineer"}, {"v": None}]
+
+
+def test_a_filter_looks_up_too_and_changes_nothing():
+    script = (
+        "function shouldFilter(i, c) { i.k = i.k + ''; "
+        "return c.getLookup('jobs').lookup(i.k) !== null; }"
+    )
+    stage = StageTester(ScriptFilter, {"script": script, "lookup": DECLARED}, IN, tables=TABLES)
+    assert stage.run([{"k": "1"}, {"k": "2"}, {"k": None}]).records == [{"k": "2"}, {"k": None}]
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        (
+            "function transform(i, c) { return true; }",
+            "define a function 'shouldFilter(input, context)'",
+        ),
+        ("function shouldFilter(", "Unexpected end of input"),
+    ],
+)
+def test_the_script_of_a_filter_is_checked(script, told):
+    (problem,) = StageTester(ScriptFilter, {"script": script}, IN).problems
+    assert told in problem
+
+
+def test_a_filter_must_say_yes_or_no():
+    stage = StageTester(ScriptFilter, {"script": "function shouldFilter(i) { return 1; }"}, IN)
+    with pytest.raises(StageError, match="must return true or false, not 1"):
+        stage.run([{"k": "1"}])
 
 
 @pytest.mark.parametrize(
