@@ -73,6 +73,20 @@ class PipelineTester:
         self._tables = tables
         self._run.mkdir(parents=True)
 
+    def table(
+        self, name: str, schema: Schema, rows: Sequence[Record], key: str | None = None
+    ) -> None:
+        """Give the pipeline a structured table, for stages that are added behind it.
+
+        :param key: the field that tells rows apart.
+        :raises BadRequestError: when the tester has a table source of its own.
+        """
+        if not isinstance(self._tables, GivenTables):
+            raise BadRequestError(
+                "This pipeline has a table source of its own.", "Give the table to that."
+            )
+        self._tables.add(name, GivenTable(schema, rows, key))
+
     def stage(
         self,
         name: str,

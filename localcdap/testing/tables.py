@@ -42,6 +42,9 @@ class GivenTables:
         self._folder: Final = folder
         self._numbers: Final = itertools.count()
 
+    def add(self, name: str, table: GivenTable) -> None:
+        self._tables[name] = table
+
     def export(self, namespace: str, name: str) -> TableFiles:
         import pyarrow as pa
         import pyarrow.parquet as pq

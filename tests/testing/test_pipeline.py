@@ -60,6 +60,24 @@ def test_macros_have_the_values_of_the_arguments(spark, tmp_path: Path):
         pipeline.stage("again", distinct, {"fields": "${nothing}"}, ["in"])
 
 
+def test_plugins_look_into_the_tables_that_are_given(cdap_pipeline: PipelineTester):
+    cdap_pipeline.source("in", NUMBERS, TWO)
+    script = {
+        "script": "function transform(i, e, c) { i.word = c.getLookup('t').lookup(i.n); e.emit(i); }",
+        "lookup": '{"t": {}}',
+    }
+    plugin = artifact_ref(CORE, "transform", "JavaScript")
+    with pytest.raises(InvalidPipelineError, match="no table 't'"):
+        cdap_pipeline.stage("look", plugin, script, ["in"])
+    pair = Schema.record("pair", [("key", Schema.INT), ("value", Schema.STRING)])
+    cdap_pipeline.table("t", pair, [{"key": 2, "value": "two"}], key="key")
+    cdap_pipeline.stage("look", plugin, script, ["in"])
+    cdap_pipeline.sink("out", "look")
+    cdap_pipeline.run()
+
+    assert cdap_pipeline.read("out") == [{"n": 1, "word": None}, {"n": 2, "word": "two"}]
+
+
 def test_wrong_use_is_told_where_it_happens(cdap_pipeline: PipelineTester):
     with pytest.raises(StageError, match="'n'"):
         cdap_pipeline.source("wrong", NUMBERS, [{"n": "one"}])
