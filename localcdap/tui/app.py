@@ -20,6 +20,7 @@ from textual.widget import Widget
 from localcdap.api.errors import LocalcdapError
 from localcdap.host import reports
 from localcdap.host.link import Cdap
+from localcdap.tui import garbage
 from localcdap.tui.areas import AREAS
 from localcdap.tui.calls import Calls
 from localcdap.tui.connection import Connection
@@ -79,6 +80,8 @@ class StudioApp(Habits):
         self.load_keymap()
         self.call_after_refresh(self._connect)
         self.set_interval(_BUSY_S, self._look_busy)
+        if not self.is_headless:  # tests have much that is not the studio's
+            self.set_interval(garbage.TIDY_S, garbage.Tidying().look)
 
     @property
     def is_host(self) -> bool:

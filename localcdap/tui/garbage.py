@@ -3,6 +3,16 @@
 from __future__ import annotations
 
 import gc
+from typing import Final
+
+TIDY_S: Final = 5.0
+"""Seconds between looks at whether there is time to tidy up."""
+
+
+def begin() -> None:
+    """What was imported stays. Full rounds come when there is time, or very much to clear up."""
+    gc.freeze()
+    gc.set_threshold(5_000, 10, 100)
 
 
 def set_aside() -> None:
@@ -13,3 +23,18 @@ def set_aside() -> None:
     gc.unfreeze()
     gc.collect()
     gc.freeze()
+
+
+class Tidying:
+    """Clears up when there was something to do, and then for a while was not."""
+
+    def __init__(self) -> None:
+        self._rounds = 0
+
+    def look(self) -> None:
+        """To be called every :data:`TIDY_S`."""
+        rounds = gc.get_count()[2]
+        if rounds and rounds == self._rounds:
+            set_aside()
+            rounds = 0
+        self._rounds = rounds

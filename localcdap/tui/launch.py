@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import sys
@@ -11,6 +10,7 @@ import threading
 from typing import Final
 
 from localcdap.home import Home
+from localcdap.tui import garbage
 from localcdap.tui.app import StudioApp
 from localcdap.tui.connection import Connection
 from localcdap.tui.places import Place
@@ -33,7 +33,7 @@ def open_studio(home: Home, namespace: str = "default", place: Place | None = No
     over = threading.Event()
     watch = threading.Thread(target=_end_with_terminal, args=(app, over), daemon=True)
     watch.start()
-    gc.freeze()  # what was imported stays: there is nothing to collect
+    garbage.begin()
     try:
         app.run()
     finally:

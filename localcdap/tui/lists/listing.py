@@ -284,7 +284,8 @@ def _line(entry: Entry, places: Sequence[int], width: int) -> Content:
     for place in places:
         if place < len(entry.label):
             label = label.stylize("$text-accent bold", place, place + 1)
-    room = width - cell_len(mark) - cell_len(entry.label) - 1
+    label = label.truncate(max(1, width - cell_len(mark)), ellipsis=True)
+    room = width - cell_len(mark) - label.cell_length - 1
     if not entry.hint or room < _LEAST_HINT:
         return Content.assemble(mark, label)
     hint = entry.hint
