@@ -185,8 +185,7 @@ async def test_choices_drop_down(bench):
         await b.driver.press("down")
         aid = b.form.fields["format"].aid
         assert aid.display
-        choices = b.inspector.plugin.properties["format"].choices
-        assert aid.option_list.size.height == aid.option_list.option_count == len(choices)
+        assert aid.option_list.size.height == aid.option_list.option_count > 8
         await b.driver.press("down", "enter")
         await b.settled()
         assert b.editor.properties("File")["format"] == "blob"
