@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api.directive import NoNativeFormError
-from localcdap.java.simple_date_reading import GREATEST, full_year, is_number, items
+from localcdap.java.simple_date.pattern import is_number, items
+from localcdap.java.simple_date.reading import GREATEST, full_year
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -18,7 +19,7 @@ _READ: Final = "yMdHmsS"
 
 def simple_date_micros(text: Column, pattern: str) -> Column:
     """Microseconds of the Unix epoch of texts in a pattern of ``SimpleDateFormat``, times in UTC; null for
-    texts that :func:`localcdap.java.simple_date_reading.read_simple_date` refuses.
+    texts that :func:`localcdap.java.simple_date.read_simple_date` refuses.
 
     :raises NoNativeFormError: for a pattern with names, zones or fields that stand twice.
     """

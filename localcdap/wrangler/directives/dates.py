@@ -18,8 +18,8 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema
-from localcdap.java.simple_date_reading import check_simple_date, read_simple_date
-from localcdap.java.time_format import PatternError, TimeFormat
+from localcdap.java.date_time import PatternError, TimeFormat
+from localcdap.java.simple_date import check_simple_date, read_simple_date
 from localcdap.java.zones import zone_of
 from localcdap.wrangler.directives.columns import needed, no_column
 from localcdap.wrangler.directives.date_columns import YEARS, simple_date_micros

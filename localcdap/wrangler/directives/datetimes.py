@@ -16,8 +16,8 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema
+from localcdap.java.date_time import TimeFormat
 from localcdap.java.text import java_text
-from localcdap.java.time_format import TimeFormat
 from localcdap.java.zones import zone_of
 from localcdap.wrangler.directives.dates import is_moment, pattern_problem, put_like, sent
 from localcdap.wrangler.directives.forms import present

@@ -6,16 +6,13 @@ import datetime
 import re
 from typing import Final
 
+from localcdap.java.dates.names import DAYS, MONTHS
+
 _PIECE: Final = re.compile(
     r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|_.|\*.|\[(?P<elapsed>h+|m+|s+)\]|\[[^\]]*\]'
     r"|(?P<noon>am/pm|a/p)|(?P<fraction>\.0+)|(?P<letters>y+|m+|d+|h+|s+)|(?P<other>.)",
     re.IGNORECASE | re.DOTALL,
 )
-_MONTHS: Final = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September",
-    "October", "November", "December",
-)  # fmt: skip
-_DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _FIRST: Final = datetime.datetime(1899, 12, 31)
 """The day of a time without one."""
 _OTHER_NAMES: Final = {"mm-dd-yy": "m/d/yy"}
@@ -86,10 +83,10 @@ def _field(letters: str, moment: datetime.datetime, *, has_noon: bool) -> str:
         case "y":
             return f"{moment.year:04}" if count > 2 else f"{moment.year % 100:02}"
         case "m":
-            name = _MONTHS[moment.month - 1]
+            name = MONTHS[moment.month - 1]
             return _named(moment.month, name, count)
         case "d":
-            return _named(moment.day, _DAYS[moment.weekday()], count)
+            return _named(moment.day, DAYS[moment.weekday()], count)
         case "h":
             hour = (moment.hour + 11) % 12 + 1 if has_noon else moment.hour
             return f"{hour:0{min(count, 2)}}"

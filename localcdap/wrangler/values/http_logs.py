@@ -14,6 +14,7 @@ from typing import Final
 
 import msgspec
 
+from localcdap.java.dates.names import MONTHS
 from localcdap.java.regex import RegexError, compile_regex
 
 _NUMBER: Final = "[0-9]*"
@@ -127,10 +128,6 @@ _UNWISE: Final = re.compile(r'[\x00-\x20\x7f{}|\\^\[\]`<>"]')
 _NOT_IN_NAMES: Final = re.compile(r"[^a-z0-9_]")
 _HIDDEN: Final = ("original", "bytesclf", "cookie")
 """What the original leaves out, by a part of the name."""
-_MONTHS: Final = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September",
-    "October", "November", "December",
-)  # fmt: skip
 _SAMPLES: Final = {
     "TIME.STAMP": "01/Jan/2000:00:00:00 +0000",
     "HTTP.FIRSTLINE": "GET / HTTP/1.0",
@@ -333,7 +330,7 @@ def _of_stamp(value: str | None) -> Parts:
 def _moment(value: str) -> datetime.datetime:
     """``05/Sep/2010:11:27:50 +0200``, in English whatever the machine's language."""
     day, month, rest = value.split("/", 2)
-    number = [name[:3].lower() for name in _MONTHS].index(month.lower()) + 1
+    number = [name[:3].lower() for name in MONTHS].index(month.lower()) + 1
     return datetime.datetime.strptime(f"{day}/{number}/{rest}", "%d/%m/%Y:%H:%M:%S %z")
 
 
@@ -341,7 +338,7 @@ def _of_moment(moment: datetime.datetime, zone: str) -> Parts:
     week = moment.isocalendar()
     numbers = (
         ("DAY", "day", moment.day),
-        ("MONTHNAME", "monthname", _MONTHS[moment.month - 1]),
+        ("MONTHNAME", "monthname", MONTHS[moment.month - 1]),
         ("MONTH", "month", moment.month),
         ("WEEK", "weekofweekyear", week.week),
         ("YEAR", "weekyear", week.year),

@@ -5,16 +5,12 @@ from __future__ import annotations
 
 import datetime
 
+from localcdap.java.dates.names import DAYS, MONTHS
 from localcdap.wrangler.jexl.functions.registry import Namespace
 from localcdap.wrangler.jexl.functions.type_inference import is_date, is_time
 
 date = Namespace("date")
 
-MONTHS = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
-DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICRO = datetime.timedelta(microseconds=1)

@@ -11,7 +11,7 @@ import calendar
 import datetime
 from typing import Any
 
-from localcdap.wrangler.jexl.functions.dates import MONTHS
+from localcdap.java.dates.names import MONTHS
 from localcdap.wrangler.jexl.functions.moments import read_date, read_datetime, read_time
 from localcdap.wrangler.jexl.functions.registry import Namespace
 

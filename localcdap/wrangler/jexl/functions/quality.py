@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from localcdap.java.simple_date_reading import read_simple_date
+from localcdap.java.simple_date import read_simple_date
 from localcdap.wrangler.jexl.functions import type_inference as inference
 from localcdap.wrangler.jexl.functions import web_addresses as web
 from localcdap.wrangler.jexl.functions.registry import Namespace

@@ -1,4 +1,4 @@
-"""The fields of dates read by the letters of Java's ``DateTimeFormatter``."""
+"""Texts read in patterns of ``DateTimeFormatter``."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from localcdap.java.date_names import DAYS, MONTHS, named
-from localcdap.java.date_writing import Part
+from localcdap.java.date_time.moment import moment_of
+from localcdap.java.date_time.pattern import Part
+from localcdap.java.dates.fields import LIMITS
+from localcdap.java.dates.names import DAYS, MONTHS, named
 
 _OFFSETS: Final = {
     "X": r"Z|[+-]\d\d(?:\d\d)?",
@@ -27,6 +29,8 @@ _OFFSETS: Final = {
 }
 _ZONE_ID: Final = r"Z|[+-]\d\d(?::\d\d)?|[A-Za-z][A-Za-z0-9~/._+-]+(?::\d\d)?"
 _ZONE_NAME: Final = r"[A-Za-z][A-Za-z0-9 /_+-]*(?::\d\d)?"
+_UNREAD: Final = "ZXxOVzQqewWFGcY"
+_LIMITS: Final = {**LIMITS, "H": (0, 24)}
 
 
 class Reader:
@@ -48,7 +52,7 @@ class Reader:
         for (letter, width), value in zip(self._fields, match.groups(), strict=True):
             if value is not None:
                 _take(found, letter, width, value)
-        return _moment(found)
+        return moment_of(found)
 
 
 def _regex(parts: Sequence[Part], fields: list[tuple[str, int]]) -> str:
@@ -92,20 +96,6 @@ def _names(names: Sequence[str], width: int) -> str:
     return "|".join(dict.fromkeys(named(names, i, width) for i in range(len(names))))
 
 
-_UNREAD: Final = "ZXxOVzQqewWFGcY"
-_LIMITS: Final = {
-    "H": (0, 24),
-    "K": (0, 11),
-    "k": (1, 24),
-    "h": (1, 12),
-    "m": (0, 59),
-    "s": (0, 59),
-    "d": (1, 31),
-    "D": (1, 366),
-    "M": (1, 12),
-}
-
-
 def _take(found: dict[str, int], letter: str, width: int, text: str) -> None:
     letter = {"L": "M", "u": "y"}.get(letter, letter)
     if letter in _UNREAD:
@@ -131,55 +121,3 @@ def _take(found: dict[str, int], letter: str, width: int, text: str) -> None:
 
 def _index(names: Sequence[str], width: int, text: str) -> int:
     return [named(names, i, width) for i in range(len(names))].index(text)
-
-
-def _moment(found: dict[str, int]) -> datetime.datetime:
-    day = _date(found)
-    if "E" in found and day.weekday() != found["E"]:
-        raise ValueError(f"{day} is no {DAYS[found['E']]}")
-    if found.get("H") == 24 and not any(found.get(letter) for letter in "msSn"):
-        return datetime.datetime.combine(day, datetime.time()) + datetime.timedelta(days=1)
-    return datetime.datetime.combine(day, _time(found))
-
-
-def _date(found: dict[str, int]) -> datetime.date:
-    if "y" not in found:
-        raise ValueError("there is no year")
-    if "D" in found and "M" not in found:
-        day = datetime.date(found["y"], 1, 1) + datetime.timedelta(days=found["D"] - 1)
-        if day.year != found["y"]:
-            raise ValueError(f"{found['y']} has no day {found['D']}")
-        return day
-    if "M" not in found or "d" not in found:
-        raise ValueError("there is no month or day")
-    # A day up to 31 is held at the end of a shorter month.
-    last = (
-        datetime.date(found["y"] + found["M"] // 12, found["M"] % 12 + 1, 1)
-        if found["y"] < 9999
-        else None
-    )
-    most = 31 if last is None else (last - datetime.timedelta(days=1)).day
-    return datetime.date(found["y"], found["M"], min(found["d"], most))
-
-
-def _time(found: dict[str, int]) -> datetime.time:
-    if "N" in found:
-        hour, rest = divmod(found["N"] // 1000, 3_600_000_000)
-        return _clock(hour, rest)
-    if "A" in found:
-        hour, rest = divmod(found["A"] * 1000, 3_600_000_000)
-        return _clock(hour, rest)
-    hour = found.get("H", found["k"] % 24 if "k" in found else -1)
-    if hour < 0 and "a" in found and ("h" in found or "K" in found):
-        hour = found.get("K", found.get("h", 0) % 12) + 12 * found["a"]
-    if hour < 0:
-        raise ValueError("there is no hour of the day")
-    if ("s" in found or "S" in found) and "m" not in found:
-        raise ValueError("there are seconds, but no minutes")
-    nanos = found.get("S", found.get("n", 0))
-    return datetime.time(hour, found.get("m", 0), found.get("s", 0), nanos // 1000)
-
-
-def _clock(hour: int, micros: int) -> datetime.time:
-    seconds, micros = divmod(micros, 1_000_000)
-    return datetime.time(hour, seconds // 60, seconds % 60, micros)

@@ -1,0 +1,24 @@
+"""Time zones by name."""
+
+from __future__ import annotations
+
+import datetime
+
+import pytest
+
+from localcdap.java.zones import zone_of
+
+
+@pytest.mark.parametrize(
+    ("name", "hours"), [("UTC", 0), ("GMT-08:00", -8), ("+02", 2), ("Asia/Tokyo", 9), ("JST", 9)]
+)
+def test_zones_have_names(name, hours):
+    moment = datetime.datetime(2020, 1, 1, tzinfo=zone_of(name))
+
+    assert moment.utcoffset() == datetime.timedelta(hours=hours)
+
+
+@pytest.mark.parametrize("name", ["Mars/Base", "GMT+99", "", "../etc/passwd"])
+def test_other_names_are_no_zones(name):
+    with pytest.raises(ValueError, match="is no time zone"):
+        zone_of(name)
