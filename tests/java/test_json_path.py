@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from localcdap.java.json_path import select
-from localcdap.java.json_path_filter import JsonPathError
-from localcdap.java.json_path_functions import NothingFoundError
+from localcdap.java.json_path import JsonPathError, NothingFoundError, select
 
 STORE = {
     "store": {

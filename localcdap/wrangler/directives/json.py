@@ -16,9 +16,7 @@ from localcdap.api.directive import (
 )
 from localcdap.api.schema import Schema, Type
 from localcdap.java.gson import JsonError, leaf, read_json
-from localcdap.java.json_path import check_path, select
-from localcdap.java.json_path_filter import JsonPathError
-from localcdap.java.json_path_functions import NothingFoundError
+from localcdap.java.json_path import JsonPathError, NothingFoundError, check_path, select
 from localcdap.wrangler.directives.columns import no_column, said
 from localcdap.wrangler.directives.forms import CONTROL_AND_SPACE
 from localcdap.wrangler.values.flattening import flatten

@@ -6,8 +6,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from localcdap.java.json_path import select
-from localcdap.java.json_path_functions import NothingFoundError
+from localcdap.java.json_path import NothingFoundError, select
 from localcdap.java.text import json_text
 from localcdap.wrangler.jexl.functions.registry import Namespace
 

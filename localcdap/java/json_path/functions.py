@@ -6,9 +6,7 @@ import statistics
 from collections.abc import Callable
 from typing import Any, Final
 
-
-class NothingFoundError(ValueError):
-    """A path that selects one thing at most selects none."""
+from localcdap.java.json_path.errors import NothingFoundError
 
 
 def _numbers(value: Any) -> list[float]:

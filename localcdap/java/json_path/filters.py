@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from decimal import Decimal
-from enum import Enum
 from typing import Any, Final
 
 from localcdap.java.gson import JsonError, read_json
-from localcdap.java.regex import RegexError, compile_regex
+from localcdap.java.json_path.comparisons import COMPARISONS, Missing, Pattern
+from localcdap.java.json_path.errors import JsonPathError, no_path
+from localcdap.java.json_path.steps import Test
+from localcdap.java.regex import RegexError
 
-Test = Callable[[Any, Any], bool]
-"""Of a value, and of the value in which the whole path selects."""
 _Operand = Callable[[Any, Any], Any]
-_ReadPath = Callable[[str], _Operand]
+ReadPath = Callable[[str], _Operand]
 
 _SPACE: Final = re.compile(r"\s*")
 _TEXT: Final = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"", re.DOTALL)
@@ -30,15 +30,7 @@ _DEEPEST: Final = 50
 _CONSTANTS: Final = {"true": True, "false": False, "null": None}
 
 
-class JsonPathError(ValueError):
-    """A text is no path."""
-
-
-class _Missing(Enum):
-    MISSING = "what a path finds where nothing is"
-
-
-def read_filter(text: str, path: str, read_path: _ReadPath) -> Test:
+def read_filter(text: str, path: str, read_path: ReadPath) -> Test:
     """The test that a filter is.
 
     :param path: The whole path, to be named in errors.
@@ -46,7 +38,7 @@ def read_filter(text: str, path: str, read_path: _ReadPath) -> Test:
     :raises JsonPathError: when it is none.
     """
     if not text.startswith("("):
-        raise JsonPathError(f"'{path}' is no JSON path: a filter is ?(…)")
+        raise no_path(path, "a filter is ?(…)")
     reader = _Reader(text, path, read_path)
     try:
         test = reader.either()
@@ -58,7 +50,7 @@ def read_filter(text: str, path: str, read_path: _ReadPath) -> Test:
 
 
 class _Reader:
-    def __init__(self, text: str, path: str, read_path: _ReadPath) -> None:
+    def __init__(self, text: str, path: str, read_path: ReadPath) -> None:
         self.text = text
         self.path = path
         self.read_path = read_path
@@ -66,7 +58,7 @@ class _Reader:
         self.depth = 0
 
     def error(self, what: str) -> JsonPathError:
-        return JsonPathError(f"'{self.path}' is no JSON path: {what}")
+        return no_path(self.path, what)
 
     def either(self) -> Test:
         tests = [self._both()]
@@ -94,12 +86,12 @@ class _Reader:
         operator = _OPERATOR.match(self.text, self._spaced())
         if operator is not None:
             self.at = operator.end()
-            compare, right = _COMPARISONS[operator[1].lower()], self._operand()
+            compare, right = COMPARISONS[operator[1].lower()], self._operand()
             self._spaced()
             return lambda one, root: compare(left(one, root), right(one, root))
         if not is_path:
             raise self.error("a filter is not understood")
-        return lambda one, root: left(one, root) is not _Missing.MISSING
+        return lambda one, root: left(one, root) is not Missing.MISSING
 
     def _deeper(self, read: Callable[[], Test]) -> Test:
         self.depth += 1
@@ -128,7 +120,7 @@ class _Reader:
         if found := _PATTERN.match(self.text, self.at):
             self.at = found.end()
             try:
-                return _Pattern(found[1], found[2])
+                return Pattern(found[1], found[2])
             except RegexError as error:
                 raise self.error(str(error)) from None
         if self.text[self.at : self.at + 1] in ("[", "{"):
@@ -159,7 +151,7 @@ class _Reader:
             try:
                 return read(one, root)
             except ValueError:
-                return _Missing.MISSING
+                return Missing.MISSING
 
         return operand
 
@@ -188,119 +180,3 @@ class _Reader:
         found = _SPACE.match(self.text, self.at)
         self.at = found.end() if found else self.at
         return self.at
-
-
-class _Pattern:
-    def __init__(self, text: str, flags: str) -> None:
-        self.regex = compile_regex(f"(?{flags}){text}" if flags else text)
-
-    def matches(self, value: Any) -> bool:
-        if isinstance(value, list):
-            return any(self.matches(one) for one in value)
-        number = _number(value)
-        if isinstance(value, bool):
-            text = str(value).lower()
-        else:
-            text = value if isinstance(value, str) else "" if number is None else str(number)
-        return self.regex.matches(text)
-
-
-def _number(value: Any) -> Decimal | None:
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        return None
-    number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
-    return number if number.is_finite() else None
-
-
-def _pair(left: Any, right: Any) -> tuple[Any, Any] | None:
-    """Two numbers or two texts: numbers beside texts are compared as texts."""
-    numbers = _number(left), _number(right)
-    if None not in numbers:
-        return numbers
-    texts = [str(n) if n is not None else v for v, n in zip((left, right), numbers, strict=True)]
-    return (texts[0], texts[1]) if all(isinstance(text, str) for text in texts) else None
-
-
-def _same(left: Any, right: Any) -> bool:
-    if isinstance(left, str) != isinstance(right, str) and (pair := _pair(left, right)):
-        return _equal_numbers(*pair)
-    numbers = _number(left), _number(right)
-    if None not in numbers:
-        return numbers[0] == numbers[1]
-    if _Missing.MISSING in (left, right) or isinstance(left, bool) != isinstance(right, bool):
-        return False
-    return bool(left == right)
-
-
-def _equal_numbers(left: str, right: str) -> bool:
-    try:
-        return Decimal(left) == Decimal(right)
-    except ArithmeticError:
-        return False
-
-
-def _same_kind(left: Any, right: Any) -> bool:
-    return isinstance(left, str) == isinstance(right, str) and _same(left, right)
-
-
-def _ordered(is_so: Callable[[Any, Any], bool]) -> Test:
-    def compare(left: Any, right: Any) -> bool:
-        pair = _pair(left, right)
-        return pair is not None and is_so(*pair)
-
-    return compare
-
-
-def _matches(left: Any, right: Any) -> bool:
-    if isinstance(left, _Pattern) == isinstance(right, _Pattern):
-        return False
-    pattern, value = (left, right) if isinstance(left, _Pattern) else (right, left)
-    return bool(pattern.matches(value))
-
-
-def _in(left: Any, right: Any) -> bool:
-    return isinstance(right, list) and any(_same(left, one) for one in right)
-
-
-def _all_in(values: Any, among: Any) -> bool:
-    return isinstance(values, list) and all(_in(one, among) for one in values)
-
-
-def _any_in(values: Any, among: Any) -> bool:
-    return isinstance(values, list) and any(_in(one, among) for one in values)
-
-
-def _contains(left: Any, right: Any) -> bool:
-    if isinstance(left, str):
-        return isinstance(right, str) and right in left
-    return _in(right, left)
-
-
-def _has_size(left: Any, right: Any) -> bool:
-    return isinstance(left, str | list) and _number(right) == len(left)
-
-
-def _is_empty(left: Any, right: Any) -> bool:
-    return isinstance(left, str | list | dict) and (not left) is right
-
-
-_COMPARISONS: Final[dict[str, Test]] = {
-    "==": _same,
-    "!=": lambda left, right: not _same(left, right),
-    "===": _same_kind,
-    "!==": lambda left, right: not _same_kind(left, right),
-    "<": _ordered(lambda left, right: bool(left < right)),
-    "<=": _ordered(lambda left, right: bool(left <= right)),
-    ">": _ordered(lambda left, right: bool(left > right)),
-    ">=": _ordered(lambda left, right: bool(left >= right)),
-    "=~": _matches,
-    "in": _in,
-    "nin": lambda left, right: not _in(left, right),
-    "all": lambda left, right: isinstance(left, list) and _all_in(right, left),
-    "contains": _contains,
-    "size": _has_size,
-    "empty": _is_empty,
-    "subsetof": _all_in,
-    "anyof": _any_in,
-    "noneof": lambda left, right: isinstance(left, list) and not _any_in(left, right),
-}
