@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from rich.style import Style
@@ -14,6 +15,7 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from localcdap.host.link import Cdap
 from localcdap.runs.logs import LEVELS, STRETCH, LogFilter, LogHit, LogSummary
 from localcdap.runs.model import LogLine
 from localcdap.tui.calls import Calling, Following
@@ -23,6 +25,14 @@ from localcdap.tui.log.rows import LogRows, Tail, tails
 _MOST_LAID: Final = 500
 """Lines whose layout is remembered."""
 _STYLES: Final = ("time", "stage", "match", "more", *(level.lower() for level in LEVELS))
+
+
+@dataclass
+class _Place:
+    """From where a search goes on: a row of the filtered log, and the number of its line."""
+
+    row: int
+    number: int
 
 
 class LogView(Calling, ScrollView, can_focus=True):
@@ -101,6 +111,7 @@ class LogView(Calling, ScrollView, can_focus=True):
         self._laid: dict[int, list[Strip]] = {}
         self._laid_for: Look | None = None
         self._is_showing = False
+        self._place = _Place(-1, 0)
         self._sought: int | None = None
         """A line that the cursor is to go to when the rows are known."""
 
@@ -127,6 +138,7 @@ class LogView(Calling, ScrollView, can_focus=True):
         self.run_id, self.filter = run_id, filter
         self._rows, self._widest, self._laid = LogRows(), 0, {}
         self._wanted.clear()
+        self._place = _Place(-1, 0)
         self.cursor, self._sought = 0, stays.number if stays else None
         self._show_rows()
         if run_id is not None:
@@ -135,18 +147,27 @@ class LogView(Calling, ScrollView, can_focus=True):
     def find(self, text: str, *, backwards: bool = False, start: int | None = None) -> None:
         """Go to the next line that holds a text. Posts :class:`Found`.
 
+        Where a search for the same text is under way, this one goes on from what it finds: nobody who presses
+        a key twice has to wait in between.
+
         :param start: number of the line behind which to look; by default that under the cursor.
         """
+        run, filter = self.run_id, self.filter
+        is_next = start is None and text == self.search
         self.search = text
-        run, filter, line = self.run_id, self.filter, self.line
         if run is None or not text:
             return
-        number = start if start is not None else line.number if line else 0
-        self.call(
-            lambda cdap: cdap.runs.find_in_log(run, filter, text, number, backwards=backwards),
-            done=self._found,
-            group="find",
-        )
+        if not is_next or self._place.row != self.cursor:
+            number = start if start is not None else self.line.number if self.line else 0
+            self._place = _Place(self.cursor, number)
+        place = self._place
+
+        def sought(cdap: Cdap) -> LogHit | None:
+            hit = cdap.runs.find_in_log(run, filter, text, place.number, backwards=backwards)
+            place.number = hit.number if hit is not None else place.number
+            return hit
+
+        self.call(sought, done=lambda hit: self._found(place, hit), group="find", ordered=is_next)
 
     class Found(Message):
         """A search has ended."""
@@ -240,9 +261,10 @@ class LogView(Calling, ScrollView, can_focus=True):
             lambda cdap: cdap.runs.log_row(run, filter, number), done=self.go_to, group="find"
         )
 
-    def _found(self, hit: LogHit | None) -> None:
+    def _found(self, place: _Place, hit: LogHit | None) -> None:
         if hit is not None:
             self.go_to(hit.row)
+            place.row = self.cursor
         self.post_message(self.Found(hit))
 
     def _put(self, rows: LogRows, page: int, lines: list[LogLine]) -> None:
