@@ -202,10 +202,11 @@ class Inspector(Calling, Vertical):
             return
         if change.is_edit:
             if change.by is not self.form:
-                self.run_worker(self._refresh(), group="form")
+                self._refresh()
             self._ask_for_plugin()
         self._show_state()
 
+    @work(group="form")
     async def _refresh(self) -> None:
         await self.form.refresh_values()
         self._show_state()
@@ -256,8 +257,9 @@ class Inspector(Calling, Vertical):
         self._shown_stage = self._stage
         self.query_one(DocumentationPane).show_plugin(info)
         self._fill_pane()
-        self.run_worker(self._build(), group="form", exclusive=True)
+        self._build()
 
+    @work(group="form", exclusive=True)
     async def _build(self) -> None:
         plugin = self._plugin
         await self.form.show(

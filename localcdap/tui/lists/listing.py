@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -114,6 +114,8 @@ class Listing(Vertical):
         self._empty = empty
         self._entries: Sequence[Entry] = ()
         self._shown: list[Entry | None] = []
+        self._query = ""
+        """What the list is filtered by."""
         self._told: str | None = None
         self._wanted: str | None = None
 
@@ -158,6 +160,20 @@ class Listing(Vertical):
         else:
             self._options.action_cursor_up()
 
+    def write(self, text: str) -> None:
+        """Write into the filter, and have it get the keys from now on."""
+        self._filter.insert_text_at_cursor(text)
+        self._filter.focus()
+
+    def when_typed(self, do: Callable[[], object]) -> None:
+        """Do something once the keys that were pressed before are in the filter, and the list is filtered."""
+
+        def caught_up() -> None:
+            self._catch_up()
+            do()
+
+        self._filter.call_later(caught_up)
+
     def focus_list(self) -> None:
         self._options.focus()
 
@@ -182,9 +198,7 @@ class Listing(Vertical):
     @on(Input.Changed, ".filter")
     def _typed(self, event: Input.Changed) -> None:
         event.stop()
-        if event.value.strip():
-            self._options.highlighted = None  # what answers best is highlighted
-        self._fill(self.key)
+        self._catch_up()
 
     @on(Input.Submitted, ".filter")
     def _submitted(self, event: Input.Submitted) -> None:
@@ -222,8 +236,16 @@ class Listing(Vertical):
             self._told = self.key
             self.post_message(self.Highlighted(self, self.key))
 
-    def _fill(self, key: str | None) -> None:
+    def _catch_up(self) -> None:
+        """Filter by what has been typed by now."""
         query = self._filter.value
+        if query != self._query:
+            if query.strip():
+                self._options.highlighted = None  # what answers best is highlighted
+            self._fill(self.key)
+
+    def _fill(self, key: str | None) -> None:
+        query = self._query = self._filter.value
         options, before = self._options, self._options.highlighted
         found = ranked(query, [(f"{each.label} {each.words}", each) for each in self._entries])
         width = (options.size.width or 40) - 1

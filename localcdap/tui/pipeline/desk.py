@@ -422,7 +422,8 @@ class Desk(Calling, Vertical):
             )
             self.studio.tell(f"The {what} has ended: {status_word(activity.status)}.", more)
             return
-        where = f"{error.stage}: " if error.stage else ""
+        is_told = error.message.startswith(f"Stage '{error.stage}'")
+        where = f"{error.stage}: " if error.stage and not is_told else ""
         self.studio.tell(
             f"The {what} failed. {where}{error.message}", error.corrective_action or "", "error"
         )

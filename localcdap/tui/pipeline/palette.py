@@ -244,9 +244,17 @@ class StagePalette(DialogScreen[PluginSummary]):
     def action_move(self, by: int) -> None:
         self._listing.move(by)
 
+    def on_key(self, event: events.Key) -> None:
+        """What is typed before the filter has got the focus is for the filter, too."""
+        if event.is_printable and event.character and self.focused is None:
+            event.stop()
+            event.prevent_default()
+            self._listing.write(event.character)
+
     def action_take(self) -> None:
         if self._is_filled:
-            self._take(self._listing.key)
+            listing = self._listing
+            listing.when_typed(lambda: self._take(listing.key))
         else:
             self._is_awaited = True
 
