@@ -137,6 +137,15 @@ class Chooser(DialogScreen[_T | None], Generic[_T]):
         if self._highlighted is not None and choice.reason is None:
             self._highlighted(choice.value)
 
+    def on_key(self, event: events.Key) -> None:
+        """What is typed before the field has got the focus is for the field, too."""
+        if event.is_printable and event.character and self.focused is None:
+            event.stop()
+            event.prevent_default()
+            field = self.query_one(Input)
+            field.insert_text_at_cursor(event.character)
+            field.focus()
+
     def on_resize(self, event: events.Resize) -> None:
         self.call_after_refresh(lambda: self._fill(self.query_one(Input).value))
 
