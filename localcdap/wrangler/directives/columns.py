@@ -38,11 +38,6 @@ def needed(row: Row, name: str) -> str:
     return found
 
 
-def said(value: object) -> str:
-    """What a value is, for messages: ``null``, ``a float``."""
-    return "null" if value is None else f"a {type(value).__name__}"
-
-
 @plugin(type="directive", name="rename", description="Renames a column.")
 class Rename(Directive):
     categories = ("column",)

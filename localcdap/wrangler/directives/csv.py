@@ -22,13 +22,14 @@ from localcdap.api.directive import (
 from localcdap.api.schema import Schema
 from localcdap.wrangler.directives.columns import no_column
 from localcdap.wrangler.directives.forms import need_text
+from localcdap.wrangler.directives.refusals import coded, mismatched
 from localcdap.wrangler.values.csv import BLANKS, MALFORMED, CsvError, records
 from localcdap.wrangler.values.escapes import unescaped
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-_TOLD: Final = f"{MALFORMED} (ecode: 1, directive: parse-as-csv)"
+_TOLD: Final = coded(MALFORMED, 1, "parse-as-csv")
 _CONTROL_AND_SPACE: Final = "".join(map(chr, range(33)))
 _SPACES: Final = re.compile(r"[ \t\n\x0b\f\r]+")
 _PARTS: Final = "__parts"
@@ -75,9 +76,7 @@ class ParseAsCsv(Directive):
         if text is None or text == "":
             return (row,)
         if not isinstance(text, str):
-            raise DirectiveError(
-                f"column '{self.col}' is a {type(text).__name__}; a text is needed"
-            )
+            raise mismatched(self.col, text)
         try:
             parsed = records(text, self._delimiter)
         except CsvError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from localcdap.api.directive import Columns, Directive, Row, RowContext, argument, plugin
 from localcdap.api.schema import Schema
-from localcdap.wrangler.directives.dates import sent
+from localcdap.wrangler.directives.refusals import refused
 from localcdap.wrangler.values.currency import LocaleError, currency_format
 
 
@@ -43,7 +43,7 @@ class ParseAsCurrency(_Currency):
         try:
             row.put(self.destination, currency_format(self.locale).read(text))
         except ValueError as error:
-            raise sent(self.directive_name(), str(error), 1) from None
+            raise refused(str(error), 1, self.directive_name()) from None
 
 
 @plugin(

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from localcdap.api.directive import (
     Columns,
     Directive,
-    ErrorRow,
     Row,
     RowContext,
     argument,
@@ -15,6 +14,7 @@ from localcdap.api.directive import (
 )
 from localcdap.api.schema import Schema
 from localcdap.wrangler.directives.columns import no_column
+from localcdap.wrangler.directives.refusals import refused
 from localcdap.wrangler.values.excel import ExcelError, sheet_rows
 
 
@@ -46,13 +46,13 @@ class ParseAsExcel(Directive):
             return ()
         content = row[found]
         if not isinstance(content, bytes):
-            raise _refused(
-                f"Column '{self.column}' should be of type 'byte array' or 'ByteBuffer'."
-            )
+            told = f"Column '{self.column}' should be of type 'byte array' or 'ByteBuffer'."
+            raise refused(told, 1, self.directive_name())
         try:
             parsed = list(sheet_rows(content, self.sheet))
         except ExcelError as error:
-            raise _refused(f"Column '{self.column}': {error}") from None
+            told = f"Column '{self.column}': {error}"
+            raise refused(told, 1, self.directive_name()) from None
         header = parsed[0] if self.first_row_as_header and parsed else {}
         first = 1 if header else 0
         others = {name: value for name, value in row.items() if name != self.column}
@@ -87,7 +87,3 @@ def _letters(place: int) -> str:
         letters = chr(65 + last) + letters
         place -= 1
     return letters
-
-
-def _refused(told: str) -> ErrorRow:
-    return ErrorRow(f"{told} (ecode: 1, directive: parse-as-excel)", 1)

@@ -7,7 +7,6 @@ from decimal import Decimal
 
 from localcdap.api.directive import (
     Directive,
-    DirectiveError,
     Frame,
     Row,
     RowContext,
@@ -17,6 +16,7 @@ from localcdap.api.directive import (
 from localcdap.java.regex import compile_regex
 from localcdap.java.text import java_text
 from localcdap.wrangler.directives.forms import as_text, need_plain_regex
+from localcdap.wrangler.directives.refusals import mismatched
 from localcdap.wrangler.directives.splits import regex_problem
 
 
@@ -76,8 +76,7 @@ class FilterByRegex(Directive):
         if isinstance(value, dict):
             return (row,)
         if not isinstance(value, str | int | float | Decimal) or isinstance(value, bool):
-            kind = "null" if value is None else f"a {type(value).__name__}"
-            raise DirectiveError(f"column '{self.column}' is {kind}; a text or a number is needed")
+            raise mismatched(self.column, value, "a text or a number is needed")
         matches = compile_regex(self.regex).matches(java_text(value))
         return () if matches == (self.match_type == "if-matched") else (row,)
 

@@ -9,7 +9,6 @@ from typing import Final
 from localcdap.api.directive import (
     Columns,
     Directive,
-    DirectiveError,
     ErrorRow,
     Row,
     RowContext,
@@ -18,7 +17,8 @@ from localcdap.api.directive import (
 )
 from localcdap.api.schema import Schema
 from localcdap.java.regex import compile_regex
-from localcdap.wrangler.directives.columns import no_column, said
+from localcdap.wrangler.directives.columns import no_column
+from localcdap.wrangler.directives.refusals import mismatched
 from localcdap.wrangler.directives.splits import regex_problem
 
 _MOST: Final = 100_000
@@ -63,7 +63,7 @@ class ParseAsFixedLength(Directive):
             return ()
         text = row[found]
         if not isinstance(text, str):
-            raise DirectiveError(f"column '{self.column}' is {said(text)}; a text is needed")
+            raise mismatched(self.column, text)
         length = sum(self._widths)
         if len(text) < length:
             raise ErrorRow(

@@ -11,8 +11,9 @@ from localcdap.api.directive import (
     argument,
     plugin,
 )
-from localcdap.wrangler.directives.columns import no_column, said
+from localcdap.wrangler.directives.columns import no_column
 from localcdap.wrangler.directives.json import depth_problem, flattened
+from localcdap.wrangler.directives.refusals import mismatched
 from localcdap.wrangler.values.hl7 import Hl7Error, message_object
 
 
@@ -44,7 +45,7 @@ class ParseAsHl7(Directive):
             return
         text = row[found]
         if not isinstance(text, str):
-            raise DirectiveError(f"column '{self.column}' is {said(text)}; a text is needed")
+            raise mismatched(self.column, text)
         try:
             segments = message_object(text)
         except Hl7Error as error:

@@ -9,7 +9,6 @@ from typing import Final
 from localcdap.api.directive import (
     Columns,
     Directive,
-    ErrorRow,
     Row,
     RowContext,
     argument,
@@ -17,6 +16,7 @@ from localcdap.api.directive import (
 )
 from localcdap.java.gson import write_json
 from localcdap.wrangler.directives.columns import no_column
+from localcdap.wrangler.directives.refusals import refused
 from localcdap.wrangler.values.web_service import NoAnswerError, WebService
 
 CODE: Final = 500
@@ -69,6 +69,6 @@ class InvokeHttp(Directive):
         try:
             answer = self._service.ask(write_json(sent))
         except (NoAnswerError, ValueError) as error:
-            raise ErrorRow(f"{error} (ecode: {CODE}, directive: invoke-http)", CODE) from None
+            raise refused(str(error), CODE, self.directive_name()) from None
         for name, value in answer.items():
             row.put(name, value)

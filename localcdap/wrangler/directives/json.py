@@ -17,8 +17,9 @@ from localcdap.api.directive import (
 from localcdap.api.schema import Schema, Type
 from localcdap.java.gson import JsonError, leaf, read_json
 from localcdap.java.json_path import JsonPathError, NothingFoundError, check_path, select
-from localcdap.wrangler.directives.columns import no_column, said
+from localcdap.wrangler.directives.columns import no_column
 from localcdap.wrangler.directives.forms import CONTROL_AND_SPACE
+from localcdap.wrangler.directives.refusals import mismatched
 from localcdap.wrangler.values.flattening import flatten
 
 _PARTS: Final = (Type.RECORD, Type.MAP, Type.ARRAY, Type.UNION)
@@ -136,9 +137,7 @@ def json_of(value: Any, column: str) -> Any:
         except JsonError as error:
             raise DirectiveError(f"column '{column}': {error}") from None
     if not isinstance(value, Mapping | list):
-        raise DirectiveError(
-            f"column '{column}' is {said(value)}; a text, object or array is needed"
-        )
+        raise mismatched(column, value, "a text, object or array is needed")
     return value
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from localcdap.api.directive import (
     Columns,
     Directive,
-    DirectiveError,
     Row,
     RowContext,
     argument,
     plugin,
 )
 from localcdap.api.schema import Schema
-from localcdap.wrangler.directives.columns import no_column, said
+from localcdap.wrangler.directives.columns import no_column
+from localcdap.wrangler.directives.refusals import mismatched
 from localcdap.wrangler.values.http_logs import LineError, LogFormat, LogFormatError
 
 
@@ -58,9 +58,7 @@ class ParseAsLog(Directive):
         if isinstance(line, bytes):
             line = line.decode("utf-8", "replace")
         if not isinstance(line, str):
-            raise DirectiveError(
-                f"column '{self.column}' is {said(line)}; a text or bytes are needed"
-            )
+            raise mismatched(self.column, line, "a text or bytes are needed")
         try:
             values = self._format.read(line)
         except (LineError, TimeoutError):

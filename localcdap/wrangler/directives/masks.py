@@ -24,6 +24,7 @@ from localcdap.java.text import java_text
 from localcdap.wrangler.directives.columns import needed, no_column
 from localcdap.wrangler.directives.forms import as_text, is_text, need_plain_regex, need_text
 from localcdap.wrangler.directives.names import sed_problem
+from localcdap.wrangler.directives.refusals import mismatched
 from localcdap.wrangler.recipe.declaration import text_like
 from localcdap.wrangler.values.cut import Ranges
 from localcdap.wrangler.values.mask import masked
@@ -42,8 +43,7 @@ def text_of(row: Row, name: str) -> str:
     value = row[needed(row, name)]
     if isinstance(value, str):
         return value
-    kind = "null" if value is None else f"a {type(value).__name__}"
-    raise DirectiveError(f"column '{name}' is {kind}; a text is needed")
+    raise mismatched(name, value)
 
 
 @plugin(

@@ -17,6 +17,7 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.wrangler.directives.columns import no_column
+from localcdap.wrangler.directives.refusals import refused
 from localcdap.wrangler.values.avro import AvroError, AvroSchema, file_rows
 from localcdap.wrangler.values.folder import ARGUMENT, FolderError, read_file
 from localcdap.wrangler.values.protobuf import MessageType, ProtobufError
@@ -76,19 +77,13 @@ class Registered(Directive):
     def undecoded(self, told: object, kind: str) -> ErrorRow:
         """The error record of a value that is not of the schema."""
         version = "latest" if self.version is None else int(self.version)
-        return ErrorRow(
-            f"Issue decoding {kind} record. Check schema version '{version}'. {told} "
-            f"(ecode: 2, directive: {self.directive_name()})",
-            2,
-        )
+        message = f"Issue decoding {kind} record. Check schema version '{version}'. {told}"
+        return refused(message, 2, self.directive_name())
 
     def untyped(self, wanted: str) -> ErrorRow:
         """The error record of a value of another type."""
-        return ErrorRow(
-            f"Column {self.column} should be of type {wanted}. "
-            f"(ecode: 1, directive: {self.directive_name()})",
-            1,
-        )
+        message = f"Column {self.column} should be of type {wanted}."
+        return refused(message, 1, self.directive_name())
 
 
 @plugin(

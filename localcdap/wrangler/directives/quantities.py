@@ -16,8 +16,9 @@ from localcdap.api.directive import (
 )
 from localcdap.api.schema import Schema
 from localcdap.java.numbers import NumberFormatError, parse_double
-from localcdap.wrangler.directives.columns import needed, no_column, said
+from localcdap.wrangler.directives.columns import needed, no_column
 from localcdap.wrangler.directives.forms import is_text, present, real_of
+from localcdap.wrangler.directives.refusals import said
 
 
 @plugin(

@@ -15,7 +15,8 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Type
-from localcdap.wrangler.directives.columns import no_column, said
+from localcdap.wrangler.directives.columns import no_column
+from localcdap.wrangler.directives.refusals import mismatched
 from localcdap.wrangler.values.folder import ARGUMENT, FolderError, read_file
 from localcdap.wrangler.values.standards import Standard, StandardError
 
@@ -73,7 +74,7 @@ class ValidateStandard(Directive):
         if self._problem is not None:
             raise DirectiveError(self._problem)
         if not isinstance(value, Mapping):
-            raise DirectiveError(f"column '{self.column}' is {said(value)}; an object is needed")
+            raise mismatched(self.column, value, "an object is needed")
         issues = self._standard.issues(value)
         if issues:
             raise ErrorRow("; ".join(issues), 1)

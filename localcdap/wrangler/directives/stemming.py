@@ -8,14 +8,13 @@ from typing import Any, Final
 from localcdap.api.directive import (
     Columns,
     Directive,
-    DirectiveError,
     Row,
     RowContext,
     argument,
     plugin,
 )
 from localcdap.api.schema import Schema
-from localcdap.wrangler.directives.columns import said
+from localcdap.wrangler.directives.refusals import mismatched
 from localcdap.wrangler.values.porter import stems
 
 _BETWEEN: Final = re.compile(r"\W+", re.ASCII)
@@ -44,4 +43,4 @@ class Stemming(Directive):
             return _BETWEEN.split(value)
         if isinstance(value, list) and all(isinstance(each, str) for each in value):
             return value
-        raise DirectiveError(f"column '{self.column}' is {said(value)}; a text or texts are needed")
+        raise mismatched(self.column, value, "a text or texts are needed")

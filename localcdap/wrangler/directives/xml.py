@@ -15,8 +15,9 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema
-from localcdap.wrangler.directives.columns import no_column, said
+from localcdap.wrangler.directives.columns import no_column
 from localcdap.wrangler.directives.json import depth_problem, flattened
+from localcdap.wrangler.directives.refusals import mismatched
 from localcdap.wrangler.recipe.declaration import ColumnMap
 from localcdap.wrangler.values import xml_documents, xml_objects
 
@@ -67,7 +68,7 @@ class Selection(Directive):
             return
         text = row[found]
         if not isinstance(text, str):
-            raise DirectiveError(f"column '{self.source}' is {said(text)}; XML is needed")
+            raise mismatched(self.source, text, "XML is needed")
         try:
             texts = xml_documents.selected(text, self.xpath.strip())
         except xml_documents.XmlError as error:
@@ -140,7 +141,7 @@ class ParseXmlToJson(Directive):
             return
         text = row[found]
         if not isinstance(text, str):
-            raise DirectiveError(f"column '{self.column}' is {said(text)}; a text is needed")
+            raise mismatched(self.column, text)
         try:
             value = xml_objects.xml_object(text, keeps_texts=self.keep_string)
         except xml_objects.XmlError as error:

@@ -51,8 +51,16 @@ class TextMap(ColumnMap):
         return self.map_text(value) if isinstance(value, str) else value
 
 
+def schema_like(columns: Columns, name: str, made: Schema) -> Schema:
+    """The schema of what is made of a column, null where the column is.
+
+    :param made: without null.
+    """
+    before = columns.schema(name)
+    is_certain = before is not None and not before.is_nullable
+    return made if is_certain else made.as_nullable
+
+
 def text_like(columns: Columns, name: str) -> Schema:
     """The schema of a text that is null where the column is."""
-    schema = columns.schema(name)
-    is_certain = schema is not None and not schema.is_nullable
-    return Schema.STRING if is_certain else Schema.STRING.as_nullable
+    return schema_like(columns, name, Schema.STRING)

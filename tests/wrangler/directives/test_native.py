@@ -308,6 +308,14 @@ def _as_json(value: Any) -> Any:
 
 
 @pytest.mark.spark
+def test_directives_have_native_forms(spark):
+    given = _given(spark, GIVEN, _records(1))
+
+    for recipe in RECIPES:
+        native_frame(given, recipe, GIVEN)
+
+
+@pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
