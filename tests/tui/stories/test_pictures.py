@@ -37,6 +37,8 @@ async def opened(driver):
     await driver.until(lambda: editor.is_settled)
     await driver.until(lambda: driver.app.screen.query_one("Inspector").form.is_ready)
     await driver.settled()
+    driver.app.screen.refresh(layout=True)  # the sign of an answer waited for leaves no trace
+    await driver.until(lambda: not driver.app.busy)
     return editor
 
 
