@@ -1,27 +1,65 @@
-"""What the README and its companions say must be so."""
+"""What the README, the guides and their companions say must be so."""
 
 from __future__ import annotations
 
 import re
 import shlex
 import subprocess
+import tomllib
+from collections import defaultdict
 from pathlib import Path
 
 import click
+import msgspec
 import pytest
 
+from localcdap.api import BatchSource
+from localcdap.api.methods import methods_of, plugin_method
 from localcdap.artifacts.contents import digest
 from localcdap.artifacts.inspection import inspect_artifact
+from localcdap.artifacts.parents import ParentRange
 from localcdap.cli.main import cli
+from localcdap.goldens.reading import read_golden
+from localcdap.settings import OPTIONS, Settings, read_settings
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+GUIDES = sorted(f"docs/{path.name}" for path in (REPOSITORY / "docs").glob("*.md"))
+MANUAL = ["README.md", *GUIDES]
+DOCUMENTS = [*MANUAL, "CONTRIBUTING.md", "CHANGELOG.md"]
 
 
-def blocks(language: str, document: str = "README.md") -> list[str]:
-    """The fenced blocks of a language."""
-    text = (REPOSITORY / document).read_text(encoding="utf-8")
-    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+def text_of(document: str) -> str:
+    return (REPOSITORY / document).read_text(encoding="utf-8")
+
+
+def blocks(language: str, *documents: str) -> list[str]:
+    """The fenced blocks of a language; those of README and guides where no document is named."""
+    pattern = re.compile(rf"^```{language}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+    return [block for name in documents or MANUAL for block in pattern.findall(text_of(name))]
+
+
+def commands(*documents: str) -> list[list[str]]:
+    """The words behind ``localcdap`` in the lines that are to be typed."""
+    lines = [line for block in blocks("sh", *documents) for line in block.splitlines()]
+    return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("localcdap ")]
+
+
+def rows(document: str, title: str) -> list[list[str]]:
+    """The cells of the one table whose first column has this title."""
+    form = rf"^\| {title} \|.*\n\| ---.*\n((?:\|.*\n)+)"
+    (found,) = re.findall(form, text_of(document), re.MULTILINE)
+    return [row.strip("| ").split(" | ") for row in found.splitlines()]
+
+
+def in_backticks(text: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", text)
+
+
+def anchors(document: str) -> set[str]:
+    """What links into a document may name, made from its headings."""
+    text = re.sub(r"^```.*?^```$", "", text_of(document), flags=re.MULTILINE | re.DOTALL)
+    titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 def test_the_readme_has_one_line_to_start_and_one_to_test():
@@ -34,7 +72,7 @@ def test_the_readme_has_one_line_to_start_and_one_to_test():
 
 
 def test_the_line_that_is_marked_as_the_test_line_is_the_one_to_test():
-    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    text = text_of("README.md")
 
     assert text.count("<!-- test -->") == 1
     assert text.split("<!-- test -->\n```sh\n")[1].split("\n")[0].endswith(".venv/bin/pytest -n 2")
@@ -42,29 +80,95 @@ def test_the_line_that_is_marked_as_the_test_line_is_the_one_to_test():
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_no_placeholder_is_left(document):
-    text = (REPOSITORY / document).read_text(encoding="utf-8")
-
-    assert re.findall(r"@@|TODO|FIXME|XXX", text) == []
+    assert re.findall(r"@@|TODO|FIXME|XXX", text_of(document)) == []
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        line
-        for block in blocks("sh")
-        for line in block.splitlines()
-        if line.startswith("localcdap ")
-    ],
-)
-def test_every_command_that_is_shown_exists_with_its_options(line):
-    _, name, *arguments = shlex.split(line, comments=True)
+@pytest.mark.parametrize("words", commands(), ids=" ".join)
+def test_every_command_that_is_shown_is_understood(words):
+    name, *arguments = words
     command = cli.get_command(None, name)
     if isinstance(command, click.Group):
-        command = command.get_command(None, arguments[0])
+        name, *arguments = arguments
+        command = command.get_command(None, name)
 
     assert command is not None
-    known = {option for parameter in command.params for option in parameter.opts}
-    assert {a for a in arguments if a.startswith("-")} <= known
+    command.make_context(name, arguments)  # raises for options, choices and numbers of arguments
+
+
+def test_the_readme_shows_every_command():
+    assert {words[0] for words in commands("README.md")} == set(cli.list_commands(None))
+
+
+def test_the_readme_has_the_keys_that_work_everywhere_and_none_that_there_is_not():
+    from textual.binding import Binding, BindingsMap
+
+    from localcdap.tui.app import StudioApp
+    from localcdap.tui.manners.habits import Habits
+    from localcdap.tui.manners.known_keys import known_keys
+
+    def keys_of(*bindings):
+        return set(BindingsMap(bindings).key_to_bindings)
+
+    cells = " ".join(row[0] for row in rows("README.md", "key")).replace("…", "`2 3 4 5 6`")
+    named = [key.replace(",", "comma") for text in in_backticks(cells) for key in text.split()]
+    shown = keys_of(*[Binding(key, "") for key in named])
+
+    everywhere = [keys_of(binding) for binding in (*Habits.BINDINGS, *StudioApp.BINDINGS)]
+    somewhere = [keys_of(binding) for binding in known_keys().values()]
+    assert shown - set().union(*somewhere) == set()
+    assert [keys for keys in everywhere if not keys & shown] == []
+
+
+def test_the_readme_lists_the_plugins_that_come_along():
+    artifacts = [
+        p for p in (REPOSITORY / "plugins_dir").iterdir() if (p / "pyproject.toml").exists()
+    ]
+    found = [inspect_artifact(str(path), digest(path)) for path in artifacts]
+    plugins = defaultdict(set)
+    for artifact in found:
+        assert artifact.errors == []
+        for plugin in artifact.plugins:
+            plugins[plugin.type].add(plugin.name)
+
+    listed = {row[0]: set(row[1].split(", ")) for row in rows("README.md", "type")}
+
+    assert listed == plugins
+
+
+def test_the_artifacts_that_come_along_are_named():
+    listed = set(in_backticks(text_of("README.md").split("## Plugins")[1].split(" come with")[0]))
+    folders = (REPOSITORY / "plugins_dir").glob("*/pyproject.toml")
+
+    assert listed == {tomllib.loads(path.read_text())["project"]["name"] for path in folders}
+
+
+def test_the_settings_that_are_listed_are_those_there_are_with_their_defaults():
+    listed = {
+        in_backticks(row[0])[0]: row[1] for row in rows("docs/instances-and-settings.md", "setting")
+    }
+    defaults = {key: getattr(Settings(), name) for key, name in OPTIONS.items()}
+
+    assert {key for key in listed if key[0] != "["} == set(OPTIONS)
+    for key, default in defaults.items():
+        shown = tomllib.loads(f"value = {listed[key].strip('`')}")["value"] if default else None
+        assert shown == (default or None), key
+
+
+@pytest.mark.parametrize("text", blocks("toml"))
+def test_the_toml_that_is_shown_is_read_as_what_it_is(tmp_path, text):
+    content = tomllib.loads(text)
+
+    if "pipeline" in content:
+        file = tmp_path / "shown.test.toml"
+        file.write_text(text, encoding="utf-8")
+        for name in ("pipeline.json", "customers.csv", "expected.json"):
+            (tmp_path / name).write_text("[]", encoding="utf-8")
+        assert read_golden(file)[1] == []
+    elif "tool" in content:
+        (parent,) = content["tool"]["localcdap"]["parents"]
+        assert ParentRange.parse(parent)
+    else:
+        assert read_settings(text, tmp_path / "localcdap.toml", {}).origins
 
 
 def python_block(part: str) -> str:
@@ -81,6 +185,34 @@ def test_the_plugin_that_is_shown_is_a_plugin(tmp_path):
 
     assert found.errors == []
     assert [p.name for p in found.plugins] == ["Shout"]
+
+
+def test_the_directive_that_is_shown_is_one(tmp_path):
+    path = tmp_path / "reverse-1.0.0.py"
+    path.write_text(python_block('@plugin(type="directive"'), encoding="utf-8")
+
+    found = inspect_artifact(str(path), digest(path))
+
+    assert found.errors == []
+    assert [p.name for p in found.plugins] == ["text-reverse"]
+
+
+def test_the_method_that_is_shown_is_one():
+    shown = {"msgspec": msgspec, "BatchSource": BatchSource, "plugin_method": plugin_method}
+    exec(python_block("@plugin_method"), shown)
+
+    assert list(methods_of(shown["Tables"])) == ["list-tables"]
+
+
+def test_the_edits_that_are_shown_can_be_made(tmp_path, monkeypatch):
+    text = (REPOSITORY / "data" / "demo" / "pipeline.json").read_text(encoding="utf-8")
+    (tmp_path / "pipeline.json").write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    shown = {}
+    exec(python_block("cdap.editing.open"), shown)
+
+    assert list(shown["change"].stages) == ["Purchases"]
+    assert shown["text"] == text
 
 
 @pytest.mark.spark
@@ -106,10 +238,29 @@ def test_the_application_that_is_shown_passes_its_test(tmp_path, monkeypatch, cd
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_links_into_the_repository_lead_somewhere(document):
-    text = (REPOSITORY / document).read_text(encoding="utf-8")
-    targets = re.findall(r"\]\((?!https?:)([^)#]+)", text)
+    here = (REPOSITORY / document).parent
+    broken = []
+    for target in re.findall(r"\]\((?!https?:)([^)]+)\)", text_of(document)):
+        path, _, anchor = target.partition("#")
+        file = (here / path).resolve() if path else REPOSITORY / document
+        if not file.exists() or (anchor and anchor not in anchors(str(file))):
+            broken.append(target)
 
-    assert [t for t in targets if not (REPOSITORY / t).exists()] == []
+    assert broken == []
+
+
+def test_the_readme_links_every_guide():
+    assert set(
+        re.findall(r"^- \[[^]]+\]\((docs/\w[\w-]*\.md)\)", text_of("README.md"), re.MULTILINE)
+    ) == set(GUIDES)
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_a_guide_begins_with_its_contents(guide):
+    beginning, _, rest = text_of(guide).partition("\n## ")
+    titles = re.findall(r"^## (.+)$", f"## {rest}", re.MULTILINE)
+
+    assert re.findall(r"\[([^]]+)\]\(#", beginning) == titles
 
 
 def test_the_rooms_of_the_contributors_guide_are_the_rooms_there_are():
