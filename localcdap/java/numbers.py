@@ -7,6 +7,8 @@ import re
 from decimal import ROUND_HALF_EVEN, Context, Decimal, InvalidOperation
 from typing import Final
 
+from localcdap.java.text import TRIMMED
+
 INT_MIN: Final = -(2**31)
 INT_MAX: Final = 2**31 - 1
 LONG_MIN: Final = -(2**63)
@@ -20,7 +22,6 @@ _DOUBLE: Final = re.compile(
     r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?)\Z"
 )
 _DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z")
-_SPACE: Final = "".join(map(chr, range(33)))
 
 
 class NumberFormatError(ValueError):
@@ -56,7 +57,7 @@ def parse_int(text: str) -> int:
 
 def parse_double(text: str) -> float:
     """``Double.parseDouble``: reads spaces around, ``1d``, ``NaN``, ``Infinity``; not ``inf`` and ``1_0``."""
-    trimmed = text.strip(_SPACE)
+    trimmed = text.strip(TRIMMED)
     if not _DOUBLE.match(trimmed):
         raise NumberFormatError(text)
     return float(trimmed if "I" in trimmed or "N" in trimmed else trimmed.rstrip("fFdD"))

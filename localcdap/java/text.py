@@ -10,6 +10,9 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, Final
 
+TRIMMED: Final = "".join(map(chr, range(33)))
+"""What ``String.trim`` takes away at both ends: control characters and spaces."""
+
 
 def double_text(value: float) -> str:
     """``Double.toString``: ``1.0``, ``1.0E10``, ``NaN``; as few digits as tell it from its neighbours."""

@@ -16,6 +16,7 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema
+from localcdap.java.text import TRIMMED
 from localcdap.wrangler.directives.columns import needed, no_column
 from localcdap.wrangler.directives.forms import need_text
 from localcdap.wrangler.directives.masks import text_of
@@ -102,7 +103,7 @@ def url_parts(text: str) -> dict[str, str | int | None]:
 
     :raises DirectiveError: when the text is no address.
     """
-    protocol, colon, rest = text.strip("".join(map(chr, range(33)))).partition(":")
+    protocol, colon, rest = text.strip(TRIMMED).partition(":")
     if not colon or not re.fullmatch(r"[a-zA-Z][a-zA-Z0-9+.-]*", protocol):
         raise DirectiveError(f"'{text}' is no URL: no protocol such as http: stands before it")
     protocol = protocol.lower()

@@ -20,6 +20,7 @@ from localcdap.api.directive import (
 )
 from localcdap.api.schema import Schema
 from localcdap.wrangler.directives.forms import is_text
+from localcdap.wrangler.directives.refusals import coded
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -116,6 +117,9 @@ class _Sending(Conditional):
         """The message as error records hold it."""
         raise NotImplementedError
 
+    def _text(self) -> str:
+        return self.condition.text if self.message is None else self.message
+
     def send(self, context: RowContext) -> None:
         if self.metric is not None:
             context.metrics.count(self.metric, 1)
@@ -140,8 +144,7 @@ class SendToError(_Sending):
     )
 
     def told(self) -> str:
-        text = self.condition.text if self.message is None else self.message
-        return f"{text} (ecode: 1, directive: send-to-error)"
+        return coded(self._text(), 1, self.directive_name())
 
     def change(self, row: Row, context: RowContext) -> None:
         if self.is_met(row, context):
@@ -160,8 +163,7 @@ class SendToErrorAndContinue(_Sending):
     variables = ("dq_total", "dq_failure")
 
     def told(self) -> str:
-        text = self.condition.text if self.message is None else self.message
-        return f"{text} (ecode: 1)"
+        return f"{self._text()} (ecode: 1)"
 
     def change(self, row: Row, context: RowContext) -> None:
         variables = context.variables

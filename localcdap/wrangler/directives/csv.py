@@ -20,6 +20,7 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema
+from localcdap.java.text import TRIMMED
 from localcdap.wrangler.directives.columns import no_column
 from localcdap.wrangler.directives.forms import need_text
 from localcdap.wrangler.directives.refusals import coded, mismatched
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 _TOLD: Final = coded(MALFORMED, 1, "parse-as-csv")
-_CONTROL_AND_SPACE: Final = "".join(map(chr, range(33)))
 _SPACES: Final = re.compile(r"[ \t\n\x0b\f\r]+")
 _PARTS: Final = "__parts"
 
@@ -85,9 +85,7 @@ class ParseAsCsv(Directive):
             if self._looks_for_names:
                 self._looks_for_names = False
                 if _are_names(fields):
-                    self._names = [
-                        _SPACES.sub("_", field.strip(_CONTROL_AND_SPACE)) for field in fields
-                    ]
+                    self._names = [_SPACES.sub("_", field.strip(TRIMMED)) for field in fields]
                     return ()
             self._add(row, fields)
         return (row,)

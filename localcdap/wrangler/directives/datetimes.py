@@ -86,12 +86,11 @@ class DatetimeToTimestamp(InZone, _OfDatetime):
     def native(self, frame: Frame) -> None:
         if frame.columns.find(self.column) is None:
             return
-        schema = present(frame, self.column)
         if self.zone is not datetime.UTC:
             raise NoNativeFormError("Spark's session is in UTC")
-        if schema.non_nullable != Schema.DATETIME:
+        if present(frame, self.column).non_nullable != Schema.DATETIME:
             raise NoNativeFormError(f"column '{self.column}' is no datetime")
-        made = Schema.TIMESTAMP.as_nullable if schema.is_nullable else Schema.TIMESTAMP
+        made = schema_like(frame.columns, self.column, Schema.TIMESTAMP)
         frame.put(self.column, frame.column(self.column).cast("timestamp"), made)
 
 
@@ -113,12 +112,12 @@ class TimestampToDatetime(DatetimeMap):
     def native(self, frame: Frame) -> None:
         if frame.columns.find(self.column) is None:
             return
-        schema = present(frame, self.column)
-        if schema.non_nullable == Schema.DATETIME:
+        given = present(frame, self.column).non_nullable
+        if given == Schema.DATETIME:
             return
-        if schema.non_nullable != Schema.TIMESTAMP:
+        if given != Schema.TIMESTAMP:
             raise NoNativeFormError(f"column '{self.column}' is no timestamp")
-        made = Schema.DATETIME.as_nullable if schema.is_nullable else Schema.DATETIME
+        made = schema_like(frame.columns, self.column, Schema.DATETIME)
         frame.put(self.column, frame.column(self.column).cast("timestamp_ntz"), made)
 
 

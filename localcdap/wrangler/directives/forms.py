@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from localcdap.api.directive import Frame, NoNativeFormError
 from localcdap.api.schema import Schema
+from localcdap.java.text import TRIMMED
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -16,8 +17,6 @@ WHOLE: Final = r"\A[+-]?[0-9]+\z"
 """Texts that Java reads as whole numbers."""
 REAL: Final = r"\A[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?\z"
 """Texts that Java reads as numbers with a point, without the spaces around them."""
-CONTROL_AND_SPACE: Final = "".join(map(chr, range(33)))
-"""What Java's ``trim`` removes."""
 
 _PLAIN_REGEX: Final = re.compile(
     r"""(?x)
@@ -73,7 +72,7 @@ def real_of(text: Column, kind: str = "double") -> Column:
     """Texts as ``Double.parseDouble`` reads them; null for those that are no numbers."""
     from pyspark.sql import functions as f
 
-    trimmed = f.btrim(text, f.lit(CONTROL_AND_SPACE))
+    trimmed = f.btrim(text, f.lit(TRIMMED))
     number = f.regexp_replace(trimmed, r"(?<=[0-9.])[fFdD]\z", "")
     return f.when(trimmed.rlike(REAL), number.try_cast(kind))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from localcdap.api.directive import (
     Columns,
-    Directive,
     DirectiveError,
     Row,
     RowContext,
@@ -12,7 +11,7 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.wrangler.directives.columns import no_column
-from localcdap.wrangler.directives.json import depth_problem, flattened
+from localcdap.wrangler.directives.opening import Opening
 from localcdap.wrangler.directives.refusals import mismatched
 from localcdap.wrangler.values.hl7 import Hl7Error, message_object
 
@@ -23,7 +22,7 @@ from localcdap.wrangler.values.hl7 import Hl7Error, message_object
     description="Opens messages of HL7 version 2: fields become columns <column>_hl7_<segment>_<field>, "
     "components <column>_hl7_<segment>_<field>_<component>; repeated segments arrays.",
 )
-class ParseAsHl7(Directive):
+class ParseAsHl7(Opening):
     categories = ("parser", "hl7")
     examples = ("parse-as-hl7 :body", "parse-as-hl7 :body 1")
     column: str = argument.column("The column with messages; it stays.")
@@ -31,9 +30,6 @@ class ParseAsHl7(Directive):
         "How many levels become columns: 1 for segments, 2 for fields; all without it.",
         default=None,
     )
-
-    def problem(self) -> str | None:
-        return depth_problem(self.depth)
 
     def propagate(self, columns: Columns) -> None:
         if not no_column(columns, self.column, "parse", fails=False):
@@ -50,4 +46,4 @@ class ParseAsHl7(Directive):
             segments = message_object(text)
         except Hl7Error as error:
             raise DirectiveError(f"column '{self.column}': {error}") from None
-        flattened(segments, f"{self.column}_hl7", self.depth, row)
+        self.open(segments, f"{self.column}_hl7", row)

@@ -17,10 +17,10 @@ from localcdap.api.directive import (
 from localcdap.api.schema import Schema, Type
 from localcdap.java.gson import JsonError, leaf, read_json
 from localcdap.java.json_path import JsonPathError, NothingFoundError, check_path, select
+from localcdap.java.text import TRIMMED
 from localcdap.wrangler.directives.columns import no_column
-from localcdap.wrangler.directives.forms import CONTROL_AND_SPACE
+from localcdap.wrangler.directives.opening import Opening
 from localcdap.wrangler.directives.refusals import mismatched
-from localcdap.wrangler.values.flattening import flatten
 
 _PARTS: Final = (Type.RECORD, Type.MAP, Type.ARRAY, Type.UNION)
 
@@ -31,16 +31,13 @@ _PARTS: Final = (Type.RECORD, Type.MAP, Type.ARRAY, Type.UNION)
     description="Opens JSON: an object becomes columns <column>_<name>, an array rows. Rows whose value is "
     "null, missing or a single value are dropped, as in the original.",
 )
-class ParseAsJson(Directive):
+class ParseAsJson(Opening):
     categories = ("parser", "json")
     examples = ("parse-as-json :body", "parse-as-json :body 1")
     column: str = argument.column("The column with JSON, or with an object or array of JSON.")
     depth: int | None = argument.number(
         "How many levels of objects become columns; all without it.", default=None
     )
-
-    def problem(self) -> str | None:
-        return depth_problem(self.depth)
 
     def propagate(self, columns: Columns) -> None:
         if no_column(columns, self.column, "parse", fails=False):
@@ -56,7 +53,7 @@ class ParseAsJson(Directive):
         value = json_of(row[found], self.column)
         del row[found]
         if isinstance(value, Mapping):
-            flattened(value, self.column, self.depth, row)
+            self.open(value, self.column, row)
             return (row,)
         if not isinstance(value, list):
             return ()
@@ -109,11 +106,6 @@ class JsonPath(Directive):
         return (row,)
 
 
-def depth_problem(depth: Any) -> str | None:
-    """What is wrong with a depth."""
-    return None if depth is None or depth == int(depth) else f"the depth {depth} is no whole number"
-
-
 def not_readable(columns: Columns, name: str) -> None:
     """Tell that a column can hold no JSON, where that is certain."""
     schema = columns.schema(name)
@@ -133,19 +125,9 @@ def json_of(value: Any, column: str) -> Any:
     """
     if isinstance(value, str):
         try:
-            return read_json(value.strip(CONTROL_AND_SPACE))
+            return read_json(value.strip(TRIMMED))
         except JsonError as error:
             raise DirectiveError(f"column '{column}': {error}") from None
     if not isinstance(value, Mapping | list):
         raise mismatched(column, value, "a text, object or array is needed")
     return value
-
-
-def flattened(value: Mapping[str, Any], name: str, depth: int | None, row: Row) -> None:
-    """:func:`flatten`, for objects of any depth."""
-    try:
-        flatten(value, name, None if depth is None else int(depth), row)
-    except RecursionError:
-        raise DirectiveError(
-            f"column '{name}': objects are nested too deeply; give a depth"
-        ) from None

@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import Any, Final
 
 from localcdap.api.directive import Columns, Directive, Frame, Row, RowContext, argument, plugin
+from localcdap.java.text import TRIMMED
 from localcdap.wrangler.values.sed import Sed, SedError
 
 _UNCLEAN: Final = re.compile(r"[^a-zA-Z0-9_]")
-_CONTROL_AND_SPACE: Final = "".join(map(chr, range(33)))
 
 
 class Naming(Directive):
@@ -63,7 +63,7 @@ class CleanseColumnNames(Naming):
     examples = ("cleanse-column-names",)
 
     def named(self, name: str) -> str:
-        return _UNCLEAN.sub("_", name.strip(_CONTROL_AND_SPACE).lower())
+        return _UNCLEAN.sub("_", name.strip(TRIMMED).lower())
 
 
 @plugin(

@@ -17,7 +17,8 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import LogicalType, Schema
-from localcdap.wrangler.directives.forms import CONTROL_AND_SPACE, WHOLE, is_text, present, real_of
+from localcdap.java.text import TRIMMED
+from localcdap.wrangler.directives.forms import WHOLE, is_text, present, real_of
 from localcdap.wrangler.values.conversion import (
     KINDS,
     ROUNDINGS,
@@ -144,7 +145,7 @@ class SetType(Directive):
         kind = self._kind()
         if value is None:
             return
-        is_blank = isinstance(value, str) and not value.strip(CONTROL_AND_SPACE)
+        is_blank = isinstance(value, str) and not value.strip(TRIMMED)
         if is_blank and kind not in ("string", "bytes"):
             # The original leaves the blank text where it is, and makes it null at the end.
             row[found] = None
@@ -188,7 +189,7 @@ class SetType(Directive):
         if kind == "bytes":
             frame.put(self.column, f.encode(value, "UTF-8"), _like(Schema.BYTES, schema))
             return
-        trimmed = f.btrim(value, f.lit(CONTROL_AND_SPACE))
+        trimmed = f.btrim(value, f.lit(TRIMMED))
         is_blank = trimmed == ""
         if kind == "bool":
             made = f.lower(value) == "true"

@@ -16,7 +16,7 @@ from localcdap.api.directive import (
 )
 from localcdap.api.schema import Schema
 from localcdap.wrangler.directives.columns import no_column
-from localcdap.wrangler.directives.json import depth_problem, flattened
+from localcdap.wrangler.directives.opening import Opening
 from localcdap.wrangler.directives.refusals import mismatched
 from localcdap.wrangler.recipe.declaration import ColumnMap
 from localcdap.wrangler.values import xml_documents, xml_objects
@@ -116,7 +116,7 @@ class XPathArray(Selection):
     name="parse-xml-to-json",
     description="Opens XML: elements and attributes become columns <column>_<name>, repeated ones arrays.",
 )
-class ParseXmlToJson(Directive):
+class ParseXmlToJson(Opening):
     categories = ("xml",)
     examples = ("parse-xml-to-json :body", "parse-xml-to-json :body 1 true")
     column: str = argument.column("The column with XML; it is removed.")
@@ -126,9 +126,6 @@ class ParseXmlToJson(Directive):
     keep_string: bool = argument.boolean(
         "Whether texts stay texts; else numbers, true, false and null become these.", default=False
     )
-
-    def problem(self) -> str | None:
-        return depth_problem(self.depth)
 
     def propagate(self, columns: Columns) -> None:
         if not no_column(columns, self.column, "parse", fails=False):
@@ -147,4 +144,4 @@ class ParseXmlToJson(Directive):
         except xml_objects.XmlError as error:
             raise DirectiveError(f"column '{self.column}': {error}") from None
         del row[found]
-        flattened(value, self.column, self.depth, row)
+        self.open(value, self.column, row)

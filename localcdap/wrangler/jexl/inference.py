@@ -12,12 +12,11 @@ from typing import Final
 from localcdap.api.schema import Schema, Type
 from localcdap.wrangler.jexl.functions import FUNCTIONS, Overload
 from localcdap.wrangler.jexl.names import local_names
-from localcdap.wrangler.jexl.tree import Node, plain_path
+from localcdap.wrangler.jexl.tree import CONDITIONS, Node, plain_path
 
-_CONDITIONS: Final = frozenset(
-    ("==", "!=", "<", ">", "<=", ">=", "=~", "!~", "=^", "!^", "=$", "!$")
-)
 _STRICT: Final = frozenset(("+", "-", "*", "/", "%"))
+
+WHOLE: Final = (Schema.INT, Schema.LONG)
 
 RESULTS: Final = {
     "S": Schema.STRING,
@@ -81,11 +80,10 @@ def arithmetic_type(symbol: str, left: Schema, right: Schema) -> Schema | None:
     """The schema of ``left symbol right``, both without null; None where only data can tell."""
     if symbol == "+" and (_is_text(left) or _is_text(right)):
         return Schema.STRING
-    whole = (Schema.INT, Schema.LONG)
-    if left in whole and right in whole:
+    if left in WHOLE and right in WHOLE:
         small = left == right == Schema.INT
         return Schema.INT if small and symbol == "%" else Schema.LONG
-    numbers = (*whole, Schema.FLOAT, Schema.DOUBLE)
+    numbers = (*WHOLE, Schema.FLOAT, Schema.DOUBLE)
     if left in numbers and right in numbers:
         return Schema.DOUBLE
     if Schema.DOUBLE in (left, right) and (_is_text(left) or _is_text(right)):
@@ -153,7 +151,7 @@ class _Types:
         return Schema.LONG if plain == Schema.INT else plain if plain != Schema.STRING else None
 
     def _binary(self, node: Node) -> Schema | None:
-        if node.value in _CONDITIONS:
+        if node.value in CONDITIONS:
             return Schema.BOOLEAN
         return Schema.LONG if node.value in ("<<", ">>") else Schema.array(Schema.LONG)
 
@@ -218,7 +216,7 @@ class _Types:
         if node.value[0] != "math" or None in known:
             return None
         plain = [one.non_nullable for one in known if one is not None]
-        whole = all(one in (Schema.INT, Schema.LONG) for one in plain)
+        whole = all(one in WHOLE for one in plain)
         return Schema.LONG if whole else Schema.DOUBLE
 
     def _method(self, node: Node) -> Schema | None:
@@ -252,10 +250,9 @@ def _common(left: Schema | None, right: Schema | None) -> Schema | None:
         other = right if left == Schema.NULL else left
         return other if other == Schema.NULL else other.as_nullable
     a, b = left.non_nullable, right.non_nullable
-    whole = (Schema.INT, Schema.LONG)
     if a == b:
         joint = a
-    elif a in whole and b in whole:
+    elif a in WHOLE and b in WHOLE:
         joint = Schema.LONG
     else:
         return None

@@ -11,7 +11,7 @@ from typing import Any, Final
 from localcdap.java import numbers
 from localcdap.java.formatter import format_text
 from localcdap.java.regex import compile_regex
-from localcdap.java.text import java_text, nearest_float
+from localcdap.java.text import TRIMMED, java_text, nearest_float
 from localcdap.wrangler.jexl import arithmetic
 from localcdap.wrangler.jexl.functions.decimals import scale_of
 from localcdap.wrangler.jexl.functions.registry import Function, Overload
@@ -85,8 +85,6 @@ def _declare_for_all() -> None:
 
 # -- texts ------------------------------------------------------------------------------------------
 
-_SPACE: Final = "".join(map(chr, range(33)))
-
 
 def _checked(text: str, start: int, end: int) -> None:
     if not 0 <= start <= end <= len(text):
@@ -124,7 +122,7 @@ def _declare_texts() -> None:
     text("-> I", "length")(arithmetic.text_length)
     text("-> B", "isEmpty")(lambda text: not text)
     text("-> B", "isBlank")(lambda text: not text.strip())
-    text("-> S", "trim")(lambda text: text.strip(_SPACE))
+    text("-> S", "trim")(lambda text: text.strip(TRIMMED))
     text("-> S", "strip")(str.strip)
     text("-> S", "stripLeading")(str.lstrip)
     text("-> S", "stripTrailing")(str.rstrip)

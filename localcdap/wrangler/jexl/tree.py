@@ -12,6 +12,11 @@ DEEPEST: Final = 60
 CHAINED: Final = frozenset(("+", "-", "*", "/", "%", "&&", "||", "&", "|", "^"))
 """Binary operators whose chains are kept flat: (first, (operator, operand), …)."""
 
+CONDITIONS: Final = frozenset(
+    ("==", "!=", "<", ">", "<=", ">=", "=~", "!~", "=^", "!^", "=$", "!$")
+)
+"""Binary operators that answer with a bool."""
+
 
 @dataclass(slots=True, frozen=True)
 class Node:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from localcdap.java.numbers import NumberFormatError, parse_double, parse_long
+from localcdap.java.text import TRIMMED
 
 _CONTENT: Final = "content"
 _TOKEN: Final = re.compile(
@@ -29,7 +30,6 @@ _META: Final = re.compile(r""""[^"]*"|'[^']*'|[<>]|[^<>"']+""")
 _ENTITY: Final = re.compile(r"&([0-9A-Za-z#]*)(;?)")
 _KNOWN: Final = {"amp": "&", "apos": "'", "gt": ">", "lt": "<", "quot": '"'}
 _WORDS: Final = {"true": True, "false": False, "null": None}
-_CONTROL_AND_SPACE: Final = "".join(map(chr, range(33)))
 _PLAIN: Final = 1e7
 """From here on Java writes doubles with an exponent."""
 
@@ -82,7 +82,7 @@ class _Reader:
             case "data" if self._open and token["data"]:
                 _accumulate(self._open[-1][1], _CONTENT, token["data"])
             case "text" if self._open:
-                text = self._decoded(token["text"].strip(_CONTROL_AND_SPACE))
+                text = self._decoded(token["text"].strip(TRIMMED))
                 if text:
                     _accumulate(self._open[-1][1], _CONTENT, self._value(text))
 

@@ -10,7 +10,7 @@ from localcdap.wrangler.jexl.functions import FUNCTIONS
 from localcdap.wrangler.jexl.tree import Node
 
 _TEXT_METHODS: Final = {
-    "trim": "{0}.strip(SPACE)",
+    "trim": "{0}.strip(TRIMMED)",
     "toUpperCase": "{0}.upper()",
     "toLowerCase": "{0}.lower()",
     "isEmpty": "(not {0})",

@@ -7,11 +7,8 @@ from typing import Final
 from localcdap.wrangler.jexl.code.inline import FAST, applied
 from localcdap.wrangler.jexl.code.scope import BINARY, CHAINS, UNARY
 from localcdap.wrangler.jexl.code.writer import Coded, Writer
-from localcdap.wrangler.jexl.tree import Node
+from localcdap.wrangler.jexl.tree import CONDITIONS, Node
 
-_CONDITIONS: Final = frozenset(
-    ("==", "!=", "<", ">", "<=", ">=", "=~", "!~", "=^", "!^", "=$", "!$")
-)
 _LONG_CHAIN: Final = 8
 
 
@@ -38,7 +35,7 @@ def binary(writer: Writer, node: Node) -> Coded:
     symbol = node.value
     if symbol in ("==", "!=") and any(map(_is_null, node.parts)):
         return _compared_with_null(writer, node), "bool"
-    kind = "bool" if symbol in _CONDITIONS else "int" if symbol in ("<<", ">>") else "any"
+    kind = "bool" if symbol in CONDITIONS else "int" if symbol in ("<<", ">>") else "any"
     function = BINARY[symbol].__name__
     if symbol not in FAST:
         return f"{function}({writer.codes(node.parts)})", kind

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from localcdap.java.text import TRIMMED
 from localcdap.wrangler.jexl import arithmetic, members, running
 from localcdap.wrangler.jexl.errors import EvaluationError
 
@@ -73,5 +74,5 @@ SCOPE: Final[dict[str, Any]] = {
     "Steps": running.Steps,
     "failed": running.failed,
     "EvaluationError": EvaluationError,
-    "SPACE": "".join(map(chr, range(33))),
+    "TRIMMED": TRIMMED,
 }

@@ -6,6 +6,7 @@ from __future__ import annotations
 import unicodedata
 from typing import Any
 
+from localcdap.java.text import TRIMMED
 from localcdap.wrangler.jexl.functions.registry import Namespace
 from localcdap.wrangler.jexl.functions.splitting import split_characters
 
@@ -13,8 +14,6 @@ LONGEST = 10_000_000
 """Characters that padding and repeating may make."""
 
 string = Namespace("string")
-
-TRIMMED = "".join(map(chr, range(33)))
 
 
 def is_space(char: str) -> bool:

@@ -7,7 +7,8 @@ import re
 from importlib import resources
 from typing import Final
 
-_SPACE: Final = "".join(map(chr, range(33)))
+from localcdap.java.text import TRIMMED
+
 _INTEGER: Final = re.compile(r"[+-]?\d+", re.ASCII)
 _DOUBLE: Final = re.compile(
     r"[-+]?(?:[0-9]+(?:[,.][0-9]+)?"
@@ -49,7 +50,7 @@ _LETTERS: Final = {
 
 
 def is_empty(text: str | None) -> bool:
-    return text is None or not text.strip(_SPACE)
+    return text is None or not text.strip(TRIMMED)
 
 
 def is_integer(text: str | None) -> bool:

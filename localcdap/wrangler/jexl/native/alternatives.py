@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from localcdap.api.schema import Schema
-from localcdap.wrangler.jexl.native.part import WHOLE, NoNativeError, Part, both, either
+from localcdap.wrangler.jexl.inference import WHOLE
+from localcdap.wrangler.jexl.native.part import NoNativeError, Part, both, either
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

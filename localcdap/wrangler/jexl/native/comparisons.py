@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from localcdap.api.schema import Schema
+from localcdap.wrangler.jexl.inference import WHOLE
 from localcdap.wrangler.jexl.native.conversions import to_double, to_long, to_truth
 from localcdap.wrangler.jexl.native.part import (
-    WHOLE,
     NoNativeError,
     Part,
     both,

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api.schema import LogicalType, Schema
-from localcdap.wrangler.jexl.native.part import NUMBERS, WHOLE, NoNativeError, Part, either
+from localcdap.wrangler.jexl.inference import WHOLE
+from localcdap.wrangler.jexl.native.part import NUMBERS, NoNativeError, Part, either
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api.schema import Schema
+from localcdap.wrangler.jexl.inference import WHOLE
 from localcdap.wrangler.jexl.tree import Node
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-WHOLE: Final = (Schema.INT, Schema.LONG)
 NUMBERS: Final = (*WHOLE, Schema.DOUBLE)
 
 

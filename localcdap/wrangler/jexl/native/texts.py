@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from localcdap.api.schema import Schema
+from localcdap.java.text import TRIMMED
 from localcdap.wrangler.jexl.native.part import NoNativeError, Part
 
 if TYPE_CHECKING:
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
 
 Make = Callable[[Sequence[Part]], Part]
 """Of the arguments; a method's first is what it is a method of."""
-
-_TRIMMED: Final = "".join(map(chr, range(33)))
 
 
 def need_texts(parts: Sequence[Part]) -> None:
@@ -50,4 +49,4 @@ def trim(text: Column) -> Column:
     """Without the control characters and spaces at both ends."""
     from pyspark.sql import functions as f
 
-    return f.btrim(text, f.lit(_TRIMMED))
+    return f.btrim(text, f.lit(TRIMMED))
