@@ -40,7 +40,7 @@ def command(
     body: str | None,
     service: str | None,
 ) -> None:
-    r"""List the system applications, describe the application NAME, or call it.
+    """List the system applications, describe the application NAME, or call it.
 
     They are in artifacts in the plugin folder 'system'. A call prints the body of the answer; its status is
     the exit code: 0 below 400, else 1.

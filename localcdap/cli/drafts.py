@@ -20,7 +20,10 @@ _ACTIONS = ["list", "save", "show", "revisions", "restore", "delete"]
 @click.option("--name", metavar="NAME", help="What to call it (save); default: the name in FILE.")
 @click.option("--description", metavar="TEXT", help="What it is for (save).")
 @click.option(
-    "--based-on", type=int, metavar="N", help="The revision that FILE was made from (save)."
+    "--based-on",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="The revision that FILE was made from (save).",
 )
 @click.option("--revision", type=int, metavar="N", help="An earlier revision (show, restore).")
 @click.option(
