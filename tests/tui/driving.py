@@ -28,13 +28,15 @@ class Driver:
         self.pilot = pilot
 
     async def press(self, *keys: str) -> None:
-        """Press keys and wait until what they asked for is on the screen."""
-        await self.pilot.press(*keys)
-        await self.settled()
+        """Press keys, one after the other, each when what the one before asked for is on the screen."""
+        for key in keys:
+            await self.pilot.press(key)
+            await self.settled()
 
     async def type(self, text: str) -> None:
-        """Type a text where the focus is."""
-        await self.press(*(_KEYS.get(character, character) for character in text))
+        """Type a text where the focus is, without a wait between its characters."""
+        await self.pilot.press(*(_KEYS.get(character, character) for character in text))
+        await self.settled()
 
     async def paste(self, text: str) -> None:
         """Paste a text where the focus is, which is quicker than to type a long one."""
