@@ -23,14 +23,14 @@ from localcdap.wrangler.directives.columns import needed, no_column
 from localcdap.wrangler.directives.forms import present
 from localcdap.wrangler.directives.moments import InPattern, is_timestamp
 from localcdap.wrangler.directives.refusals import mismatch, mismatched, refused
-from localcdap.wrangler.directives.unix_time import (
+from localcdap.wrangler.recipe.declaration import text_like
+from localcdap.wrangler.values.unix_time import (
     OUT_OF_YEARS,
     UNITS,
     millis_of,
     moment_of,
     whole_number,
 )
-from localcdap.wrangler.recipe.declaration import text_like
 
 _FIRST_MILLIS: Final = 10**11
 """What is less than this is Unix time in seconds, till the year 5138; as milliseconds it is of 1973."""

@@ -12,7 +12,7 @@ from localcdap.wrangler.directives.date_columns import YEARS, simple_date_micros
 from localcdap.wrangler.directives.forms import WHOLE, WHOLE_NUMBERS, is_text, need_text, present
 from localcdap.wrangler.directives.moments import TimestampMap
 from localcdap.wrangler.directives.refusals import coded, mismatch
-from localcdap.wrangler.directives.unix_time import OUT_OF_YEARS, UNITS, moment_of, whole_number
+from localcdap.wrangler.values.unix_time import OUT_OF_YEARS, UNITS, moment_of, whole_number
 
 
 @plugin(

@@ -8,12 +8,10 @@ import datetime
 from localcdap.java.dates.names import DAYS, MONTHS
 from localcdap.wrangler.jexl.functions.registry import Namespace
 from localcdap.wrangler.jexl.functions.type_inference import is_date, is_time
+from localcdap.wrangler.values.unix_time import millis_of, seconds_of
 
 date = Namespace("date")
 
-
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-_MICRO = datetime.timedelta(microseconds=1)
 
 _Moment = datetime.datetime | None
 
@@ -26,12 +24,12 @@ def _given(moment: _Moment) -> datetime.datetime:
 
 @date("Z -> L")
 def UNIXTIMESTAMP_MILLIS(moment: _Moment) -> int:
-    return (_given(moment) - _EPOCH) // _MICRO // 1000
+    return millis_of(_given(moment))
 
 
 @date("Z -> L")
 def UNIXTIMESTAMP_SECONDS(moment: _Moment) -> int:
-    return (_given(moment) - _EPOCH) // _MICRO // 1_000_000
+    return seconds_of(_given(moment))
 
 
 @date("Z -> I")

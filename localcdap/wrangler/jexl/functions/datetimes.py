@@ -14,6 +14,7 @@ from typing import Any
 from localcdap.java.dates.names import MONTHS
 from localcdap.wrangler.jexl.functions.moments import read_date, read_datetime, read_time
 from localcdap.wrangler.jexl.functions.registry import Namespace
+from localcdap.wrangler.values.unix_time import seconds_of
 
 moments = Namespace("datetime")
 
@@ -377,6 +378,4 @@ def DateTimeOffsetBySeconds(moment: _DateTime, seconds: int | None) -> _DateTime
 def EpochFromDateTime(moment: _DateTime) -> int | None:
     if moment is None:
         return None
-    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=datetime.UTC)
-    epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-    return (aware - epoch) // datetime.timedelta(seconds=1)
+    return seconds_of(moment if moment.tzinfo is not None else moment.replace(tzinfo=datetime.UTC))

@@ -21,8 +21,13 @@ def moment_of(micros: int) -> datetime.datetime:
 
 
 def millis_of(moment: datetime.datetime) -> int:
-    """Milliseconds, rounded down."""
+    """Milliseconds of a moment with a zone, rounded down."""
     return (moment - _EPOCH) // datetime.timedelta(milliseconds=1)
+
+
+def seconds_of(moment: datetime.datetime) -> int:
+    """Seconds of a moment with a zone, rounded down."""
+    return (moment - _EPOCH) // datetime.timedelta(seconds=1)
 
 
 def whole_number(value: object) -> int | None:
