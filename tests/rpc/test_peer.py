@@ -233,7 +233,7 @@ def test_a_killed_child_is_reported_lost(child):
         proxy(caller, "echo", Echo).sleep(60)
 
 
-@pytest.mark.filterwarnings("error")
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 @settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=200))
 def test_garbage_ends_the_connection_and_nothing_else(data: bytes):

@@ -116,7 +116,7 @@ def test_garbage_before_the_greeting_is_survived(record: HostRecord, data: bytes
     assert_alive(record)
 
 
-@pytest.mark.filterwarnings("error")
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 @settings(max_examples=60, deadline=None)
 @given(data=st.binary(max_size=400), framed=st.booleans())
 def test_garbage_behind_the_greeting_is_survived(record: HostRecord, data: bytes, framed: bool):

@@ -125,6 +125,7 @@ async def test_a_preview_shows_what_each_stage_makes(open_studio, document, tmp_
         await driver.until(lambda: "✓ in 3" in text(driver))  # what it would write
 
         editor.select("Rename")
+        await driver.settled()
         table = driver.app.screen.desk.inspector.query_one("PreviewPane").query_one("RecordTable")
         await driver.until(lambda: table.note.startswith("3 records"))
         assert list(table.grid.get_column_at(1)) == ["a", None, "c"]
