@@ -18,7 +18,7 @@ imports:
 	$(BIN)/lint-imports
 
 test:
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 3
 
 format:
 	$(BIN)/ruff format .

@@ -163,6 +163,11 @@ SAMPLES: dict[tuple[str, str], Sample] = {
         ON_WIDE,
         arguments={"multisink.ann": str(Schema.record("r", [("id", Schema.INT)]))},
     ),
+    ("batchsink", "GCSMultiFiles"): Sample(
+        {"path": "gs://bucket/many", "format": "json", "splitField": "name"},
+        ON_WIDE,
+        arguments={"multisink.ann": str(Schema.record("r", [("id", Schema.INT)]))},
+    ),
     ("batchsink", "GCSText"): Sample(
         {"bucket": "bucket", "path": "texts", "type": "Json"}, ON_WIDE
     ),

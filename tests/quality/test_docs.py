@@ -67,7 +67,7 @@ def test_the_readme_has_one_line_to_start_and_one_to_test():
 
     assert setups == [
         "python3 -m venv .venv && .venv/bin/pip install -q . && .venv/bin/localcdap demo",
-        "python3 -m venv .venv && .venv/bin/pip install -q -e '.[test]' && .venv/bin/pytest -n 2",
+        "python3 -m venv .venv && .venv/bin/pip install -q -e '.[test]' && .venv/bin/pytest -n 3",
     ]
 
 
@@ -75,7 +75,7 @@ def test_the_line_that_is_marked_as_the_test_line_is_the_one_to_test():
     text = text_of("README.md")
 
     assert text.count("<!-- test -->") == 1
-    assert text.split("<!-- test -->\n```sh\n")[1].split("\n")[0].endswith(".venv/bin/pytest -n 2")
+    assert text.split("<!-- test -->\n```sh\n")[1].split("\n")[0].endswith(".venv/bin/pytest -n 3")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)

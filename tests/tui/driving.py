@@ -76,6 +76,7 @@ async def studio(
         await driver.until(lambda: app.connected)
         await driver.settled()
         yield driver
+        app.workers.cancel_all()  # as when its user leaves it
     connection.close()
     app.calls.leave(0)  # who waits for events goes on until the module ends
 

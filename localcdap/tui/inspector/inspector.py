@@ -267,7 +267,8 @@ class Inspector(Calling, Vertical):
             plugin.properties if plugin is not None else None,
             plugin.methods if plugin is not None else (),
         )
-        self._show_state()
+        if self.is_attached:
+            self._show_state()
 
     # -- its state -----------------------------------------------------------------------------------
 
@@ -284,7 +285,7 @@ class Inspector(Calling, Vertical):
         self._show_banner()
 
     def _show_title(self) -> None:
-        self.query_one(".title", Told).put(self._title(self.state))
+        self.query_one("Inspector > .title", Told).put(self._title(self.state))
 
     def _show_banner(self) -> None:
         lines: list[Content] = []
