@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from localcdap.api.errors import EngineError
+from localcdap.dataframes.lost_reasons import LOG
 from localcdap.engine.local.java import Java
 
 _OPENED: Final = (
@@ -42,6 +43,8 @@ _SYSTEM_PROPERTIES: Final = (
     "io.netty.tryReflectionSetAccessible=true",
     "io.netty.allocator.type=pooled",
     "io.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE",
+    # JDBC drivers turn moments into texts of this time zone and back.
+    "user.timezone=UTC",
 )
 _PROPERTIES: Final = {
     "spark.ui.enabled": "false",
@@ -131,6 +134,7 @@ def write_configuration(directory: Path, port: int, cores: str, memory: str) -> 
         "spark.connect.grpc.binding.port": str(port),
         "spark.driver.memory": memory,
         "spark.local.dir": str(directory / "tmp"),
+        LOG: str(directory / "spark.log"),
         "spark.sql.warehouse.dir": str(directory / "tmp" / "warehouse"),
         "spark.sql.shuffle.partitions": str(max(2, threads)),
     }

@@ -13,6 +13,7 @@ from typing import Any, Final
 from localcdap.api.errors import LocalcdapError, PluginError, StageError
 from localcdap.api.plugin import Grain
 from localcdap.artifacts.loading import load_plugin
+from localcdap.dataframes.lost_reasons import told_reason
 from localcdap.engine.planning.flow import Stage
 from localcdap.engine.tasks.failing import Failure, failure_in
 
@@ -53,6 +54,7 @@ _SYMPTOMS: Final = (
         "Install it for their Python; or name it in 'packages' of the profile, if they are a cluster's.",
     ),
 )
+_LOST: Final = "UnknownReason"
 _CRASHED: Final = "Python worker exited unexpectedly"
 _OURS: Final = re.compile(r"[/\\](?:localcdap[/\\]engine|pyspark|grpc|concurrent|threading)[/\\.]")
 _IN_PYTHON: Final = (Grain.RECORD, Grain.BATCH)
@@ -139,7 +141,16 @@ def _raised(text: str) -> Failure | None:
 
 def _text(error: BaseException) -> str:
     """All that Spark says, the messages of the causes included."""
-    return "\n".join(str(each) for each in (error, error.__cause__) if each is not None)
+    text = "\n".join(str(each) for each in (error, error.__cause__) if each is not None)
+    if _LOST not in text:
+        return text
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.sql.connect.session import SparkSession
+
+    try:
+        return told_reason(text, SparkSession.active())
+    except PySparkRuntimeError:
+        return text
 
 
 def _named(error: StageError, stage: str | None) -> StageError:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from localcdap.api import PluginConfig, StageConfigurer, field
 
-from .drivers import DriverNotFoundError, find_driver
+from . import arguments
+from .drivers import Driver, DriverNotFoundError, find_driver
+from .refusals import asking
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
@@ -24,8 +25,6 @@ _ONE_ROW: Final = {
 }
 """A query of one row, by the part of the connection string that names the kind of database."""
 _LOADABLE: Final = re.compile(r"[\w./@+,=~-]+")
-_CAUSE: Final = re.compile(r"^Caused by: ([\w.$]+): (.+)$", re.MULTILINE)
-_FAILED_TASK: Final = re.compile(r"executor [\w.-]+\): (?:[\w.$]+: )?(.*)")
 
 
 class Context(Protocol):
@@ -88,7 +87,7 @@ class JdbcConfig(PluginConfig):
     def check(self, stage: StageConfigurer) -> None:
         """Add failures for what is wrong by itself."""
         if not self.contains_macro("connectionArguments"):
-            for each in _elements(self.arguments):
+            for each in arguments.elements(self.arguments):
                 if not each.partition("=")[1]:
                     stage.failures.add(
                         f"'{each}' is no connection argument.", "Write 'name=value'."
@@ -111,16 +110,18 @@ class JdbcConfig(PluginConfig):
 
         :raises StageError: when there is no such driver.
         """
-        found = {"url": self.url(), "preferTimestampNTZ": "true"}
-        for each in _elements(self.arguments):
-            name, _, value = each.partition("=")
-            found[name.strip()] = value.strip()
-        if self.user:
-            found["user"] = self.user
-        if self.password is not None:
-            found["password"] = self.password
-        if context.is_remote:
-            return found
+        driver = None if context.is_remote else self._load(context)
+        name = driver.class_name if driver is not None else None
+        url = self.url()
+        url, rest = arguments.place(
+            url, arguments.with_usual(url, arguments.parsed(self.arguments)), name
+        )
+        given = {"user": self.user or None, "password": self.password, "driver": name}
+        told = {key: value for key, value in given.items() if value is not None}
+        return {"url": url, "preferTimestampNTZ": "true"} | rest | told
+
+    def _load(self, context: Context) -> Driver:
+        """The driver, once it is with Spark."""
         try:
             driver = find_driver(self.driver, context.resolve_path)
         except DriverNotFoundError as error:
@@ -134,7 +135,7 @@ class JdbcConfig(PluginConfig):
                     f'Name a copy under [locations] in localcdap.toml: "jdbc://{self.driver}" = "path"',
                 )
             context.spark.sql(f"ADD JAR '{jar}'")
-        return found | ({"driver": driver.class_name} if driver.class_name else {})
+        return driver
 
 
 class DatabaseConfig(JdbcConfig):
@@ -171,28 +172,10 @@ def execute(context: Any, config: JdbcConfig, statement: str) -> None:
     # Spark has no way of its own to do only this: it does it before it reads.
     options = config.options(context)
     rows = {
-        "query": _ONE_ROW.get(kind_of(options["url"]), "SELECT 1 AS one"),
+        "query": _ONE_ROW.get(arguments.kind_of(options["url"]), "SELECT 1 AS one"),
         "sessionInitStatement": statement,
     }
-    asking(context, lambda: reader(context, options | rows).load().collect())
-
-
-def kind_of(connection_string: str) -> str:
-    """``mysql`` of ``jdbc:mysql://…``."""
-    return connection_string.split(":")[1].lower()
-
-
-def asking(context: Context, ask: Callable[[], Any]) -> Any:
-    """What a call that reaches the database gives.
-
-    :raises StageError: in the database's words when it fails.
-    """
-    from pyspark.errors import PySparkException
-
-    try:
-        return ask()
-    except PySparkException as error:
-        raise context.fail(f"the database refuses: {_reason(error)}") from None
+    asking(context, options["url"], lambda: reader(context, options | rows).load().collect())
 
 
 def columns_of(df: DataFrame) -> dict[str, str]:
@@ -212,17 +195,3 @@ def check_isolation(stage: StageConfigurer, config: PluginConfig, text: str) -> 
             f"There is no isolation level '{text}'.",
             f"Use one of {', '.join(_ISOLATION + level for level in LEVELS)}.",
         ).with_config_property(name)
-
-
-def _elements(arguments: str | None) -> list[str]:
-    return [each for each in (arguments or "").split(";") if each.strip()]
-
-
-def _reason(error: Exception) -> str:
-    """What the driver says, in the text of Spark's error with all its causes."""
-    text = str(error)
-    causes: list[tuple[str, str]] = _CAUSE.findall(text)
-    told = [message for name, message in causes if "SQL" in name] or [m for _, m in causes]
-    failed = _FAILED_TASK.search(text)
-    line = told[-1] if told else failed[1] if failed else text.strip().partition("\n")[0]
-    return line.strip().rstrip(".") + "."

@@ -17,12 +17,12 @@ from localcdap.dataframes.columns import column
 from .connecting import (
     DatabaseConfig,
     JdbcConfig,
-    asking,
     check_isolation,
     columns_of,
     isolation_level,
     reader,
 )
+from .refusals import asking
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -91,13 +91,14 @@ class DatabaseSinkBase(BatchSink):
     def write(self, df: DataFrame, context: SinkContext) -> None:
         config = self.config
         options = config.options(context) | {"dbtable": config.table}
-        there = columns_of(asking(context, lambda: reader(context, options).load()))
+        url = options["url"]
+        there = asking(context, url, lambda: columns_of(reader(context, options).load()))
         rows = df.select(self._columns(context, columns_of(df), there))
         level = "NONE" if config.auto_commit else isolation_level(config.isolation)
         # One task writes all rows, so that they are there all or none.
         writer = rows.repartition(1).write.format("jdbc").mode("append")
         options |= {"isolationLevel": level}
-        asking(context, lambda: writer.options(**options).save())
+        asking(context, url, lambda: writer.options(**options).save())
 
     def _columns(
         self, context: SinkContext, given: dict[str, str], there: dict[str, str]

@@ -18,9 +18,19 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.api.rules import check_reference_name
+from localcdap.dataframes.columns import quoted
 from localcdap.dataframes.conforming import conformed_columns
+from localcdap.dataframes.ddl import type_name
 
-from .connecting import DatabaseConfig, JdbcConfig, asking, check_isolation, kind_of, reader
+from .arguments import kind_of
+from .connecting import (
+    DatabaseConfig,
+    JdbcConfig,
+    check_isolation,
+    columns_of,
+    reader,
+)
+from .refusals import asking
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -31,6 +41,12 @@ _MOST_SPLITS: Final = 8
 """More queries at once would only burden the database."""
 _NAMES_COLUMNS: Final = ("oracle", "mysql", "mariadb", "sqlite")
 """Databases that give MIN(x) a name of their own."""
+_ASKED_AS: Final = {
+    ("decimal", "string"),
+    ("array", "string"),
+    ("timestamp", "string"),
+    ("date", "int"),
+}
 _CASES: Final = ("No change", "Upper", "Lower")
 
 
@@ -180,8 +196,12 @@ class DatabaseSourceBase(BatchSource):
 
         def part(condition: str) -> DataFrame:
             asked = options | {"query": query.replace(CONDITIONS, condition)}
-            rows: DataFrame = asking(context, lambda: _checked(reader(context, asked).load()))
-            return rows
+            found = asking(
+                context, options["url"], lambda: columns_of(reader(context, asked).load())
+            )
+            if others := self._asked_as(found, schema):
+                asked["customSchema"] = others
+            return reader(context, asked).load()
 
         parts = [part(condition) for condition in self._conditions(context, options)]
         rows = reduce(lambda one, other: one.union(other), parts)
@@ -197,11 +217,29 @@ class DatabaseSourceBase(BatchSource):
             is_named = kind_of(options["url"]) in _NAMES_COLUMNS
             table = f"({query}) bounds" if is_named else f"({query}) bounds (bound_1, bound_2)"
             asked = options | {"dbtable": table}
-            (bounds,) = asking(context, lambda: reader(context, asked).load().collect())
+            (bounds,) = asking(
+                context, options["url"], lambda: reader(context, asked).load().collect()
+            )
             if len(bounds) == 2 and all(_is_number(bound) for bound in bounds):
                 parts = min(config.splits, _MOST_SPLITS)
                 return split_conditions(config.split_by, bounds[0], bounds[1], parts)
         return ["1 = 1"]
+
+    def _asked_as(self, found: dict[str, str], schema: Schema) -> str:
+        """The columns that the driver is asked for as another type than Spark takes them for.
+
+        CDAP gives texts for numbers of any precision, arrays and times with a zone, and numbers for years.
+
+        :param found: Spark's types by the columns' names.
+        :returns: the columns as in DDL.
+        """
+        asked = []
+        for name, actual in found.items():
+            wanted = schema.field(self._field_name(name))
+            kind = type_name(wanted.schema) if wanted is not None else actual
+            if (re.split(r"[(<]", actual)[0], kind) in _ASKED_AS:
+                asked.append(f"{quoted(name)} {kind}")
+        return ", ".join(asked)
 
     def _field_name(self, column: str) -> str:
         config = self.config
@@ -254,9 +292,3 @@ def _is_number(value: object) -> bool:
 def _bare(query: str) -> str:
     """A query without the semicolon at its end."""
     return query.strip().rstrip(";").rstrip()
-
-
-def _checked(rows: DataFrame) -> DataFrame:
-    """The rows, once the database has said of which types they are."""
-    assert rows.schema is not None
-    return rows

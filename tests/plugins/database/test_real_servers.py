@@ -1,0 +1,251 @@
+"""The plugins for MySQL and PostgreSQL at real servers, where those are on the machine."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from localcdap.api.schema import Schema
+from localcdap.testing.instance import TemporaryInstance
+from tests.plugins.database.real_servers import PASSWORD, Server, mariadb, postgres
+from tests.plugins.database.test_database import pipeline
+
+pytestmark = pytest.mark.spark
+
+WRONG = "not-the-one"
+SCHEMA = Schema.record(
+    "r",
+    [
+        ("id", Schema.INT),
+        ("name", Schema.STRING.as_nullable),
+        ("big", Schema.LONG.as_nullable),
+        ("price", Schema.decimal(12, 3).as_nullable),
+        ("ratio", Schema.DOUBLE.as_nullable),
+        ("moment", Schema.DATETIME.as_nullable),
+        ("instant", Schema.TIMESTAMP.as_nullable),
+        ("day", Schema.DATE.as_nullable),
+        ("clock", Schema.TIME.as_nullable),
+        ("raw", Schema.BYTES.as_nullable),
+        ("flag", Schema.BOOLEAN.as_nullable),
+        ("key", Schema.STRING.as_nullable),
+        ("doc", Schema.STRING.as_nullable),
+    ],
+)
+COLUMNS = {
+    "Postgres": "id int PRIMARY KEY, name text, big bigint, price numeric(12,3), ratio float8, "
+    "moment timestamp, instant timestamptz, day date, clock time, raw bytea, flag boolean, key uuid, "
+    "doc jsonb",
+    "Mysql": "id int PRIMARY KEY, name text, big bigint, price decimal(12,3), ratio double, "
+    "moment datetime(6), instant timestamp(6) NULL, day date, clock time(6), raw blob, flag boolean, "
+    "`key` char(36), doc json",
+}
+_TEXT = "'añ', 4294967296, 1.250, 0.5, '2024-05-06 07:08:09.000001'"
+_KEY = "'00000000-0000-0000-0000-00000000000a'"
+ROWS = {
+    "Postgres": f"""INSERT INTO given VALUES (1, {_TEXT}, '2024-05-06 07:08:09.000001+00', '2024-05-06',
+        '23:59:59.000001', '\\x00ff', true, {_KEY}, '{{"a": [1]}}');""",
+    "Mysql": f"""SET time_zone = '+00:00'; INSERT INTO given VALUES (1, {_TEXT}, '2024-05-06 07:08:09.000001',
+        '2024-05-06', '23:59:59.000001', x'00ff', true, {_KEY}, '{{"a": [1]}}');""",
+}
+
+
+@pytest.fixture(scope="module")
+def instance(tmp_path_factory: pytest.TempPathFactory, cdap_engine_directory: Path):
+    assert cdap_engine_directory
+    with TemporaryInstance(tmp_path_factory.mktemp("instance")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module", params=[postgres, mariadb], ids=["postgres", "mariadb"])
+def server(request: pytest.FixtureRequest, instance: TemporaryInstance) -> Iterator[Server]:
+    with request.param() as started:
+        folder = instance.home.path / "jdbc"
+        folder.mkdir(exist_ok=True)
+        shutil.copy(started.driver, folder / f"{started.plugin}.jar")
+        yield started
+
+
+class Place:
+    """The database ``shop`` of a server, from pipelines of an instance."""
+
+    def __init__(self, instance: TemporaryInstance, server: Server) -> None:
+        self.instance = instance
+        self.server = server
+        quote = '"' if server.plugin == "Postgres" else "`"
+        names = [f"{quote}{name}{quote}" for name in SCHEMA.field_names]
+        self.query = f"SELECT {', '.join(names)} FROM {{}} ORDER BY id;"
+
+    def plugin(self, type: str, **properties: str) -> dict[str, Any]:
+        place = {
+            "jdbcPluginName": self.server.plugin,
+            "host": "127.0.0.1",
+            "port": str(self.server.port),
+            "database": "shop",
+            "user": "app",
+            "password": PASSWORD,
+            "referenceName": "r",
+        }
+        return {"type": type, "name": self.server.plugin, "properties": place | properties}
+
+    def source(self, query: str, **properties: str) -> dict[str, Any]:
+        schema = {"schema": str(SCHEMA), "importQuery": query}
+        return self.plugin("batchsource", **schema | properties)
+
+    def run(self, *plugins: dict[str, Any], **arguments: str) -> Any:
+        return self.instance.run(pipeline(*plugins), arguments)
+
+
+@pytest.fixture(scope="module")
+def place(instance: TemporaryInstance, server: Server) -> Place:
+    made = Place(instance, server)
+    server.sql(f"CREATE TABLE given ({COLUMNS[server.plugin]});")
+    server.sql(ROWS[server.plugin] + " INSERT INTO given (id) VALUES (2);")
+    return made
+
+
+def test_all_types_are_read_and_written(place: Place):
+    columns = COLUMNS[place.server.plugin]
+    create = place.plugin("action", query=f"CREATE TABLE copies ({columns})")
+
+    run = place.run(
+        create, place.source("SELECT * FROM given;"), place.plugin("batchsink", tableName="copies")
+    )
+
+    assert run.error is None
+    given = place.server.sql(place.query.format("given"))
+    assert given.count("\n") == 1
+    assert place.server.sql(place.query.format("copies")) == given
+    moment = {
+        "Postgres": "SELECT instant AT TIME ZONE 'UTC' FROM copies WHERE id = 1;",
+        "Mysql": "SET time_zone = '+00:00'; SELECT instant FROM copies WHERE id = 1;",
+    }
+    assert place.server.sql(moment[place.server.plugin]) == "2024-05-06 07:08:09.000001"
+
+
+ODD = {
+    "Postgres": (
+        """SELECT 0.1::numeric AS number, ARRAY[1,2] AS list, '10:00+02'::timetz AS late,
+        '5.5'::money AS coins, B'101' AS bits""",
+        {"number": "0.1", "list": "{1,2}", "late": "10:00:00+02", "coins": "$5.50", "bits": "101"},
+    ),
+    "Mysql": (
+        "SELECT y AS year, 0.25 AS number, @@session.time_zone AS zone FROM odd",
+        {"year": 2007, "number": "0.25", "zone": "+00:00"},
+    ),
+}
+"""Queries, and their rows as texts and whole numbers."""
+
+
+def test_types_that_only_they_have_are_read(place: Place):
+    server = place.server
+    if server.plugin == "Mysql":
+        server.sql("CREATE TABLE odd (y year); INSERT INTO odd VALUES (2007);")
+    query, expected = ODD[server.plugin]
+    fields = [
+        (name.upper(), Schema.INT if isinstance(value, int) else Schema.STRING)
+        for name, value in expected.items()
+    ]
+    schema = str(Schema.record("r", fields))
+    sink = {"referenceName": "o", "path": f"odd-{server.plugin}", "format": "json"}
+
+    run = place.run(
+        place.source(query, schema=schema, columnNameCase="Upper"),
+        {"type": "batchsink", "name": "File", "properties": sink},
+    )
+
+    assert run.error is None
+    (text,) = [
+        file.read_text()
+        for file in (place.instance.home.path / sink["path"]).iterdir()
+        if file.stat().st_size and not file.name.startswith(("_", "."))
+    ]
+    assert json.loads(text) == {name.upper(): value for name, value in expected.items()}
+
+
+def test_a_row_that_fails_leaves_nothing(place: Place):
+    columns = COLUMNS[place.server.plugin]
+    place.server.sql(f"CREATE TABLE taken ({columns}); INSERT INTO taken (id) VALUES (2);")
+
+    run = place.run(
+        place.source("SELECT * FROM given"), place.plugin("batchsink", tableName="taken")
+    )
+
+    assert run.error is not None
+    host = f"127.0.0.1:{place.server.port}"
+    assert f"Stage 's1': the database at {host} refuses:" in run.error.message
+    assert "uplicate" in run.error.message
+    assert place.server.sql("SELECT id FROM taken;") == "2"
+
+
+def test_a_query_that_fails_amid_the_rows_says_why(place: Place):
+    failing = {
+        "Postgres": ("SELECT 1 / (id - 2) AS id FROM given", "division by zero"),
+        "Mysql": ("SELECT (SELECT id FROM given) AS id", "Subquery returns more than 1 row"),
+    }
+    query, reason = failing[place.server.plugin]
+    schema = str(Schema.record("r", [("id", Schema.INT.as_nullable)]))
+    trash = {"type": "batchsink", "name": "Trash", "properties": {"referenceName": "t"}}
+
+    run = place.run(place.source(query, schema=schema), trash)
+
+    assert run.error is not None
+    assert reason in run.error.message
+
+
+def test_a_connection_with_a_secure_key_and_one_that_is_wrong(
+    place: Place, caplog: pytest.LogCaptureFixture
+):
+    cdap, server = place.instance.cdap, place.server
+    given = place.plugin("", referenceName="")["properties"]
+    shop = {"name": server.plugin, "properties": {k: v for k, v in given.items() if v}}
+    cdap.connections.load("default", {"name": f"shop {server.plugin}", "plugin": shop})
+    used = {"useConnection": "true", "connection": f"${{conn(shop {server.plugin})}}"}
+    emptied = dict.fromkeys(("host", "database", "user", "password", "jdbcPluginName"), "")
+    drop = place.plugin("action", query="DELETE FROM emptied", **used, **emptied, port="0")
+    drop["properties"]["port"] = ""
+    server.sql("CREATE TABLE emptied (id int); INSERT INTO emptied VALUES (1);")
+    cdap.secure_keys.put("default", "wrong", WRONG)
+    denied = place.plugin("action", query="DELETE FROM given", password="${secure(wrong)}")
+    trash = {"type": "batchsink", "name": "Trash", "properties": {"referenceName": "t"}}
+
+    run = place.run(drop, place.source("SELECT * FROM given"), trash)
+    refused = place.run(denied, place.source("SELECT * FROM given"), trash)
+
+    assert run.error is None
+    assert server.sql("SELECT count(*) FROM emptied;") == "0"
+    assert refused.error is not None
+    assert f"the database at 127.0.0.1:{server.port} does not let the user in:" in (
+        refused.error.message
+    )
+    assert "'user' and 'password'" in str(refused.error.corrective_action)
+    shown = str(refused) + str(cdap.runs.logs("default", refused.run))
+    assert WRONG not in shown
+
+
+def test_a_server_that_is_not_there_is_told_with_its_host(place: Place):
+    source = place.source("SELECT 1", port="1")
+    sink = place.plugin("batchsink", tableName="copies")
+
+    run = place.run(source, sink)
+
+    assert run.error is not None
+    assert "the database at 127.0.0.1:1 cannot be reached:" in run.error.message
+    assert "host and port" in str(run.error.corrective_action)
+
+
+def test_a_server_of_yours_stands_for_one_at_cloud_sql(place: Place):
+    server = place.server
+    table = "CREATE TABLE cloud (id int)"
+    given = place.plugin("action", query=table)
+    given["properties"] |= {"connectionName": "127.0.0.1", "instanceType": "private"}
+    given["name"] = server.cloud_plugin
+    trash = {"type": "batchsink", "name": "Trash", "properties": {"referenceName": "t"}}
+
+    assert place.run(given, place.source("SELECT * FROM given"), trash).error is None
+
+    assert server.sql("SELECT count(*) FROM cloud;") == "0"
