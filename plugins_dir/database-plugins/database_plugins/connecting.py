@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from localcdap.api import PluginConfig, StageConfigurer, field
 
 from . import arguments
-from .drivers import Driver, DriverNotFoundError, find_driver
+from .drivers import Driver, DriverNotFoundError, find_driver, place_for_spark
 from .refusals import asking
 
 if TYPE_CHECKING:
@@ -128,13 +129,15 @@ class JdbcConfig(PluginConfig):
             raise context.fail(str(error), error.action) from None
         # Java keeps drivers as long as the server lives, whose later sessions would not find the classes of
         # one that came as an artifact of an earlier session.
+        folder = Path(str(context.spark.conf.get("spark.local.dir"))) / "drivers"
         for jar in driver.jars:
-            if not _LOADABLE.fullmatch(jar):
+            place = str(place_for_spark(Path(jar), folder))
+            if not _LOADABLE.fullmatch(place):
                 raise context.fail(
-                    f"Spark cannot load '{jar}': there are blanks or special characters in its path.",
-                    f'Name a copy under [locations] in localcdap.toml: "jdbc://{self.driver}" = "path"',
+                    f"Spark cannot load '{place}': there are blanks or special characters in its path.",
+                    "Set LOCALCDAP_ENGINE_DIRECTORY to a folder without them.",
                 )
-            context.spark.sql(f"ADD JAR '{jar}'")
+            context.spark.sql(f"ADD JAR '{place}'")
         return driver
 
 

@@ -8,7 +8,9 @@ another jar or folder.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -54,6 +56,22 @@ def find_driver(name: str, resolve: Callable[[str], str]) -> Driver:
             f'Change the line "jdbc://{name}" under [locations] in localcdap.toml.',
         )
     return Driver(jars, _class_name(jars))
+
+
+def place_for_spark(jar: Path, folder: Path) -> Path:
+    """A copy of a jar in a folder of the Spark server, named after its content. Made when it is not there.
+
+    Spark takes no second jar of a file name, and the server outlives instances, which may each have a
+    ``postgresql.jar`` of their own, and a jar that is replaced.
+    """
+    content = jar.read_bytes()
+    place = folder / f"{hashlib.sha256(content).hexdigest()}.jar"
+    if not place.is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
+            file.write(content)
+        Path(file.name).replace(place)
+    return place
 
 
 def _in_folder(name: str, folder: Path) -> Driver:
