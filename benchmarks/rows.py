@@ -19,7 +19,7 @@ _REFERENCES: Final = Path(__file__).parent / "references"
 _REUSE: Final = {"SPARK_LOCAL_CONNECT_REUSE": "1"}
 LARGE_ROWS: Final = 10_000_000
 RECORD_ROWS: Final = 2_000_000
-RECIPE_ROWS: Final = 1_000_000
+RECIPE_ROWS: Final = 3_000_000
 SMALL_ROWS: Final = 1_000
 
 
@@ -105,10 +105,10 @@ def recipe(folder: Path, rounds: int) -> Iterator[Row]:
     ours_s, native_s = alternate([run, native], rounds)
     (rows_s,) = alternate([rows], max(1, rounds // 2), warm_ups=0)
     yield at_most(
-        "recipe of 13 directives, 1 M rows", ours_s, "hand-written PySpark", native_s, 1.5
+        "recipe of 13 directives, 3 M rows", ours_s, "hand-written PySpark", native_s, 1.5
     )
     yield times_faster(
-        "recipe of 13 directives, 1 M rows", ours_s, "row by row in Python", rows_s, 8
+        "recipe of 13 directives, 3 M rows", ours_s, "row by row in Python", rows_s, 8
     )
 
 

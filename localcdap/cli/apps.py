@@ -49,7 +49,7 @@ def command(
     localcdap apps
     localcdap apps notebook
     localcdap apps notebook GET /contexts/default/notes -q limit=10
-    """
+    """  # noqa: D301
     if name is None:
         _list(instance)
     elif method is None:

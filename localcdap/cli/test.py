@@ -55,6 +55,9 @@ _NEW_RECORDS: Final = 20
 @click.option(
     "-a", "arguments", multiple=True, metavar="K=V", help="With --new: a runtime argument."
 )
+@click.option(
+    "--fix", is_flag=True, help="Use the suggested artifact where the one asked for is missing."
+)
 @instance_options
 def command(
     instance: Instance,
@@ -66,6 +69,7 @@ def command(
     new: str | None,
     limit: int,
     arguments: tuple[str, ...],
+    fix: bool,
 ) -> int:
     """Run the tests in the files and folders PATH [the current folder], named *.test.toml or *.test.json.
 
@@ -94,14 +98,14 @@ def command(
     preview, on one session for all tests. Exit code 1 when a test fails, 2 for mistakes in test files.
     """  # noqa: D301
     if new is not None:
-        return _write_new(instance, new, paths, limit, read_arguments(arguments))
+        return _write_new(instance, new, paths, limit, read_arguments(arguments), fix=fix)
     files = [each for each in find_tests(paths or [Path()]) if (part or "") in str(each)]
     if not files:
         raise BadRequestError(
             "There are no tests.",
             "Write one: localcdap test --new pipeline.json; or name the folder that they are in.",
         )
-    verdicts = _run(instance, files, stage, updates=updates)
+    verdicts = _run(instance, files, stage, updates=updates, fix=fix)
     if junit is not None:
         write_junit(junit, verdicts)
     if instance.json:
@@ -112,13 +116,13 @@ def command(
 
 
 def _run(
-    instance: Instance, files: Sequence[Path], stage: str | None, *, updates: bool
+    instance: Instance, files: Sequence[Path], stage: str | None, *, updates: bool, fix: bool
 ) -> list[Verdict]:
     """Run tests and, unless JSON is asked for, print a line for each."""
     verdicts = []
     with instance.connect() as cdap:
         goldens, documents = _read(cdap, instance, files, stage)
-        for golden, result in _tried(cdap, instance, goldens, documents):
+        for golden, result in _tried(cdap, instance, goldens, documents, fix=fix):
             verdict = judge(golden, result, _outputs(golden, documents[golden.file], stage))
             changed = updates and _update(golden, verdict, result)
             verdicts.append(verdict)
@@ -179,8 +183,10 @@ def _tried(
     instance: Instance,
     goldens: Sequence[Golden],
     documents: dict[Path, PipelineDocument],
+    *,
+    fix: bool,
 ) -> Iterator[tuple[Golden, CaseResult]]:
-    requests = [case_of(each, documents[each.file]) for each in goldens]
+    requests = [case_of(each, documents[each.file], use_suggested=fix) for each in goldens]
     for result in try_cases(cdap.cases, instance.namespace, requests):
         yield goldens[result.case], result
 
@@ -203,6 +209,8 @@ def _write_new(
     paths: Sequence[Path],
     limit: int,
     arguments: dict[str, str],
+    *,
+    fix: bool,
 ) -> int:
     document = read_pipeline(pipeline)
     source = Path(pipeline)
@@ -210,7 +218,11 @@ def _write_new(
     if name_of(file) == file.name:
         raise BadRequestError(f"{file} is no name of a test file.", "Name it *.test.toml.")
     request = CaseRequest(
-        document=document.text, name=source.stem, arguments=arguments, records=limit
+        document=document.text,
+        name=source.stem,
+        arguments=arguments,
+        records=limit,
+        use_suggested=fix,
     )
     with instance.connect() as cdap:
         (result,) = try_cases(cdap.cases, instance.namespace, [request])
@@ -228,7 +240,9 @@ def _write_new(
         write_new(file, source, arguments, document, result)
         golden, mistakes = read_golden(file)
         assert golden is not None, mistakes
-        (again,) = try_cases(cdap.cases, instance.namespace, [case_of(golden, document)])
+        (again,) = try_cases(
+            cdap.cases, instance.namespace, [case_of(golden, document, use_suggested=fix)]
+        )
     verdict = judge(golden, again)
     if instance.json:
         print_json({"file": str(file), "tests": [verdict]})

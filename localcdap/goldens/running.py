@@ -14,7 +14,9 @@ from localcdap.studio.documents.model import PipelineDocument
 _WAIT_S: Final = 10.0
 
 
-def case_of(golden: Golden, document: PipelineDocument) -> CaseRequest:
+def case_of(
+    golden: Golden, document: PipelineDocument, *, use_suggested: bool = False
+) -> CaseRequest:
     """What is asked for a test, whose stages the document has."""
     stages = [each.name for each in document.stages]
     given = [
@@ -34,6 +36,7 @@ def case_of(golden: Golden, document: PipelineDocument) -> CaseRequest:
         records=golden.records,
         logical_start_ms=golden.start_ms,
         timeout_s=golden.timeout_s,
+        use_suggested=use_suggested,
     )
 
 

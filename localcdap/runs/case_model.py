@@ -36,6 +36,8 @@ class CaseRequest(msgspec.Struct, rename="camel"):
     logical_start_ms: int | None = None
     """When the run is taken to start, in milliseconds since 1970; None for now."""
     timeout_s: float = DEFAULT_TIMEOUT_S
+    use_suggested: bool = False
+    """Take the suggested artifact where the one asked for is missing."""
 
 
 class CasesRequest(msgspec.Struct, rename="camel"):

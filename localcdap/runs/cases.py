@@ -179,6 +179,7 @@ class CaseService:
                 request.arguments,
                 runtime=True,
                 unevaluated=preview.unevaluated,
+                use_suggested=request.use_suggested,
             )
         )
         if resolved.errors:

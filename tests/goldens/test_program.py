@@ -175,6 +175,20 @@ def test_a_first_test_is_written_fails_after_a_change_and_is_updated(test: Test,
     assert (code, "is there already" in said) == (1, True)
 
 
+def test_plugins_of_other_versions_are_taken_when_that_is_asked_for(test: Test, tmp_path: Path):
+    people(tmp_path)
+    document = json.loads((tmp_path / "p.json").read_text())
+    other = {"name": "core-plugins", "version": "2.7.0", "scope": "SYSTEM"}
+    document["stages"][2]["plugin"]["artifact"] = other
+    (tmp_path / "p.json").write_text(json.dumps(document))
+    write(tmp_path, "a", {"given": {"In": [{"name": "ada", "age": 36}]}, "expect": {"Out": 1}})
+
+    code, said = test(tmp_path)
+    assert (code, "2.7.0" in said) == (1, True)
+    code, said = test(tmp_path, "--fix")
+    assert code == 0, said
+
+
 def test_a_deployed_pipeline_is_tested_by_its_name(
     test: Test, tmp_path: Path, instance: TemporaryInstance
 ):
