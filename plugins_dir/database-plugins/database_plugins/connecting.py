@@ -135,7 +135,7 @@ class JdbcConfig(PluginConfig):
             if not _LOADABLE.fullmatch(place):
                 raise context.fail(
                     f"Spark cannot load '{place}': there are blanks or special characters in its path.",
-                    "Set LOCALCDAP_ENGINE_DIRECTORY to a folder without them.",
+                    "Set engine.directory in localcdap.toml to a folder without them.",
                 )
             context.spark.sql(f"ADD JAR '{place}'")
         return driver

@@ -63,6 +63,10 @@ class SinkConfig(JdbcConfig):
         group="more",
     )
 
+    def table_name(self) -> str:
+        """The table, as SQL names it."""
+        return self.table
+
 
 class DatabaseSinkBase(BatchSink):
     """Adds rows to a table through Spark's JDBC writer, all in one transaction."""
@@ -90,7 +94,7 @@ class DatabaseSinkBase(BatchSink):
 
     def write(self, df: DataFrame, context: SinkContext) -> None:
         config = self.config
-        options = config.options(context) | {"dbtable": config.table}
+        options = config.options(context) | {"dbtable": config.table_name()}
         url = options["url"]
         there = asking(context, url, lambda: columns_of(reader(context, options).load()))
         rows = df.select(self._columns(context, columns_of(df), there))

@@ -5,7 +5,8 @@ Where they are is all that tells them from the plugins for any database.
 
 from __future__ import annotations
 
-from typing import ClassVar
+import re
+from typing import Any, ClassVar
 
 from localcdap.api import field, plugin
 
@@ -15,6 +16,17 @@ from .database_sink import DatabaseSinkBase, SinkConfig
 from .database_source import DatabaseSourceBase, SourceConfig
 
 _PRIVATE = "private"
+_PLAIN = re.compile(r"\w+")
+
+
+def _timeout() -> Any:
+    return field(
+        "Seconds to wait for the connection; without effect here.",
+        default=None,
+        macro=True,
+        name="connectionTimeout",
+        group="more",
+    )
 
 
 class _Server(JdbcConfig):
@@ -26,9 +38,26 @@ class _Server(JdbcConfig):
     host: str = field("Name of the server.", default="localhost", macro=True)
     port: int = field("Its port; that of such servers by default.", default=0, macro=True)
     database: str = field("Name of the database.", macro=True)
+    timeout: str | None = _timeout()
 
     def url(self) -> str:
         return self._url.format(self.host.strip(), self.port or self._port, self.database.strip())
+
+
+class PostgresTable(SinkConfig):
+    """A table of PostgreSQL."""
+
+    schema_name: str | None = field(
+        "Schema of the table; without it, the one that the user has by default.",
+        default=None,
+        macro=True,
+        name="dbSchemaName",
+    )
+
+    def table_name(self) -> str:
+        """Quoted, as by CDAP, so that capitals count; PostgreSQL takes others for small letters."""
+        parts = [each.strip() for each in (self.schema_name or "", self.table)]
+        return ".".join(f'"{p}"' if _PLAIN.fullmatch(p) else p for p in parts if p)
 
 
 class Mysql(_Server):
@@ -65,13 +94,7 @@ class _CloudSql(JdbcConfig):
         "Port of a private one; that of such servers by default.", default=0, macro=True
     )
     database: str = field("Name of the database.", macro=True)
-    timeout: str | None = field(
-        "Seconds to wait for the connection; without effect here.",
-        default=None,
-        macro=True,
-        name="connectionTimeout",
-        group="more",
-    )
+    timeout: str | None = _timeout()
 
     def url(self) -> str:
         name, database = self.connection_name.strip(), self.database.strip()
@@ -127,7 +150,7 @@ class PostgresSource(DatabaseSourceBase):
     description="Adds each record as a row to a table of PostgreSQL.",
 )
 class PostgresSink(DatabaseSinkBase):
-    class Config(SinkConfig, Postgres):
+    class Config(PostgresTable, Postgres):
         """PostgreSQL."""
 
 
@@ -183,7 +206,7 @@ class CloudSqlPostgresSource(DatabaseSourceBase):
     description="Adds each record as a row to a table of PostgreSQL at Cloud SQL.",
 )
 class CloudSqlPostgresSink(DatabaseSinkBase):
-    class Config(SinkConfig, CloudSqlPostgres):
+    class Config(PostgresTable, CloudSqlPostgres):
         """PostgreSQL at Cloud SQL."""
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from database_plugins.database_source import split_conditions
-from database_plugins.drivers import DriverNotFoundError, find_driver
+from database_plugins.drivers import DriverNotFoundError, find_driver, place_for_spark
 
 from localcdap.api.errors import StageError
 from localcdap.api.schema import Schema
@@ -216,6 +216,20 @@ def test_drivers_are_found(tmp_path: Path):
     assert find_driver("mapped", resolve).class_name == "elsewhere.jar"
     with pytest.raises(DriverNotFoundError, match="there are: mysql, mysql-connector-5, pg"):
         find_driver("oracle", resolve)
+
+
+def test_a_jar_that_is_replaced_is_another_for_spark(tmp_path: Path):
+    (jar, other), shared = (tmp_path / "pg.jar", tmp_path / "copy.jar"), tmp_path / "drivers"
+    jar.write_text("one")
+    other.write_text("one")
+    first = place_for_spark(jar, shared)
+    assert place_for_spark(other, shared) == first
+
+    jar.write_text("two")
+    second = place_for_spark(jar, shared)
+
+    assert (first.read_text(), second.read_text()) == ("one", "two")
+    assert sorted(shared.iterdir()) == sorted([first, second])
 
 
 @pytest.mark.parametrize(("least", "greatest"), [(1, 10), (-7, 3), (5, 6), (0, 1000), (0.5, 9.25)])

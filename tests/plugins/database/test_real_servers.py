@@ -197,9 +197,7 @@ def test_a_query_that_fails_amid_the_rows_says_why(place: Place):
     assert reason in run.error.message
 
 
-def test_a_connection_with_a_secure_key_and_one_that_is_wrong(
-    place: Place, caplog: pytest.LogCaptureFixture
-):
+def test_a_connection_with_a_secure_key_and_one_that_is_wrong(place: Place):
     cdap, server = place.instance.cdap, place.server
     given = place.plugin("", referenceName="")["properties"]
     shop = {"name": server.plugin, "properties": {k: v for k, v in given.items() if v}}
@@ -223,7 +221,7 @@ def test_a_connection_with_a_secure_key_and_one_that_is_wrong(
         refused.error.message
     )
     assert "'user' and 'password'" in str(refused.error.corrective_action)
-    shown = str(refused) + str(cdap.runs.logs("default", refused.run))
+    shown = str(refused) + str(cdap.runs.logs(refused.run))
     assert WRONG not in shown
 
 
@@ -236,6 +234,18 @@ def test_a_server_that_is_not_there_is_told_with_its_host(place: Place):
     assert run.error is not None
     assert "the database at 127.0.0.1:1 cannot be reached:" in run.error.message
     assert "host and port" in str(run.error.corrective_action)
+
+
+@pytest.mark.parametrize("server", [postgres], ids=["postgres"], indirect=True)
+def test_a_table_with_capitals_in_a_schema(place: Place):
+    place.server.sql('CREATE SCHEMA "Sales"; CREATE TABLE "Sales"."Orders" (id int);')
+    schema = str(Schema.record("r", [("id", Schema.INT)]))
+    sink = place.plugin("batchsink", tableName="Orders", dbSchemaName="Sales")
+
+    run = place.run(place.source("SELECT id FROM given", schema=schema), sink)
+
+    assert run.error is None
+    assert place.server.sql('SELECT count(*) FROM "Sales"."Orders";') == "2"
 
 
 def test_a_server_of_yours_stands_for_one_at_cloud_sql(place: Place):

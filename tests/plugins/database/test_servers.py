@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from database_plugins.arguments import parsed, place, with_usual
 from database_plugins.connecting import JdbcConfig
 from database_plugins.servers import CloudSqlMysql, CloudSqlPostgres, Mysql, Postgres
 
@@ -68,3 +69,54 @@ def test_they_are_as_the_plugins_for_any_database(name: str):
     ]
     (lacking,) = messages(configure("action", name, place))
     assert lacking == "Required property 'query' has no value."
+
+
+UTC = "sessionVariables=time_zone='+00:00'"
+MARIADB = "org.mariadb.jdbc.Driver"
+
+
+@pytest.mark.parametrize(
+    ("url", "given", "driver", "expected"),
+    [
+        (
+            "jdbc:mysql://h/db",
+            "permitMysqlScheme=true",
+            MARIADB,
+            f"jdbc:mysql://h/db?{UTC}&permitMysqlScheme=true",
+        ),
+        (
+            "jdbc:mysql://h/db?a=1",
+            "",
+            "com.mysql.cj.jdbc.Driver",
+            "jdbc:mysql://h/db?a=1&sessionVariables=time_zone%3D%27%2B00%3A00%27",
+        ),
+        (
+            "jdbc:mysql://h/db",
+            "serverTimezone=Asia/Tokyo",
+            MARIADB,
+            "jdbc:mysql://h/db?serverTimezone=Asia/Tokyo",
+        ),
+        (
+            "jdbc:postgresql://h/db",
+            " connectTimeout = 5 ;",
+            None,
+            "jdbc:postgresql://h/db?stringtype=unspecified&connectTimeout=5",
+        ),
+        ("jdbc:postgresql://h/db?stringtype=varchar", None, None, None),
+        (
+            "jdbc:sqlserver://h;databaseName=db",
+            "loginTimeout=5",
+            None,
+            "jdbc:sqlserver://h;databaseName=db;loginTimeout=5",
+        ),
+    ],
+)
+def test_drivers_are_told_arguments_in_the_url(
+    url: str, given: str | None, driver: str | None, expected: str | None
+):
+    assert place(url, with_usual(url, parsed(given)), driver) == (expected or url, {})
+
+
+def test_arguments_without_a_place_in_the_url_are_told_beside_it():
+    url = "jdbc:oracle:thin:@//h/db"
+    assert place(url, with_usual(url, {"a.b": "1"}), None) == (url, {"a.b": "1"})
