@@ -12,8 +12,8 @@ _SALES = """
 
 
 def sales_csv(path: Path, rows: int) -> Path:
-    """A CSV file without a header line; kept when it is there already."""
-    return _export(path, _SALES.format(rows=rows), "FORMAT csv, HEADER false")
+    """A CSV file without a header line, named after the path and the rows; kept when it is there already."""
+    return _export(path, rows, _SALES.format(rows=rows), "FORMAT csv, HEADER false")
 
 
 def sales_parquet(path: Path, rows: int) -> Path:
@@ -22,7 +22,7 @@ def sales_parquet(path: Path, rows: int) -> Path:
         "SELECT id::BIGINT AS id, customer::INTEGER AS customer, product, "
         f"quantity::INTEGER AS quantity, price::DOUBLE AS price FROM ({_SALES.format(rows=rows)})"
     )
-    return _export(path, typed, "FORMAT parquet, ROW_GROUP_SIZE 200000")
+    return _export(path, rows, typed, "FORMAT parquet, ROW_GROUP_SIZE 200000")
 
 
 _PEOPLE = """
@@ -42,12 +42,13 @@ _PEOPLE = """
 
 def people_csv(path: Path, rows: int) -> Path:
     """A CSV file of 18 columns and about 330 bytes a line, without a header line."""
-    return _export(path, _PEOPLE.format(rows=rows), "FORMAT csv, HEADER false")
+    return _export(path, rows, _PEOPLE.format(rows=rows), "FORMAT csv, HEADER false")
 
 
-def _export(path: Path, query: str, options: str) -> Path:
+def _export(path: Path, rows: int, query: str, options: str) -> Path:
     import duckdb
 
+    path = path.with_stem(f"{path.stem}-{rows}")
     if not path.exists():
         partial = path.with_suffix(".partial")
         quoted = str(partial).replace("'", "''")
