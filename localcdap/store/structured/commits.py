@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, Final
 
 from localcdap.api.errors import TransactionConflictError
@@ -38,12 +38,12 @@ class Footprint:
     def wrote(self) -> bool:
         return bool(self.written_rows or self.written_tables)
 
-    def add_keys(self, table: str, keys: Iterable[tuple[Any, ...]], *, writes: bool) -> None:
+    def add_keys(self, table: str, keys: Collection[tuple[Any, ...]], *, writes: bool) -> None:
         """Note an operation on the rows with these keys."""
-        rows = [(table, key) for key in keys]
-        if len(rows) > _MANY:
+        if len(keys) > _MANY:
             self.add_table(table, writes=writes)
             return
+        rows = [(table, key) for key in keys]
         self.rows.update(rows)
         if writes:
             self.written_rows.update(rows)

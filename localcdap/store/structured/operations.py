@@ -6,7 +6,8 @@ what is wrong with its arguments; then it can be carried out in a transaction.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from operator import itemgetter
 from typing import Any, Protocol
 
 import msgspec
@@ -27,7 +28,7 @@ class Work(Protocol):
 
     def execute(self, sql: str, params: Any = ()) -> list[tuple[Any, ...]]: ...
 
-    def add_keys(self, table: str, keys: Iterable[tuple[Any, ...]], *, writes: bool) -> None: ...
+    def add_keys(self, table: str, keys: Collection[tuple[Any, ...]], *, writes: bool) -> None: ...
 
     def add_table(self, table: str, *, writes: bool) -> None: ...
 
@@ -406,14 +407,23 @@ def _merge(table: TableSql, fields: Iterable[str]) -> str:
     return "DO UPDATE SET " + ", ".join(f"{name} = excluded.{name}" for name in names)
 
 
+def _key_of(table: TableSql) -> Callable[[dict[str, Any]], tuple[Any, ...]]:
+    """Takes the key from a record; raises KeyError when a part is missing."""
+    if len(table.key) > 1:
+        return itemgetter(*table.key)
+    (name,) = table.key
+    return lambda record: (record[name],)
+
+
 def _merged(
     table: TableSql, records: Iterable[dict[str, Any]]
 ) -> dict[tuple[Any, ...], dict[str, Any]]:
     """One record for each key, as upserting them one after the other would leave it."""
     merged: dict[tuple[Any, ...], dict[str, Any]] = {}
+    key_of = _key_of(table)
     for record in records:
         try:
-            values = tuple([record[name] for name in table.key])
+            values = key_of(record)
             before = merged.get(values)
         except (KeyError, TypeError):
             valid.check_record(table.spec, record)  # says what is wrong

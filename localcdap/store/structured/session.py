@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, Final, Protocol
 
 from localcdap.api.app.specification import StructuredTableSpecification
@@ -154,7 +154,7 @@ class LocalSession:
                 raise self._expired() from error
             raise
 
-    def add_keys(self, table: str, keys: Iterable[tuple[Any, ...]], *, writes: bool) -> None:
+    def add_keys(self, table: str, keys: Collection[tuple[Any, ...]], *, writes: bool) -> None:
         self._footprint.add_keys(table, keys, writes=writes)
 
     def add_table(self, table: str, *, writes: bool) -> None:
