@@ -60,7 +60,7 @@ def when_running(program: Program) -> dict:
 
     def running() -> dict | None:
         run = last(program)
-        assert run.get("status") not in ("FAILED", "KILLED"), run
+        assert run.get("status") not in ("FAILED", "KILLED"), run.get("error")
         return run if run.get("status") == "RUNNING" else None
 
     return wait_until(running, "the run is running")
