@@ -150,14 +150,20 @@ class FilePicker(DialogScreen[Path]):
             found = [paths.Entry(str(path), str(path), path, False) for path in recent] + found
         if not self.query("#files-list"):  # it was answered meanwhile
             return
+        if found != self._entries:  # else what was chosen among them meanwhile stays so
+            self._show(found)
+        if self._for_saving and typed:
+            self._list.highlighted = None
+        self._help("" if found or self._for_saving else "Nothing here answers to that.")
+
+    def _show(self, found: list[paths.Entry]) -> None:
         self._entries = found
         listed = self._list
         listed.clear_options()
         listed.add_options(
             [Content.styled(entry.name, "$primary" if entry.is_folder else "") for entry in found]
         )
-        listed.highlighted = 0 if found and not (self._for_saving and typed) else None
-        self._help("" if found or self._for_saving else "Nothing here answers to that.")
+        listed.highlighted = 0 if found else None
 
     def _help(self, problem: str) -> None:
         text = problem or "tab completes · ctrl+w goes up a folder · enter takes it"
