@@ -157,10 +157,13 @@ class Desk(Calling, Vertical):
     def _arrange(self) -> None:
         """The inspector beside the canvas where there is room, else in its place when it is wanted."""
         is_narrow = self.size.width < _WIDE
+        if not self.size.width:  # it has no place yet
+            return
         if is_narrow != self.has_class("-narrow") or not self.has_class("-arranged"):
-            self.add_class("-arranged")
-            self.set_class(is_narrow, "-narrow")
-            self.set_class(not is_narrow or self._is_inspecting, "-inspecting")
+            self.add_class("-arranged", update=False)
+            self.set_class(is_narrow, "-narrow", update=False)
+            self.set_class(not is_narrow or self._is_inspecting, "-inspecting", update=False)
+            self.update_node_styles()  # once: it takes a while with all that is below
 
     @property
     def _is_inspecting(self) -> bool:
