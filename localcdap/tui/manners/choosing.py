@@ -71,8 +71,8 @@ class Chooser(DialogScreen[_T | None], Generic[_T]):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down,ctrl+n,ctrl+j", "move(1)", "next", show=False),
-        Binding("up,ctrl+p,ctrl+k", "move(-1)", "previous", show=False),
+        Binding("down,ctrl+n,ctrl+j", "move(1)", "next", show=False, priority=True),
+        Binding("up,ctrl+p,ctrl+k", "move(-1)", "previous", show=False, priority=True),
         Binding("pagedown", "move(10)", "next page", show=False),
         Binding("pageup", "move(-10)", "previous page", show=False),
     ]

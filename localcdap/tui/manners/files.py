@@ -43,8 +43,8 @@ class FilePicker(DialogScreen[Path]):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down,ctrl+n,ctrl+j", "move(1)", "next", show=False),
-        Binding("up,ctrl+p,ctrl+k", "move(-1)", "previous", show=False),
+        Binding("down,ctrl+n,ctrl+j", "move(1)", "next", show=False, priority=True),
+        Binding("up,ctrl+p,ctrl+k", "move(-1)", "previous", show=False, priority=True),
         Binding("tab", "complete", "complete", show=False, priority=True),
         Binding("ctrl+w", "up_a_folder", "up a folder", show=False, priority=True),
     ]

@@ -64,7 +64,12 @@ async def pick(driver, **how):
     return answers
 
 
-async def test_a_file_is_found_by_letters_and_tab(open_studio, folder):
+@pytest.mark.parametrize("deeper", ["", "a folder with a long name/" * 8])
+async def test_a_file_is_found_by_letters_and_tab(open_studio, folder, deeper):
+    if deeper:
+        (folder / deeper).mkdir(parents=True)
+        (folder / "sales").rename(folder / deeper / "sales")
+    folder = folder / deeper
     async with open_studio() as driver:
         answers = await pick(driver, typed=f"{folder}/sal")
         await driver.until(lambda: driver.app.screen._entries)
