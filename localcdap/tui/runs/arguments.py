@@ -111,8 +111,8 @@ class ArgumentsEditor(DialogScreen[dict[str, str]]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+r", "accept", "go", id="arguments.go"),
-        Binding("down", "app.focus_next", "next", show=False),
-        Binding("up", "app.focus_previous", "previous", show=False),
+        Binding("down", "app.focus_next", "next", show=False, priority=True),
+        Binding("up", "app.focus_previous", "previous", show=False, priority=True),
     ]
 
     def __init__(
