@@ -69,7 +69,9 @@ def read_sheet(
     while chunk := list(itertools.islice(rows, _ROWS)):
         records = []
         for row in chunk:
-            record = {name: _value(cell, kind) for (name, kind), cell in zip(kinds, row)}  # noqa: B905
+            record = {
+                name: _value(cell, kind) for (name, kind), cell in zip(kinds, row, strict=False)
+            }
             records.append(record if path_field is None else record | {path_field: shown})
         try:
             yield codec.encode(records)

@@ -156,9 +156,9 @@ class Desk(Calling, Vertical):
 
     def _arrange(self) -> None:
         """The inspector beside the canvas where there is room, else in its place when it is wanted."""
-        is_narrow = self.size.width < _WIDE
         if not self.size.width:  # it has no place yet
             return
+        is_narrow = self.size.width < _WIDE
         if is_narrow != self.has_class("-narrow") or not self.has_class("-arranged"):
             self.add_class("-arranged", update=False)
             self.set_class(is_narrow, "-narrow", update=False)

@@ -16,7 +16,7 @@ from localcdap.api import (
 )
 from localcdap.api.rules import check_reference_name
 
-from .account import AccountConfig
+from .account import TablesConfig
 from .row_arguments import set_row
 from .tables import check_table, quoted, table_name
 
@@ -30,19 +30,7 @@ _CONDITIONS: Final = "argumentSelectionConditions"
 )
 @capability(Capabilities.Mode.NATIVE)
 class BigQueryArgumentSetter(Action):
-    class Config(AccountConfig):
-        reference_name: str | None = field(
-            "Name of this action in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
-            default=None,
-            name="referenceName",
-        )
-        dataset_project: str | None = field(
-            "Project of the dataset; projects are not told apart here.",
-            default=None,
-            macro=True,
-            name="datasetProject",
-            group="Google Cloud, without effect here",
-        )
+    class Config(TablesConfig):
         dataset: str = field("Dataset of the table.", macro=True)
         table: str = field("Table with the arguments, each in a column of its name.", macro=True)
         conditions: str = field(
