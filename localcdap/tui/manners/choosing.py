@@ -147,7 +147,7 @@ class Chooser(DialogScreen[_T | None], Generic[_T]):
             field.focus()
 
     def on_resize(self, event: events.Resize) -> None:
-        self.call_after_refresh(lambda: self._fill(self.query_one(Input).value))
+        self.call_after_refresh(self._refill)
 
     def action_move(self, by: int) -> None:
         listed = self._list
@@ -174,6 +174,12 @@ class Chooser(DialogScreen[_T | None], Generic[_T]):
             self.app.bell()
             return
         self.dismiss(choice.value)
+
+    def _refill(self) -> None:
+        """Show the same list in another width; who has moved in it stays where they are."""
+        index = self._list.highlighted
+        self._fill(self.query_one(Input).value)
+        self._list.highlighted = index
 
     def _fill(self, query: str) -> None:
         """Show what answers the query; the headings only while there is none."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from textual.widgets import Input
+from textual.widgets import Input, OptionList
+
+from localcdap.tui.manners.choosing import Choice, Chooser
 
 
 async def asked(driver, question, *keys):
@@ -82,3 +84,15 @@ async def test_texts_with_brackets_are_shown_as_they_are(open_studio):
         await driver.settled()
         await driver.press("f12")
         assert driver.app.notices.newest_first[0].title == "[bad"
+
+
+async def test_who_has_moved_in_a_list_stays_there_when_the_terminal_is_resized(open_studio):
+    choices = [Choice(label, label) for label in ("save", "discard", "go back")]
+    async with open_studio() as driver:
+        chooser = Chooser(choices)
+        driver.app.push_screen(chooser)
+        await driver.press("down", "down")
+        await driver.pilot.resize_terminal(100, 30)
+        await driver.settled()
+
+        assert chooser.query_one(OptionList).highlighted == 2
