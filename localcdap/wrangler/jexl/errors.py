@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from decimal import Decimal
+from typing import Any, NamedTuple, NoReturn
 
 from localcdap.api.errors import LocalcdapError
 
@@ -41,3 +42,20 @@ class JexlError(LocalcdapError):
 
 class EvaluationError(Exception):
     """An expression has no value for a row; the message says why, for the row's error record."""
+
+
+def fail(message: str) -> NoReturn:
+    raise EvaluationError(message)
+
+
+def null_operand(symbol: str) -> NoReturn:
+    fail(f"'{symbol}' cannot be used with null: a column is null or not there")
+
+
+def type_name(value: Any) -> str:
+    """The type of a value as a message names it."""
+    if value is None:
+        return "null"
+    names = {str: "text", bool: "boolean", int: "whole number", float: "double", Decimal: "decimal"}
+    names |= {bytes: "bytes", list: "list", dict: "map"}
+    return names.get(type(value), type(value).__name__)

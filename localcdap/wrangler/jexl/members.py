@@ -9,8 +9,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from localcdap.wrangler.jexl.arithmetic import fail, type_name
-from localcdap.wrangler.jexl.errors import EvaluationError
+from localcdap.wrangler.jexl.errors import EvaluationError, fail, type_name
 from localcdap.wrangler.jexl.functions.registry import Function
 from localcdap.wrangler.jexl.methods import METHODS, kind_of
 

@@ -12,9 +12,10 @@ from localcdap.java import numbers
 from localcdap.java.formatter import format_text
 from localcdap.java.regex import compile_regex
 from localcdap.java.text import TRIMMED, java_text, nearest_float
-from localcdap.wrangler.jexl import arithmetic
 from localcdap.wrangler.jexl.functions.decimals import scale_of
 from localcdap.wrangler.jexl.functions.registry import Function, Overload
+from localcdap.wrangler.jexl.operators.comparisons import compare
+from localcdap.wrangler.jexl.operators.measures import is_empty, size, text_length
 
 METHODS: Final[dict[tuple[str, str], Function]] = {}
 """Methods by kind of value (see :func:`kind_of`) and name."""
@@ -79,8 +80,8 @@ def _declare_for_all() -> None:
     _method("any", "-> S", "toString")(java_text)
     _method("any", "O -> B", "equals")(_same)
     _method("any", "-> I", "hashCode")(hash_code)
-    _method("any", "-> I", "size")(arithmetic.size)
-    _method("any", "-> B", "empty")(arithmetic.is_empty)
+    _method("any", "-> I", "size")(size)
+    _method("any", "-> B", "empty")(is_empty)
 
 
 # -- texts ------------------------------------------------------------------------------------------
@@ -119,7 +120,7 @@ def _declare_texts() -> None:
     def text(signature: str, *names: str) -> Any:
         return _method("text", signature, *names)
 
-    text("-> I", "length")(arithmetic.text_length)
+    text("-> I", "length")(text_length)
     text("-> B", "isEmpty")(lambda text: not text)
     text("-> B", "isBlank")(lambda text: not text.strip())
     text("-> S", "trim")(lambda text: text.strip(TRIMMED))
@@ -179,7 +180,7 @@ def _limited(length: int, count: int) -> int:
 def _compare(value: Any, other: Any) -> int:
     if other is None:
         raise ValueError("the other value is null")
-    return arithmetic.compare(value, other)
+    return compare(value, other)
 
 
 def _whole(value: Any, bits: int) -> int:

@@ -1,14 +1,16 @@
-"""What the written code of an expression calls besides operators."""
+"""What the written code of an expression calls besides operators and members."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
-from localcdap.wrangler.jexl.arithmetic import fail, to_boolean, type_name
-from localcdap.wrangler.jexl.errors import EvaluationError
+from localcdap.wrangler.jexl.errors import EvaluationError, fail, null_operand, type_name
 from localcdap.wrangler.jexl.members import member
+from localcdap.wrangler.jexl.operators.conversions import to_boolean, to_long
 
+RANGE_LIMIT: Final = 1_000_000
+"""Elements that a range (``1..9``) may have."""
 STEP_LIMIT: Final = 1_000_000
 """Rounds of all loops of one evaluation."""
 
@@ -57,6 +59,17 @@ def make_set(items: Iterable[Any]) -> list[Any]:
         if item not in unique:
             unique.append(item)
     return unique
+
+
+def make_range(left: Any, right: Any) -> range:
+    """``1..9``, from the smaller number to the larger."""
+    if left is None or right is None:
+        null_operand("..")
+    first, last = to_long(left), to_long(right)
+    low, high = min(first, last), max(first, last)
+    if high - low >= RANGE_LIMIT:
+        fail(f"The range {first}..{last} has more than {RANGE_LIMIT} elements")
+    return range(low, high + 1)
 
 
 def walk(value: Any) -> Iterable[Any]:

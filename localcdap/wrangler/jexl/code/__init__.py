@@ -1,7 +1,7 @@
 """Expressions as Python code: one function of the variables of each.
 
 The code has the common cases in line (two whole numbers, two texts) and calls the operators of
-:mod:`localcdap.wrangler.jexl.arithmetic` for all others, so it answers as they do, some times faster.
+:mod:`localcdap.wrangler.jexl.operators` for all others, so it answers as they do, some times faster.
 """
 
 from __future__ import annotations

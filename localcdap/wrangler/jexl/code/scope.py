@@ -6,27 +6,35 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from localcdap.java.text import TRIMMED
-from localcdap.wrangler.jexl import arithmetic, members, running
+from localcdap.wrangler.jexl import members, running
 from localcdap.wrangler.jexl.errors import EvaluationError
+from localcdap.wrangler.jexl.operators import (
+    arithmetic,
+    bits,
+    comparisons,
+    conversions,
+    matching,
+    measures,
+)
 
 _Function = Callable[..., Any]
 
 BINARY: Final[dict[str, _Function]] = {
-    "==": arithmetic.equals,
-    "!=": arithmetic.differs,
-    "..": arithmetic.make_range,
-    "<": arithmetic.less,
-    ">": arithmetic.greater,
-    "<=": arithmetic.at_most,
-    ">=": arithmetic.at_least,
-    "=~": arithmetic.matches,
-    "!~": arithmetic.matches_not,
-    "=^": arithmetic.starts_with,
-    "!^": arithmetic.starts_not_with,
-    "=$": arithmetic.ends_with,
-    "!$": arithmetic.ends_not_with,
-    "<<": arithmetic.shift_left,
-    ">>": arithmetic.shift_right,
+    "==": comparisons.equals,
+    "!=": comparisons.differs,
+    "..": running.make_range,
+    "<": comparisons.less,
+    ">": comparisons.greater,
+    "<=": comparisons.at_most,
+    ">=": comparisons.at_least,
+    "=~": matching.matches,
+    "!~": matching.matches_not,
+    "=^": matching.starts_with,
+    "!^": matching.starts_not_with,
+    "=$": matching.ends_with,
+    "!$": matching.ends_not_with,
+    "<<": bits.shift_left,
+    ">>": bits.shift_right,
 }
 CHAINS: Final[dict[str, _Function]] = {
     "+": arithmetic.add,
@@ -34,14 +42,14 @@ CHAINS: Final[dict[str, _Function]] = {
     "*": arithmetic.multiply,
     "/": arithmetic.divide,
     "%": arithmetic.modulo,
-    "&": arithmetic.bit_and,
-    "|": arithmetic.bit_or,
-    "^": arithmetic.bit_xor,
+    "&": bits.bit_and,
+    "|": bits.bit_or,
+    "^": bits.bit_xor,
 }
 UNARY: Final[dict[str, _Function]] = {
     "-": arithmetic.negate,
     "+": arithmetic.confirm,
-    "~": arithmetic.complement,
+    "~": bits.complement,
 }
 CLASSES: Final = {
     "SUMMED": frozenset((int, str, float)),
@@ -58,11 +66,11 @@ SCOPE: Final[dict[str, Any]] = {
         for operators in (BINARY, CHAINS, UNARY)
         for function in operators.values()
     },
-    "truth": arithmetic.to_boolean,
+    "truth": conversions.to_boolean,
     "holds": running.holds,
     "fold": running.fold,
-    "is_empty": arithmetic.is_empty,
-    "size": arithmetic.size,
+    "is_empty": measures.is_empty,
+    "size": measures.size,
     "quiet": running.quiet,
     "element": members.element,
     "member": members.member,

@@ -28,8 +28,7 @@ from decimal import Decimal
 from typing import Any, Final, NoReturn, TypeVar
 
 from localcdap.java import numbers
-from localcdap.wrangler.jexl.arithmetic import type_name
-from localcdap.wrangler.jexl.errors import EvaluationError
+from localcdap.wrangler.jexl.errors import EvaluationError, type_name
 from localcdap.wrangler.jexl.functions.moments import read_date, read_datetime, read_time
 
 _F = TypeVar("_F", bound=Callable[..., Any])

@@ -7,8 +7,8 @@ from __future__ import annotations
 import unicodedata
 from typing import Any
 
-from localcdap.wrangler.jexl.arithmetic import text_length
 from localcdap.wrangler.jexl.functions.strings import is_space, string
+from localcdap.wrangler.jexl.operators.measures import text_length
 
 # -- comparing and finding --------------------------------------------------------------------------
 
