@@ -20,9 +20,6 @@ from localcdap.wrangler.jexl.functions import (
     quality,
     schemas,
     strings,
-    strings_changing,
-    strings_finding,
-    strings_parts,
 )
 from localcdap.wrangler.jexl.functions.registry import FUNCTIONS, Function, Overload
 
@@ -51,7 +48,4 @@ __all__ = [
     "quality",
     "schemas",
     "strings",
-    "strings_changing",
-    "strings_finding",
-    "strings_parts",
 ]

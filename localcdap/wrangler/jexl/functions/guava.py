@@ -5,9 +5,8 @@
 from __future__ import annotations
 
 from localcdap.wrangler.jexl.functions.registry import Namespace
-from localcdap.wrangler.jexl.functions.strings import checked_length
-from localcdap.wrangler.jexl.functions.strings_changing import padding
-from localcdap.wrangler.jexl.functions.strings_parts import common_length
+from localcdap.wrangler.jexl.functions.strings.differences import common_length
+from localcdap.wrangler.jexl.functions.strings.padding import checked_length, padding
 
 guava = Namespace("strings")
 

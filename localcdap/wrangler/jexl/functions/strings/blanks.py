@@ -1,39 +1,13 @@
-"""``string:``, commons-lang's ``StringUtils``: empty and blank texts, white space, letter case."""
+"""``string:``: texts that are null, empty or blank, and white space at their ends."""
 # ruff: noqa: N802 - functions have the names that expressions call them by
 
 from __future__ import annotations
 
-import unicodedata
 from typing import Any
 
 from localcdap.java.text import TRIMMED
-from localcdap.wrangler.jexl.functions.registry import Namespace
-from localcdap.wrangler.jexl.functions.splitting import split_characters
-
-LONGEST = 10_000_000
-"""Characters that padding and repeating may make."""
-
-string = Namespace("string")
-
-
-def is_space(char: str) -> bool:
-    """``Character.isWhitespace``."""
-    if char in "\xa0\u2007\u202f":
-        return False
-    return char in "\t\n\x0b\f\r\x1c\x1d\x1e\x1f" or unicodedata.category(char) in (
-        "Zs",
-        "Zl",
-        "Zp",
-    )
-
-
-def checked_length(length: int) -> int:
-    if length > LONGEST:
-        raise ValueError(f"a text of {length} characters would be too long; {LONGEST} are allowed")
-    return length
-
-
-# -- null, empty, blank -----------------------------------------------------------------------------
+from localcdap.wrangler.jexl.functions.strings.characters import is_space
+from localcdap.wrangler.jexl.functions.strings.namespace import string
 
 
 @string("S -> B")
@@ -91,9 +65,6 @@ def defaultIfBlank(text: str | None, default: str | None) -> str | None:
     return default if isBlank(text) else text
 
 
-# -- stripping --------------------------------------------------------------------------------------
-
-
 @string("S -> S", "strip")
 def strip_spaces(text: str | None) -> str | None:
     return strip(text, None)
@@ -142,64 +113,3 @@ def strip_all_spaces(texts: Any) -> list[str | None] | None:
 @string("A S -> A")
 def stripAll(texts: Any, characters: str | None) -> list[str | None] | None:
     return None if texts is None else [strip(text, characters) for text in texts]
-
-
-# -- case and order ---------------------------------------------------------------------------------
-
-
-@string("S -> S")
-def upperCase(text: str | None) -> str | None:
-    return None if text is None else text.upper()
-
-
-@string("S -> S")
-def lowerCase(text: str | None) -> str | None:
-    return None if text is None else text.lower()
-
-
-def _titled(char: str) -> str:
-    """``Character.toTitleCase``: what has no title form of one character stays."""
-    title = char.title()
-    return title if len(title) == 1 else char
-
-
-def _swapped(char: str) -> str:
-    other = char.swapcase()
-    return other if len(other) == 1 else char
-
-
-@string("S -> S", "capitalize", "capitalise")
-def capitalize(text: str | None) -> str | None:
-    return _titled(text[0]) + text[1:] if text else text
-
-
-@string("S -> S", "uncapitalize", "uncapitalise")
-def uncapitalize(text: str | None) -> str | None:
-    return text[0].lower() + text[1:] if text else text
-
-
-@string("S -> S")
-def capitaliseAllWords(text: str | None) -> str | None:
-    if not text:
-        return text
-    chars = [
-        _titled(char) if at == 0 or is_space(text[at - 1]) else char for at, char in enumerate(text)
-    ]
-    return "".join(chars)
-
-
-@string("S -> S")
-def swapCase(text: str | None) -> str | None:
-    return None if text is None else "".join(map(_swapped, text))
-
-
-@string("S -> S")
-def reverse(text: str | None) -> str | None:
-    return None if text is None else text[::-1]
-
-
-@string("S C -> S")
-def reverseDelimited(text: str | None, separator: str) -> str | None:
-    if text is None:
-        return None
-    return separator.join(reversed(split_characters(text, separator, 0, keep=False) or []))

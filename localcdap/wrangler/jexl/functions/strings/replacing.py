@@ -1,5 +1,4 @@
-"""``string:``: texts changed, joined and padded."""
-
+"""``string:``: parts of texts removed or replaced."""
 # ruff: noqa: N802 - functions have the names that expressions call them by
 
 from __future__ import annotations
@@ -7,13 +6,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from localcdap.wrangler.jexl.functions.strings import checked_length, is_space, string
-from localcdap.wrangler.jexl.functions.strings_finding import (
+from localcdap.wrangler.jexl.functions.strings.characters import is_space
+from localcdap.wrangler.jexl.functions.strings.comparing import (
     endsWithIgnoreCase,
     startsWithIgnoreCase,
 )
-
-# -- changing ---------------------------------------------------------------------------------------
+from localcdap.wrangler.jexl.functions.strings.namespace import string
 
 
 @string("S -> S", "deleteWhitespace")
@@ -147,54 +145,3 @@ def chop(text: str | None) -> str | None:
     if text is None:
         return None
     return text[:-2] if text.endswith("\r\n") else text[:-1]
-
-
-@string("S I -> S")
-def repeat(text: str | None, count: int) -> str | None:
-    return None if text is None else text * (checked_length(len(text) * max(count, 0)) and count)
-
-
-@string("S S I -> S", "repeat")
-def repeat_separated(text: str | None, separator: str | None, count: int) -> str | None:
-    if text is None or separator is None:
-        return repeat(text, count)
-    checked_length((len(text) + len(separator)) * max(count, 0))
-    return separator.join([text] * max(count, 0))
-
-
-def padding(pad: str | None, count: int) -> str:
-    pad = pad or " "
-    checked_length(count)
-    return (pad * (count // len(pad) + 1))[: max(count, 0)]
-
-
-@string("S I -> S", "rightPad")
-def right_pad_spaces(text: str | None, size: int) -> str | None:
-    return rightPad(text, size, " ")
-
-
-@string("S I S -> S")
-def rightPad(text: str | None, size: int, pad: str | None) -> str | None:
-    return None if text is None else text + padding(pad, size - len(text))
-
-
-@string("S I -> S", "leftPad")
-def left_pad_spaces(text: str | None, size: int) -> str | None:
-    return leftPad(text, size, " ")
-
-
-@string("S I S -> S")
-def leftPad(text: str | None, size: int, pad: str | None) -> str | None:
-    return None if text is None else padding(pad, size - len(text)) + text
-
-
-@string("S I -> S", "center")
-def center_spaces(text: str | None, size: int) -> str | None:
-    return center(text, size, " ")
-
-
-@string("S I S -> S")
-def center(text: str | None, size: int, pad: str | None) -> str | None:
-    if text is None or size <= len(text):
-        return text
-    return rightPad(leftPad(text, len(text) + (size - len(text)) // 2, pad), size, pad)
