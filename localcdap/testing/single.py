@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -72,7 +73,7 @@ def run_stage(
     :raises StageError: when the run fails.
     """
     ref = plugin if isinstance(plugin, PluginRef) else plugin_ref(plugin)
-    folder = directory or Path(tempfile.mkdtemp(prefix="localcdap-test-"))
+    folder = directory or Path(tempfile.mkdtemp(dir=_scratch().name))
     pipeline = PipelineTester(
         spark, folder, locations=locations, tables=tables, arguments=arguments
     )
@@ -91,6 +92,12 @@ def run_stage(
         counts=totals.get(_STAGE, StageCounts()),
         table_loads=pipeline.table_loads,
     )
+
+
+@functools.cache
+def _scratch() -> tempfile.TemporaryDirectory[str]:
+    """Holds the files of stages that were given no directory, until the process ends."""
+    return tempfile.TemporaryDirectory(prefix="localcdap-test-", ignore_cleanup_errors=True)
 
 
 def _connect(pipeline: PipelineTester, stage: Stage, ports: list[str]) -> set[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from localcdap.api.app import InvalidTableFieldError, StructuredRows, TransactionError
@@ -15,12 +17,17 @@ def test_a_row_is_a_read_only_mapping():
 
     assert row == {"name": "a", "id": 7, "size": None}
     assert dict(row) | {"size": 1} == {"name": "a", "id": 7, "size": 1}
+    assert row == Row(("a", 7, None))
+    assert isinstance(row, Mapping)
     assert row.key == (7, "a")
+    assert list(row.items()) == [("name", "a"), ("id", 7), ("size", None)]
     assert (row["id"], row.get("size", 3), row.get("other", 3)) == (7, None, 3)
     assert ("size" in row, "other" in row, len(row)) == (True, False, 3)
     assert repr(row) == "StructuredRow({'name': 'a', 'id': 7, 'size': None})"
     with pytest.raises(TypeError):
         row["id"] = 8
+    with pytest.raises(TypeError):
+        hash(row)
 
 
 def test_a_field_that_was_not_read_is_an_error_of_its_own():

@@ -5,23 +5,44 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import Any, ClassVar
+from types import new_class
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import msgspec
 
 from localcdap.api.errors import InvalidTableFieldError, TransactionError
 
+if TYPE_CHECKING:
 
-class StructuredRow(Mapping[str, Any]):
+    class _Mapping(Mapping[str, Any]):
+        def __init__(self, values: Sequence[Any], /) -> None: ...
+
+else:
+
+    class _Mapping(msgspec.Struct, eq=False, gc=False):
+        """A Mapping that is made at the speed of C: a large scan makes many rows.
+
+        To inherit from both would cost that speed, since a Struct has a metaclass of its own.
+        """
+
+        keys = Mapping.keys
+        items = Mapping.items
+        values = Mapping.values
+        __eq__ = Mapping.__eq__
+        __hash__ = None
+
+    Mapping.register(_Mapping)
+
+
+class StructuredRow(_Mapping):
     """A row: a read-only mapping from the names of the fields that were read to their values.
 
     It may be kept when its transaction is over. ``dict(row)`` is a record that can be changed and upserted.
     """
 
-    __slots__ = ("_values",)
+    _values: Sequence[Any]
     _places: ClassVar[Mapping[str, int]] = {}
     _key: ClassVar[tuple[int, ...]] = ()
-
-    def __init__(self, values: Sequence[Any]) -> None:
-        self._values = values
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -60,8 +81,10 @@ class StructuredRow(Mapping[str, Any]):
 def row_class(columns: tuple[str, ...], primary_key: tuple[str, ...]) -> type[StructuredRow]:
     """The class of rows with these fields, for those who implement tables."""
     places = {name: place for place, name in enumerate(columns)}
-    members = {"__slots__": (), "_places": places, "_key": tuple(places[k] for k in primary_key)}
-    return type("StructuredRow", (StructuredRow,), members)
+    members = {"_places": places, "_key": tuple(places[name] for name in primary_key)}
+    return new_class(
+        "StructuredRow", (StructuredRow,), exec_body=lambda names: names.update(members)
+    )
 
 
 class StructuredRows(Iterator[StructuredRow]):
