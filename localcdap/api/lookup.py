@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import msgspec
 
 from localcdap.api.schema import Schema
+from localcdap.api.table_writes import Partitioning
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,6 +24,7 @@ class TableShape(msgspec.Struct):
     schema: Schema
     key: str | None = None
     """The column that tells rows apart; None where rows were appended."""
+    partitioning: Partitioning | None = None
 
     @property
     def lookup_key(self) -> str | None:

@@ -250,6 +250,9 @@ class SparkContext(StageContext, Protocol):
         :raises NotFoundError: when there is no such table.
         """
 
+    def find_table(self, name: str) -> TableShape | None:
+        """The columns of a structured dataset of this namespace as they are now; None when there is none."""
+
     def lookup(self, table: str) -> Lookup:
         """As :meth:`StageContext.lookup`; can be pickled into what :meth:`in_batches` runs."""
 

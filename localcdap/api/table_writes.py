@@ -16,6 +16,14 @@ class Order(msgspec.Struct, frozen=True):
     descending: bool = False
 
 
+class Partitioning(msgspec.Struct, frozen=True):
+    """By what the rows of a table are parted (BigQuery). All are kept in one place here; readers heed it."""
+
+    kind: Literal["time", "integer"] = "time"
+    field: str | None = None
+    """A column of the table; None for the time at which a row came in, which is not kept."""
+
+
 class TableWrite(msgspec.Struct, frozen=True):
     """What becomes of the rows that are there, and of their columns (BigQuery sink of CDAP 6)."""
 
@@ -29,6 +37,11 @@ class TableWrite(msgspec.Struct, frozen=True):
     """Whether the rows and columns that are there are removed first. Of an insert."""
     relaxes: bool = False
     """Whether the table may get new columns, and its columns may become nullable."""
+    among: str | None = None
+    """Which rows an update or upsert may match: a condition in the SQL of DuckDB on ``held``, a row of the
+    table, and ``given``, one that is written; it computes with their columns only."""
+    partitioning: Partitioning | None = None
+    """Of a table that this makes; one that is there keeps its own, as long as it has the column."""
 
 
 class TableLoading(msgspec.Struct, frozen=True):

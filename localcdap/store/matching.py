@@ -6,6 +6,7 @@ from localcdap.api.errors import StoreError
 from localcdap.api.schema import Schema
 from localcdap.api.table_writes import TableWrite
 from localcdap.store.columns import quoted
+from localcdap.store.conditions import checked_condition
 from localcdap.store.store import Transaction
 
 
@@ -18,7 +19,8 @@ def merge(tx: Transaction, table: str, schema: Schema, source: str, how: TableWr
     :param schema: of the rows to write.
     :param source: what stands for them in a FROM clause.
     :returns: the number of rows changed or added.
-    :raises StoreError: when several of the rows to write have equal keys, and nothing says which counts.
+    :raises StoreError: when several of the rows to write have equal keys, and nothing says which counts; when
+        the condition is wrong.
     """
     keys = [quoted(key) for key in how.keys]
     rows = _distinct(source, keys, how) if how.dedupe_by else source
@@ -27,6 +29,8 @@ def merge(tx: Transaction, table: str, schema: Schema, source: str, how: TableWr
     columns = [quoted(name) for name in schema.field_names]
     rest = [column for column in columns if column not in keys] or columns[:1]
     matched = " AND ".join(f"held.{key} = given.{key}" for key in keys)
+    if how.among is not None:
+        matched = f"{checked_condition(tx, how.among)} AND {matched}"
     assigned = ", ".join(f"{column} = given.{column}" for column in rest)
     made = ", ".join(f"given.{column}" for column in columns)
     inserts = f"WHEN NOT MATCHED THEN INSERT ({', '.join(columns)}) VALUES ({made})"  # noqa: S608

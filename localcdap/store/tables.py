@@ -15,7 +15,7 @@ import msgspec
 from localcdap.api.errors import ConflictError, NotFoundError, StoreError
 from localcdap.api.lookup import TableShape
 from localcdap.api.schema import Schema, Type
-from localcdap.api.table_writes import TableWrite
+from localcdap.api.table_writes import Partitioning, TableWrite
 from localcdap.store.columns import check_names, column_type, literal, quoted
 from localcdap.store.matching import merge
 from localcdap.store.merging import merged_schema, refuse_relaxation
@@ -36,6 +36,7 @@ class TableDetail(msgspec.Struct):
     key: str | None
     """The field that tells rows apart; None where rows were appended."""
     rows: int
+    partitioning: Partitioning | None = None
 
 
 class TableSnapshot(msgspec.Struct):
@@ -129,11 +130,17 @@ class DatasetTables:
         :param parquet_files: as for :meth:`upsert_parquet`.
         :returns: the number of rows written.
         :raises StoreError: when a type does not fit the table's, the table has a key, it lacks a column and
-            may not be changed, or several of the rows to write have equal keys.
+            may not be changed, several of the rows to write have equal keys, or the condition is wrong.
         """
+        parted = how.partitioning
         if how.truncate and name in _names(tx, namespace):
+            held = _partitioning(tx, namespace, name)
+            if held is not None and (held.field is None or schema.field(held.field)):
+                parted = held
             self.drop(tx, namespace, name)
-        table = self._prepare(tx, namespace, name, schema, None, relaxes=how.relaxes)
+        table = self._prepare(
+            tx, namespace, name, schema, None, relaxes=how.relaxes, partitioning=parted
+        )
         if not parquet_files:
             return 0
         if how.operation == "insert":
@@ -168,9 +175,13 @@ class DatasetTables:
     def shapes(self, namespace: str) -> dict[str, TableShape]:
         """The columns and keys of the tables of a namespace, by name."""
         rows = self._store.read(
-            "SELECT name, document, key_field FROM dataset_tables WHERE namespace = ?", (namespace,)
+            "SELECT name, document, key_field, partitioning FROM dataset_tables WHERE namespace = ?",
+            (namespace,),
         )
-        return {name: TableShape(Schema.parse(document), key) for name, document, key in rows}
+        return {
+            name: TableShape(Schema.parse(document), key, _parted(partitioning))
+            for name, document, key, partitioning in rows
+        }
 
     def list(self, namespace: str) -> Sequence[TableDetail]:
         """The tables of a namespace, by name."""
@@ -214,16 +225,18 @@ class DatasetTables:
         key: str | None,
         *,
         relaxes: bool = True,
+        partitioning: Partitioning | None = None,
     ) -> str:
         """Make the table able to hold the rows; its identifier.
 
         :param relaxes: whether it may get new columns, and its columns may become nullable.
+        :param partitioning: of a new table.
         """
         check_names(schema.field_names)
         try:
             held, held_key = _held(tx, namespace, name)
         except NotFoundError:
-            _create(tx, namespace, name, schema, key)
+            _create(tx, namespace, name, schema, key, partitioning)
             return _table(namespace, name)
         if held_key != key:
             raise StoreError(
@@ -281,13 +294,33 @@ def _held(tx: Transaction, namespace: str, name: str) -> tuple[Schema, str | Non
     return Schema.parse(document), key
 
 
+def _partitioning(tx: Transaction, namespace: str, name: str) -> Partitioning | None:
+    """By what a table that is there is parted."""
+    rows = tx.execute(
+        "SELECT partitioning FROM dataset_tables WHERE namespace = ? AND name = ?",
+        (namespace, name),
+    )
+    return _parted(rows[0][0])
+
+
+def _parted(document: str | None) -> Partitioning | None:
+    return None if document is None else msgspec.json.decode(document, type=Partitioning)
+
+
 def _detail(tx: Transaction, namespace: str, name: str) -> TableDetail:
     schema, key = _held(tx, namespace, name)
     count = tx.execute(f"SELECT count(*) FROM {_table(namespace, name)}")[0][0]  # noqa: S608
-    return TableDetail(namespace, name, schema, key, count)
+    return TableDetail(namespace, name, schema, key, count, _partitioning(tx, namespace, name))
 
 
-def _create(tx: Transaction, namespace: str, name: str, schema: Schema, key: str | None) -> None:
+def _create(
+    tx: Transaction,
+    namespace: str,
+    name: str,
+    schema: Schema,
+    key: str | None,
+    partitioning: Partitioning | None,
+) -> None:
     if not name or "\0" in name or not schema.fields:
         raise StoreError(
             f"A table needs a name and at least one field; '{name}' lacks one of them."
@@ -306,8 +339,10 @@ def _create(tx: Transaction, namespace: str, name: str, schema: Schema, key: str
     columns = ", ".join(f"{quoted(f.name)} {column_type(f.schema)}" for f in schema)
     tx.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(_area(namespace))}")
     tx.execute(f"CREATE TABLE {_table(namespace, name)} ({columns})")
+    parted = None if partitioning is None else msgspec.json.encode(partitioning).decode()
     tx.execute(
-        "INSERT INTO dataset_tables VALUES (?, ?, ?, ?, now())", (namespace, name, str(schema), key)
+        "INSERT INTO dataset_tables VALUES (?, ?, ?, ?, now(), ?)",
+        (namespace, name, str(schema), key, parted),
     )
 
 

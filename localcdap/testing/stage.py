@@ -10,7 +10,6 @@ from localcdap.api.control import Action, Condition, PostAction
 from localcdap.api.errors import BadRequestError
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.locations import Locations
-from localcdap.api.lookup import TableShape
 from localcdap.api.plugin import (
     BatchAggregator,
     ErrorTransform,
@@ -165,12 +164,8 @@ class StageTester:
             arguments=self._arguments,
             runtime=runtime,
             locations=self._locations,
-            find_table=lambda name: _shape(self._tables.get(name)),
+            find_table=lambda name: table.shape if (table := self._tables.get(name)) else None,
         )
-
-
-def _shape(table: GivenTable | None) -> TableShape | None:
-    return None if table is None else TableShape(table.schema, table.key)
 
 
 def _require_records(plugin: type[Plugin]) -> None:

@@ -14,6 +14,7 @@ from localcdap.api.errors import NotFoundError
 from localcdap.api.lookup import TableShape
 from localcdap.api.schema import Schema
 from localcdap.api.stage import FindTable, Record
+from localcdap.api.table_writes import Partitioning
 from localcdap.engine.process.tables import TableFiles, TableSource
 
 _NAMESPACE: Final = "default"
@@ -29,6 +30,11 @@ class GivenTable(msgspec.Struct):
     rows: Sequence[Record]
     key: str | None = None
     """The field that tells rows apart; None for a table to which rows are appended."""
+    partitioning: Partitioning | None = None
+
+    @property
+    def shape(self) -> TableShape:
+        return TableShape(self.schema, self.key, self.partitioning)
 
 
 class GivenTables:
@@ -62,15 +68,11 @@ class GivenTables:
         pq.write_table(rows, file)
         return TableFiles(table.schema, [str(file)], table.key)
 
+    def find(self, namespace: str, name: str) -> TableShape | None:
+        table = self._tables.get(name) if namespace == _NAMESPACE else None
+        return None if table is None else table.shape
+
 
 def table_finder(tables: TableSource) -> FindTable:
     """What finds the columns of the tables of a source."""
-
-    def find(name: str) -> TableShape | None:
-        try:
-            found = tables.export(_NAMESPACE, name)
-        except NotFoundError:
-            return None
-        return TableShape(found.schema, found.key)
-
-    return find
+    return lambda name: tables.find(_NAMESPACE, name)

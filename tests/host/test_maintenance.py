@@ -18,7 +18,7 @@ def home(tmp_path):
     home = Home(tmp_path / "home")
     store = Store(home.database)
     with store.transaction() as tx:
-        tx.execute("INSERT INTO dataset_tables VALUES ('default', 't', '{}', NULL, now())")
+        tx.execute("INSERT INTO dataset_tables VALUES ('default', 't', '{}', NULL, now(), NULL)")
     store.close()
     return home
 
@@ -33,7 +33,7 @@ def add_log(home):
     copy = home.path / "copy"
     store = Store(home.database)
     with store.transaction() as tx:
-        tx.execute("INSERT INTO dataset_tables VALUES ('default', 'late', '{}', NULL, now())")
+        tx.execute("INSERT INTO dataset_tables VALUES ('default', 'late', '{}', NULL, now(), NULL)")
     shutil.copy(log_of(home.database), copy)
     shutil.copy(home.database, home.path / "main")
     store.close()

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import StoreError
 from localcdap.api.schema import Schema
-from localcdap.api.table_writes import Order, TableWrite
+from localcdap.api.table_writes import Order, Partitioning, TableWrite
 from localcdap.store.store import Store
 from localcdap.store.tables import DatasetTables
 
@@ -102,6 +102,61 @@ def test_columns_that_are_not_written_stay(table):
 def test_repeated_keys_without_an_order_are_refused(table):
     with pytest.raises(StoreError, match='2 of the rows .* have the same key: "k" = 1'):
         table((TableWrite("upsert", ("k",)), [item(1, 1, "a"), item(1, 2, "b")]))
+
+
+@pytest.mark.parametrize(
+    ("operation", "among", "given"),
+    [
+        ("upsert", "held.at >= 2", [item(1, 1, "a"), item(1, 9, "x"), item(2, 9, "x")]),
+        ("update", "held.at >= 2", [item(1, 1, "a"), item(2, 9, "x")]),
+        ("update", "held.at < given.at AND held.v IN ('a')", [item(1, 9, "x"), item(2, 2, "b")]),
+        ("update", "true -- whatever", [item(1, 9, "x"), item(2, 9, "x")]),
+    ],
+)
+def test_only_rows_under_the_condition_are_matched(table, operation, among, given):
+    held = [item(1, 1, "a"), item(2, 2, "b")]
+    how = TableWrite(operation, ("k",), among=among)
+    assert table((INSERT, held), (how, [item(1, 9, "x"), item(2, 9, "x")])) == given
+
+
+@pytest.mark.parametrize(
+    ("among", "told"),
+    [
+        ("k >", "is no condition: syntax error"),
+        ("held.k IN (SELECT 1)", "has a subquery"),
+        ("sum(held.k) OVER () > 1", "has a window"),
+        ("1=1) WHEN MATCHED THEN DELETE --", "is no condition"),
+        ("true); DROP TABLE dataset_tables; SELECT (1", "is no condition"),
+        ("true); SELECT (1", "is more than a condition"),
+        ("true) GROUP BY (k", "is more than a condition"),
+        ("held.nothing = 1", 'does not have a column named "nothing"'),
+    ],
+)
+def test_a_condition_is_no_more_than_that(table, among, told):
+    how = TableWrite("update", ("k",), among=among)
+    with pytest.raises(StoreError) as raised:
+        table((INSERT, [item(1, 1, "a")]), (how, [item(1, 2, "b")]))
+    assert told in raised.value.message
+    assert table() == [item(1, 1, "a")]
+
+
+def test_a_table_keeps_what_it_is_parted_by(store, tmp_path):
+    def parted(how: TableWrite, schema: Schema = ITEM) -> Partitioning | None:
+        written(store, tmp_path, "d.parted", schema, (how, []))
+        shape = DatasetTables(store).shapes("default")["d.parted"]
+        assert (
+            DatasetTables(store).describe("default", "d.parted").partitioning == shape.partitioning
+        )
+        return shape.partitioning
+
+    by_at, by_key = Partitioning(field="at"), Partitioning("integer", "k")
+    assert parted(TableWrite(partitioning=by_at)) == by_at
+    assert parted(TableWrite(partitioning=by_key)) == by_at
+    assert parted(TableWrite(truncate=True)) == by_at
+    only_key = Schema.record("o", [("k", Schema.INT)])
+    assert parted(TableWrite(truncate=True, partitioning=by_key), only_key) == by_key
+    other = Schema.record("o", [("x", Schema.INT)])
+    assert parted(TableWrite(truncate=True), other) is None
 
 
 def test_new_columns_need_leave(table):

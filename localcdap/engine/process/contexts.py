@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.errors import LocalcdapError, StageError
 from localcdap.api.locations import Locations
-from localcdap.api.lookup import Lookup
+from localcdap.api.lookup import Lookup, TableShape
 from localcdap.api.schema import Schema
 from localcdap.api.stage import FindPlugin
 from localcdap.api.table_writes import TableLoading, TableWrite
@@ -226,6 +226,9 @@ class DriverContext(FactsContext):
         except StageError as error:
             message = f"table '{name}' {error.message}"
             raise self.fail(message, error.corrective_action) from None
+
+    def find_table(self, name: str) -> TableShape | None:
+        return self._run.tables.find(self.namespace, name)
 
     def lookup(self, table: str) -> Lookup:
         here = self._run.lookup_file(self.stage_name, table)

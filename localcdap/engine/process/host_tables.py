@@ -50,6 +50,10 @@ class HostTables:
         with reach_host(self._home) as client:
             return client.service(SERVICE, TableExports).export(namespace, name, str(place))
 
+    def find(self, namespace: str, name: str) -> TableShape | None:
+        with reach_host(self._home) as client:
+            return client.service(SERVICE, TableExports).shapes(namespace).get(name)
+
 
 class NoHostTables:
     """For a run that has no host to ask."""
@@ -59,6 +63,9 @@ class NoHostTables:
             f"Table '{name}' of namespace '{namespace}' cannot be read: this run has no host.",
             "Run the pipeline through localcdap.",
         )
+
+    def find(self, namespace: str, name: str) -> TableShape | None:
+        return None
 
 
 def table_finder(order: WorkOrder) -> FindTable:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from localcdap.api.lookup import TableShape
 from localcdap.api.schema import Schema
 from localcdap.api.table_writes import TableWrite
 
@@ -59,6 +60,9 @@ class TableSource(Protocol):
 
         :raises NotFoundError: when there is no such table.
         """
+
+    def find(self, namespace: str, name: str) -> TableShape | None:
+        """The columns of a table as they are now; None when there is no such table."""
 
 
 class TableLoad(msgspec.Struct):
