@@ -15,6 +15,7 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema
+from localcdap.java import xml
 from localcdap.wrangler.directives.columns import no_column
 from localcdap.wrangler.directives.opening import Opening
 from localcdap.wrangler.directives.refusals import mismatched
@@ -37,13 +38,13 @@ class ParseAsXml(ColumnMap):
     def map(self, value: Any) -> Any:
         if isinstance(value, str):
             try:
-                xml_documents.read_document(value)
-            except xml_documents.XmlError as error:
+                xml_documents.opened(value)
+            except xml.XmlError as error:
                 raise DirectiveError(f"column '{self.column}': {error}") from None
         return value
 
     def end(self) -> None:
-        xml_documents.read_document.cache_clear()
+        xml_documents.opened.cache_clear()
 
 
 class Selection(Directive):
@@ -55,7 +56,9 @@ class Selection(Directive):
     xpath: str = argument.text("The path, an XPath 1.0 such as /catalog/book/@id.")
 
     def problem(self) -> str | None:
-        return xml_documents.path_problem(self.xpath.strip())
+        path = self.xpath.strip()
+        why = xml.path_problem(path)
+        return None if why is None else f"'{path}' is no XPath: {why}"
 
     @abstractmethod
     def taken(self, texts: list[str]) -> Any:
@@ -71,12 +74,12 @@ class Selection(Directive):
             raise mismatched(self.source, text, "XML is needed")
         try:
             texts = xml_documents.selected(text, self.xpath.strip())
-        except xml_documents.XmlError as error:
+        except xml.XmlError as error:
             raise DirectiveError(f"column '{self.source}': {error}") from None
         row.put(self.destination, self.taken(texts))
 
     def end(self) -> None:
-        xml_documents.read_document.cache_clear()
+        xml_documents.opened.cache_clear()
 
 
 @plugin(

@@ -16,17 +16,10 @@ from localcdap.api import (
     field,
     plugin,
 )
+from localcdap.java.xml import XmlError, found_by, read_document
 
 from .text_values import text_converter
-from .xml_documents import (
-    MALFORMED,
-    XmlError,
-    found_by,
-    path_problem,
-    qualified_name,
-    read_document,
-    text_of,
-)
+from .xml_documents import MALFORMED, path_problem, qualified_name, text_of
 
 if TYPE_CHECKING:
     from lxml.etree import _Element

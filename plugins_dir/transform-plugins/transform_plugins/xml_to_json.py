@@ -20,8 +20,9 @@ from localcdap.api import (
     field,
     plugin,
 )
+from localcdap.java.xml import XmlError, read_document
 
-from .xml_documents import MALFORMED, XmlError, qualified_name, read_document
+from .xml_documents import MALFORMED, qualified_name
 
 if TYPE_CHECKING:
     from lxml.etree import _Element

@@ -1,0 +1,64 @@
+"""XML documents and XPath 1.0, read without anything that reaches outside of them or grows in memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lxml.etree import XPath, _Element
+
+
+class XmlError(ValueError):
+    """A text is no XML document that may be read, or a path cannot be evaluated; the message says why."""
+
+
+def read_document(text: str) -> _Element:
+    """The root element of a document. The encoding that it declares is of no meaning: it is text already.
+
+    Elements of a default namespace lose it, so that paths name them as they are written; prefixes keep
+    theirs.
+
+    :raises XmlError: for a text that is not well-formed, nested more than 256 times, holds a text over 10 MB,
+        or declares entities: they can hide files of the machine or gigabytes.
+    """
+    from lxml import etree
+
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, encoding="utf-8"
+    )
+    try:
+        root = etree.fromstring(text.encode(), parser)
+    except (etree.XMLSyntaxError, ValueError) as error:
+        raise XmlError(f"it is not well-formed XML: {error}") from None
+    subset = root.getroottree().docinfo.internalDTD
+    if subset is not None and any(True for _ in subset.iterentities()):
+        raise XmlError("it declares entities, which are not read for safety")
+    for element in root.iter(etree.Element):
+        if element.prefix is None and element.tag.startswith("{"):
+            element.tag = etree.QName(element).localname
+    return root
+
+
+def found_by(path: XPath, root: _Element) -> list[Any]:
+    """The nodes that a compiled path selects; a text, number or truth value counts as one.
+
+    :raises XmlError: when the path cannot be evaluated.
+    """
+    from lxml import etree
+
+    try:
+        found = path(root.getroottree())
+    except etree.XPathError as error:
+        raise XmlError(f"the path '{path.path}' cannot be evaluated: {error}") from None
+    return found if isinstance(found, list) else [found]
+
+
+def path_problem(path: str) -> str | None:
+    """Why an expression cannot be compiled; None when it can be."""
+    from lxml import etree
+
+    try:
+        etree.XPath(path)
+    except (etree.XPathSyntaxError, ValueError) as error:
+        return str(error)
+    return None
