@@ -1,22 +1,17 @@
-"""MySQL and PostgreSQL by host and database, at Google Cloud SQL too: the plugins that CDAP has for each.
+"""Where a database is by host and name, on a server of one's own and at Google Cloud SQL.
 
-Where they are is all that tells them from the plugins for any database.
+That is all that tells the plugins that CDAP has for a kind of database from those for any.
 """
 
 from __future__ import annotations
 
-import re
 from typing import Any, ClassVar
 
-from localcdap.api import field, plugin
+from localcdap.api import field
 
 from .connecting import JdbcConfig
-from .database_actions import DatabaseActionBase, StatementConfig
-from .database_sink import DatabaseSinkBase, SinkConfig
-from .database_source import DatabaseSourceBase, SourceConfig
 
 _PRIVATE = "private"
-_PLAIN = re.compile(r"\w+")
 
 
 def _timeout() -> Any:
@@ -29,7 +24,7 @@ def _timeout() -> Any:
     )
 
 
-class _Server(JdbcConfig):
+class Server(JdbcConfig):
     """A database of a server."""
 
     _url: ClassVar[str]
@@ -44,31 +39,7 @@ class _Server(JdbcConfig):
         return self._url.format(self.host.strip(), self.port or self._port, self.database.strip())
 
 
-class PostgresTable(SinkConfig):
-    """A table of PostgreSQL."""
-
-    schema_name: str | None = field(
-        "Schema of the table; without it, the one that the user has by default.",
-        default=None,
-        macro=True,
-        name="dbSchemaName",
-    )
-
-    def table_name(self) -> str:
-        """Quoted, as by CDAP, so that capitals count; PostgreSQL takes others for small letters."""
-        parts = [each.strip() for each in (self.schema_name or "", self.table)]
-        return ".".join(f'"{p}"' if _PLAIN.fullmatch(p) else p for p in parts if p)
-
-
-class Mysql(_Server):
-    _url, _port = "jdbc:mysql://{}:{}/{}", 3306
-
-
-class Postgres(_Server):
-    _url, _port = "jdbc:postgresql://{}:{}/{}", 5432
-
-
-class _CloudSql(JdbcConfig):
+class CloudSqlServer(JdbcConfig):
     """A database of an instance of Cloud SQL.
 
     A public one is reached through Google's socket factory, whose jar must be with the driver's.
@@ -101,120 +72,3 @@ class _CloudSql(JdbcConfig):
         if self.instance_type.lower() == _PRIVATE:
             return self._private.format(name, self.port or self._port, database)
         return self._public.format(database, name)
-
-
-class CloudSqlMysql(_CloudSql):
-    _public = "jdbc:mysql:///{}?cloudSqlInstance={}&socketFactory=com.google.cloud.sql.mysql.SocketFactory"
-    _private, _port = "jdbc:mysql://{}:{}/{}", 3306
-
-
-class CloudSqlPostgres(_CloudSql):
-    _public = (
-        "jdbc:postgresql:///{}?cloudSqlInstance={}"
-        "&socketFactory=com.google.cloud.sql.postgres.SocketFactory"
-    )
-    _private, _port = "jdbc:postgresql://{}:{}/{}", 5432
-
-
-@plugin(type="batchsource", name="Mysql", description="Reads the rows of a query from MySQL.")
-class MysqlSource(DatabaseSourceBase):
-    class Config(SourceConfig, Mysql):
-        """MySQL."""
-
-
-@plugin(
-    type="batchsink", name="Mysql", description="Adds each record as a row to a table of MySQL."
-)
-class MysqlSink(DatabaseSinkBase):
-    class Config(SinkConfig, Mysql):
-        """MySQL."""
-
-
-@plugin(type="action", name="Mysql", description="Has MySQL carry out an SQL statement.")
-class MysqlAction(DatabaseActionBase):
-    class Config(StatementConfig, Mysql):
-        """MySQL."""
-
-
-@plugin(
-    type="batchsource", name="Postgres", description="Reads the rows of a query from PostgreSQL."
-)
-class PostgresSource(DatabaseSourceBase):
-    class Config(SourceConfig, Postgres):
-        """PostgreSQL."""
-
-
-@plugin(
-    type="batchsink",
-    name="Postgres",
-    description="Adds each record as a row to a table of PostgreSQL.",
-)
-class PostgresSink(DatabaseSinkBase):
-    class Config(PostgresTable, Postgres):
-        """PostgreSQL."""
-
-
-@plugin(type="action", name="Postgres", description="Has PostgreSQL carry out an SQL statement.")
-class PostgresAction(DatabaseActionBase):
-    class Config(StatementConfig, Postgres):
-        """PostgreSQL."""
-
-
-@plugin(
-    type="batchsource",
-    name="CloudSQLMySQL",
-    description="Reads the rows of a query from MySQL at Cloud SQL.",
-)
-class CloudSqlMysqlSource(DatabaseSourceBase):
-    class Config(SourceConfig, CloudSqlMysql):
-        """MySQL at Cloud SQL."""
-
-
-@plugin(
-    type="batchsink",
-    name="CloudSQLMySQL",
-    description="Adds each record as a row to a table of MySQL at Cloud SQL.",
-)
-class CloudSqlMysqlSink(DatabaseSinkBase):
-    class Config(SinkConfig, CloudSqlMysql):
-        """MySQL at Cloud SQL."""
-
-
-@plugin(
-    type="action",
-    name="CloudSQLMySQL",
-    description="Has MySQL at Cloud SQL carry out an SQL statement.",
-)
-class CloudSqlMysqlAction(DatabaseActionBase):
-    class Config(StatementConfig, CloudSqlMysql):
-        """MySQL at Cloud SQL."""
-
-
-@plugin(
-    type="batchsource",
-    name="CloudSQLPostgreSQL",
-    description="Reads the rows of a query from PostgreSQL at Cloud SQL.",
-)
-class CloudSqlPostgresSource(DatabaseSourceBase):
-    class Config(SourceConfig, CloudSqlPostgres):
-        """PostgreSQL at Cloud SQL."""
-
-
-@plugin(
-    type="batchsink",
-    name="CloudSQLPostgreSQL",
-    description="Adds each record as a row to a table of PostgreSQL at Cloud SQL.",
-)
-class CloudSqlPostgresSink(DatabaseSinkBase):
-    class Config(PostgresTable, CloudSqlPostgres):
-        """PostgreSQL at Cloud SQL."""
-
-
-@plugin(
-    type="action",
-    name="CloudSQLPostgreSQL",
-    description="Has PostgreSQL at Cloud SQL carry out an SQL statement.",
-)
-class CloudSqlPostgresAction(DatabaseActionBase):
-    class Config(StatementConfig, CloudSqlPostgres):
-        """PostgreSQL at Cloud SQL."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from database_plugins.arguments import parsed, place, with_usual
 from database_plugins.connecting import JdbcConfig
-from database_plugins.servers import CloudSqlMysql, CloudSqlPostgres, Mysql, Postgres
+from database_plugins.mysql import CloudSqlMysql, Mysql
+from database_plugins.postgresql import CloudSqlPostgres, Postgres
 
 from localcdap.api.failures import FailureCollector
 from localcdap.api.schema import Schema

@@ -1,0 +1,69 @@
+"""MySQL by host and database, at Google Cloud SQL too."""
+
+from __future__ import annotations
+
+from localcdap.api import plugin
+
+from .database_actions import DatabaseActionBase, StatementConfig
+from .database_sink import DatabaseSinkBase, SinkConfig
+from .database_source import DatabaseSourceBase, SourceConfig
+from .servers import CloudSqlServer, Server
+
+
+class Mysql(Server):
+    _url, _port = "jdbc:mysql://{}:{}/{}", 3306
+
+
+class CloudSqlMysql(CloudSqlServer):
+    _public = "jdbc:mysql:///{}?cloudSqlInstance={}&socketFactory=com.google.cloud.sql.mysql.SocketFactory"
+    _private, _port = "jdbc:mysql://{}:{}/{}", 3306
+
+
+@plugin(type="batchsource", name="Mysql", description="Reads the rows of a query from MySQL.")
+class MysqlSource(DatabaseSourceBase):
+    class Config(SourceConfig, Mysql):
+        """MySQL."""
+
+
+@plugin(
+    type="batchsink", name="Mysql", description="Adds each record as a row to a table of MySQL."
+)
+class MysqlSink(DatabaseSinkBase):
+    class Config(SinkConfig, Mysql):
+        """MySQL."""
+
+
+@plugin(type="action", name="Mysql", description="Has MySQL carry out an SQL statement.")
+class MysqlAction(DatabaseActionBase):
+    class Config(StatementConfig, Mysql):
+        """MySQL."""
+
+
+@plugin(
+    type="batchsource",
+    name="CloudSQLMySQL",
+    description="Reads the rows of a query from MySQL at Cloud SQL.",
+)
+class CloudSqlMysqlSource(DatabaseSourceBase):
+    class Config(SourceConfig, CloudSqlMysql):
+        """MySQL at Cloud SQL."""
+
+
+@plugin(
+    type="batchsink",
+    name="CloudSQLMySQL",
+    description="Adds each record as a row to a table of MySQL at Cloud SQL.",
+)
+class CloudSqlMysqlSink(DatabaseSinkBase):
+    class Config(SinkConfig, CloudSqlMysql):
+        """MySQL at Cloud SQL."""
+
+
+@plugin(
+    type="action",
+    name="CloudSQLMySQL",
+    description="Has MySQL at Cloud SQL carry out an SQL statement.",
+)
+class CloudSqlMysqlAction(DatabaseActionBase):
+    class Config(StatementConfig, CloudSqlMysql):
+        """MySQL at Cloud SQL."""

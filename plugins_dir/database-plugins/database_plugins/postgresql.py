@@ -1,0 +1,96 @@
+"""PostgreSQL by host and database, at Google Cloud SQL too."""
+
+from __future__ import annotations
+
+import re
+
+from localcdap.api import field, plugin
+
+from .database_actions import DatabaseActionBase, StatementConfig
+from .database_sink import DatabaseSinkBase, SinkConfig
+from .database_source import DatabaseSourceBase, SourceConfig
+from .servers import CloudSqlServer, Server
+
+_PLAIN = re.compile(r"\w+")
+
+
+class Postgres(Server):
+    _url, _port = "jdbc:postgresql://{}:{}/{}", 5432
+
+
+class CloudSqlPostgres(CloudSqlServer):
+    _public = (
+        "jdbc:postgresql:///{}?cloudSqlInstance={}"
+        "&socketFactory=com.google.cloud.sql.postgres.SocketFactory"
+    )
+    _private, _port = "jdbc:postgresql://{}:{}/{}", 5432
+
+
+class PostgresTable(SinkConfig):
+    """A table of PostgreSQL."""
+
+    schema_name: str | None = field(
+        "Schema of the table; without it, the one that the user has by default.",
+        default=None,
+        macro=True,
+        name="dbSchemaName",
+    )
+
+    def table_name(self) -> str:
+        """Quoted, as by CDAP, so that capitals count; PostgreSQL takes others for small letters."""
+        parts = [each.strip() for each in (self.schema_name or "", self.table)]
+        return ".".join(f'"{p}"' if _PLAIN.fullmatch(p) else p for p in parts if p)
+
+
+@plugin(
+    type="batchsource", name="Postgres", description="Reads the rows of a query from PostgreSQL."
+)
+class PostgresSource(DatabaseSourceBase):
+    class Config(SourceConfig, Postgres):
+        """PostgreSQL."""
+
+
+@plugin(
+    type="batchsink",
+    name="Postgres",
+    description="Adds each record as a row to a table of PostgreSQL.",
+)
+class PostgresSink(DatabaseSinkBase):
+    class Config(PostgresTable, Postgres):
+        """PostgreSQL."""
+
+
+@plugin(type="action", name="Postgres", description="Has PostgreSQL carry out an SQL statement.")
+class PostgresAction(DatabaseActionBase):
+    class Config(StatementConfig, Postgres):
+        """PostgreSQL."""
+
+
+@plugin(
+    type="batchsource",
+    name="CloudSQLPostgreSQL",
+    description="Reads the rows of a query from PostgreSQL at Cloud SQL.",
+)
+class CloudSqlPostgresSource(DatabaseSourceBase):
+    class Config(SourceConfig, CloudSqlPostgres):
+        """PostgreSQL at Cloud SQL."""
+
+
+@plugin(
+    type="batchsink",
+    name="CloudSQLPostgreSQL",
+    description="Adds each record as a row to a table of PostgreSQL at Cloud SQL.",
+)
+class CloudSqlPostgresSink(DatabaseSinkBase):
+    class Config(PostgresTable, CloudSqlPostgres):
+        """PostgreSQL at Cloud SQL."""
+
+
+@plugin(
+    type="action",
+    name="CloudSQLPostgreSQL",
+    description="Has PostgreSQL at Cloud SQL carry out an SQL statement.",
+)
+class CloudSqlPostgresAction(DatabaseActionBase):
+    class Config(StatementConfig, CloudSqlPostgres):
+        """PostgreSQL at Cloud SQL."""
