@@ -38,9 +38,9 @@ class Blamed(msgspec.Struct):
 def blamed(
     errors: Iterable[ValidationFailure],
     warnings: Iterable[ValidationFailure],
-    properties: Collection[str],
+    properties: Collection[str] | None,
 ) -> Blamed:
-    """:param properties: those that the form shows."""
+    """:param properties: those that the form shows; None while it is being made, when it may have any."""
     found = Blamed({}, [], [], None)
     for failures, is_warning in ((errors, False), (warnings, True)):
         for failure in failures:
@@ -56,14 +56,15 @@ def blamed(
 
 
 def _places(
-    failure: ValidationFailure, properties: Collection[str]
+    failure: ValidationFailure, properties: Collection[str] | None
 ) -> list[tuple[str, str | None]]:
     """The properties and elements that a failure names, each once."""
     named: dict[tuple[str, str | None], None] = {}
     for cause in failure.causes:
         name = cause.attributes.get("stageConfig")
-        if name is not None and name in properties:
+        if name is not None and (properties is None or name in properties):
             named[name, cause.attributes.get("configElement")] = None
-    if not named and failure.field is not None and failure.field in properties:
-        named[failure.field, None] = None
+    field = failure.field
+    if not named and field is not None and (properties is None or field in properties):
+        named[field, None] = None
     return list(named)

@@ -11,6 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
+from textual.widget import Widget
 from textual.widgets import TabbedContent, TabPane, Tabs
 
 from localcdap.api.errors import LocalcdapError
@@ -68,6 +69,9 @@ class Inspector(Calling, Vertical):
         Binding("f6", "version", "version, repair", id="stage.version"),
         Binding("f8", "methods", "ask the plugin", id="stage.methods", show=False),
         Binding("f7", "detect", "look at files", id="stage.detect", show=False),
+        Binding("f9,ctrl+enter", "try", "try the stage", id="trial.run"),
+        Binding("f3", "fill", "records from …", id="trial.fill"),
+        Binding("alt+i", "input", "next input", id="trial.input", show=False),
     ]
     DEFAULT_CSS = """
     Inspector { height: 1fr; }
@@ -92,6 +96,8 @@ class Inspector(Calling, Vertical):
         self._blamed = Blamed({}, [], [], None)
         self._shown_stage: str | None = None
         """Whose form is there, or is being made."""
+        self._is_entered = False
+        """Whether its user went into a form that is still being made."""
         self._rest = Rest(self, self._follow_selection, _REST_S)
 
     def compose(self) -> ComposeResult:
@@ -151,6 +157,15 @@ class Inspector(Calling, Vertical):
         """Show the selected stage now: its user goes into it."""
         self._rest.now()
 
+    def go_in(self) -> None:
+        """Have the keys go to what the open tab shows; in a form to what is wrong, or else what is first."""
+        self.settle()
+        tabs = self._tabs
+        pane = tabs.active_pane
+        self._is_entered = pane is not None and pane.id == "tab-properties" and not self._is_shown
+        into = None if self._is_entered or pane is None else self._entrance(pane)
+        (into or tabs.query_one(Tabs)).focus()
+
     def flush(self) -> None:
         """Send what is being typed now: before the document is saved or run."""
         self.form.flush()
@@ -173,6 +188,25 @@ class Inspector(Calling, Vertical):
             if active is not None and active.has_focus_within:
                 tabs.query_one(Tabs).focus()
             tabs.active = pane
+
+    @property
+    def _is_shown(self) -> bool:
+        """Whether the form is that of the stage, with all of its fields."""
+        return self._shown_stage == self._stage and self.form.is_ready
+
+    def _entrance(self, pane: TabPane) -> Widget | None:
+        """What gets the keys when its user goes into a pane; None when nothing there takes keys."""
+        chain = [each for each in self.screen.focus_chain if pane in each.ancestors]
+        wrong = {field for field in self.form.fields.values() if field.blames}
+        first = next(iter(chain), None)
+        return next((each for each in chain if not wrong.isdisjoint(each.ancestors)), first)
+
+    def _enter_form(self) -> None:
+        """Go on into a form that was not there yet, unless the keys went elsewhere meanwhile."""
+        if self._is_entered:
+            self._is_entered = False
+            if self._tabs.query_one(Tabs).has_focus and self._tabs.active == "tab-properties":
+                self.go_in()
 
     # -- following the editor ----------------------------------------------------------------------
 
@@ -269,6 +303,7 @@ class Inspector(Calling, Vertical):
         )
         if self.is_attached:
             self._show_state()
+            self._enter_form()
 
     # -- its state -----------------------------------------------------------------------------------
 
@@ -278,8 +313,9 @@ class Inspector(Calling, Vertical):
         self._known.arguments = self._editor.arguments
         errors = state.errors if state is not None else []
         warnings = state.warnings if state is not None else []
-        self._blamed = blamed(errors, warnings, self.form.fields.keys())
-        self.form.blame(self._blamed.by_property)
+        self._blamed = blamed(errors, warnings, self.form.fields.keys() if self._is_shown else None)
+        if self._is_shown:
+            self.form.blame(self._blamed.by_property)
         self._fill_pane()
         self._show_title()
         self._show_banner()
@@ -314,11 +350,11 @@ class Inspector(Calling, Vertical):
             Content.styled(use.name, "bold"),
             "  ",
             _verdict(state),
+            Content.styled(_age(state), "$foreground 60%"),
             "\n",
             Content.styled(
                 f"{use.plugin.name} · {use.plugin.type} · {_named(artifact)}", "$foreground 60%"
             ),
-            Content.styled(_age(state), "$foreground 60%"),
         )
 
     # -- keys ----------------------------------------------------------------------------------------
@@ -336,6 +372,20 @@ class Inspector(Calling, Vertical):
         if self._stage is not None:
             self.form.flush()
             self._editor.detect([self._stage])
+
+    def action_try(self) -> None:
+        """Try the stage, and show what it gives."""
+        self.form.flush()
+        self.open_tab("try")
+        pane = self.query_one(TrialPane)
+        pane.show_stage(self._stage)
+        pane.try_stage()
+
+    def action_fill(self) -> None:
+        self.query_one(TrialPane).fill()
+
+    def action_input(self) -> None:
+        self.query_one(TrialPane).next_input()
 
     @work
     async def action_methods(self) -> None:
@@ -399,10 +449,12 @@ class Inspector(Calling, Vertical):
             self._editor.apply(SetPlugin(use.name, type, name, changed), by=self)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action in ("fill", "input") and self.is_mounted and self._tabs.active != "tab-try":
+            return False
         return None if self.disabled_reason(action) else True
 
     def disabled_reason(self, action: str) -> str | None:
-        if action in ("version", "detect", "methods") and self._stage is None:
+        if action in ("version", "detect", "methods", "try") and self._stage is None:
             return "no stage is selected"
         if action == "methods" and (self._plugin is None or not self._plugin.methods):
             return "the plugin has no methods"
@@ -422,6 +474,7 @@ class Inspector(Calling, Vertical):
         event.stop()
         if event.pane.id != "tab-properties":
             self.query_one(".help").display = False
+        self.refresh_bindings()
         self._fill_pane()
 
     def _fill_pane(self) -> None:
@@ -478,7 +531,7 @@ def _age(state: StageState | None) -> str:
         return ""
     seconds = max(0, time.time() - state.detected_ms / 1000)
     if seconds < 60:
-        return " · looked at files just now"
+        return "  looked at files just now"
     if seconds < 3600:
-        return f" · looked at files {seconds // 60:.0f} min ago"
-    return f" · looked at files {seconds // 3600:.0f} h ago"
+        return f"  looked at files {seconds // 60:.0f} min ago"
+    return f"  looked at files {seconds // 3600:.0f} h ago"

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from typing import Any, ClassVar, Final, cast
+from typing import Any, Final, cast
 
 from textual import work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
@@ -41,11 +40,6 @@ class TrialPane(Calling, Vertical):
     What is typed for a stage, and what its last trial gave, stay while the pipeline is open.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f9,ctrl+enter", "try", "try the stage", id="trial.run"),
-        Binding("f3", "fill", "records from …", id="trial.fill"),
-        Binding("alt+i", "input", "next input", id="trial.input", show=False),
-    ]
     DEFAULT_CSS = """
     TrialPane { height: 1fr; }
     TrialPane > .given { height: 1; padding: 0 1; }
@@ -112,7 +106,7 @@ class TrialPane(Calling, Vertical):
 
     # -- trying ------------------------------------------------------------------------------------
 
-    def action_try(self) -> None:
+    def try_stage(self) -> None:
         """Try the stage on the records above."""
         stage = self._stage
         if stage is None or self._started is not None:
@@ -165,7 +159,7 @@ class TrialPane(Calling, Vertical):
 
     # -- records to try it on --------------------------------------------------------------------------
 
-    def action_input(self) -> None:
+    def next_input(self) -> None:
         """Go on with the next input of the stage."""
         names = list(self.inputs)
         if names:
@@ -173,7 +167,7 @@ class TrialPane(Calling, Vertical):
             self._show_input()
 
     @work
-    async def action_fill(self) -> None:
+    async def fill(self) -> None:
         """Take records from elsewhere."""
         choices = self._sources()
         if not choices:

@@ -181,14 +181,14 @@ class Desk(Calling, Vertical):
             self.board.focus()
         else:
             self._open_inspector()
-            self._focus_in(self.inspector)
+            self.call_after_refresh(self.inspector.go_in)
 
     @on(Canvas.Opened)
     def _look_into(self, event: Canvas.Opened) -> None:
         event.stop()
         self.editor.select(event.stage)
         self._open_inspector()
-        self.call_after_refresh(self._focus_in, self.inspector)
+        self.call_after_refresh(self.inspector.go_in)
 
     def action_back(self) -> None:
         if self.has_class("-narrow"):
