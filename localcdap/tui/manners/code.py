@@ -15,21 +15,19 @@ _COLOURS: Final = {True: "vscode_dark", False: "github_light"}
 """By whether the theme is dark: whose colours of words are taken. The ground is that of the area."""
 
 
-@cache
-def _query(language: Language, text: str) -> Query:
-    return Query(language, text)
-
-
-def _prepared(document: SyntaxAwareDocument, text: str) -> Query | None:
-    """What finds the words to be coloured. Textual makes it anew for each area, which takes up to 40 ms."""
-    return _query(document.language, text)
-
-
-SyntaxAwareDocument.prepare_query = _prepared  # type: ignore[assignment, method-assign]
-
-
 class CodeArea(TextArea):
     """Several lines of text with coloured words, in the colours that the theme of the app wants."""
+
+    @staticmethod
+    def _get_builtin_highlight_query(language_name: str) -> str:  # noqa: ARG004 - as Textual calls it
+        """None: Textual would prepare what it gets anew for each area, which takes up to 40 ms."""
+        return ""
+
+    def _set_document(self, text: str, language: str | None) -> None:
+        super()._set_document(text, language)
+        if language and isinstance(self.document, SyntaxAwareDocument):
+            self._highlight_query = _words(self.document.language, language)
+            self._build_highlight_map()
 
     def on_mount(self) -> None:
         for is_dark, name in _COLOURS.items():
@@ -46,3 +44,9 @@ class CodeArea(TextArea):
 
 def _named(is_dark: bool) -> str:
     return "code-dark" if is_dark else "code-light"
+
+
+@cache
+def _words(language: Language, name: str) -> Query:
+    """What finds the words to be coloured."""
+    return Query(language, TextArea._get_builtin_highlight_query(name))
