@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
 # Rounds over all that was imported, and over each studio that is opened, would be a fifth of the time.
 gc.freeze()
 gc.set_threshold(50_000, 20, 100)
+
+# What a test says must not hang on the speed of the machine, or on a seed: each run tries the same examples.
+# `pytest --hypothesis-profile=search` tries others each time.
+settings.register_profile("search", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("same", settings.get_profile("search"), derandomize=True)
+settings.load_profile("same")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

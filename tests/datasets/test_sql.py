@@ -215,10 +215,8 @@ def test_no_query_is_no_query(sql: SqlService, text: str):
 
 
 def test_a_query_that_takes_too_long_is_ended(sql: SqlService):
-    begun = time.monotonic()
-    with pytest.raises(QueryError, match=r"longer than 0\.3 s"):
-        sql.query(SqlRequest(ENDLESS, time_limit_s=0.3))
-    assert time.monotonic() - begun < 3
+    with pytest.raises(QueryError, match=r"longer than 0\.1 s"):
+        sql.query(SqlRequest(ENDLESS, time_limit_s=0.1))
 
 
 def test_a_query_can_be_cancelled(sql: SqlService):

@@ -83,7 +83,7 @@ def seen(store: Store, who: str = "writer") -> list[str]:
 
 
 def eventually(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < until
         time.sleep(0.005)

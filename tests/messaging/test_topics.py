@@ -153,11 +153,9 @@ def test_a_reader_that_waits_gets_a_message_at_once(service: MessagingService):
     service.create_topic("ns", "other")
     threading.Timer(0.05, service.publish, ["ns", "other", [0]]).start()
     threading.Timer(0.10, service.publish, ["ns", "t", [1]]).start()
-    began = time.monotonic()
-    found = service.fetch("ns", "t", 0, wait_s=20)
+    found = service.fetch("ns", "t", 0, wait_s=600)  # longer than a test may take
 
     assert [m.payload for m in found] == [1]
-    assert time.monotonic() - began < 5
     began = time.monotonic()
     assert service.fetch("ns", "t", found[0].id, wait_s=0.05) == []
     assert time.monotonic() - began >= 0.05

@@ -32,6 +32,8 @@ class Echo:
 
     def __init__(self) -> None:
         self.count = 0
+        self.ten = threading.Barrier(10)
+        self.begun, self.let_go = threading.Event(), threading.Event()
         self._lock = threading.Lock()
 
     def order(self, order: Order, times: int = 1) -> list[Order]:
@@ -60,6 +62,16 @@ class Echo:
     def sleep(self, seconds: float) -> str:
         time.sleep(seconds)
         return "awake"
+
+    def wait(self) -> str:
+        """Answers when the test lets it."""
+        self.begun.set()
+        return "let go" if self.let_go.wait(60) else "forgotten"
+
+    def meet(self) -> str:
+        """Answers ten callers, when all of them are here."""
+        self.ten.wait(60)
+        return "met"
 
     def unencodable(self) -> object:
         return object()

@@ -112,7 +112,7 @@ def test_a_host_killed_in_a_call_is_reported_lost(start: Start, home: Path):
     host = start()
     host.stdout.readline()
     with elect(home, "1.0") as client:
-        threading.Timer(0.3, kill, [host]).start()
+        threading.Timer(0.05, kill, [host]).start()
         with pytest.raises(HostLostError):
             client.service("echo", Echo).sleep(60)
 
@@ -182,38 +182,42 @@ def test_clients_of_a_closed_host_are_told_and_one_succeeds_it(home: Path):
 
 def test_calls_under_way_get_their_answer_when_the_host_closes(home: Path):
     seat = elect(home, "1.0")
-    seat.listen({"echo": Echo()})
+    echo = Echo()
+    seat.listen({"echo": echo})
     answers = []
     with elect(home, "1.0") as client:
         thread = threading.Thread(
-            target=lambda: answers.append(client.service("echo", Echo).sleep(0.4))
+            target=lambda: answers.append(client.service("echo", Echo).wait())
         )
         thread.start()
-        time.sleep(0.1)
+        assert echo.begun.wait(60)
+        threading.Timer(0.1, echo.let_go.set).start()
+        seat.stop_listening(grace_s=60)
+        assert echo.let_go.is_set()
         seat.close()
         thread.join()
 
-    assert answers == ["awake"]
+    assert answers == ["let go"]
 
 
 def test_the_host_closes_in_spite_of_a_call_that_takes_for_ever(home: Path):
     seat = elect(home, "1.0")
-    seat.listen({"echo": Echo()})
+    echo = Echo()
+    seat.listen({"echo": echo})
     failures = []
 
     def call() -> None:
         with pytest.raises(HostLostError) as caught:
-            client.service("echo", Echo).sleep(3)
+            client.service("echo", Echo).wait()
         failures.append(caught.value)
 
     with elect(home, "1.0") as client:
         thread = threading.Thread(target=call)
         thread.start()
-        time.sleep(0.1)
-        began = time.monotonic()
-        seat.stop_listening(grace_s=0.1)
+        assert echo.begun.wait(60)
+        seat.stop_listening(grace_s=0.05)
         thread.join()
-        assert time.monotonic() - began < 2
+        echo.let_go.set()
         seat.close()
     assert len(failures) == 1
 

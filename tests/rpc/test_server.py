@@ -76,11 +76,9 @@ def test_clients_in_other_processes_are_served_at_once(record: HostRecord):
 
 def test_calls_of_one_client_run_side_by_side(client: Client):
     echo = client.service("echo", Echo)
-    began = time.monotonic()
     with ThreadPoolExecutor(10) as pool:
-        assert list(pool.map(echo.sleep, [0.3] * 10)) == ["awake"] * 10
-
-    assert time.monotonic() - began < 2
+        answers = [pool.submit(echo.meet) for _ in range(10)]
+        assert [answer.result() for answer in answers] == ["met"] * 10
 
 
 def test_an_error_leaves_the_client_of_use(client: Client):
@@ -137,7 +135,7 @@ def test_garbage_behind_the_greeting_is_survived(record: HostRecord, data: bytes
 def test_a_frame_of_impossible_length_ends_its_connection(record: HostRecord, header: bytes):
     with socket.socket(fileno=greeted(record)) as visitor:
         visitor.sendall(header)
-        visitor.settimeout(5)
+        visitor.settimeout(60)
         assert visitor.recv(1) == b""
 
     assert_alive(record)
@@ -150,12 +148,13 @@ def test_connections_are_counted_and_forgotten():
         with Client(HostRecord(1, "1.0", address, KEY.hex())) as client:
             assert client.service("echo", Echo).nothing() is None
             assert server.connections == 1
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 60
         while server.connections and time.monotonic() < deadline:
             time.sleep(0.01)
         assert server.connections == 0
         server.close()
         server.close()
+        server._thread.join(60)
         assert not server._thread.is_alive()
 
 

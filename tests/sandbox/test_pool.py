@@ -5,29 +5,74 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from localcdap.api.errors import HostLostError
 from localcdap.api.locations import Locations
+from localcdap.sandbox import pool
 from localcdap.sandbox.pool import MOST, PluginWorkers
 
 HERE = Locations({}, "/")
 TOLD = "stage.failures.add(str(os.getpid()))"
+LONG = MOST - 1
+"""Calls that may take long, at once."""
 
 
 @pytest.fixture
-def workers():
-    workers = PluginWorkers(time_limit_s=1.5, memory_mb=1024)
+def workers(monkeypatch) -> Iterator[PluginWorkers]:
+    monkeypatch.setattr(pool, "QUICK_S", 60.0)  # also where the machine is slow
+    workers = PluginWorkers(time_limit_s=100, memory_mb=1024)
     with contextlib.closing(workers):
         yield workers
 
 
-def in_background(workers, request) -> threading.Thread:
-    thread = threading.Thread(target=workers.configure, args=(request,))
-    thread.start()
-    return thread
+class Held:
+    """Calls of plugins that say that they have begun, and end when they are let go."""
+
+    def __init__(self, workers: PluginWorkers, request_of, folder: Path) -> None:
+        self._workers, self._request_of, self._folder = workers, request_of, folder
+        self.threads: list[threading.Thread] = []
+        self.answers: list[str] = []
+
+    def call(self, name: str) -> None:
+        body = (
+            f"open({str(self._folder / name)!r} + '.begun', 'w').close()\n"
+            f"while not os.path.exists({str(self._folder / 'let-go')!r}): time.sleep(0.01)\n{TOLD}"
+        )
+        request = self._request_of(body, name=name)
+
+        def configure() -> None:
+            try:
+                self.answers.append(self._workers.configure(request).failures[0].message)
+            except HostLostError as error:
+                self.answers.append(error.message)
+
+        self.threads.append(threading.Thread(target=configure))
+        self.threads[-1].start()
+
+    def wait_for(self, begun: int) -> None:
+        until = time.monotonic() + 60
+        while len(list(self._folder.glob("*.begun"))) < begun:
+            assert time.monotonic() < until
+            time.sleep(0.01)
+
+    def let_go(self) -> None:
+        (self._folder / "let-go").touch()
+        self.join()
+
+    def join(self) -> None:
+        for thread in self.threads:
+            thread.join(60)
+            assert not thread.is_alive()
+
+
+@pytest.fixture
+def held(workers, request_of, tmp_path) -> Held:
+    return Held(workers, request_of, tmp_path)
 
 
 def test_one_process_is_enough_for_quick_calls(workers, request_of):
@@ -36,58 +81,39 @@ def test_one_process_is_enough_for_quick_calls(workers, request_of):
     assert len({result.failures[0].message for result in results}) == 1
 
 
-def test_hanging_plugins_keep_nobody_waiting(workers, request_of):
+def test_hanging_plugins_keep_nobody_waiting(workers, held, request_of):
     quick = request_of("stage.failures.add('quick')", name="quick")
     workers.configure(quick)
-    hanging = [
-        in_background(workers, request_of("while True: pass", name=f"h{i}")) for i in range(MOST)
-    ]
-    time.sleep(0.4)
-    start = time.monotonic()
+    for number in range(MOST):
+        held.call(f"h{number}")
+    held.wait_for(begun=LONG)
     again = workers.configure(
         request_of("stage.failures.add('quick')", name="quick", properties={"column": "y"})
     )
-    took_s = time.monotonic() - start
     assert [failure.message for failure in again.failures] == ["quick"]
-    assert took_s < 1  # less than the time for which the others hang
-    for thread in hanging:
-        thread.join(10)
+    assert held.answers == []
+    held.let_go()
+    assert len(held.answers) == MOST
 
 
-def test_processes_that_are_not_needed_end(workers, request_of):
-    slow = request_of(f"{TOLD}\ntime.sleep(0.6)", name="slow")
-    results = []
-    thread = threading.Thread(target=lambda: results.append(workers.configure(slow)))
-    thread.start()
-    time.sleep(0.2)
+def test_processes_that_are_not_needed_end(workers, held, request_of):
+    held.call("slow")
+    held.wait_for(begun=1)
     other = workers.configure(request_of(TOLD, name="other"))
-    thread.join()
-    pids = {int(result.failures[0].message) for result in (*results, other)}
+    held.let_go()
+    pids = {int(held.answers[0]), int(other.failures[0].message)}
     assert len(pids) == 2
-    time.sleep(0.2)
     workers.configure(request_of("pass", name="last"))
-    assert len([pid for pid in pids if Path(f"/proc/{pid}").exists()]) == 1
+    assert len([pid for pid in pids if psutil.pid_exists(pid)]) == 1
 
 
-def test_closing_ends_all_calls(workers, request_of):
-    told = []
-
-    def configure(number: int) -> None:
-        try:
-            workers.configure(request_of("time.sleep(100)", name=f"s{number}"))
-        except HostLostError as error:
-            told.append(error.message)
-
-    threads = [threading.Thread(target=configure, args=(number,)) for number in range(6)]
-    for thread in threads:
-        thread.start()
-    time.sleep(0.5)
-    start = time.monotonic()
+def test_closing_ends_all_calls(workers, held):
+    for number in range(6):
+        held.call(f"s{number}")
+    held.wait_for(begun=LONG)
     workers.close()
-    for thread in threads:
-        thread.join(5)
-    assert time.monotonic() - start < 2
-    assert set(told) == {"The plugin worker was closed."}
+    held.join()
+    assert held.answers == ["The plugin worker was closed."] * 6
 
 
 def test_connected_results_are_kept_with_their_time(workers, request_of):

@@ -30,7 +30,7 @@ SCHEMA = Schema.parse_record(
 
 @pytest.fixture
 def worker():
-    worker = PluginWorker(time_limit_s=5, memory_mb=1024)
+    worker = PluginWorker(time_limit_s=100, memory_mb=1024)
     with contextlib.closing(worker):
         yield worker
 
@@ -83,7 +83,7 @@ def test_started_ahead(worker, request_of):
 def test_killed_from_outside_while_idle(worker, request_of):
     pid = pid_of(worker, request_of)
     os.kill(pid, signal.SIGKILL)
-    time.sleep(0.1)
+    assert_ends(pid)
 
     assert pid_of(worker, request_of) != pid
 
@@ -118,16 +118,17 @@ def test_surroundings_are_put_back(worker, request_of):
     assert worker.configure(request_of(told, locations=HERE)).failures[0].message == before
 
 
-def test_closing_ends_a_call_and_the_process(worker, request_of):
+def test_closing_ends_a_call_and_the_process(worker, request_of, tmp_path):
+    begun = tmp_path / "begun"
+    slow = request_of(f"open({str(begun)!r}, 'w').close()\ntime.sleep(100)", name="slow")
     pid = pid_of(worker, request_of)
     results = []
-    call = threading.Thread(
-        target=lambda: results.append(worker.configure(request_of("time.sleep(100)", name="slow")))
-    )
+    call = threading.Thread(target=lambda: results.append(worker.configure(slow)))
     call.start()
-    time.sleep(0.3)
+    while not begun.exists():
+        time.sleep(0.01)
     worker.close()
-    call.join(3)
+    call.join(60)
 
     assert [f.message for f in results[0].failures] == ["The plugin worker was closed."]
     assert_ends(pid)

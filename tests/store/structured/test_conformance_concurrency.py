@@ -19,7 +19,7 @@ SPEC = StructuredTableSpecification(
     primary_key=["key"],
     indexes=["str_col"],
 )
-pytestmark = pytest.mark.timeout(30)
+pytestmark = pytest.mark.timeout(120)
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ def test_a_row_that_is_deleted_and_updated_meanwhile_has_one_of_both(table: Simp
 def test_those_who_write_different_rows_do_not_wait_or_conflict(table: Simple):
     table.fill([row(i, "x", 0) for i in range(2)])
     tries = []
-    both_inside = threading.Barrier(2, timeout=10)
+    both_inside = threading.Barrier(2, timeout=60)
 
     def add(i: int) -> None:
         def body(t) -> None:
