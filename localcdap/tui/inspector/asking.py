@@ -14,9 +14,13 @@ from textual.widgets import Footer, Static
 
 from localcdap.api.errors import LocalcdapError
 from localcdap.api.methods import PluginMethod
+from localcdap.artifacts.model import PluginInfo
 from localcdap.host.link import Cdap
-from localcdap.studio.methods import MethodCall, MethodResult
+from localcdap.studio.documents.lenient import as_properties
+from localcdap.studio.methods import MethodCall, MethodPlugin, MethodResult
 from localcdap.tui.inspector.controls import Area
+from localcdap.tui.inspector.plugins import selector
+from localcdap.tui.pipeline.editor import Editor
 from localcdap.tui.records.values import safe
 from localcdap.tui.screen import DialogScreen
 
@@ -101,6 +105,13 @@ class MethodDialog(DialogScreen[None]):
 
     def _say(self, text: str, style: str) -> None:
         self.query_one(".state", Static).update(Content.styled(text, style))
+
+
+def call_of(method: PluginMethod, plugin: PluginInfo, stage: str, editor: Editor) -> MethodCall:
+    """The call of a method without its request, with the properties that the stage has so far."""
+    properties = as_properties(editor.properties(stage))
+    of = MethodPlugin(plugin.type, plugin.name, selector(plugin.artifact), properties)
+    return MethodCall(of, method.name, None, editor.namespace, editor.arguments)
 
 
 def template(schema: Any) -> str:

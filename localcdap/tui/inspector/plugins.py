@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Final
+
 import msgspec
 
 from localcdap.api.errors import NotFoundError
@@ -10,6 +13,17 @@ from localcdap.artifacts.model import ArtifactSelector, PluginInfo
 from localcdap.host.link import Cdap
 from localcdap.studio.documents.model import PluginUse
 
+_POLL_S: Final = 2.0
+
+
+class Declared(msgspec.Struct):
+    """What is known of the plugin of a stage, and what its properties can refer to."""
+
+    plugin: PluginInfo | None
+    preferences: dict[str, str]
+    secure_keys: list[str]
+    """Their names."""
+
 
 class Candidate(msgspec.Struct):
     """A plugin that a stage could use."""
@@ -17,6 +31,13 @@ class Candidate(msgspec.Struct):
     name: str
     artifact: ArtifactId
     description: str
+
+
+def declared(cdap: Cdap, namespace: str, pipeline: str, use: PluginUse) -> Declared:
+    """:param pipeline: the name of the one that the stage is in."""
+    preferences = cdap.preferences.of_pipeline(namespace, pipeline)
+    keys = [key.name for key in cdap.secure_keys.list_keys(namespace)]
+    return Declared(plugin_of(cdap, namespace, use), preferences, keys)
 
 
 def plugin_of(cdap: Cdap, namespace: str, use: PluginUse) -> PluginInfo | None:
@@ -36,3 +57,12 @@ def candidates(cdap: Cdap, namespace: str, use: PluginUse) -> list[Candidate]:
 
 def selector(artifact: ArtifactId) -> ArtifactSelector:
     return ArtifactSelector(artifact.scope, artifact.name, artifact.version)
+
+
+def artifact_changes(cdap: Cdap) -> Iterator[bool]:
+    """After each poll, whether artifacts changed."""
+    last = cdap.messaging.newest()
+    while True:
+        messages = cdap.messaging.fetch("system", "artifacts", last, wait_s=_POLL_S)
+        last = messages[-1].id if messages else last
+        yield bool(messages)
