@@ -12,6 +12,7 @@ import pytest
 from localcdap.api.errors import EngineError
 from localcdap.api.failures import ArtifactId
 from localcdap.artifacts.model import PluginRef
+from localcdap.engine.cluster.libraries import library_files
 from localcdap.engine.cluster.shipping import Shipment, _refusal
 
 MISMATCH = (
@@ -115,14 +116,32 @@ def test_a_package_that_is_not_here(tmp_path: Path, name: str):
         shipment.send([])
 
 
-def test_a_package_goes_along(tmp_path: Path):
+def test_packages_go_along_with_what_they_require(tmp_path: Path):
     (tmp_path / "archives").mkdir()
     root = tmp_path / "root"
-    Shipment(Session(root), tmp_path / "archives", ["rapidfuzz", "rapidfuzz"]).send([])  # type: ignore[arg-type]
+    packages = ["rapidfuzz", "openpyxl", "protobuf", "jsonschema_rs", "jsonschema-rs"]
+    Shipment(Session(root), tmp_path / "archives", packages).send([])  # type: ignore[arg-type]
 
-    command = [Path(sys.base_prefix, "bin", "python3"), "-S", "-c", "import rapidfuzz.fuzz"]
-    done = subprocess.run(command, env={"PYTHONPATH": str(root)}, capture_output=True)
+    imports = "import rapidfuzz.fuzz, openpyxl, google.protobuf.message, jsonschema_rs"
+    libraries = str(root / "localcdap_libraries")
+    command = [Path(sys.base_prefix, "bin", "python3"), "-S", "-c", imports]
+    done = subprocess.run(command, env={"PYTHONPATH": libraries}, capture_output=True)
     assert done.returncode == 0, done.stderr
+    assert not (root / "localcdap_libraries" / "pandas").exists()
+
+
+def test_a_package_of_ones_own_goes_along_as_it_lies(tmp_path: Path, monkeypatch):
+    (tmp_path / "own" / "inner").mkdir(parents=True)
+    (tmp_path / "own" / "__init__.py").touch()
+    (tmp_path / "own" / "inner" / "words.txt").touch()
+    (tmp_path / "single.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+
+    assert library_files(["own", "single"]) == {
+        "own/__init__.py": tmp_path / "own" / "__init__.py",
+        "own/inner/words.txt": tmp_path / "own" / "inner" / "words.txt",
+        "single.py": tmp_path / "single.py",
+    }
 
 
 def test_workers_of_another_python_are_told_in_words():

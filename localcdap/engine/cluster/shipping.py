@@ -19,6 +19,7 @@ import msgspec
 
 from localcdap.api.errors import EngineError
 from localcdap.artifacts.model import PluginRef
+from localcdap.engine.cluster.libraries import library_files
 from localcdap.engine.tasks.lookups import LookupFile
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ class Shipment:
     """The code that is sent to the cluster for one run.
 
     :param directory: for the archives; must exist.
-    :param packages: Python packages that plugins import and the cluster lacks.
+    :param packages: Python packages that plugins import and the cluster lacks, as in
+        :func:`~localcdap.engine.cluster.libraries.library_files`.
     """
 
     def __init__(self, spark: SparkSession, directory: Path, packages: Iterable[str] = ()) -> None:
@@ -61,10 +63,9 @@ class Shipment:
         :raises EngineError: when a package is not there.
         """
         own = [self._own_code(), self._libraries()]
-        sent = [archive for name in self._packages for archive in self._package(name)]
         needed = (each for plugin in plugins for each in (plugin, *plugin.uses))
         artifacts = [self._artifact(p) for p in {p.digest: p for p in needed}.values()]
-        self._spark.addArtifacts(*own, *sent, *artifacts, archive=True)
+        self._spark.addArtifacts(*own, *artifacts, archive=True)
 
     def relocated(self, plugin: PluginRef) -> PluginRef:
         """The plugin as a worker finds it. The first time makes sure that workers can run it.
@@ -108,16 +109,8 @@ class Shipment:
         return self._archive(_PACKAGE, _own_files(root), {"__init__.py": _ROOT})
 
     def _libraries(self) -> str:
-        folders = [_package_folder(name) for name in _LIBRARIES]
-        files = [(f, f"{folder.name}/{name}") for folder in folders for f, name in _files(folder)]
-        return self._archive(_LIBRARY_FOLDER, files)
-
-    def _package(self, name: str) -> Iterator[str]:
-        """A package, and the libraries that its wheel brought along beside it."""
-        folder = _package_folder(name)
-        for each in (folder, folder.with_name(f"{folder.name}.libs")):
-            if each.is_dir():
-                yield self._archive(each.name, _files(each))
+        files = library_files((*_LIBRARIES, *self._packages))
+        return self._archive(_LIBRARY_FOLDER, ((file, name) for name, file in files.items()))
 
     def _artifact(self, plugin: PluginRef) -> str:
         place = Path(plugin.path)
@@ -136,17 +129,6 @@ class Shipment:
             for name, text in (texts or {}).items():
                 archive.writestr(name, text)
         return f"{path}#{folder}"
-
-
-def _package_folder(name: str) -> Path:
-    spec = importlib.util.find_spec(name) if name.isidentifier() else None
-    if spec is None or spec.origin is None or not spec.submodule_search_locations:
-        raise EngineError(
-            f"There is no Python package '{name}' here that could be sent to a cluster.",
-            "Install it beside localcdap, or take it out of the 'packages' of the profile; they are "
-            "named as they are imported.",
-        )
-    return Path(spec.origin).parent
 
 
 def _files(folder: Path) -> Iterator[tuple[Path, str]]:

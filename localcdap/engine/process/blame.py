@@ -35,6 +35,10 @@ _ACTIONS: Final[Mapping[str, str]] = {
     "UNRESOLVED_ROUTINE": "Use a function that Spark SQL has.",
     "TABLE_OR_VIEW_NOT_FOUND": "Check the name of the table.",
 }
+_NO_MODULE: Final = r"ModuleNotFoundError: No module named '([\w.]+)'"
+_GIVE_MODULE: Final = (
+    "Install it for their Python; or name it in 'packages' of the profile, if they are a cluster's."
+)
 _SYMPTOMS: Final = (
     (r"No space left on device", "the disk is full.", "Free some space and run again."),
     (r"Permission denied|AccessControlException", "access was denied.", "Check the permissions."),
@@ -48,11 +52,7 @@ _SYMPTOMS: Final = (
         "the Python process in which records are computed crashed, or a plugin ended it.",
         "Look for os._exit, for native code and for much memory in the plugins up to this stage.",
     ),
-    (
-        r"ModuleNotFoundError: No module named '([\w.]+)'",
-        r"Spark's Python workers have no module '\1'.",
-        "Install it for their Python; or name it in 'packages' of the profile, if they are a cluster's.",
-    ),
+    (_NO_MODULE, r"Spark's Python workers have no module '\1'.", _GIVE_MODULE),
 )
 _LOST: Final = "UnknownReason"
 _CRASHED: Final = "Python worker exited unexpectedly"
@@ -161,10 +161,13 @@ def _named(error: StageError, stage: str | None) -> StageError:
 
 
 def _of_failure(failure: Failure) -> StageError:
-    message = _prefixed(failure.message, failure.stage)
+    message, remedy = failure.message, failure.corrective_action
+    if remedy is None and (missing := re.search(_NO_MODULE, message)):
+        message, remedy = f"Spark's Python workers have no module '{missing[1]}'.", _GIVE_MODULE
+    message = _prefixed(message, failure.stage)
     if failure.record is not None:
         message = f"{message.rstrip('.')}. Record: {failure.record}"
-    made = StageError(message, failure.corrective_action, stage=failure.stage)
+    made = StageError(message, remedy, stage=failure.stage)
     return _noted(made, failure.frames)
 
 
