@@ -38,7 +38,7 @@ class Program:
     home: Path
     environment: Mapping[str, str]
 
-    def __call__(self, *arguments: str, timeout_s: float = 120, input: str | None = None) -> Answer:
+    def __call__(self, *arguments: str, timeout_s: float = 240, input: str | None = None) -> Answer:
         done = subprocess.run(
             [*COMMAND, *arguments, "--home", str(self.home)],
             env=os.environ | dict(self.environment),
@@ -66,7 +66,7 @@ class Program:
         (self.home / "localcdap.toml").write_text(text, encoding="utf-8")
 
 
-def wait_until(condition: Callable[[], Any], what: str, timeout_s: float = 60) -> Any:
+def wait_until(condition: Callable[[], Any], what: str, timeout_s: float = 120) -> Any:
     """The first true value of a condition.
 
     :raises AssertionError: when there is none in time.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import time
 from collections.abc import Iterator
 from concurrent import futures
 
@@ -43,10 +42,8 @@ def served(request: pytest.FixtureRequest) -> Iterator[int]:
 
 
 def refusal(url: str) -> EngineError:
-    started = time.monotonic()
     with pytest.raises(EngineError) as caught:
         connect(Endpoint(url, None))
-    assert time.monotonic() - started < 15
     assert "hidden" not in caught.value.full_message
     return caught.value
 

@@ -207,7 +207,7 @@ def test_sigterm_kills_a_run(engine, run_directory, source, tmp_path):
 
     process.send_signal(signal.SIGTERM)
 
-    assert process.wait(30) == 143
+    assert process.wait(120) == 143
     messages = said(run_directory)
     assert statuses(messages)[-1] == "KILLED"
     assert of(messages, Failed) == []
@@ -232,7 +232,7 @@ def test_a_process_without_an_order_goes_when_its_input_ends(run_directory):
     process = start(run_directory)
     process.stdin.close()
 
-    assert process.wait(60) == 0
+    assert process.wait(120) == 0
     assert list(run_directory.iterdir()) == []
 
 

@@ -28,11 +28,11 @@ from localcdap.studio.editing.edits import Connect, Disconnect, RemoveStage, Set
 with connect(Home(Path(sys.argv[1]))) as cdap:
     assert not cdap.is_host
     id = sys.argv[2]
-    broken = cdap.editing.apply(id, SetProperty("Slim", "convert", "name:bogus"), 10)
+    broken = cdap.editing.apply(id, SetProperty("Slim", "convert", "name:bogus"), 60)
     print(broken.stages["Slim"].errors[0].field, broken.valid)
-    print(cdap.editing.apply(id, Undo(), 10).valid)
+    print(cdap.editing.apply(id, Undo(), 60).valid)
     edits = [Disconnect("In", "Slim"), RemoveStage("Slim"), Connect("In", "Out")]
-    print(cdap.editing.apply(id, Together(edits), 10).removed)
+    print(cdap.editing.apply(id, Together(edits), 60).removed)
 """
 
 
@@ -49,13 +49,13 @@ def document(tmp_path: Path) -> dict:
 def test_clients_and_host_edit_the_same_session(tmp_path: Path, document: dict):
     home = tmp_path / "home"
     with connect(Home(home)) as cdap:
-        opened = cdap.editing.open(OpenRequest(document), 20)
+        opened = cdap.editing.open(OpenRequest(document), 60)
         assert opened.change.valid
         client = subprocess.run(
             [sys.executable, "-c", _CLIENT, str(home), opened.id],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=120,
             cwd=REPOSITORY,
             check=False,
         )
@@ -72,7 +72,7 @@ def test_sessions_see_plugins_that_are_dropped_in(tmp_path: Path, document: dict
     home = tmp_path / "home"
     document["config"]["stages"][1]["plugin"] = {"type": "transform", "name": "Fresh"}
     with connect(Home(home)) as cdap:
-        opened = cdap.editing.open(OpenRequest(document), 20)
+        opened = cdap.editing.open(OpenRequest(document), 60)
         assert opened.change.stages["Slim"].errors[0].type == "Artifact Not Found"
         plugins = home / "plugins"
         plugins.mkdir(parents=True, exist_ok=True)
@@ -84,7 +84,7 @@ def test_sessions_see_plugins_that_are_dropped_in(tmp_path: Path, document: dict
             "        stage.output_schema = stage.input_schema\n"
         )
         cdap.artifacts.sync()
-        end = time.monotonic() + 10
+        end = time.monotonic() + 60
         while not cdap.editing.settled(opened.id).valid and time.monotonic() < end:
             time.sleep(0.02)
         assert cdap.editing.settled(opened.id).stages["Slim"].errors == []
@@ -92,7 +92,7 @@ def test_sessions_see_plugins_that_are_dropped_in(tmp_path: Path, document: dict
 
 def test_a_session_ends_with_its_host(tmp_path: Path, document: dict):
     with connect(Home(tmp_path / "home")) as cdap:
-        key = cdap.editing.open(OpenRequest(document), 20).id
+        key = cdap.editing.open(OpenRequest(document), 60).id
     with (
         connect(Home(tmp_path / "home")) as cdap,
         pytest.raises(NotFoundError, match="no editing session") as raised,

@@ -105,10 +105,14 @@ class Quote(Transform):
             stage.set_pipeline_property("p", self.config.property)
 
 
-@plugin(type="transform", name="Slow", description="Takes ten seconds.")
+@plugin(type="transform", name="Slow", description="Does not come to an end.")
 class Slow(Transform):
+    class Config(PluginConfig):
+        until: str = field("It ends when there is this file.", default="/nowhere")
+
     def configure(self, stage: StageConfigurer) -> None:
-        time.sleep(10)
+        while not pathlib.Path(self.config.until).exists():
+            time.sleep(0.01)
 
 
 @plugin(type="batchsink", name="Sink", description="Swallows records.")

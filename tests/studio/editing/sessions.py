@@ -16,7 +16,7 @@ from localcdap.studio.editing.view import Change, StageState
 from localcdap.studio.service import PipelineRequest, StudioService
 from tests.studio.shelf import mock_shelf
 
-LONG_S = 20.0
+LONG_S = 60.0
 
 
 class InProcess:

@@ -318,12 +318,12 @@ def test_changes_cross_processes(bench):
 def test_who_waits_hears_of_edits_of_others(bench):
     heard = []
     thread = threading.Thread(
-        target=lambda: heard.append(bench.service.changes(bench.id, bench.revision, 10))
+        target=lambda: heard.append(bench.service.changes(bench.id, bench.revision, 60))
     )
     thread.start()
     time.sleep(0.05)
     bench.apply(SetProperty("t", "field", "q"))
-    thread.join(5)
+    thread.join(60)
     assert "t" in heard[0].stages
     assert bench.service.changes(bench.id, bench.revision, 0).stages == {}
 
@@ -333,7 +333,7 @@ def test_closed_sessions_are_gone_and_wake_who_waits(bench):
     thread.start()
     time.sleep(0.05)
     bench.service.close(bench.id)
-    thread.join(5)
+    thread.join(60)
     assert not thread.is_alive()
     with pytest.raises(NotFoundError, match="Open the pipeline again|no editing session"):
         bench.service.apply(bench.id, Undo())
@@ -369,28 +369,38 @@ def test_preferences_and_secrets():
 
 @pytest.fixture
 def workers():
-    workers = PluginWorkers(time_limit_s=2, memory_mb=1024)
+    workers = PluginWorkers(time_limit_s=100, memory_mb=1024)
     with contextlib.closing(workers):
         yield workers
 
 
-def test_a_hanging_plugin_holds_up_only_its_stage(workers):
+def test_a_hanging_plugin_holds_up_only_its_stage(workers, tmp_path):
     bench = Bench(small(), workers)
     bench.check()
-    start = time.monotonic()
-    change = bench.apply(SetPlugin("u", "transform", "Slow"), 0.05)
+    end = tmp_path / "end"
+    slow = [SetPlugin("u", "transform", "Slow"), SetProperty("u", "until", str(end))]
+    change = bench.apply(Together(slow), 0.05)
     assert change.stages["u"].checking
     assert not change.valid
     for number in range(5):
-        assert "t" not in bench.apply(SetProperty("t", "note", str(number)), 1.0).checking
-    bench.apply(SetProperty("z", "path", "${"), 1.0)
+        assert "t" not in bench.apply(SetProperty("t", "note", str(number))).checking
+    bench.apply(SetProperty("z", "path", "${"), 0.05)
     while "z" in bench.last.checking:  # for half a second it waits for what comes before it
         bench.next()
     assert bench.last.checking == ["u"]
     assert [f.field for f in bench.stages["z"].errors] == ["path"]
-    assert time.monotonic() - start < 1.5
+    end.touch()
     bench.wait()
-    assert "did not come to an end within 2 s" in bench.stages["u"].errors[0].message
+    assert bench.last.checking == []
+    bench.check()
+
+
+def test_a_plugin_that_does_not_come_to_an_end_is_a_failure_of_its_stage(workers, monkeypatch):
+    bench = Bench(small(), workers)
+    for worker in workers._idle:
+        monkeypatch.setattr(worker, "_time_limit_s", 1.0)
+    bench.apply(SetPlugin("u", "transform", "Slow"))
+    assert "did not come to an end within 1 s" in bench.stages["u"].errors[0].message
     assert "is unknown because stage 'u' is invalid" in bench.stages["z"].errors[-1].message
     bench.check()
 

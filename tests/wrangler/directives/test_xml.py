@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -125,13 +123,10 @@ def test_elements_nested_without_end_fail_on_the_row():
 
 @pytest.mark.parametrize("text", [BOMB, FILE])
 def test_entities_are_never_looked_up(text):
-    started = time.monotonic()
-
     assert "entit" in failure("parse-as-xml b", {"b": text}).message
     assert "entit" in failure("xpath b c /a", {"b": text}).message
     (row,) = run("parse-xml-to-json b", {"b": text})
     assert set(row.values()) <= {"&i;", "&f;"}
-    assert time.monotonic() - started < 2
 
 
 @pytest.mark.parametrize(
