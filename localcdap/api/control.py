@@ -10,7 +10,7 @@ import msgspec
 from localcdap.api.config import PluginConfig, field
 from localcdap.api.plugin import Plugin
 from localcdap.api.stage import StageConfigurer, StageContext
-from localcdap.api.table_writes import TableResult
+from localcdap.api.table_writes import MadeTable, TableResult
 
 
 class StageStatistics(msgspec.Struct, frozen=True):
@@ -45,11 +45,17 @@ class ActionContext(ControlContext, Protocol):
     def set_argument(self, name: str, value: str) -> None:
         """Set an argument of the run, for the macros and the contexts of the stages behind this action."""
 
-    def run_sql(self, statements: Sequence[str], changes: Sequence[str] = ()) -> TableResult:
+    def run_sql(
+        self,
+        statements: Sequence[str],
+        changes: Sequence[str] = (),
+        makes: Sequence[MadeTable] = (),
+    ) -> TableResult:
         """Carry out SQL statements on the structured datasets of this namespace, at once, all or none.
 
         :param statements: each a single one, in the SQL of DuckDB; they see the tables by their names.
         :param changes: names of the tables that are changed, made or dropped.
+        :param makes: those of them that are made, by what they are parted; the last word on each counts.
         :raises StageError: when one is wrong, or takes more than two minutes or a GB of memory.
         """
 

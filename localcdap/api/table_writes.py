@@ -52,6 +52,15 @@ class TableLoading(msgspec.Struct, frozen=True):
     how: TableWrite = TableWrite()
 
 
+class MadeTable(msgspec.Struct, frozen=True):
+    """A table that an SQL statement makes."""
+
+    name: str
+    partitioning: Partitioning | None
+    only_missing: bool = False
+    """Whether one that is there stays as it is."""
+
+
 class TableResult(msgspec.Struct, frozen=True):
     """What SQL statements on tables did."""
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from localcdap.api.errors import ConflictError
 from localcdap.api.schema import Schema
-from localcdap.api.table_writes import TableWrite
+from localcdap.api.table_writes import MadeTable, TableWrite
 from localcdap.engine.process.statements import Statements, StatementsDone
 from localcdap.files.schemas import parquet_file_schema
 from localcdap.namespaces.service import NamespaceService
@@ -53,8 +53,10 @@ class StatementService:
                 held = self._tables.schemas(statements.namespace)
                 visible = [table for table, _ in tables]
                 found = self._run(statements, visible, held, directory)
+                makes = {table.name: table for table in statements.makes}
                 for table in found.tables:
-                    self._put(tx, statements.namespace, table, held.get(table.name))
+                    made = makes.get(table.name)
+                    self._put(tx, statements.namespace, table, held.get(table.name), made)
                 return _done(found)
 
     def _run(
@@ -73,13 +75,21 @@ class StatementService:
         return change.carry_out(self._store, tables, statements.namespace, Path(directory))
 
     def _put(
-        self, tx: Transaction, namespace: str, table: ChangedTable, held: Schema | None
+        self,
+        tx: Transaction,
+        namespace: str,
+        table: ChangedTable,
+        held: Schema | None,
+        made: MadeTable | None,
     ) -> None:
         if table.file is None:
             self._tables.drop(tx, namespace, table.name)
             return
         schema = _schema(table, held)
-        how = TableWrite(truncate=True)
+        if made is not None and held is not None and not made.only_missing:
+            self._tables.drop(tx, namespace, table.name)
+        # One that is there, and stays so, keeps what it is parted by.
+        how = TableWrite(truncate=True, partitioning=made.partitioning if made else None)
         self._tables.write_parquet(tx, namespace, table.name, schema, how, [table.file])
 
 

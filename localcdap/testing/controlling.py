@@ -10,7 +10,7 @@ from localcdap.api.errors import BadRequestError, StageError
 from localcdap.api.locations import Locations
 from localcdap.api.lookup import Lookup
 from localcdap.api.plugin import Plugin
-from localcdap.api.table_writes import TableResult
+from localcdap.api.table_writes import MadeTable, TableResult
 from localcdap.engine.planning.flow import Stage, instantiate
 from localcdap.engine.tasks.context import CountingMetrics, FactsContext
 from localcdap.testing.output import StageOutput
@@ -57,7 +57,12 @@ class StandInContext(FactsContext):
             "Run its pipeline in an instance: with the fixture cdap_instance.",
         )
 
-    def run_sql(self, statements: Sequence[str], changes: Sequence[str] = ()) -> TableResult:
+    def run_sql(
+        self,
+        statements: Sequence[str],
+        changes: Sequence[str] = (),
+        makes: Sequence[MadeTable] = (),
+    ) -> TableResult:
         raise self.fail(
             f"there are no tables here that {len(statements)} statements could be run on.",
             "Run its pipeline in an instance: with the fixture cdap_instance.",

@@ -8,7 +8,7 @@ from typing import Final
 from localcdap.api.control import Action, Condition, PostAction, StageStatistics
 from localcdap.api.errors import LocalcdapError, StageError
 from localcdap.api.plugin import Plugin
-from localcdap.api.table_writes import TableResult
+from localcdap.api.table_writes import MadeTable, TableResult
 from localcdap.artifacts.loading import load_plugin
 from localcdap.engine.planning.counting import StageCounts
 from localcdap.engine.planning.flow import Stage, instantiate
@@ -94,8 +94,13 @@ class Control(DriverContext):
         self._set_argument(name, value)
         self.arguments = {**self.arguments, name: value}
 
-    def run_sql(self, statements: Sequence[str], changes: Sequence[str] = ()) -> TableResult:
-        asked = Statements(self.namespace, list(statements), list(changes))
+    def run_sql(
+        self,
+        statements: Sequence[str],
+        changes: Sequence[str] = (),
+        makes: Sequence[MadeTable] = (),
+    ) -> TableResult:
+        asked = Statements(self.namespace, list(statements), list(changes), list(makes))
         try:
             return carry_out(self._home, asked)
         except LocalcdapError as error:

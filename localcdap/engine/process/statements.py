@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.errors import HostError
-from localcdap.api.table_writes import TableResult
+from localcdap.api.table_writes import MadeTable, TableResult
 from localcdap.engine.process.hosts import reach_host
 from localcdap.rpc.methods import once
 
@@ -24,6 +24,8 @@ class Statements(msgspec.Struct):
     """Each a single statement of DuckDB."""
     changes: list[str]
     """Names of the tables that are changed, made or dropped; those of a query alone are none."""
+    makes: list[MadeTable] = []
+    """Those of them that are made."""
 
 
 class StatementsDone(msgspec.Struct):

@@ -154,7 +154,9 @@ class BigQueryExecute(Action):
         for statement in statements:
             context.logger.info("Executed as: %s", statement.sql)
         try:
-            result = context.run_sql(*self._work(statements))
+            sql, changes = self._work(statements)
+            makes = [statement.makes for statement in statements if statement.makes is not None]
+            result = context.run_sql(sql, changes, makes)
         except StageError as error:
             raise self._told(context, error) from None
         context.logger.info("%d rows", result.rows)

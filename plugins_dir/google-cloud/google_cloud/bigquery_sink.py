@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api import (
@@ -13,13 +14,14 @@ from localcdap.api import (
     capability,
     plugin,
 )
-from localcdap.api.rules import check_names, check_reference_name, check_subset, check_table_key
+from localcdap.api.rules import check_names, check_reference_name, check_table_key
 from localcdap.api.table_writes import Order, TableWrite
-from localcdap.dataframes.columns import column
-from localcdap.dataframes.guards import required
+from localcdap.dataframes.conforming import conformed_columns
 
 from .bigquery_sink_config import BigQuerySinkConfig
-from .tables import check_columns, check_table, table_name
+from .bigquery_sql import SqlError, columns_matched, matching
+from .partitions import check_held_partitioning, check_partitioning, partitioning_of
+from .tables import check_columns, check_table, check_written, table_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -42,32 +44,56 @@ class BigQuerySink(BatchSink):
         config = self.config
         check_reference_name(stage, config.reference_name)
         check_table(stage, config, config.dataset, config.table)
-        if config.partition_filter and not config.contains_macro("partitionFilter"):
-            stage.failures.add(
-                "Property 'partitionFilter' is set, but tables have no partitions here.",
-                "Remove it: rows are matched by their keys in the whole table.",
-            ).with_config_property("partitionFilter")
         self._check_operation(stage)
+        if self._filter and not config.contains_macro("operation"):
+            try:
+                matching(self._filter)
+            except SqlError as error:
+                stage.failures.add(error.message, error.action).with_config_property(
+                    "partitionFilter"
+                )
         schema = self._written(stage.input_schema)
         if schema is None or config.contains_macro("schema"):
             return
         check_names(stage, schema)
         if stage.input_schema is not None:
-            check_subset(stage, stage.input_schema, schema)
-        self._check_fields(stage, schema)
+            check_written(stage, stage.input_schema, schema)
+        if config.operation.lower() != _INSERT and not config.contains_macro("operation"):
+            self._check_fields(stage, schema)
+        check_partitioning(stage, config, schema)
 
     def configure_connected(self, stage: StageConfigurer) -> None:
         """Compare the fields with the columns of the table, where there is one that stays."""
         config = self.config
         schema = self._written(stage.input_schema)
         deciding = ("dataset", "table", "schema", "truncateTable", "allowSchemaRelaxation")
-        if schema is None or config.truncate or any(map(config.contains_macro, deciding)):
+        if schema is None or any(map(config.contains_macro, deciding)):
             return
         name = table_name(config.dataset, config.table)
         held = stage.find_table(name)
         if held is not None:
+            check_held_partitioning(stage, config, name, held)
+        if held is not None and not config.truncate:
             check_table_key(stage, name, None)
             check_columns(stage, name, held.schema, schema, relaxes=config.relaxes)
+        self._check_filter(stage, name, schema if held is None else held.schema)
+
+    @property
+    def _filter(self) -> str | None:
+        """Which rows of the table may be matched, of an operation that matches any."""
+        config = self.config
+        return config.partition_filter if config.operation.lower() != _INSERT else None
+
+    def _check_filter(self, stage: StageConfigurer, table: str, held: Schema) -> None:
+        if not self._filter or self.config.contains_macro("operation"):
+            return
+        known = [name.lower() for name in held.field_names]
+        for name in columns_matched(self._filter):
+            if name.lower() not in known:
+                stage.failures.add(
+                    f"Column '{name}' of 'partitionFilter' does not exist in table '{table}'.",
+                    f"Use one of {', '.join(held.field_names)}.",
+                ).with_config_property("partitionFilter")
 
     def _check_operation(self, stage: StageConfigurer) -> None:
         config = self.config
@@ -82,8 +108,8 @@ class BigQuerySink(BatchSink):
             ).with_config_property("relationTableKey")
         if matches_keys and config.truncate:
             stage.failures.add(
-                f"A table cannot be truncated by the operation '{config.operation}'.",
-                "Set 'truncateTable' to false, or the operation to Insert.",
+                "Truncate must only be used with operation 'Insert'.",
+                "Set Truncate to false, or change the Operation to 'Insert'.",
             ).with_config_property("truncateTable").with_config_property("operation")
 
     def _check_fields(self, stage: StageConfigurer, schema: Schema) -> None:
@@ -93,17 +119,29 @@ class BigQuerySink(BatchSink):
                     f"Table key field '{name}' does not exist in the schema.",
                     f"Use one of {', '.join(schema.field_names)}.",
                 ).with_config_property("relationTableKey", element=name)
+        self._check_repeated(stage, "relationTableKey", "Table key", self.config.table_key)
+        by = [_sorting(element)[0] for element in self.config.dedupe_by]
+        self._check_repeated(stage, "dedupeBy", "Dedupe by", by)
         for element in self.config.dedupe_by:
             name, order = _sorting(element)
             if schema.field(name) is None:
                 stage.failures.add(
-                    f"Field '{name}' of 'dedupeBy' does not exist in the schema.",
+                    f"Dedupe by field '{name}' does not exist in the schema.",
                     f"Use one of {', '.join(schema.field_names)}.",
                 ).with_config_property("dedupeBy", element=element)
             if order not in _ORDERS:
                 stage.failures.add(
                     f"'{element}' names no order.", "Write 'field asc' or 'field desc'."
                 ).with_config_property("dedupeBy", element=element)
+
+    def _check_repeated(
+        self, stage: StageConfigurer, name: str, label: str, fields: Sequence[str]
+    ) -> None:
+        for field in sorted({field for field in fields if fields.count(field) > 1}):
+            stage.failures.add(
+                f"{label} field '{field}' is duplicated.",
+                f"Remove duplicates of {label} field '{field}'.",
+            ).with_config_property(name)
 
     def _written(self, given: Schema | None) -> Schema | None:
         return self.config.schema or given
@@ -112,9 +150,6 @@ class BigQuerySink(BatchSink):
         config = self.config
         schema = self._written(context.input_schema)
         assert schema is not None
-        columns = [
-            required(context, column(f.name), f.name, f.schema).alias(f.name) for f in schema
-        ]
         operation: Any = config.operation.lower()  # its choices are those of TableWrite
         how = TableWrite(
             operation=operation,
@@ -124,9 +159,11 @@ class BigQuerySink(BatchSink):
             ),
             truncate=config.truncate,
             relaxes=config.relaxes,
+            among=matching(self._filter) if self._filter else None,
+            partitioning=partitioning_of(config),
         )
         name = table_name(config.dataset, config.table)
-        context.load_table(name, df.select(columns), schema, how)
+        context.load_table(name, df.select(conformed_columns(context, df, schema)), schema, how)
 
 
 def _sorting(element: str) -> tuple[str, str]:

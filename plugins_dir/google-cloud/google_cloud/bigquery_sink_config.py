@@ -7,7 +7,8 @@ from localcdap.api import Schema, field
 from .account import TablesConfig
 
 _GROUP = "Google Cloud, without effect here"
-_PARTITIONS = "partitions, without effect here"
+_PARTITIONS = "partitions"
+_UNITS = ("DAY", "HOUR", "MONTH", "YEAR", "DAILY", "HOURLY", "MONTHLY", "YEARLY")
 OPERATIONS = ("Insert", "Update", "Upsert")
 
 
@@ -56,48 +57,61 @@ class BigQuerySinkConfig(TablesConfig):
         name="allowSchemaRelaxation",
     )
     partition_filter: str | None = field(
-        "Must be empty: there are no partitions here.",
+        "Which rows of the table an update or upsert may change: a condition in the SQL of BigQuery on its "
+        "columns, as day >= '2026-01-01'. Records that match no such row count as new.",
         default=None,
         macro=True,
         name="partitionFilter",
+        syntax="sql",
         group=_PARTITIONS,
     )
-    partitioning_type: str | None = field(
-        "How the table would be partitioned: Time, Integer or None.",
-        default=None,
+    partitioning_type: str = field(
+        "By what the table is partitioned when it is made: by time, which is that of the field below or, "
+        "without one, when rows come in; by integers; or by nothing. Sources can read a part by its dates.",
+        default="TIME",
+        choices=("TIME", "INTEGER", "NONE"),
         macro=True,
         name="partitioningType",
         group=_PARTITIONS,
     )
     create_partitioned_table: bool = field(
-        "Whether the table would be partitioned.",
+        "Older way to say that the table is partitioned by time.",
         default=False,
         macro=True,
         name="createPartitionedTable",
         group=_PARTITIONS,
     )
-    time_partitioning_type: str | None = field(
-        "Unit of the partitions: HOUR, DAY, MONTH or YEAR.",
-        default=None,
+    time_partitioning_type: str = field(
+        "Unit of partitions by time; all rows are kept together here.",
+        default="DAY",
+        choices=_UNITS,
         macro=True,
         name="timePartitioningType",
         group=_PARTITIONS,
     )
-    range_start: str | None = field(
-        "First integer partition.", default=None, macro=True, name="rangeStart", group=_PARTITIONS
+    range_start: int | None = field(
+        "First integer of the partitions.",
+        default=None,
+        macro=True,
+        name="rangeStart",
+        group=_PARTITIONS,
     )
-    range_end: str | None = field(
-        "Last integer partition.", default=None, macro=True, name="rangeEnd", group=_PARTITIONS
+    range_end: int | None = field(
+        "Integer behind the last of them.",
+        default=None,
+        macro=True,
+        name="rangeEnd",
+        group=_PARTITIONS,
     )
-    range_interval: str | None = field(
-        "Size of integer partitions.",
+    range_interval: int | None = field(
+        "How many integers each holds.",
         default=None,
         macro=True,
         name="rangeInterval",
         group=_PARTITIONS,
     )
     partition_by_field: str | None = field(
-        "Field to partition by.",
+        "Field to partition by: a date or timestamp for time, an int or long for integers.",
         default=None,
         macro=True,
         name="partitionByField",
@@ -105,15 +119,15 @@ class BigQuerySinkConfig(TablesConfig):
         group=_PARTITIONS,
     )
     partition_filter_required: bool = field(
-        "Whether queries would have to filter by partition.",
+        "Whether queries would have to filter by partition; they need not here.",
         default=False,
         macro=True,
         name="partitionFilterRequired",
         group=_PARTITIONS,
     )
-    clustering_order: str | None = field(
-        "Fields to cluster by.",
-        default=None,
+    clustering_order: list[str] = field(
+        "Fields to cluster by, at most four; of no effect here.",
+        default=[],
         macro=True,
         name="clusteringOrder",
         form="{input-field}",

@@ -19,6 +19,7 @@ from localcdap.dataframes.conforming import conformed_columns
 
 from .account import TablesConfig
 from .bigquery_sql import SqlError, predicate
+from .partition_dates import check_dates, check_kept, parts_between
 from .tables import check_table, table_name
 
 if TYPE_CHECKING:
@@ -47,14 +48,15 @@ class BigQuerySourceConfig(TablesConfig):
         syntax="sql",
     )
     partition_from: str | None = field(
-        "Must be empty: there are no partitions here.",
+        "First date to read, as yyyy-MM-dd, of a table that is partitioned by a column with dates or "
+        "timestamps; ignored for others.",
         default=None,
         macro=True,
         name="partitionFrom",
         group="partitions",
     )
     partition_to: str | None = field(
-        "Must be empty: there are no partitions here.",
+        "Date before which to read, likewise.",
         default=None,
         macro=True,
         name="partitionTo",
@@ -103,15 +105,7 @@ class BigQuerySource(BatchSource):
         config = self.config
         check_reference_name(stage, config.reference_name)
         check_table(stage, config, config.dataset, config.table)
-        for name, value in (
-            ("partitionFrom", config.partition_from),
-            ("partitionTo", config.partition_to),
-        ):
-            if value and not config.contains_macro(name):
-                stage.failures.add(
-                    f"Property '{name}' is set, but tables have no partitions here.",
-                    "Remove it, and write the condition into 'filter'.",
-                ).with_config_property(name)
+        check_dates(stage, config)
         if config.filter and not config.contains_macro("filter"):
             try:
                 predicate(config.filter)
@@ -122,11 +116,13 @@ class BigQuerySource(BatchSource):
     def configure_connected(self, stage: StageConfigurer) -> None:
         """Take the schema from the table where the properties do not say it."""
         config = self.config
-        unknown = any(config.contains_macro(name) for name in ("dataset", "table", "schema"))
-        if config.schema is not None or unknown:
+        if config.contains_macro("dataset") or config.contains_macro("table"):
             return
         name = table_name(config.dataset, config.table)
         found = stage.find_table(name)
+        check_kept(stage, config, name, found)
+        if config.schema is not None or config.contains_macro("schema"):
+            return
         if found is not None:
             stage.output_schema = found.schema
         else:
@@ -138,7 +134,9 @@ class BigQuerySource(BatchSource):
     def read(self, context: SourceContext) -> DataFrame:
         schema = context.output_schema
         assert schema is not None
-        rows = context.read_table(table_name(self.config.dataset, self.config.table))
-        if self.config.filter:
-            rows = rows.where(predicate(self.config.filter))
+        config = self.config
+        name = table_name(config.dataset, config.table)
+        rows = parts_between(context, config, name, context.read_table(name))
+        if config.filter:
+            rows = rows.where(predicate(config.filter, config.table.strip(), rows.columns))
         return rows.select(conformed_columns(context, rows, schema))

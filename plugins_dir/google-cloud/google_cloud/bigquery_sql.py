@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any, Final
 
 _BIGQUERY: Final = "bigquery"
+_WHERE: Final = re.compile(r"\A\s*WHERE\b", re.IGNORECASE)
+_SIDES: Final = {"": "held", "T": "held", "S": "given"}
+"""The two sides of CDAP's MERGE, and those of :class:`localcdap.api.table_writes.TableWrite`."""
+TIMES_OF_ROWS: Final = ("_PARTITIONTIME", "_PARTITIONDATE")
 
 
 class SqlError(ValueError):
@@ -20,19 +26,84 @@ class SqlError(ValueError):
         self.action = action
 
 
-def predicate(text: str) -> str:
+def predicate(text: str, table: str = "", columns: Sequence[str] = ()) -> str:
     """A condition of BigQuery in the SQL of Spark.
 
+    :param table: may stand before a column.
+    :param columns: those of the table; case tells none of them apart.
     :raises SqlError: when it is none, or has what Spark has not.
     """
     from sqlglot import expressions as exp
 
-    parsed = _parsed(text)
+    parsed = _condition(text)
+    known = {name.lower(): name for name in columns}
+    for column in list(parsed.find_all(exp.Column)):
+        first, *rest = column.parts
+        if rest and first.name == table and first.name.lower() not in known:
+            column.set(first.arg_key, None)
+            first = rest[0]
+        if first.name.lower() in known:
+            first.replace(exp.to_identifier(known[first.name.lower()], quoted=True))
+    return written(parsed, "spark")
+
+
+def matching(text: str) -> str:
+    """A condition of BigQuery on the rows that a MERGE may match, as :class:`TableWrite` takes it.
+
+    Columns are those of the table, also as ``T.column``; those of the records are ``S.column``.
+
+    :raises SqlError: when it is none, names another table, or has what DuckDB has not.
+    """
+    from sqlglot import expressions as exp
+
+    parsed = _condition(text)
+    for column in parsed.find_all(exp.Column):
+        side = _SIDES.get(column.table.upper())
+        if side is None:
+            raise SqlError(
+                f"'{column.sql(_BIGQUERY)}' is no column of the table{place_in(text, column)}.",
+                "Name columns alone, or as T.column.",
+            )
+        column.set("table", exp.to_identifier(side))
+    return written(parsed, "duckdb")
+
+
+def columns_matched(text: str) -> list[str]:
+    """The columns of the table that such a condition names, each once.
+
+    :raises SqlError: as :func:`matching`.
+    """
+    from sqlglot import expressions as exp
+
+    found = _condition(text).find_all(exp.Column)
+    return list(dict.fromkeys(each.name for each in found if each.table.upper() in ("", "T")))
+
+
+def _condition(text: str) -> Any:
+    """:raises SqlError: for what is no condition, and one on when rows came in."""
+    from sqlglot import expressions as exp
+
+    # CDAP leaves out a WHERE before it.
+    parsed = _parsed(_WHERE.sub("", text))
     if isinstance(parsed, exp.Query | exp.DDL | exp.DML | exp.Command):
         raise SqlError(
             f"'{text}' is a statement, not a condition.", "Write what stands behind WHERE."
         )
-    return written(parsed, "spark")
+    refuse_times_of_rows(parsed, text)
+    return parsed
+
+
+def refuse_times_of_rows(parsed: Any, text: str) -> None:
+    """:raises SqlError: for the columns that BigQuery gives every row that is parted by when it came in."""
+    from sqlglot import expressions as exp
+
+    for column in parsed.find_all(exp.Column):
+        parts_table = column.find_ancestor(exp.PartitionedByProperty) is not None
+        if column.name.upper() in TIMES_OF_ROWS and not parts_table:
+            raise SqlError(
+                f"There is no '{column.name}' here: when rows came in is not kept{place_in(text, column)}.",
+                "Write a condition on a column of the table.",
+            )
 
 
 def parsed_statements(text: str) -> list[Any]:

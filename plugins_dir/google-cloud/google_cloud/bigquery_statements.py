@@ -7,7 +7,16 @@ from typing import Any, Final
 
 import msgspec
 
-from .bigquery_sql import SqlError, parsed_statements, place_in, written
+from localcdap.api.table_writes import MadeTable, Partitioning
+
+from .bigquery_sql import (
+    TIMES_OF_ROWS,
+    SqlError,
+    parsed_statements,
+    place_in,
+    refuse_times_of_rows,
+    written,
+)
 from .tables import quoted, table_name
 
 _DUCKDB: Final = "duckdb"
@@ -22,12 +31,14 @@ class Statement(msgspec.Struct, frozen=True):
     """In the SQL of DuckDB."""
     changes: str | None
     """Name of the table that it changes, makes or drops; None for a query."""
+    makes: MadeTable | None = None
+    """The table of a CREATE."""
 
 
 def translated(text: str) -> list[Statement]:
     """The statements of a text, each by itself; they are separated by semicolons.
 
-    Projects are not told apart, and partitions, clusters and options of tables have no effect.
+    Projects are not told apart, and clusters and options of tables have no effect.
 
     :raises SqlError: for the first thing that cannot be read or translated, with its place.
     """
@@ -50,14 +61,32 @@ def storing(query: Statement, dataset: str, table: str) -> list[str]:
 
 
 def _statement(parsed: Any, text: str) -> Statement:
+    from sqlglot import expressions as exp
+
     target = _target(parsed)
     _refuse(parsed, text)
-    _adjust(parsed)
-    changes = None
+    refuse_times_of_rows(parsed, text)
+    changes, makes = None, None
     if target is not None:
         changes = table_name(target.db, target.name)
+    if isinstance(parsed, exp.Create) and changes is not None:
+        only_missing = bool(parsed.args.get("exists"))
+        makes = MadeTable(changes, _partitioning(parsed), only_missing)
+    _adjust(parsed)
     _rename_tables(parsed, target, text)
-    return Statement(written(parsed, _DUCKDB), changes)
+    return Statement(written(parsed, _DUCKDB), changes, makes)
+
+
+def _partitioning(parsed: Any) -> Partitioning | None:
+    """By what the table of a CREATE is parted: the column that its clause names first."""
+    from sqlglot import expressions as exp
+
+    clause = parsed.find(exp.PartitionedByProperty)
+    column = clause.find(exp.Identifier) if clause is not None else None
+    if clause is None or column is None:
+        return None
+    field = None if column.name.upper() in TIMES_OF_ROWS else column.name
+    return Partitioning("integer" if isinstance(clause.this, exp.RangeBucket) else "time", field)
 
 
 def _target(parsed: Any) -> Any:

@@ -47,6 +47,35 @@ def check_table(
             ).with_config_property(name)
 
 
+def check_written(stage: StageConfigurer, given: Schema, written: Schema) -> None:
+    """Add a failure for each written field that the input lacks, unless it may be null, or whose values are
+    of another type; an int and a long are told apart by their values.
+    """
+    for each in written:
+        field = given.field(each.name)
+        if field is None:
+            if not each.schema.is_nullable:
+                stage.failures.add(
+                    f"Required output field '{each.name}' must be present in input schema.",
+                    "Change the field to be nullable.",
+                ).with_output_field(each.name)
+        elif not _becomes(each.schema.non_nullable, field.schema.non_nullable):
+            stage.failures.add(
+                f"Field '{each.name}' has type mismatch with input schema type "
+                f"'{field.schema.display_name}'.",
+                "Change type to match input schema type.",
+            ).with_output_field(each.name).with_input_field(each.name)
+
+
+def _becomes(written: Schema, given: Schema) -> bool:
+    if written == given or not (written.is_simple and given.is_simple):
+        return written == given
+    integers = written.logical_type is None and written.type is Type.INT
+    return takes(written, given) or (
+        integers and given.logical_type is None and given.type is Type.LONG
+    )
+
+
 def check_columns(
     stage: StageConfigurer, table: str, held: Schema, written: Schema, *, relaxes: bool
 ) -> None:

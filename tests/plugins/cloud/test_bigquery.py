@@ -77,38 +77,58 @@ def test_what_real_exports_hold_is_valid(instance):
 
 
 def test_everything_wrong_is_told_at_once(instance):
-    source = table("batchsource", dataset="a-b", filter="price >", partitionFrom="2020-01-01")
+    source = table("batchsource", dataset="a-b", filter="price >", partitionFrom="2020")
     sink = table(
         "batchsink",
         table="a/b",
         operation="Update",
         truncateTable="true",
-        partitionFilter="x = 1",
+        partitionFilter="U.x = 1",
         schema=SCHEMA,
     )
     found = failures(instance, source, sink)
     assert [message for stage, message in found if stage == "In"] == [
         "Invalid BigQuery dataset name 'a-b'.",
-        "Property 'partitionFrom' is set, but tables have no partitions here.",
+        "Invalid partition start date '2020'.",
         found[2][1],
     ]
     assert found[2][1].startswith("This is not SQL of BigQuery:")
     assert "line 1" in found[2][1]
     assert [message for stage, message in found if stage == "Out"] == [
         "Invalid BigQuery table name 'a/b'.",
-        "Property 'partitionFilter' is set, but tables have no partitions here.",
         "Table key must be set if the operation is 'Update' or 'Upsert'.",
-        "A table cannot be truncated by the operation 'Update'.",
+        "Truncate must only be used with operation 'Insert'.",
+        "'U.x' is no column of the table (line 1, column 1).",
         "Input schema of stage 'Out' is unknown because stage 'In' is invalid.",
     ]
 
 
 def test_keys_and_orders_are_fields(instance):
-    sink = table("batchsink", operation="Upsert", relationTableKey="nr", dedupeBy="when desc,at up")
-    assert failures(instance, table("batchsource", schema=SCHEMA), sink) == [
+    keys = {"relationTableKey": "nr,id,id", "dedupeBy": "when desc,at up"}
+    source = table("batchsource", schema=SCHEMA)
+    assert failures(instance, source, table("batchsink", operation="Upsert", **keys)) == [
         ("Out", "Table key field 'nr' does not exist in the schema."),
-        ("Out", "Field 'when' of 'dedupeBy' does not exist in the schema."),
+        ("Out", "Table key field 'id' is duplicated."),
+        ("Out", "Dedupe by field 'when' does not exist in the schema."),
         ("Out", "'at up' names no order."),
+    ]
+    assert failures(instance, source, table("batchsink", operation="Insert", **keys)) == []
+
+
+def test_fields_that_may_be_null_need_not_come_in(instance):
+    written = Schema.record(
+        "w",
+        [
+            ("id", Schema.LONG),
+            ("at", Schema.STRING),
+            ("more", Schema.STRING.as_nullable),
+            ("must", Schema.INT),
+        ],
+    )
+    sink = table("batchsink", table="other", schema=str(written))
+    assert failures(instance, table("batchsource", schema=SCHEMA), sink) == [
+        ("Out", "Field 'at' has type mismatch with input schema type 'int'."),
+        ("Out", "Required output field 'must' must be present in input schema."),
     ]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from localcdap.api.table_writes import Partitioning
 from localcdap.artifacts.loading import load_plugin
 from localcdap.engine.process.statements import Statements, carry_out
 from localcdap.studio.service import PipelineRequest
@@ -145,6 +146,26 @@ def test_wrong_properties_are_told_at_once(instance):
         ("C", "'a' is no condition."),
     ]
     assert found[1][1].startswith("This is not SQL of BigQuery:")
+
+
+def test_tables_keep_what_they_are_parted_by_until_they_are_made_anew(instance):
+    def parted(text: str) -> Partitioning | None:
+        found = module("bigquery_statements").translated(text)
+        sql = [each.sql for each in found]
+        changes = [each.changes for each in found if each.changes]
+        makes = [each.makes for each in found if each.makes]
+        carry_out(str(instance.home.path), Statements("default", sql, changes, makes))
+        return instance.cdap.tables.shapes("default")["d.parts"].partitioning
+
+    columns = "(day DATE, id INT64)"
+    by_day, by_id = Partitioning(field="day"), Partitioning("integer", "id")
+    ranges = "PARTITION BY RANGE_BUCKET(id, GENERATE_ARRAY(0, 9, 1))"
+    assert parted(f"CREATE TABLE d.parts {columns} PARTITION BY day") == by_day
+    assert parted("INSERT INTO d.parts VALUES ('2026-01-01', 1)") == by_day
+    assert parted(f"CREATE TABLE IF NOT EXISTS d.parts {columns} {ranges}") == by_day
+    assert parted(f"DROP TABLE d.parts; CREATE TABLE d.parts {columns} {ranges}") == by_id
+    assert parted(f"CREATE OR REPLACE TABLE d.parts {columns}") is None
+    assert parted("DROP TABLE d.parts; SELECT 1; CREATE TABLE d.parts (x INT64)") is None
 
 
 @pytest.mark.spark

@@ -1,0 +1,339 @@
+"""Partitions of BigQueryTable: what they may be, what a table remembers, and which part of it is read."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from localcdap.api import Schema
+from localcdap.api.table_writes import Partitioning
+from localcdap.artifacts.loading import load_plugin
+from localcdap.studio.service import PipelineRequest
+from localcdap.testing import GivenTable, StageTester, artifact_ref
+from localcdap.testing.instance import TemporaryInstance
+from tests.plugins.cloud.test_actions import PLUGINS
+from tests.plugins.cloud.test_bigquery_execute import module
+
+DAY = Schema.record(
+    "day",
+    [
+        ("id", Schema.LONG),
+        ("day", Schema.DATE.as_nullable),
+        ("ts", Schema.TIMESTAMP.as_nullable),
+        ("dt", Schema.DATETIME.as_nullable),
+        ("name", Schema.STRING.as_nullable),
+    ],
+)
+PLACE = {"dataset": "shop", "table": "days"}
+BY_DAY = Partitioning(field="day")
+
+
+def stage(type: str, held: Partitioning | None = None, **properties: str) -> StageTester:
+    """A stage on the table, which is there where it is said by what it is parted."""
+    plugin = load_plugin(artifact_ref(PLUGINS, type, "BigQueryTable"))
+    tables = {"shop.days": GivenTable(DAY, [], partitioning=held)} if held is not None else {}
+    inputs = DAY if type == "batchsink" else None
+    return StageTester(plugin, PLACE | properties, inputs, tables=tables)
+
+
+def sink(held: Partitioning | None = None, **properties: str) -> StageTester:
+    return stage("batchsink", held, **properties)
+
+
+def source(held: Partitioning | None = None, **properties: str) -> StageTester:
+    return stage("batchsource", held, schema=str(DAY), **properties)
+
+
+KINDS = "TIME, INTEGER, NONE"
+TYPE = "partitionByField: Partition column '{}' is of invalid type '{}'."
+
+
+@pytest.mark.parametrize(
+    ("properties", "problems"),
+    [
+        ({}, []),
+        ({"partitionByField": "day"}, []),
+        ({"partitionByField": "dt", "timePartitioningType": "HOUR"}, []),
+        ({"partitionByField": "nil", "partitioningType": "none"}, []),
+        ({"partitionByField": "${field}"}, []),
+        (
+            {"partitionByField": "nil"},
+            ["partitionByField: Partition column 'nil' must be present in the schema."],
+        ),
+        ({"partitionByField": "name"}, [TYPE.format("name", "string")]),
+        (
+            {"partitionByField": "day", "timePartitioningType": "hourly"},
+            [TYPE.format("day", "date")],
+        ),
+        (
+            {
+                "partitionByField": "name",
+                "partitioningType": "NONE",
+                "createPartitionedTable": "true",
+            },
+            [TYPE.format("name", "string")],
+        ),
+        (
+            {"partitioningType": "weekly"},
+            [
+                f"partitioningType: Property 'partitioningType' must be one of {KINDS}, not 'weekly'."
+            ],
+        ),
+        ({"partitioningType": "INTEGER"}, ["partitionByField: Partition column not provided."]),
+        (
+            {"partitioningType": "INTEGER", "partitionByField": "day"},
+            [
+                TYPE.format("day", "date"),
+                "rangeStart: Range Start is not defined.",
+                "rangeEnd: Range End is not defined.",
+                "rangeInterval: Range Interval is not defined.",
+            ],
+        ),
+        (
+            {
+                "partitioningType": "Integer",
+                "partitionByField": "id",
+                "rangeStart": "9",
+                "rangeEnd": "9",
+                "rangeInterval": "0",
+            },
+            [
+                "rangeEnd: Range End is less than or equal to Range Start.",
+                "rangeInterval: Range Interval is not a positive number.",
+            ],
+        ),
+        (
+            {
+                "partitioningType": "INTEGER",
+                "partitionByField": "id",
+                "rangeStart": "0",
+                "rangeEnd": "${end}",
+                "rangeInterval": "10",
+                "partitionFilterRequired": "true",
+                "clusteringOrder": "name,id",
+            },
+            [],
+        ),
+        (
+            {"clusteringOrder": "name,nil"},
+            ["clusteringOrder: Clustering field 'nil' does not exist in the schema."],
+        ),
+        (
+            {"clusteringOrder": "id,day,ts,dt,name"},
+            ["clusteringOrder: Found '5' number of clustering fields."],
+        ),
+    ],
+)
+def test_what_a_table_may_be_parted_by(properties, problems):
+    assert sink(**properties).problems == problems
+
+
+@pytest.mark.parametrize(
+    ("held", "properties", "problems", "warnings"),
+    [
+        (BY_DAY, {"partitionByField": "day"}, [], 0),
+        (
+            BY_DAY,
+            {},
+            ["partitionByField: Destination table 'shop.days' is partitioned by column 'day'."],
+            0,
+        ),
+        (BY_DAY, {"partitioningType": "NONE"}, [], 1),
+        (Partitioning(), {"partitionByField": "day"}, [], 0),
+        (Partitioning("integer", "id"), {"partitionByField": "day"}, [], 1),
+    ],
+)
+def test_a_table_that_is_there_stays_parted_as_it_is(held, properties, problems, warnings):
+    tested = sink(held, **properties)
+    assert (tested.problems, len(tested.warnings)) == (problems, warnings)
+
+
+NO_TIMES = "There is no '{}' here: when rows came in is not kept (line 1, column 1)."
+UPSERT = {"operation": "Upsert", "relationTableKey": "id"}
+
+
+@pytest.mark.parametrize(
+    ("properties", "problems"),
+    [
+        (UPSERT | {"partitionFilter": "WHERE Day >= '2026-01-01' AND T.id = S.id"}, []),
+        ({"operation": "Insert", "partitionFilter": "nonsense )("}, []),
+        (UPSERT | {"operation": "${how}", "partitionFilter": "nonsense )("}, []),
+        (
+            UPSERT | {"partitionFilter": "day > '2026-01-01' OR nil"},
+            [
+                "partitionFilter: Column 'nil' of 'partitionFilter' does not exist in table 'shop.days'."
+            ],
+        ),
+        (
+            UPSERT | {"partitionFilter": "_PARTITIONDATE > '2026-01-01'"},
+            [
+                f"partitionFilter: {NO_TIMES.format('_PARTITIONDATE')}",
+            ],
+        ),
+    ],
+)
+def test_what_a_filter_of_rows_to_match_may_name(properties, problems):
+    assert sink(BY_DAY, partitionByField="day", **properties).problems == problems
+
+
+NOT_KEPT = "Table 'shop.days' is partitioned by the time at which its rows came in, which is not kept here."
+
+
+@pytest.mark.parametrize(
+    ("held", "properties", "problems"),
+    [
+        (BY_DAY, {"partitionFrom": "2026-01-01", "partitionTo": "2026-01-01"}, []),
+        (Partitioning("integer", "id"), {"partitionFrom": "2026-01-01"}, []),
+        (None, {"partitionFrom": "${from}", "partitionTo": "2026-02-28"}, []),
+        (
+            None,
+            {"partitionFrom": "20260101", "partitionTo": "2026-02-29"},
+            [
+                "partitionFrom: Invalid partition start date '20260101'.",
+                "partitionTo: Invalid partition end date '2026-02-29'.",
+            ],
+        ),
+        (
+            None,
+            {"partitionFrom": "2026-01-02", "partitionTo": "2026-01-01"},
+            [
+                "partitionFrom: The partition start date 2026-01-02 is after the end date 2026-01-01."
+            ],
+        ),
+        (Partitioning(), {}, []),
+        (Partitioning(), {"partitionTo": "2026-01-01"}, [f"partitionTo: {NOT_KEPT}"]),
+        (
+            None,
+            {"filter": "_PARTITIONTIME > '2026-01-01'"},
+            [
+                f"filter: {NO_TIMES.format('_PARTITIONTIME')}",
+            ],
+        ),
+    ],
+)
+def test_which_parts_may_be_asked_for(held, properties, problems):
+    assert source(held, **properties).problems == problems
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("day >= '2026-01-01'", "held.day >= '2026-01-01'"),
+        ("where T.Day = s.day", "held.Day = given.day"),
+        ("DATE(ts) = DATE '2026-01-01'", "CAST(held.ts AS DATE) = CAST('2026-01-01' AS DATE)"),
+        ("name IN ('T.x', 'where')", "held.name IN ('T.x', 'where')"),
+    ],
+)
+def test_filters_of_rows_to_match_are_translated(text, shown):
+    assert module("bigquery_sql").matching(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("WHERE NAME = 'a' AND day > ID", "`name` = 'a' AND `day` > `id`"),
+        ("t.Name = 'a'", "`name` = 'a'"),
+        ("other.Name = 'a'", "other.Name = 'a'"),
+    ],
+)
+def test_case_tells_no_columns_apart(text, shown):
+    assert module("bigquery_sql").predicate(text, "t", ["id", "day", "name"]) == shown
+
+
+@pytest.mark.parametrize(
+    ("clause", "parted"),
+    [
+        ("", None),
+        ("PARTITION BY day", BY_DAY),
+        ("PARTITION BY DATE_TRUNC(day, MONTH)", BY_DAY),
+        ("PARTITION BY DATE(ts)", Partitioning(field="ts")),
+        ("PARTITION BY TIMESTAMP_TRUNC(ts, HOUR)", Partitioning(field="ts")),
+        ("PARTITION BY _PARTITIONDATE", Partitioning()),
+        ("PARTITION BY TIMESTAMP_TRUNC(_PARTITIONTIME, HOUR)", Partitioning()),
+        (
+            "PARTITION BY RANGE_BUCKET(id, GENERATE_ARRAY(0, 9, 1))",
+            Partitioning("integer", "id"),
+        ),
+    ],
+)
+def test_statements_say_what_the_tables_they_make_are_parted_by(clause, parted):
+    text = f"CREATE TABLE d.t (id INT64, day DATE, ts TIMESTAMP) {clause} CLUSTER BY id"
+    (found,) = module("bigquery_statements").translated(text)
+    assert found.makes.partitioning == parted
+
+
+ROWS = (
+    "1,2025-12-31,2025-12-31T23:59:59Z\n2,2026-01-01,2026-01-01T00:00:00Z\n"
+    "3,2026-01-02,2026-01-02T12:00:00Z\n4,2026-01-03,2026-01-03T00:00:00Z\n5,,\n"
+)
+FILE = Schema.record(
+    "file",
+    [
+        ("id", Schema.LONG),
+        ("day", Schema.DATE.as_nullable),
+        ("ts", Schema.TIMESTAMP.as_nullable),
+    ],
+)
+
+
+def pipeline(sources: list[dict[str, Any]], *sinks: dict[str, Any]) -> str:
+    """Every source goes into every sink."""
+    named = {f"S{number}": plugin for number, plugin in enumerate([*sources, *sinks])}
+    names = list(named)
+    first, behind = names[: len(sources)], names[len(sources) :]
+    connections = [{"from": source, "to": sink} for source in first for sink in behind]
+    stages = [{"name": name, "plugin": plugin} for name, plugin in named.items()]
+    artifact = {"name": "cdap-data-pipeline", "version": "6.10.0", "scope": "SYSTEM"}
+    config = {"stages": stages, "connections": connections}
+    return json.dumps({"name": "p", "artifact": artifact, "config": config})
+
+
+def table(type: str, name: str, **more: str) -> dict[str, Any]:
+    properties = {"dataset": "d", "table": name} | more
+    return {"type": type, "name": "BigQueryTable", "properties": properties}
+
+
+@pytest.mark.spark
+def test_parts_are_written_read_and_updated(tmp_path, cdap_engine_directory):
+    file = {"referenceName": "r", "path": "in.csv", "format": "csv", "schema": str(FILE)}
+    lines = {"type": "batchsource", "name": "File", "properties": file}
+    by_day, by_ts = {"partitionByField": "day"}, {"partitionByField": "ts"}
+    with TemporaryInstance(tmp_path / "instance") as instance:
+
+        def rows(name: str) -> list[list[Any]]:
+            return sorted(instance.cdap.tables.rows("default", f"d.{name}", 100).rows)
+
+        def run(given: str, *sinks: dict[str, Any]) -> None:
+            (instance.home.path / "in.csv").write_text(given)
+            assert instance.run(pipeline([lines], *sinks)).error is None
+
+        run(
+            ROWS,
+            table("batchsink", "day", **by_day),
+            table("batchsink", "ts", **by_ts),
+            table("batchsink", "whole", partitioningType="NONE"),
+        )
+        between = {"partitionFrom": "2026-01-01", "partitionTo": "2026-01-03", "filter": "ID != 9"}
+        parts = [table("batchsource", name, **between) for name in ("day", "ts", "whole")]
+        document = pipeline(parts, table("batchsink", "parts"))
+        found = instance.cdap.studio.validate_pipeline(PipelineRequest(document, connected=True))
+        assert found.errors == []
+        assert instance.run(document).error is None
+        assert [row[0] for row in rows("parts")] == [1, 2, 2, 2, 3, 3, 3, 4, 5]
+
+        update = {"operation": "Update", "relationTableKey": "id"}
+        upsert = {"operation": "Upsert", "relationTableKey": "id"}
+        run(
+            "1,2026-02-01,\n3,2026-02-01,\n",
+            table("batchsink", "day", **by_day, **update, partitionFilter="day >= '2026-01-01'"),
+            table("batchsink", "ts", **by_ts, **upsert, partitionFilter="DATE(ts) < '2026-01-01'"),
+        )
+        assert [row[1] for row in rows("day")][:3] == ["2025-12-31", "2026-01-01", "2026-02-01"]
+        assert [row[:2] for row in rows("ts")][:4] == [
+            [1, "2026-02-01"],
+            [2, "2026-01-01"],
+            [3, "2026-01-02"],
+            [3, "2026-02-01"],
+        ]
