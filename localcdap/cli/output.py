@@ -70,7 +70,8 @@ def _print_failure(failure: ValidationFailure, mark: str, to_stderr: bool) -> No
     where = f"{failure.field}: " if failure.field else ""
     click.echo(f"  {mark} {where}{visible(failure.message)}", err=to_stderr)
     if failure.corrective_action:
-        click.echo(f"    {visible(failure.corrective_action)}", err=to_stderr)
+        how = " The option --fix does so." if failure.suggested_artifact is not None else ""
+        click.echo(f"    {visible(failure.corrective_action)}{how}", err=to_stderr)
 
 
 def visible(text: str) -> str:

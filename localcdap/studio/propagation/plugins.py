@@ -149,7 +149,7 @@ def _action(use: PluginUse, lookup: PluginLookup) -> str:
         found = lookup.suggested.artifact
         return (
             f"Use artifact '{found.name}' version {found.version} ({found.scope}), which has this "
-            "plugin; the option --fix does so."
+            "plugin."
         )
     action = f"Make sure plugin '{use.name}' of type '{use.type}' is already deployed."
     if lookup.nearest:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import ClassVar, Final
 
+from rich.cells import cell_len
 from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
@@ -26,6 +27,10 @@ from localcdap.tui.canvas.zoom import DOTS, NORMAL, ZOOMS, Zoom
 
 _MARGIN: Final = 2
 """Free columns and rows around the drawing; half as many rows."""
+_USUAL: Final = 20
+"""Cells of a box of which only some are in view."""
+_AROUND_NAME: Final = 4
+"""Cells of a box beside the name."""
 
 
 class Canvas(ScrollView, can_focus=True):
@@ -139,7 +144,10 @@ class Canvas(ScrollView, can_focus=True):
         self._chart = chart
         if self.selected is not None and renamed and self.selected in renamed:
             self.set_reactive(Canvas.selected, renamed[self.selected])
+        was_whole = self._is_whole
         self._lay_out()
+        if self._needs_fit and was_whole and self.size.width:
+            self._begin()
 
     def show_faces(self, faces: Mapping[str, Face]) -> None:
         """Show other faces of some stages."""
@@ -166,7 +174,7 @@ class Canvas(ScrollView, can_focus=True):
     def fit(self) -> None:
         """Choose the largest zoom with which all is in view."""
         self._needs_fit = False
-        self._set_zoom(self._fitting() or ZOOMS[-1])
+        self._set_zoom(self._fitting() or DOTS)
         self._show_selected()
 
     # -- drawing -------------------------------------------------------------------------------
@@ -251,8 +259,8 @@ class Canvas(ScrollView, can_focus=True):
 
     def action_zoom(self, step: int) -> None:
         self._needs_fit = False
-        place = max(0, min(ZOOMS.index(self._zoom) + step, len(ZOOMS) - 1))
-        self._set_zoom(ZOOMS[place])
+        zoom = ZOOMS[max(0, min(self._zoom.level + step, DOTS.level))]
+        self._set_zoom(self._fitted(zoom) or zoom.widened(_USUAL))
         if self.selected is not None:
             self.show_stage(self.selected)
 
@@ -284,14 +292,29 @@ class Canvas(ScrollView, can_focus=True):
         self._set_zoom(NORMAL if zoom is None or zoom is DOTS else zoom)
         self._show_selected()
 
+    @property
+    def _is_whole(self) -> bool:
+        """Whether all of it is in view."""
+        return self._has_room(self._layout)
+
+    def _has_room(self, drawing: Layout) -> bool:
+        return drawing.width <= self.size.width - 2 and drawing.height <= self.size.height
+
     def _fitting(self) -> Zoom | None:
         """The largest zoom with which all is in view; None when there is none."""
-        size = self.size
-        for zoom in ZOOMS:
-            found = layout(self._chart, zoom)
-            if found.width <= size.width - 2 and found.height <= size.height:
-                return zoom
-        return None
+        return next((fitted for zoom in ZOOMS if (fitted := self._fitted(zoom))), None)
+
+    def _fitted(self, zoom: Zoom) -> Zoom | None:
+        """A zoom with stages as wide as their names want and there is room for; None when they have none."""
+        found = layout(self._chart, zoom)
+        if not self._has_room(found):
+            return None
+        columns = len({box.x for box in found.boxes.values()})
+        space = (self.size.width - 2 - found.width) // columns if columns else 0
+        wanted = max(
+            NORMAL.width, *(cell_len(name) + _AROUND_NAME for name in self._chart.nodes), 0
+        )
+        return zoom.widened(min(zoom.width + space, wanted))
 
     def _show_selected(self) -> None:
         if self.selected is not None:
@@ -300,7 +323,7 @@ class Canvas(ScrollView, can_focus=True):
             self.scroll_to(0, 0, animate=False)
 
     def _set_zoom(self, zoom: Zoom) -> None:
-        if zoom is not self._zoom:
+        if zoom != self._zoom:
             self._zoom = zoom
             self._lay_out()
 

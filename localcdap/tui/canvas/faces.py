@@ -31,6 +31,7 @@ class Face:
     :param title: of its frame: the plugin.
     :param role: the plugin's type, beside the title where there is room.
     :param words: its state in words.
+    :param brief: in place of the words, where these have no room.
     :param note: beside the words, less important.
     :param short: what of a run fits beside the name.
     :param is_loop: whether the stage is connected to itself.
@@ -42,6 +43,7 @@ class Face:
     role: str = ""
     mark: Mark = Mark.UNKNOWN
     words: str = ""
+    brief: str = ""
     note: str = ""
     short: str = ""
     is_loop: bool = False
@@ -103,11 +105,11 @@ def face(
     title = plugin or "no plugin"
     role = type_word(type)
     mark, words, note = _judged(state)
-    short = ""
+    brief = short = ""
     if counts is not None:
-        words, short = _counted(counts, type)
+        words, brief, short = _counted(counts, type)
         mark, words, note = run_mark, words or _RUN_WORDS[run_mark], ""
-    return Face(name, title, role, mark, words, note, short, is_loop, remark)
+    return Face(name, title, role, mark, words, brief, note, short, is_loop, remark)
 
 
 def amount(count: int | None) -> str:
@@ -146,7 +148,8 @@ def _schema_note(state: StageState) -> str:
     return ""
 
 
-def _counted(counts: StageCounts, type: str) -> tuple[str, str]:
+def _counted(counts: StageCounts, type: str) -> tuple[str, str, str]:
+    """In words, in few of them, and as one number."""
     parts: Sequence[tuple[str, int | None]] = (
         ("in", None if type in SOURCES else counts.records_in),
         ("out", None if type in SINKS else counts.records_out),
@@ -154,6 +157,8 @@ def _counted(counts: StageCounts, type: str) -> tuple[str, str]:
     )
     shown = [(word, count) for word, count in parts if count is not None]
     words = " ".join(f"{word} {amount(count)}" for word, count in shown)
+    brief = "→".join(amount(count) for word, count in shown if word != "err")
     main = counts.records_in if type in SINKS else counts.records_out
     short = "" if main is None else amount(main)
-    return words, f"{short} ✗{amount(counts.errors)}" if counts.errors else short
+    wrong = f" ✗{amount(counts.errors)}" if counts.errors else ""
+    return words, brief + wrong, short + wrong

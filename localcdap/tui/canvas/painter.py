@@ -131,7 +131,7 @@ class Painter:
     def _box_row(self, box: Box, row: int) -> list[Segment]:
         shown = self.faces.get(box.name) or Face(box.name)
         is_selected = box.name in self.selected
-        if self.layout.zoom is DOTS:
+        if self.layout.zoom.level == DOTS.level:
             return self._dot(box, shown, row, is_selected=is_selected)
         if self.layout.zoom.height == 1:
             return self._line_box(box, shown, row, is_selected=is_selected)
@@ -162,8 +162,13 @@ class Painter:
             marks = (" ↺" if shown.is_loop else "") + (" ✎" if shown.remark else "")
             return [Segment(padded(shown.name, width - len(marks)) + marks, name)]
         if row == 2:
-            words = elided(f"{shown.mark.value} {shown.words}", width)
-            note = padded(shown.note, width - cell_len(words), is_right=True)
+            words = shown.words
+            if shown.brief and cell_len(words) + 2 > width:
+                words = shown.brief
+            words = elided(f"{shown.mark.value} {words}", width)
+            room = width - cell_len(words)
+            note = shown.note if cell_len(shown.note) < room else ""
+            note = padded(note, room, is_right=True)
             return [Segment(words, self._mark_style(shown.mark)), Segment(note, styles["note"])]
         return [Segment(" " * width, styles["note"])]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 
@@ -10,7 +10,9 @@ from typing import Final
 class Zoom:
     """Sizes in cells.
 
-    :param width: of a stage.
+    :param level: its place in :data:`ZOOMS`.
+    :param width: of a stage, at least.
+    :param most: of a stage, where there is room.
     :param height: of a stage with few ports.
     :param first: the row of its input and of its first port, below its top.
     :param below: rows below its last port.
@@ -20,8 +22,9 @@ class Zoom:
     :param tail: columns for the heads of lines.
     """
 
-    name: str
+    level: int
     width: int
+    most: int
     height: int
     first: int
     below: int
@@ -35,10 +38,16 @@ class Zoom:
         """Of a stage with some ports."""
         return max(self.height, self.first + ports + self.below)
 
+    def widened(self, width: int) -> Zoom:
+        """With stages of another width, as far as there are such."""
+        width = max(self.width, min(width, self.most))
+        return self if width == self.width else replace(self, width=width)
 
-NORMAL: Final = Zoom("normal", 26, 4, 1, 1, 1, 1, 2, 2, has_labels=True)
-COMPACT: Final = Zoom("compact", 20, 1, 0, 0, 0, 1, 1, 2, has_labels=True)
-DOTS: Final = Zoom("dots", 3, 1, 0, 0, 0, 0, 1, 1, has_labels=False)
 
-ZOOMS: Final = (NORMAL, COMPACT, DOTS)
+NORMAL: Final = Zoom(0, 26, 40, 4, 1, 1, 1, 1, 2, 2, has_labels=True)
+SNUG: Final = Zoom(1, 15, 26, 4, 1, 1, 0, 1, 1, 2, has_labels=True)
+COMPACT: Final = Zoom(2, 15, 34, 1, 0, 0, 0, 1, 1, 2, has_labels=True)
+DOTS: Final = Zoom(3, 3, 3, 1, 0, 0, 0, 0, 1, 1, has_labels=False)
+
+ZOOMS: Final = (NORMAL, SNUG, COMPACT, DOTS)
 """From near to far."""

@@ -136,7 +136,9 @@ class PreviewPane(Calling, Vertical):
                 more = f"… and {len(preview.errors) - _MOST_FAILURES} more"
                 lines.append(Content.styled(more, "$foreground 60%"))
             error = preview.error
-            if error is not None:
+            sample = preview.stages.get(self._stage or "")
+            said = {each.message for each in sample.problems} if sample is not None else set()
+            if error is not None and error.message not in said:
                 lines += _wrong(error.stage, error.message, error.corrective_action)
         self.query_one(".state", Told).put_lines(lines)
 

@@ -30,7 +30,8 @@ class Entry:
     :param key: tells it from the others, also when the list is filled anew.
     :param mark: a glyph before the label; a state is never told by it alone.
     :param hint: stands at the right end, muted.
-    :param group: the heading it stands under; entries of one group follow each other.
+    :param group: the heading it stands under, entries of one group after each other; before its hint when
+        the list is filtered.
     :param words: further text that the filter finds it by.
     :param tone: style of the label, such as ``$text-muted``.
     """
@@ -294,12 +295,13 @@ def _lines(
                 Option(Content.styled(f" {group}", "$foreground 60% italic"), disabled=True)
             )
             shown.append(None)
-        lines.append(Option(_line(entry, places, width)))
+        hint = entry.hint if grouped else " · ".join(filter(None, (entry.group, entry.hint)))
+        lines.append(Option(_line(entry, places, hint, width)))
         shown.append(entry)
     return lines, shown
 
 
-def _line(entry: Entry, places: Sequence[int], width: int) -> Content:
+def _line(entry: Entry, places: Sequence[int], hint: str, width: int) -> Content:
     """Mark and label, the letters that were typed marked; the hint at the right end where there is room."""
     mark = f" {entry.mark} " if entry.mark else "   "
     label = Content.styled(entry.label, entry.tone)
@@ -308,9 +310,8 @@ def _line(entry: Entry, places: Sequence[int], width: int) -> Content:
             label = label.stylize("$text-accent bold", place, place + 1)
     label = label.truncate(max(1, width - cell_len(mark)), ellipsis=True)
     room = width - cell_len(mark) - label.cell_length - 1
-    if not entry.hint or room < _LEAST_HINT:
+    if not hint or room < _LEAST_HINT:
         return Content.assemble(mark, label)
-    hint = entry.hint
     if cell_len(hint) > room:
         hint = set_cell_size(hint, room - 1).rstrip() + "…"
     space = room + 1 - cell_len(hint)

@@ -60,9 +60,9 @@ class Desk(Calling, Vertical):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("r", "run", "run", id="pipeline.run"),
         Binding("v", "preview", "preview", id="pipeline.preview"),
+        Binding("X", "stop", "stop", id="pipeline.stop"),
         Binding("ctrl+s", "save", "save", id="pipeline.save"),
         Binding("ctrl+r", "run_with", "run with arguments", id="pipeline.run_with", show=False),
-        Binding("X", "stop", "stop", id="pipeline.stop", show=False),
         Binding("V", "detect", "validate connected", id="pipeline.detect", show=False),
         Binding("S", "save_as", "save as draft", id="pipeline.save_as", show=False),
         Binding("E", "export", "export to a file", id="pipeline.export", show=False),
@@ -72,7 +72,7 @@ class Desk(Calling, Vertical):
         Binding("ctrl+y,U,ctrl+shift+z", "redo", "redo", id="pipeline.redo", show=False),
         Binding("i", "inspect", "inspector", id="pipeline.inspector", show=False),
         Binding("P", "drawer('problems')", "problems", id="pipeline.problems"),
-        Binding("O", "drawer('log')", "log of the run", id="pipeline.log", show=False),
+        Binding("O", "log", "log of the run", id="pipeline.log"),
         Binding("escape", "back", "back to the canvas", id="pipeline.back", show=False),
     ]
 
@@ -148,6 +148,8 @@ class Desk(Calling, Vertical):
             return "there is nothing to redo"
         if action == "stop" and not (self.is_mounted and self._runner.is_active):
             return "nothing is running"
+        if action == "log" and not (self.is_mounted and self.query_one(RunLog).run_id):
+            return "it was not run yet"
         if action in ("run", "preview", "run_with", "deploy") and not editor.stages:
             return "the pipeline has no stages"
         return None
@@ -194,6 +196,10 @@ class Desk(Calling, Vertical):
         if self.has_class("-narrow"):
             self.remove_class("-inspecting")
         self.board.focus()
+
+    def action_log(self) -> None:
+        """Show the log of the run below the canvas, or take it away."""
+        self.action_drawer("log")
 
     def action_drawer(self, part: str) -> None:
         """Show a part below the canvas, or take it away."""

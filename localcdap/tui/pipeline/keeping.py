@@ -56,7 +56,7 @@ class Keeper:
             await self._keep_draft(name.strip())
 
     async def export(self) -> None:
-        """Write a file. A draft or deployed pipeline stays one."""
+        """Write a file. What is kept somewhere else stays there; what is nowhere yet is a file then."""
         typed = f"{self._editor.title}.json"
         path = await self._studio.pick_file("Export to a file", for_saving=True, typed=typed)
         if path is None:
@@ -66,14 +66,15 @@ class Keeper:
         ):
             return
         source = self._editor.source
+        is_kept = bool(source.path or source.draft or source.application)
 
         def write(_: Cdap, text: str, __: bool) -> Source:
-            if source.draft is not None or source.application is not None:
+            if is_kept and path != source.path:
                 write_file(path, text)
                 return source
             return saved_file(source, path, text, is_forced=True)
 
-        await self._keep(write, f"Wrote {path}.", is_saved=not (source.draft or source.application))
+        await self._keep(write, f"Wrote {path}.", is_saved=not is_kept or path == source.path)
 
     async def deploy(self) -> bool:
         """Deploy it. False when the pipeline has failures."""

@@ -80,7 +80,10 @@ class Problems(Vertical):
         query = self.query_one(Input).value
         errors, warnings = self._editor.failures, self._editor.warnings
         found = [each for each in (*errors, *warnings) if match(query, _searched(each)) is not None]
-        self.query_one(".title", Told).put(_counted(len(errors), len(warnings), self._editor))
+        fixes = sum(fix_of(self._editor, each) is not None for each in found)
+        self.query_one(".title", Told).put(
+            _counted(len(errors), len(warnings), fixes, self._editor)
+        )
         if found == self._shown:
             return
         before = self._highlighted
@@ -96,6 +99,7 @@ class Problems(Vertical):
                     else min(listed.highlighted or 0, len(found) - 1)
                 )
                 listed.highlighted = place
+        self.refresh_bindings()
 
     @property
     def _highlighted(self) -> ValidationFailure | None:
@@ -112,6 +116,11 @@ class Problems(Vertical):
         field = attributes.get("inputField") or attributes.get("outputField")
         property = attributes.get("stageConfig") or failure.field
         self.post_message(self.Chosen(failure.stage, property, field))
+
+    @on(OptionList.OptionHighlighted)
+    def _moved(self, event: OptionList.OptionHighlighted) -> None:
+        event.stop()
+        self.refresh_bindings()
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
@@ -164,7 +173,7 @@ class Problems(Vertical):
         return None
 
 
-def _counted(errors: int, warnings: int, editor: Editor) -> Content:
+def _counted(errors: int, warnings: int, fixes: int, editor: Editor) -> Content:
     if not editor.is_known:
         return Content("… checking")
     parts = []
@@ -174,6 +183,8 @@ def _counted(errors: int, warnings: int, editor: Editor) -> Content:
         parts.append(f"! {warnings} warning{'s' * (warnings != 1)}")
     if editor.checking:
         parts.append(f"… checking {len(editor.checking)}")
+    if fixes:
+        parts.append(f"X applies {'the fix' if fixes == 1 else f'all {fixes} fixes'}")
     return Content("  ".join(parts) or "✓ nothing is wrong")
 
 

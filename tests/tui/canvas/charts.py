@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 from hypothesis import strategies as st
@@ -27,6 +28,12 @@ def charts(draw, most=14):
     links = tuple(dict.fromkeys(Link(f"s{a}", f"s{b}", p) for a, b, p in pairs)) if count else ()
     endings = tuple(f"e{i}" for i in range(draw(st.integers(0, 4))))
     return Chart(names, links, endings)
+
+
+def chain(count, first="s0"):
+    """Stages that follow each other."""
+    names = (first, *(f"s{i}" for i in range(1, count)))
+    return Chart(names, tuple(Link(a, b) for a, b in itertools.pairwise(names)))
 
 
 def large(count=200, seed=1):

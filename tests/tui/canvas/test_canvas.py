@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
+
+import pytest
 from textual.app import App
 
 from localcdap.tui.canvas.canvas import Canvas
 from localcdap.tui.canvas.chart import Chart, Link
 from localcdap.tui.canvas.faces import Face, Mark
-from localcdap.tui.canvas.zoom import COMPACT, DOTS, NORMAL
-from tests.tui.canvas.charts import large
+from localcdap.tui.canvas.zoom import COMPACT, DOTS, NORMAL, SNUG
+from tests.tui.canvas.charts import chain, large
 
 CHART = Chart(("a", "b", "c", "d"), (Link("a", "b"), Link("b", "d"), Link("a", "c")))
 
@@ -53,6 +56,14 @@ def place_of(canvas, stage):
         if canvas.stage_at(x, y) == stage
     ]
     return found[len(found) // 2]
+
+
+async def until(pilot, holds):
+    """Wait until something holds."""
+    deadline = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < deadline, "it did not come to hold in time"
+        await pilot.pause(0.01)
 
 
 async def test_arrows_go_along_lines_and_to_what_is_near():
@@ -104,10 +115,43 @@ async def test_zooming_out_shows_less_of_more():
         await pilot.pause()
         assert app.canvas.zoom is NORMAL  # what cannot be seen whole begins readable
         await pilot.press("minus")
-        assert app.canvas.zoom is COMPACT
+        assert app.canvas.zoom.level == SNUG.level
+        await pilot.press("minus")
+        assert app.canvas.zoom.level == COMPACT.level
         await pilot.press("0")
         assert app.canvas.zoom is DOTS
-        await pilot.press("plus", "plus", "plus")
+        await pilot.press("plus", "plus", "plus", "plus")
+        assert app.canvas.zoom is NORMAL
+
+
+@pytest.mark.parametrize(
+    ("size", "zoom", "shown"),
+    [
+        ((160, 20), NORMAL, "│ Purchases of all customers ├"),
+        ((125, 20), NORMAL, "│ Purchases of all custom… ├"),
+        ((90, 20), SNUG, "│ Purchases of a… ├"),
+        ((90, 3), COMPACT, "│✓ Purchases of a…│"),
+    ],
+)
+async def test_stages_are_as_wide_as_their_names_want_and_there_is_room(size, zoom, shown):
+    app = CanvasApp(chain(4, "Purchases of all customers"))
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: shown in app.text())
+
+        assert app.canvas.zoom.level == zoom.level
+
+
+async def test_a_drawing_that_was_whole_stays_so_until_its_user_chooses_a_zoom():
+    app = CanvasApp(chain(3))
+    async with app.run_test(size=(100, 12)) as pilot:
+        await until(pilot, lambda: app.canvas.drawing.width < app.canvas.size.width)
+        assert app.canvas.zoom is NORMAL
+
+        app.canvas.show_chart(chain(5))
+        assert app.canvas.zoom.level == SNUG.level
+
+        await pilot.press("plus")
+        app.canvas.show_chart(chain(6))
         assert app.canvas.zoom is NORMAL
 
 

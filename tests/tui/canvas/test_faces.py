@@ -35,18 +35,25 @@ def test_a_state_is_a_glyph_and_a_word(known, mark, words, note):
 
 
 @pytest.mark.parametrize(
-    ("type", "counts", "words", "short"),
+    ("type", "counts", "words", "brief", "short"),
     [
-        ("batchsource", StageCounts(None, 12, 0), "out 12", "12"),
-        ("transform", StageCounts(12_345, 12_000, 345), "in 12.3k out 12.0k err 345", "12.0k ✗345"),
-        ("batchsink", StageCounts(10, 10, None), "in 10", "10"),
-        ("transform", StageCounts(), "running", ""),
+        ("batchsource", StageCounts(None, 12, 0), "out 12", "12", "12"),
+        (
+            "transform",
+            StageCounts(12_345, 12_000, 345),
+            "in 12.3k out 12.0k err 345",
+            "12.3k→12.0k ✗345",
+            "12.0k ✗345",
+        ),
+        ("batchsink", StageCounts(10, 10, None), "in 10", "10", "10"),
+        ("transform", StageCounts(), "running", "", ""),
     ],
 )
-def test_records_of_a_run_take_the_place_of_the_state(type, counts, words, short):
+def test_records_of_a_run_take_the_place_of_the_state(type, counts, words, brief, short):
     found = face("a", "P", type, state(), counts)
 
-    assert (found.mark, found.words, found.short) == (Mark.RUNNING, words, short)
+    assert found.mark is Mark.RUNNING
+    assert (found.words, found.brief, found.short) == (words, brief, short)
 
 
 @pytest.mark.parametrize(

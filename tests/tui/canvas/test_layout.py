@@ -12,7 +12,7 @@ from localcdap.tui.canvas.arrangement import arranged
 from localcdap.tui.canvas.chart import Chart, Kind, Link, Port
 from localcdap.tui.canvas.layout import layout
 from localcdap.tui.canvas.zoom import COMPACT, DOTS, NORMAL, ZOOMS
-from tests.tui.canvas.charts import charts
+from tests.tui.canvas.charts import chain, charts
 
 zooms = st.sampled_from(ZOOMS)
 
@@ -151,11 +151,6 @@ def test_a_new_stage_without_connections_moves_no_connected_one(chart, zoom):
     after = layout(Chart((*chart.nodes, "new"), chart.links, chart.endings), zoom).boxes
 
     assert {n: after[n] for n in linked} == {n: before[n] for n in linked}
-
-
-def chain(count):
-    names = tuple(f"s{i}" for i in range(count))
-    return Chart(names, tuple(Link(a, b) for a, b in zip(names, names[1:], strict=False)))
 
 
 @pytest.mark.parametrize("zoom", ZOOMS)
