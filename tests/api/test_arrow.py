@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import datetime
 import decimal
-import time
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -434,27 +433,3 @@ def test_a_long_value_is_cut_in_the_message():
 def test_values_match_only_their_own_type(schema, right, wrong):
     assert [matches(value, schema) for value in right] == [True] * len(right)
     assert [matches(value, schema) for value in wrong] == [False] * len(wrong)
-
-
-# -- speed ----------------------------------------------------------------------------------------
-
-
-def seconds(call) -> float:
-    """The best of several times, which is what least depends on the machine's other work."""
-    times = []
-    for _ in range(15):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times)
-
-
-def test_simple_records_are_converted_about_as_fast_as_arrow_does_it_unchecked():
-    one = codec(id=Schema.LONG, n=Schema.INT.as_nullable, x=Schema.DOUBLE, s=Schema.STRING)
-    records = [{"id": i, "n": i % 7 or None, "x": i * 0.5, "s": f"name{i}"} for i in range(10_000)]
-    batch = one.encode(records)
-
-    assert seconds(lambda: one.decode(batch)) < 2 * seconds(batch.to_pylist)
-    assert seconds(lambda: one.encode(records)) < 3 * seconds(
-        lambda: pa.RecordBatch.from_pylist(records, schema=one.arrow)
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
@@ -19,11 +20,12 @@ import pytest
 from localcdap.api.errors import NotFoundError, PluginError
 from localcdap.apps.model import AppAnswer, AppRequest
 from localcdap.cli.main import run
-from localcdap.datasets.transactions import LEASE_S
+from localcdap.datasets.transactions import TransactionService
 from localcdap.rpc.record import read_record
 from localcdap.testing import TemporaryInstance
 
 HERE = Path(__file__).parent
+_numbers = itertools.count()
 
 
 class Instance(TemporaryInstance):
@@ -47,14 +49,14 @@ def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
 
 
 @pytest.fixture
-def namespace(instance: Instance, request: pytest.FixtureRequest) -> str:
+def namespace(instance: Instance) -> str:
     """One that is there for one test."""
-    name = f"n{abs(hash(request.node.name))}"
+    name = f"n{next(_numbers)}"
     instance.cdap.namespaces.create(name)
     return name
 
 
-def wait_until(condition: Callable[[], bool], timeout_s: float = 20) -> None:
+def wait_until(condition: Callable[[], bool], timeout_s: float = 60) -> None:
     deadline = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < deadline
@@ -124,17 +126,17 @@ def test_the_command(instance, namespace, capsys):
     assert command("nothing")[0] == 1
 
 
-def test_killed_in_the_middle_of_a_transaction(instance, namespace):
+def test_killed_in_the_middle_of_a_transaction(instance, namespace, monkeypatch):
+    instance.cdap.apps.stop("catalogue")
+    monkeypatch.setattr(TransactionService.__init__, "__defaults__", (600.0,))  # no lease ends
     create(instance, namespace, "a")
 
     with pytest.raises(PluginError, match="was ended by SIGKILL while it answered POST"):
         instance.call("POST", f"/contexts/{namespace}/half-done", ["a", "b"])
 
     # What it left open is rolled back at once: the same rows can be written now.
-    begin = time.monotonic()
     one = f"/contexts/{namespace}/experiments/a"
     assert instance.call("PUT", f"{one}/runs").status == 200
-    assert time.monotonic() - begin < LEASE_S
     assert ids(instance, namespace) == ["a"]
     assert instance.call("GET", one).body == {"id": "a", "note": "", "runs": 1}
 
@@ -211,7 +213,7 @@ def test_its_life(tmp_path):
     """
     text = (HERE / "catalogue.py").read_text()
     with Instance(tmp_path / "home") as instance:
-        instance.settings("app.time_limit_s = 1\napp.idle_minutes = 0.01")
+        instance.settings("app.time_limit_s = 3\napp.idle_minutes = 0.01")
         instance.put("catalogue", "default")
         (broken,) = instance.cdap.artifacts.list_artifacts("default", errors=True)
         assert (
@@ -221,7 +223,7 @@ def test_its_life(tmp_path):
         assert not instance.cdap.structured_tables.exists("experiments")
 
         instance.put("catalogue", "system")
-        with pytest.raises(PluginError, match=r"took more than 1 s while it answered GET /asleep"):
+        with pytest.raises(PluginError, match=r"took more than 3 s while it answered GET /asleep"):
             instance.call("GET", "/asleep")
         create(instance, "default", "a")
         wait_until(lambda: not is_running(instance))

@@ -109,13 +109,11 @@ def test_what_was_read_is_read_again_from_what_is_written(text):
 )
 def test_time_grows_with_the_length_only(piece):
     def seconds(count: int) -> float:
-        best = 9.0
-        for _ in range(2):
-            begun = time.thread_time()
-            read("drop " + piece * count)
-            best = min(best, time.thread_time() - begun)
-        return best
+        begun = time.thread_time()
+        read("drop " + piece * count)
+        return time.thread_time() - begun
 
-    short, long = seconds(500), seconds(4000)
+    short, long = min(seconds(100) for _ in range(3)), seconds(3200)
 
-    assert long < 32 * max(short, 0.002)  # 8 times the text; were it squared, 64 times the work
+    # 32 times the text; were it squared, 1024 times the work. Which it is must be seen on any machine.
+    assert long < 250 * max(short, 0.002)
