@@ -21,7 +21,8 @@ from localcdap.studio.propagation.plugins import Repair, repair_of
 from localcdap.tui.lists.listing import Entry
 from localcdap.tui.words import ago, plural
 
-Item = Application | Draft | PluginTemplate
+Pipeline = Application | Draft
+Item = Pipeline | PluginTemplate
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,14 @@ def entry_of(item: Item) -> Entry:
             )
 
 
+def title_of(item: Item, version: Version | None) -> str:
+    """What an item and one of its versions are called."""
+    if version is None:
+        return f"{'draft ' if isinstance(item, Draft) else ''}{item.name}"
+    noun = "revision" if isinstance(item, Draft) else "version"
+    return f"{item.name}, {noun} {version.number}"
+
+
 def open_item(cdap: Cdap, namespace: str, item: Item) -> Opened:
     match item:
         case Application():
@@ -100,7 +109,7 @@ def open_item(cdap: Cdap, namespace: str, item: Item) -> Opened:
     return Opened(item, versions, read_document(text, item.name))
 
 
-def text_at(cdap: Cdap, namespace: str, item: Application | Draft, version: Version | None) -> str:
+def text_at(cdap: Cdap, namespace: str, item: Pipeline, version: Version | None) -> str:
     """The JSON of a version; of the newest for None."""
     if isinstance(item, Application):
         return cdap.applications.export(namespace, item.name, version.id if version else None)
@@ -165,9 +174,7 @@ def upgrade(cdap: Cdap, namespace: str, text: str) -> tuple[str, list[Repair]]:
     return formatted(text_of(repaired(document, repairs))), repairs
 
 
-def keep_upgraded(
-    cdap: Cdap, namespace: str, item: Application | Draft, text: str
-) -> Deployment | None:
+def keep_upgraded(cdap: Cdap, namespace: str, item: Pipeline, text: str) -> Deployment | None:
     """Deploy it as the next version, or save it as the next revision."""
     if isinstance(item, Draft):
         cdap.drafts.save(namespace, DraftRequest(text, name=item.name), item.id)
