@@ -127,11 +127,16 @@ class Namespace:
         return declare
 
 
-def _overload(signature: str, run: Callable[..., Any]) -> Overload:
+def signature_parts(signature: str) -> tuple[list[str], str | None, str]:
+    """The kinds of the arguments, of any number more (or None), and of the result with its mark."""
     taken, _, returns = signature.partition("->")
     kinds = taken.split()
     rest = kinds.pop().removesuffix("*") if kinds and kinds[-1].endswith("*") else None
-    returns = returns.strip()
+    return kinds, rest, returns.strip()
+
+
+def _overload(signature: str, run: Callable[..., Any]) -> Overload:
+    kinds, rest, returns = signature_parts(signature)
     never_null = returns[-1] == "!" or (returns[0] in PRIMITIVE and returns[-1] != "?")
     return Overload(tuple(kinds), rest, returns[0], never_null, run)
 
