@@ -17,11 +17,11 @@ from localcdap.api.methods import PluginMethod
 from localcdap.artifacts.model import PluginInfo
 from localcdap.studio.documents.lenient import artifact_json
 from localcdap.studio.documents.model import PluginUse, StageUse
-from localcdap.studio.editing.edits import SetPlugin
+from localcdap.studio.editing.edits import SetPlugin, SetProperty
 from localcdap.studio.editing.view import StageState
 from localcdap.tui.calls import Calling
 from localcdap.tui.inspector import heading
-from localcdap.tui.inspector.asking import MethodDialog, call_of
+from localcdap.tui.inspector.asking import Given, MethodDialog, call_of
 from localcdap.tui.inspector.blame import Blamed, blamed
 from localcdap.tui.inspector.choices import chosen_method, chosen_version
 from localcdap.tui.inspector.context import Context
@@ -335,13 +335,26 @@ class Inspector(Calling, Vertical):
         event.stop()
         self._ask(event.method)
 
-    def _ask(self, method: PluginMethod) -> None:
+    @work
+    async def _ask(self, method: PluginMethod) -> None:
         """Call a method with the properties that are filled in so far."""
         use, plugin = self._use, self._plugin
         if use is None or plugin is None:
             return
         self.form.flush()
-        self.app.push_screen(MethodDialog(method, call_of(method, plugin, use.name, self._editor)))
+        inputs, trial = self._known.inputs, self._panes.trial
+        trial.show_stage(use.name)
+        first = next(iter(inputs.values()), None)
+        schema = plugin.properties.get("schema")
+        dialog = MethodDialog(
+            method,
+            call_of(method, plugin, use.name, self._editor),
+            Given(first.to_json() if first is not None else None, trial.sample),
+            takes_schema=schema is not None and schema.type == "schema",
+        )
+        taken = await self.app.push_screen_wait(dialog)
+        if taken is not None and self._editor.node(use.name):
+            self._editor.apply(SetProperty(use.name, "schema", taken), by=self)
 
     def action_version(self) -> None:
         """Use what a failure suggests, or choose among the versions of the plugin."""

@@ -15,7 +15,7 @@ from textual.widgets import TextArea
 from localcdap.api.errors import BadRequestError, LocalcdapError
 from localcdap.api.schema import Schema
 from localcdap.host.link import Cdap
-from localcdap.runs.debugging import DebugAnswer, DebugRequest, GivenRecords
+from localcdap.runs.trials.debug_model import DebugAnswer, DebugRequest, GivenRecords
 from localcdap.tui.calls import Calling
 from localcdap.tui.inspector.context import Context
 from localcdap.tui.inspector.controls import Area
@@ -24,14 +24,20 @@ from localcdap.tui.inspector.preview_pane import PreviewPane
 from localcdap.tui.inspector.sample_view import SampleView
 from localcdap.tui.inspector.samples import of_trial
 from localcdap.tui.inspector.typed_records import records_of, text_of
+from localcdap.tui.inspector.upstream import Upstream
 from localcdap.tui.manners.choosing import Choice
 from localcdap.tui.manners.habits import Habits
 from localcdap.tui.pipeline.editor import Editor
+from localcdap.tui.pipeline.waiting import result_of
 from localcdap.tui.told import Told
 
 _GENERATED: Final = 10
 _MOST_TAKEN: Final = 100
 """Records that are taken over from elsewhere."""
+_READ_RECORDS: Final = 20
+"""Records that are read from a source to try the stages behind it."""
+_READ: Final[list[Any]] = []
+"""Stands for records that are still to be read."""
 
 
 class TrialPane(Calling, Vertical):
@@ -171,18 +177,56 @@ class TrialPane(Calling, Vertical):
         """Take records from elsewhere."""
         choices = self._sources()
         if not choices:
-            self._say("There is nothing to take records from: the input's schema is not known.")
+            self._say("There is nothing to take records from: the stage has no input.")
             return
         chosen = await cast(Habits, self.app).choose(choices, title="Which records to try it on?")
-        if chosen is not None:
-            self.give(chosen)
+        if chosen is None:
+            return
+        stage, input = self._stage, self._input
+        records = await self._read(stage, input) if chosen is _READ and stage else chosen
+        if records is not None and (stage, input) == (self._stage, self._input):
+            self.give(records)
 
     def give(self, records: list[Any]) -> None:
         """Try it on these records."""
         self.query_one(Area).load_text(text_of(records[:_MOST_TAKEN]))
 
+    async def sample(self) -> list[Any]:
+        """Records of the stage's first input: those that are typed here, or what comes from before it now."""
+        stage = self._stage
+        input = next(iter(self.inputs), None)
+        if stage is None or input is None:
+            return []
+        try:
+            typed = records_of(self._typed.get((stage, input), ""), self.inputs[input])
+        except BadRequestError:
+            typed = []
+        return typed or await self._read(stage, input) or []
+
+    async def _read(self, stage: str, input: str) -> list[Any] | None:
+        """What comes to a stage from an input when all before it is tried; None when that fails."""
+        editor = self._editor
+        upstream = Upstream(
+            editor.document,
+            editor.text(),
+            namespace=editor.namespace,
+            arguments=editor.arguments,
+            records=_READ_RECORDS,
+        )
+        self._say(f"… reading what comes from '{input}'")
+        try:
+            records = await result_of(self, lambda cdap: upstream.arriving(cdap, stage, input))
+        except LocalcdapError as error:
+            self._say(error.message, error.corrective_action, is_wrong=True)
+            return None
+        self._say("" if records else f"Nothing comes from '{input}'.")
+        return records
+
     def _sources(self) -> list[Choice[list[Any]]]:
         found: list[Choice[list[Any]]] = []
+        if self._input:
+            label = f"what comes from '{self._input}' now"
+            found.append(Choice(label, _READ, f"at most {_READ_RECORDS} of each source"))
         previewed = self._preview.records_of(self._input)
         if previewed:
             label = f"what left '{self._input}' in the preview"

@@ -14,7 +14,7 @@ from textual.widgets import ContentSwitcher
 from localcdap.api.errors import InvalidPipelineError, LocalcdapError
 from localcdap.api.failures import ValidationFailure
 from localcdap.runs.model import Run, RunRequest
-from localcdap.runs.preview_model import Preview, PreviewRequest
+from localcdap.runs.trials.preview_model import Preview, PreviewRequest
 from localcdap.tui.calls import Calling
 from localcdap.tui.canvas.canvas import Canvas
 from localcdap.tui.garbage import set_aside
@@ -73,6 +73,7 @@ class Desk(Calling, Vertical):
         Binding("i", "inspect", "inspector", id="pipeline.inspector", show=False),
         Binding("P", "drawer('problems')", "problems", id="pipeline.problems"),
         Binding("O", "log", "log of the run", id="pipeline.log"),
+        Binding("f9,ctrl+enter", "try", "try the stage", id="trial.run", show=False),
         Binding("escape", "back", "back to the canvas", id="pipeline.back", show=False),
     ]
 
@@ -148,6 +149,8 @@ class Desk(Calling, Vertical):
             return "there is nothing to redo"
         if action == "stop" and not (self.is_mounted and self._runner.is_active):
             return "nothing is running"
+        if action == "try" and editor.selected is None:
+            return "no stage is selected"
         if action == "log" and not (self.is_mounted and self.query_one(RunLog).run_id):
             return "it was not run yet"
         if action in ("run", "preview", "run_with", "deploy") and not editor.stages:
@@ -184,6 +187,11 @@ class Desk(Calling, Vertical):
         else:
             self._open_inspector()
             self.call_after_refresh(self.inspector.go_in)
+
+    def action_try(self) -> None:
+        """Try the stage that is selected."""
+        self._open_inspector()
+        self.inspector.action_try()
 
     @on(Canvas.Opened)
     def _look_into(self, event: Canvas.Opened) -> None:

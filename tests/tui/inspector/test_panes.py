@@ -7,8 +7,9 @@ import json
 import pytest
 from textual.widgets import Markdown
 
+from localcdap.api.schema import Schema
 from localcdap.engine.trials.samples import Rejected, StageSample
-from localcdap.runs.preview_model import Preview, PreviewStatus
+from localcdap.runs.trials.preview_model import Preview, PreviewStatus
 from localcdap.studio.editing.edits import SetProperty
 from localcdap.tui.inspector.asking import MethodDialog, template
 from localcdap.tui.inspector.form import MethodButton
@@ -103,13 +104,37 @@ async def test_a_stage_is_tried_on_what_is_typed(cdap, home):
         await b.driver.until(lambda: "do not fit" in str(pane.query_one(".state").told))
 
 
+async def test_a_schema_that_records_propose_is_taken(cdap, home):
+    document = pipeline(
+        "File:batchsource Wrangler:transform Trash:batchsink",
+        File=SOURCE,
+        Wrangler={"directives": "parse-as-csv :name ';' false"},
+    )
+    async with inspecting(cdap, home, document, "Wrangler") as b:
+        b.inspector.open_tab("try")
+        await b.settled()
+        b.inspector.query_one("TrialPane Area").load_text('{"id": 1, "name": "a;b", "price": 1}')
+        await b.driver.press("f8")
+        await b.driver.type("propose")
+        await b.driver.press("enter")
+        dialog = b.app.screen
+        await b.driver.until(lambda: '"a;b"' in dialog.query("Area").first().text)
+        await b.driver.press("f9")
+        await b.driver.until(lambda: dialog.answer)
+        await b.driver.press("f6")
+        await b.settled()
+
+        schema = Schema.parse(b.editor.properties("Wrangler")["schema"])
+        assert list(schema.field_names) == ["id", "name", "price", "name_1", "name_2"]
+
+
 async def test_records_for_a_trial_come_from_the_schema(cdap, home):
     async with inspecting(cdap, home, DOCUMENT, "JavaScript") as b:
         b.inspector.open_tab("try")
         await b.settled()
         pane = b.inspector.query_one(TrialPane)
         pane.query_one("Area").focus()
-        await b.driver.press("f3", "enter")
+        await b.driver.press("f3", "down", "enter")
         await b.settled()
         made = json.loads(pane.query_one("Area").text)
         assert len(made) == 10
