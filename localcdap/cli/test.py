@@ -23,7 +23,7 @@ from localcdap.goldens.running import case_of, try_cases
 from localcdap.goldens.showing import MARKS, detail_lines
 from localcdap.goldens.verdict import Outcome, Verdict, judge
 from localcdap.goldens.writing import update, write_new
-from localcdap.runs.case_model import CaseRequest, CaseResult, CaseStatus
+from localcdap.runs.trials.case_model import CaseRequest, CaseResult, CaseStatus
 from localcdap.studio.documents.document import read_document
 from localcdap.studio.documents.model import PipelineDocument
 

@@ -7,8 +7,8 @@ from typing import Final
 
 from localcdap.engine.trials.given import GivenStream
 from localcdap.goldens.model import Golden, stream_of
-from localcdap.runs.case_model import CaseRequest, CaseResult, CasesRequest
-from localcdap.runs.cases import CaseService
+from localcdap.runs.trials.case_model import CaseRequest, CaseResult, CasesRequest
+from localcdap.runs.trials.cases import CaseService
 from localcdap.studio.documents.model import PipelineDocument
 
 _WAIT_S: Final = 10.0

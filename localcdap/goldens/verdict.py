@@ -12,7 +12,7 @@ from localcdap.api.schema import Schema
 from localcdap.engine.trials.samples import StageSample
 from localcdap.goldens.comparison import RecordDifference, differences
 from localcdap.goldens.model import Expectation, Fails, Golden, stream_of
-from localcdap.runs.case_model import CaseResult, CaseStatus
+from localcdap.runs.trials.case_model import CaseResult, CaseStatus
 
 
 class Outcome(enum.StrEnum):

@@ -13,7 +13,7 @@ from localcdap.engine.planning.flow import SINKS, SOURCE
 from localcdap.goldens.model import Expectation, Golden
 from localcdap.goldens.record_files import write_records
 from localcdap.goldens.verdict import Verdict, actual
-from localcdap.runs.case_model import CaseResult
+from localcdap.runs.trials.case_model import CaseResult
 from localcdap.studio.documents.model import PipelineDocument
 
 if TYPE_CHECKING:

@@ -28,10 +28,10 @@ from localcdap.rpc.election import HostSeat, elect
 from localcdap.rpc.frames import Call
 from localcdap.rpc.methods import remote_method
 from localcdap.rpc.proxy import proxy
-from localcdap.runs.cases import CaseService
-from localcdap.runs.debugging import DebugService
-from localcdap.runs.previews import PreviewService
 from localcdap.runs.service import RunService
+from localcdap.runs.trials.cases import CaseService
+from localcdap.runs.trials.debugging import DebugService
+from localcdap.runs.trials.previews import PreviewService
 from localcdap.store.service import DatabaseService
 from localcdap.store.structured.admin import TableAdmin
 from localcdap.studio.editing.service import EditingService

@@ -39,14 +39,14 @@ from localcdap.namespaces.preferences import PreferenceService
 from localcdap.namespaces.secure_keys import SecureKeyService
 from localcdap.namespaces.service import NamespaceService
 from localcdap.namespaces.vaults import FileVault, KeyringVault, has_keyring
-from localcdap.runs.cases import CaseService
-from localcdap.runs.debugging import DebugService
-from localcdap.runs.preview_process import PreviewProcesses
-from localcdap.runs.previews import PreviewService
 from localcdap.runs.processes import RunProcess
 from localcdap.runs.profiles import NATIVE, Profiles, RemoteProfile
 from localcdap.runs.provisioning import Provisioners
 from localcdap.runs.service import RunService
+from localcdap.runs.trials.cases import CaseService
+from localcdap.runs.trials.debugging import DebugService
+from localcdap.runs.trials.previews import PreviewService
+from localcdap.runs.trials.process import TrialProcesses
 from localcdap.sandbox.pool import PluginWorkers
 from localcdap.settings import Settings, load_settings
 from localcdap.store.service import DatabaseService
@@ -114,7 +114,7 @@ class Services:
             unowned.pop_all()
             self._open_library(store)
             native = provisioners.of(NATIVE)
-            processes = PreviewProcesses(home.previews, engine.directory, native)
+            processes = TrialProcesses(home.previews, engine.directory, native)
             self._open_trials(processes, worker, home, settings.preview_records)
             undo.callback(self._previews.close)
             undo.callback(self._cases.close)
@@ -180,7 +180,7 @@ class Services:
         self._drafts = DraftService(store, self._namespaces)
 
     def _open_trials(
-        self, processes: PreviewProcesses, workers: PluginWorkers, home: Home, records: int
+        self, processes: TrialProcesses, workers: PluginWorkers, home: Home, records: int
     ) -> None:
         """What tries pipelines and stages on a few records."""
         self._previews = PreviewService(

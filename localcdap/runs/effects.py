@@ -25,7 +25,7 @@ from localcdap.engine.planning import counting
 from localcdap.engine.process.tables import TableLoad
 from localcdap.messaging.consumer import Poison
 from localcdap.runs import model
-from localcdap.runs.model import Run, RunError, RunProgress, StageCounts
+from localcdap.runs.model import Run, RunError, RunProgress, StageCounts, run_error
 from localcdap.runs.records import RunRecords
 from localcdap.store.store import Store, Transaction
 from localcdap.store.tables import DatasetTables
@@ -100,9 +100,7 @@ class RunEffects:
             case Committed():
                 run.written += [each for each in message.directories if each not in run.written]
             case Failed():
-                run.error = RunError(
-                    message.message, message.corrective_action, message.stage, message.trace
-                )
+                run.error = run_error(message)
         self._records.change(transaction, run)
 
     def _load(self, transaction: Transaction, loads: Sequence[TableLoad]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from localcdap.engine.messages import RunStatus
+from localcdap.engine.messages import Failed, RunStatus
 from localcdap.studio.propagation.plugins import Repair
 
 
@@ -40,6 +40,10 @@ class RunError(msgspec.Struct, rename="camel", omit_defaults=True):
     stage: str | None = None
     trace: list[str] = []
     """The plugin's own frames, innermost last."""
+
+
+def run_error(failed: Failed) -> RunError:
+    return RunError(failed.message, failed.corrective_action, failed.stage, failed.trace)
 
 
 class RunRequest(msgspec.Struct, rename="camel"):

@@ -14,8 +14,8 @@ from localcdap.goldens.reading import read_golden
 from localcdap.goldens.showing import detail_lines
 from localcdap.goldens.verdict import Outcome, judge
 from localcdap.goldens.writing import update
-from localcdap.runs.case_model import CaseResult, CaseStatus
 from localcdap.runs.model import RunError
+from localcdap.runs.trials.case_model import CaseResult, CaseStatus
 
 ROW = Schema.parse('{"type":"record","name":"r","fields":[{"name":"id","type":"int"}]}')
 STAGES = {

@@ -27,7 +27,7 @@ from localcdap.artifacts.loading import load_artifact
 from localcdap.artifacts.places import find_system
 from localcdap.engine.local.launch import spark_home
 from localcdap.engine.process.tables import TableFiles
-from localcdap.runs.debugging import DebugRequest, GivenRecords
+from localcdap.runs.trials.debug_model import DebugRequest, GivenRecords
 from localcdap.testing import artifact_ref, run_stage
 from localcdap.testing.instance import TemporaryInstance
 from tests.plugins.core.workbooks import write_workbook

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from localcdap.api.schema import Schema
 from localcdap.engine.trials.samples import Problem, Rejected, StageSample
-from localcdap.runs.debugging import DebugAnswer
+from localcdap.runs.trials.debug_model import DebugAnswer
 
 
 class Sheet(NamedTuple):

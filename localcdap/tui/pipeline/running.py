@@ -13,7 +13,7 @@ from localcdap.api.errors import LocalcdapError
 from localcdap.engine.messages import RunStatus
 from localcdap.host.link import Cdap
 from localcdap.runs.model import Run, RunRequest, StageCounts
-from localcdap.runs.preview_model import Preview, PreviewRequest, PreviewStatus
+from localcdap.runs.trials.preview_model import Preview, PreviewRequest, PreviewStatus
 from localcdap.studio.documents.model import PipelineDocument
 from localcdap.studio.rules.plugin_types import SINKS
 from localcdap.tui.calls import Calling, Following

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from localcdap.runs.debugging import DebugRequest, GivenRecords
-from localcdap.runs.preview_model import PreviewRequest
+from localcdap.runs.trials.debug_model import DebugRequest, GivenRecords
+from localcdap.runs.trials.preview_model import PreviewRequest
 from localcdap.studio.service import PipelineRequest
 from localcdap.testing.instance import TemporaryInstance
 from tests.plugins.core.support import record

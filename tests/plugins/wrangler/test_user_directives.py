@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from localcdap.runs.preview_model import PreviewRequest
+from localcdap.runs.trials.preview_model import PreviewRequest
 from localcdap.studio.service import PipelineRequest
 from localcdap.testing.instance import TemporaryInstance
 

@@ -8,7 +8,7 @@ import pytest
 
 from localcdap.engine.messages import RunStatus
 from localcdap.runs.model import RunRequest
-from localcdap.runs.preview_model import PreviewStatus
+from localcdap.runs.trials.preview_model import PreviewStatus
 from localcdap.studio.editing.edits import SetProperty
 from localcdap.tui.pipeline.running import Running
 from localcdap.tui.places import Document

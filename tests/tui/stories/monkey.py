@@ -181,8 +181,8 @@ def cage(folder: Path) -> Iterator[Home]:
             mock.patch("localcdap.tui.manners.paths.expanded", inside),
             mock.patch("localcdap.tui.settings.file.write", side_effect=OSError("not for monkeys")),
             mock.patch("localcdap.runs.service.RunService.start", side_effect=idle),
-            mock.patch("localcdap.runs.previews.PreviewService.start", side_effect=idle),
-            mock.patch("localcdap.runs.debugging.DebugService.debug", side_effect=idle),
+            mock.patch("localcdap.runs.trials.previews.PreviewService.start", side_effect=idle),
+            mock.patch("localcdap.runs.trials.debugging.DebugService.debug", side_effect=idle),
         ):
             yield home
     finally:

@@ -6,9 +6,7 @@ import uuid
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Final
-
-import msgspec
+from typing import Final
 
 from localcdap.api.errors import (
     BadRequestError,
@@ -20,22 +18,18 @@ from localcdap.api.errors import (
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.schema import Schema
 from localcdap.artifacts.model import ArtifactSelector
-from localcdap.engine.messages import Failed, LogLine
 from localcdap.engine.order import PreviewOrder, WorkOrder
 from localcdap.engine.planning.flow import DATA_TYPES, SINKS, SOURCE, Stage
-from localcdap.engine.trials.previewing import PreviewMessage, Sampled
 from localcdap.engine.trials.running import Trial, TrialResult, given_batches, try_in_worker
 from localcdap.engine.trials.samples import (
-    PortSample,
     Problem,
-    Rejected,
-    StageSample,
-    shown_records,
 )
 from localcdap.namespaces.service import NamespaceService
 from localcdap.runs.model import now
-from localcdap.runs.preview_model import MOST_RECORDS
-from localcdap.runs.preview_process import PreviewProcesses
+from localcdap.runs.trials.debug_answers import Told, answered, failed, unknown_schema, unwritten
+from localcdap.runs.trials.debug_model import DebugAnswer, DebugRequest, GivenRecords
+from localcdap.runs.trials.preview_model import MOST_RECORDS
+from localcdap.runs.trials.process import TrialProcesses
 from localcdap.sandbox.pool import PluginWorkers
 from localcdap.studio.documents.model import StageUse
 from localcdap.studio.documents.parts import read_stage
@@ -54,56 +48,6 @@ _TIME_LIMIT_S: Final = 120.0
 """Of a stage on the engine, whose start counts."""
 
 
-class GivenRecords(msgspec.Struct):
-    """The records that come from one input stage."""
-
-    stage: str = ""
-    """May be left out for the only input of a stage of a pipeline."""
-    records: list[Any] = []
-    """As JSON, see :mod:`localcdap.api.record_json`. To an error transform each is an object with ``record``,
-    ``code`` and ``message``."""
-    schema: Any = None
-    """Of the records (of ``record`` for an error transform), as JSON or as JSON text; None for that of the
-    pipeline."""
-
-
-class DebugRequest(msgspec.Struct, rename="camel"):
-    """A stage to be tried on some records."""
-
-    stage: Any = None
-    """A stage as it stands in a pipeline document; with a document also the name of one of its stages."""
-    input: list[GivenRecords] = []
-    """In connection order. A source has none."""
-    namespace: str = "default"
-    arguments: dict[str, str] = {}
-    """Values of macros, above those of the preferences."""
-    document: Any = None
-    """The pipeline that the stage is in: from it come the schemas that the input does not say."""
-    records: int = 100
-    """The most records that a source reads."""
-
-
-class DebugOutput(msgspec.Struct):
-    """Records that leave a stage."""
-
-    schema: Schema | None
-    records: list[Any]
-
-
-class DebugAnswer(msgspec.Struct, rename="camel"):
-    """What the stage made of the records."""
-
-    errors: list[Problem]
-    """Failures of its configuration, and exceptions."""
-    output: DebugOutput | None
-    """None when it was not run, and for a splitter; of a sink the records that it would write."""
-    error_records: list[Rejected] = []
-    ports: dict[str, DebugOutput] = {}
-    """Of a splitter, by port."""
-    logs: list[str] = []
-    """What the plugin logged; where it ran in the plugin worker, also what it printed."""
-
-
 class DebugService:
     """Tries single stages. Threads may share it.
 
@@ -119,7 +63,7 @@ class DebugService:
         studio: StudioService,
         workers: PluginWorkers,
         secrets: SecretsOf,
-        processes: PreviewProcesses,
+        processes: TrialProcesses,
         *,
         home: Path,
     ) -> None:
@@ -155,7 +99,7 @@ class DebugService:
             request.namespace, self._pipeline(request), request.arguments
         )
         if use is None or failures:
-            return _failed(failures)
+            return failed(failures)
         type = use.plugin.type
         if type and type not in (*DATA_TYPES, *SINKS):
             raise BadRequestError(
@@ -164,10 +108,10 @@ class DebugService:
             )
         unknown = [name for name, schema in schemas.items() if schema is None]
         if unknown:
-            return DebugAnswer([_unknown(use.name, name) for name in unknown], None)
+            return DebugAnswer([unknown_schema(use.name, name) for name in unknown], None)
         outcome, failures = self._configured(use, schemas, arguments, request.namespace, secrets)
         if failures or outcome.request is None:
-            return _failed(failures)
+            return failed(failures)
         trial = Trial(
             stage=_as_run(outcome),
             inputs={each.stage: each.records for each in request.input},
@@ -183,7 +127,7 @@ class DebugService:
     def _tried(self, trial: Trial, request: DebugRequest) -> DebugAnswer:
         stage = trial.stage
         if stage.type in SINKS:
-            return _unwritten(trial)
+            return unwritten(trial)
         if not stage.input_schemas and stage.type != SOURCE:
             raise BadRequestError(
                 f"Stage '{stage.name}' gets its records from other stages, and none were given.",
@@ -280,11 +224,11 @@ class DebugService:
             trace = "\n".join(error.traceback) or None
             problem = Problem(error.message, error.corrective_action, stage.name, trace=trace)
             return DebugAnswer([problem], None)
-        return _answer(result.sample, result.lines)
+        return answered(result.sample, result.lines)
 
     def _on_engine(self, trial: Trial, records: int) -> DebugAnswer:
         given_batches(trial.stage, trial.inputs)  # what is wrong with them is told at once
-        told = _Told()
+        told = Told()
         order = WorkOrder(
             run_id=trial.run_id,
             namespace=trial.namespace,
@@ -302,7 +246,7 @@ class DebugService:
         with closing(self._processes.start()) as process:
             process.carry_out(order, told, lambda: now() > deadline)
         if told.sample is not None:
-            return _answer(told.sample, told.lines)
+            return answered(told.sample, told.lines)
         if told.error is not None:
             return DebugAnswer([told.error], None)
         if now() > deadline:
@@ -312,26 +256,6 @@ class DebugService:
         else:
             message = f"The process that stage '{trial.stage.name}' ran in ended unexpectedly."
         return DebugAnswer([Problem(message, "Look for the cause in its plugin.")], None)
-
-
-class _Told:
-    """What the process of a trial says."""
-
-    def __init__(self) -> None:
-        self.sample: StageSample | None = None
-        self.error: Problem | None = None
-        self.lines: list[str] = []
-
-    def __call__(self, message: PreviewMessage) -> None:
-        if isinstance(message, Sampled):
-            self.sample = message.sample
-        elif isinstance(message, LogLine) and message.stage is not None:
-            self.lines.append(f"{message.level} {message.text}")
-        elif isinstance(message, Failed):
-            trace = "\n".join(message.trace) or None
-            self.error = Problem(
-                message.message, message.corrective_action, message.stage, trace=trace
-            )
 
 
 def _as_run(outcome: Outcome) -> Stage:
@@ -344,40 +268,6 @@ def _as_run(outcome: Outcome) -> Stage:
         outcome.output,
         outcome.error,
         outcome.ports,
-    )
-
-
-def _unwritten(trial: Trial) -> DebugAnswer:
-    """A sink writes nothing; the answer is what it would be given."""
-    stage, records, schema = trial.stage, [], None
-    for stream, batch in given_batches(stage, trial.inputs).items():
-        schema = stage.input_schemas[stream.stage]
-        records += shown_records(schema, batch, trial.shown)
-    return DebugAnswer([], DebugOutput(schema, records))
-
-
-def _answer(sample: StageSample, lines: list[str]) -> DebugAnswer:
-    ports = {name: _port(each) for name, each in sample.ports.items()}
-    output = None if ports else DebugOutput(sample.schema, sample.records)
-    return DebugAnswer(sample.problems, output, sample.errors, ports, lines)
-
-
-def _port(sample: PortSample) -> DebugOutput:
-    return DebugOutput(sample.schema, sample.records)
-
-
-def _failed(failures: list[ValidationFailure]) -> DebugAnswer:
-    """The answer when a stage is not valid."""
-    return DebugAnswer(
-        [Problem(f.message, f.corrective_action, f.stage, f.field) for f in failures], None
-    )
-
-
-def _unknown(stage: str, source: str) -> Problem:
-    return Problem(
-        f"The schema of the records from '{source}' is not known.",
-        f"Give it with the records, or set the output schema of stage '{source}'.",
-        stage,
     )
 
 

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from localcdap.api.errors import BadRequestError, NotFoundError
-from localcdap.runs.preview_model import Preview, PreviewRequest, PreviewStatus
+from localcdap.runs.trials.preview_model import Preview, PreviewRequest, PreviewStatus
 from localcdap.testing.instance import TemporaryInstance
 from tests.runs.trying import PEOPLE, PLUGINS, pipeline, sink, source, stage
 

@@ -1,4 +1,4 @@
-"""The process of one preview as its owner sees it: started, heard, killed, its folder removed."""
+"""The process of a trial as its owner sees it: started, heard, killed, its folder removed."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _GRACE_S: Final = 5.0
 """Seconds that a process may take to stop by itself before it is killed."""
 
 
-class PreviewProcesses:
-    """Starts processes of previews, which use the local engine.
+class TrialProcesses:
+    """Starts processes of trials, which use the local engine.
 
-    :param directory: holds one sub-directory for each preview while it goes on.
+    :param directory: holds one sub-directory for each trial while it goes on.
     :param engine_directory: of the local engine.
-    :param engine: gives each preview the local engine.
+    :param engine: gives each trial the local engine.
     """
 
     def __init__(self, directory: Path, engine_directory: Path, engine: Provisioner) -> None:
@@ -34,12 +34,12 @@ class PreviewProcesses:
         self._engine_directory: Final = engine_directory
         self._engine: Final = engine
 
-    def start(self) -> PreviewProcess:
-        return PreviewProcess(RunProcess(self._directory, self._engine_directory), self._engine)
+    def start(self) -> TrialProcess:
+        return TrialProcess(RunProcess(self._directory, self._engine_directory), self._engine)
 
 
-class PreviewProcess:
-    """A process that carries out the order of a preview. It ends with its owner."""
+class TrialProcess:
+    """A process that carries out the order of a trial. It ends with its owner."""
 
     def __init__(self, process: RunProcess, engine: Provisioner) -> None:
         self._process: Final = process

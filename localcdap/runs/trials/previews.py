@@ -26,9 +26,9 @@ from localcdap.runs.capabilities import (
     indexed_capabilities,
     require_capabilities,
 )
-from localcdap.runs.model import LogLine, RunError, now
-from localcdap.runs.preview_model import MOST_RECORDS, Preview, PreviewRequest, PreviewStatus
-from localcdap.runs.preview_process import PreviewProcess, PreviewProcesses
+from localcdap.runs.model import LogLine, RunError, now, run_error
+from localcdap.runs.trials.preview_model import MOST_RECORDS, Preview, PreviewRequest, PreviewStatus
+from localcdap.runs.trials.process import TrialProcess, TrialProcesses
 from localcdap.studio.documents.document import read_document
 from localcdap.studio.documents.model import PipelineDocument
 from localcdap.studio.propagation.plugins import Artifacts
@@ -56,7 +56,7 @@ class PreviewService:
         namespaces: NamespaceService,
         artifacts: Artifacts,
         studio: StudioService,
-        processes: PreviewProcesses,
+        processes: TrialProcesses,
         *,
         home: Path,
         records: int,
@@ -253,12 +253,7 @@ class PreviewService:
             case Explained():
                 self._change(entry, explained=message.stages)
             case Failed():
-                self._change(
-                    entry,
-                    error=RunError(
-                        message.message, message.corrective_action, message.stage, message.trace
-                    ),
-                )
+                self._change(entry, error=run_error(message))
             case SpoolLine():
                 self._log(entry, [message])
             case LogLines():
@@ -336,7 +331,7 @@ class _Entry:
     def __init__(
         self,
         preview: Preview,
-        process: PreviewProcess,
+        process: TrialProcess,
         request: PreviewRequest,
         document: PipelineDocument,
     ) -> None:

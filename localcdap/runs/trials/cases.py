@@ -7,22 +7,15 @@ from __future__ import annotations
 
 import getpass
 import threading
-import time
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from localcdap.api.errors import BadRequestError, LocalcdapError, NotFoundError
-from localcdap.engine.messages import Failed, RunStatus, StatusChanged
-from localcdap.engine.order import Case, PreviewOrder, WorkOrder
-from localcdap.engine.planning.flow import DATA_TYPES, SINKS
-from localcdap.engine.trials.previewing import CaseBegan, CaseEnded, PreviewMessage, Sampled
-from localcdap.engine.trials.python_stage import MOST_RECORDS
-from localcdap.engine.trials.samples import StageSample
+from localcdap.api.errors import LocalcdapError, NotFoundError
+from localcdap.engine.order import Case, WorkOrder
 from localcdap.namespaces.service import NamespaceService
 from localcdap.rpc.methods import once
 from localcdap.runs.capabilities import (
@@ -30,24 +23,23 @@ from localcdap.runs.capabilities import (
     indexed_capabilities,
     require_capabilities,
 )
-from localcdap.runs.case_model import (
+from localcdap.runs.model import RunError, now
+from localcdap.runs.trials.case_hearing import Hearing
+from localcdap.runs.trials.case_model import (
     CaseRequest,
     CaseResult,
     CasesProgress,
     CasesRequest,
     CaseStatus,
 )
-from localcdap.runs.model import RunError, now
-from localcdap.runs.preview_process import PreviewProcesses
+from localcdap.runs.trials.case_stages import preview_of
+from localcdap.runs.trials.process import TrialProcesses
 from localcdap.studio.documents.document import read_document
-from localcdap.studio.documents.model import PipelineDocument
 from localcdap.studio.propagation.plugins import Artifacts
 from localcdap.studio.service import PipelineRequest, StudioService
 
 _KEPT: Final = 5
 """Sets of cases whose results are remembered."""
-_ENGINE_START_S: Final = 120.0
-"""Until the first case begins: the engine may have to be started."""
 
 
 class CaseService:
@@ -62,7 +54,7 @@ class CaseService:
         namespaces: NamespaceService,
         artifacts: Artifacts,
         studio: StudioService,
-        processes: PreviewProcesses,
+        processes: TrialProcesses,
         *,
         home: Path,
     ) -> None:
@@ -208,7 +200,7 @@ class CaseService:
         :raises EngineError: when the engine cannot be had.
         """
         numbers = list(orders)
-        hearing = _Hearing(made.request, numbers, lambda result: self._add(made, result))
+        hearing = Hearing(made.request.cases, numbers, lambda result: self._add(made, result))
         process = self._processes.start()
         try:
             order = self._order(made.request.namespace, [orders[each] for each in numbers])
@@ -256,125 +248,3 @@ class _Set:
         self.failure: RunError | None = None
         self.is_stopped = False
         self.is_ended = False
-
-
-class _Hearing:
-    """Puts results together from what a process says.
-
-    :param numbers: the places of the cases, in the order in which the process has got them.
-    """
-
-    def __init__(
-        self, request: CasesRequest, numbers: Sequence[int], add: Callable[[CaseResult], None]
-    ) -> None:
-        self._requests: Final = request.cases
-        self._numbers: Final = numbers
-        self._add: Final = add
-        self.done: Final[list[int]] = []
-        self._current: int | None = None
-        self._stages: dict[str, StageSample] = {}
-        self._began = time.monotonic()
-        self._failed: Failed | None = None
-        self._was_killed = False
-
-    def hear(self, message: PreviewMessage) -> None:
-        match message:
-            case CaseBegan():
-                self._current = self._numbers[message.case]
-                self._stages, self._began = {}, time.monotonic()
-            case Sampled():
-                self._stages[message.stage] = message.sample
-            case CaseEnded():
-                failed = message.failed
-                status = CaseStatus.FAILED if failed else CaseStatus.COMPLETED
-                self._end(status, _error(failed) if failed else None)
-            case Failed():
-                self._failed = message
-            case StatusChanged(status=RunStatus.KILLED):
-                self._was_killed = True
-
-    def is_out_of_time(self) -> bool:
-        return time.monotonic() > self._began + self._limit_s
-
-    def end(self) -> None:
-        """The process has ended, or was stopped: the case that it was at has failed, or all have."""
-        if self._current is not None:
-            status, error = CaseStatus.FAILED, _CRASHED
-            if self._failed is not None:
-                error = _error(self._failed)
-            elif self.is_out_of_time():
-                status = CaseStatus.KILLED
-                error = RunError(
-                    f"It was stopped after {self._limit_s:g} s.",
-                    "Give fewer records, or more time with 'timeout'.",
-                )
-            self._end(status, error)
-        elif not self.done:
-            error = _error(self._failed) if self._failed else _CRASHED
-            for number in self._numbers:
-                self._current = number
-                self._end(CaseStatus.FAILED, error)
-
-    @property
-    def _limit_s(self) -> float:
-        return _ENGINE_START_S if self._current is None else self._requests[self._current].timeout_s
-
-    def _end(self, status: CaseStatus, error: RunError | None) -> None:
-        assert self._current is not None
-        took = int((time.monotonic() - self._began) * 1000)
-        self._add(CaseResult(self._current, status, self._stages, error=error, took_ms=took))
-        self.done.append(self._current)
-        self._current, self._stages, self._began = None, {}, time.monotonic()
-
-
-_CRASHED: Final = RunError(
-    "The process ended unexpectedly: a plugin may have crashed it.",
-    "See the last stage that has records; the fault is behind it.",
-)
-
-
-def _error(failed: Failed) -> RunError:
-    return RunError(failed.message, failed.corrective_action, failed.stage, failed.trace)
-
-
-def preview_of(document: PipelineDocument, request: CaseRequest) -> PreviewOrder:
-    """What is run of a pipeline, and what is not.
-
-    :raises BadRequestError: when the request names stages that the pipeline does not have.
-    """
-    types = {stage.name: stage.plugin.type for stage in document.stages}
-    given = {each.stream.stage for each in request.given}
-    unknown = [name for name in (*given, *request.skip, *request.decisions) if name not in types]
-    if unknown:
-        raise BadRequestError(
-            f"The pipeline has no stage '{unknown[0]}'.", f"Its stages: {', '.join(types)}."
-        )
-    for name in given:
-        if types[name] not in DATA_TYPES:
-            raise BadRequestError(
-                f"Stage '{name}', of type {types[name]}, gives no records that others could replace.",
-                "Give records in place of sources and of other stages that have an output.",
-            )
-    idle = set(given)
-    left_out: set[str] = set()
-    while found := {
-        name
-        for name, type in types.items()
-        if name not in idle
-        and name not in request.wanted
-        and type in DATA_TYPES
-        and (targets := {c.target for c in document.connections if c.source == name})
-        and targets <= idle
-    }:
-        left_out |= found
-        idle |= found
-    sinks = [name for name, type in types.items() if type in SINKS]
-    ending = [each.name for each in document.post_actions]
-    return PreviewOrder(
-        records=request.records,
-        shown=MOST_RECORDS,
-        given=request.given,
-        left_out=[*left_out, *request.skip],
-        decisions=request.decisions,
-        unevaluated=[*idle, *request.skip, *request.decisions, *sinks, *ending],
-    )

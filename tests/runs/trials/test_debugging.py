@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from localcdap.api.errors import BadRequestError, NotFoundError
-from localcdap.runs.debugging import DebugAnswer, DebugRequest, DebugService, GivenRecords
+from localcdap.runs.trials.debug_model import DebugAnswer, DebugRequest, GivenRecords
+from localcdap.runs.trials.debugging import DebugService
 from localcdap.testing.instance import TemporaryInstance
 from tests.runs.trying import PEOPLE, PLUGINS, pipeline, sink, source, stage
 
