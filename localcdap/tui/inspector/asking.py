@@ -48,7 +48,7 @@ class MethodDialog(DialogScreen[str | None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f9,ctrl+enter", "ask", "call", id="method.call"),
         Binding("f3", "copy", "copy the answer", id="method.copy"),
-        Binding("f6", "take", "take the schema", id="method.take"),
+        Binding("f5", "take", "take the schema", id="method.take"),
     ]
     DEFAULT_CSS = """
     MethodDialog { align: center middle; background: $background 60%; }

@@ -121,7 +121,7 @@ async def test_a_schema_that_records_propose_is_taken(cdap, home):
         await b.driver.until(lambda: '"a;b"' in dialog.query("Area").first().text)
         await b.driver.press("f9")
         await b.driver.until(lambda: dialog.answer)
-        await b.driver.press("f6")
+        await b.driver.press("f5")
         await b.settled()
 
         schema = Schema.parse(b.editor.properties("Wrangler")["schema"])

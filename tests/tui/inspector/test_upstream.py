@@ -44,7 +44,7 @@ def arriving(connections, types=(), port=None):
     config = {"stages": stages, "connections": connected}
     sheet, _ = Draft.read({"artifact": {"name": "cdap-data-pipeline"}, "config": config})
     debugging = Debugging()
-    upstream = Upstream(sheet.document, "{}", namespace="n", arguments={}, records=2)
+    upstream = Upstream(sheet.document(), "{}", namespace="n", arguments={}, records=2)
     found = upstream.arriving(SimpleNamespace(debugging=debugging), "z", lines[-1][0])
     return found, debugging.tried
 
