@@ -29,6 +29,7 @@ from localcdap.tui.manners.habits import Habits
 from localcdap.tui.places import Place, area_of
 from localcdap.tui.removal import PatientRemove
 from localcdap.tui.screen import AreaScreen
+from localcdap.tui.stylesheet import KeepingStylesheet
 from localcdap.tui.unopened import UnopenedDialog
 
 _BUSY_S: Final = 0.3
@@ -67,6 +68,7 @@ class StudioApp(Habits):
         self, connection: Connection, namespace: str = "default", place: Place | None = None
     ) -> None:
         super().__init__()
+        self.stylesheet = KeepingStylesheet(variables=self.get_css_variables())
         self.set_reactive(StudioApp.namespace, namespace)
         self.connection = connection
         self.calls = Calls(connection, self.show_fault, self._made)
