@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar, Final, cast
+from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from textual import events, work
 from textual.app import ComposeResult
@@ -30,7 +30,11 @@ from localcdap.tui.inspector.plan import FieldPlan, Kind
 from localcdap.tui.inspector.schema_text import EXAMPLE
 from localcdap.tui.manners.choosing import Choice
 from localcdap.tui.manners.habits import Habits
+from localcdap.tui.settings.locating import locate, prefix_of
 from localcdap.tui.told import Told
+
+if TYPE_CHECKING:
+    from localcdap.tui.app import StudioApp
 
 _SUFFIXES: Final = {
     "javascript": ".js",
@@ -237,10 +241,16 @@ class Field(Vertical):
             self._control.take(chosen)
         elif chosen == "!editor":
             self.action_editor()
+        elif chosen == "!locate":
+            await locate(cast("StudioApp", self.app), prefix_of(self._original) or "")
 
     def _doings(self) -> list[Choice[str]]:
         declared = self.plan.declared
         found = []
+        prefix = prefix_of(self._original)
+        if prefix is not None:
+            label = f"say where {prefix} is on this machine"
+            found.append(Choice(label, "!locate", group="value"))
         if self._kind is not Kind.MASKED:
             found.append(Choice("edit in $EDITOR", "!editor", "f4", group="value"))
         if declared is not None and declared.default:

@@ -19,6 +19,7 @@ from localcdap.tui.lists.options import Options
 from localcdap.tui.manners.matching import ranked
 from localcdap.tui.screen import AreaScreen
 from localcdap.tui.settings import file as toml
+from localcdap.tui.settings.locating import located
 from localcdap.tui.settings.rows import Row, file_text, rows
 
 _KEY_CELLS = 30
@@ -110,21 +111,10 @@ class SettingsScreen(AreaScreen):
 
     @work(group="settings", exclusive=True)
     async def action_add_location(self) -> None:
-        prefix = await self.studio.ask(
-            "Which paths lie elsewhere on this machine?",
-            detail="The prefix of paths in pipelines, such as gs://sales",
-            verb="Next",
-            check=lambda text: None if text.strip() else "A prefix is not empty.",
-        )
-        if prefix is None:
-            return
-        folder = await self.studio.ask(
-            f"Where is {prefix} on this machine?",
-            detail="A folder; a relative one is relative to the folder of the instance.",
-            verb="Keep",
-        )
-        if folder:
-            self._change(lambda text: toml.with_value(text, ("locations", prefix.strip()), folder))
+        if await located(self.studio):
+            self._is_changed = True
+            self._read()
+            self.query_one("#settings-list", OptionList).action_last()
 
     def action_restore(self) -> None:
         row = self._row

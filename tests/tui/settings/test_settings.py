@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from localcdap.settings import OPTIONS, load_settings
 from localcdap.tui.settings import file as toml
 from localcdap.tui.settings.describing import descriptions
+from localcdap.tui.settings.locating import prefix_of
 from localcdap.tui.settings.rows import rows
 
 
@@ -107,6 +108,29 @@ async def test_a_location_is_added(open_studio, home):
         await driver.press("enter")
 
         assert load_settings(home.settings_file).locations == {"gs://sales": "data/sales"}
+        assert "gs://sales" in driver.app.screen._row.key
+        assert "nothing yet" in driver.app.notices.newest_first[0].title
+
+
+@pytest.mark.parametrize(
+    ("path", "prefix"),
+    [
+        ("gs://sales/2026/*.csv", "gs://sales"),
+        (" s3a://sales", "s3a://sales"),
+        ("stream://hits", "stream://hits"),
+        ("gs://sales-${day}/in.csv", None),
+        ("gs://sal*/in.csv", None),
+        ("${bucket}/in.csv", None),
+        ("/data/in.csv", None),
+        ("data/in.csv", None),
+        ("file:///data/in.csv", None),
+        ("https://example.com/in.csv", None),
+        ("jdbc:mysql://host/db", None),
+        ("", None),
+    ],
+)
+def test_what_of_a_path_says_where_it_lies(path, prefix):
+    assert prefix_of(path) == prefix
 
 
 async def test_a_file_that_is_wrong_is_shown_as_such(open_studio, home):
