@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from core_plugins.table_sink import TableSink
+from core_plugins.tables.table_sink import TableSink
 
 from localcdap.api.errors import StageError
 from localcdap.api.lookup import TableShape

@@ -39,10 +39,10 @@ LIGHT = """
 import json, sys
 from pathlib import Path
 from localcdap.api import FailureCollector, Schema, StageConfigurer
-from core_plugins.group_by_aggregate import GroupByAggregate
-from core_plugins.joiner import Joiner
+from core_plugins.aggregators.group_by_aggregate import GroupByAggregate
+from core_plugins.joining.joiner import Joiner
 from core_plugins.projection import Projection
-from core_plugins.python_evaluator import PythonEvaluator
+from core_plugins.scripts.python_evaluator import PythonEvaluator
 from transform_plugins.csv_parser import CSVParser
 from transform_plugins.json_parser import JSONParser
 from transform_plugins.union_splitter import UnionSplitter

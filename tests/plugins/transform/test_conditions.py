@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from core_plugins.conditions import ConditionError, UnknownFieldError, compile_condition
+from core_plugins.aggregators.conditions import ConditionError, UnknownFieldError, compile_condition
 
 from localcdap.api import Schema
 from tests.plugins.transform.support import record

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from core_plugins.deduplicate import Deduplicate
-from core_plugins.distinct import Distinct
+from core_plugins.aggregators.deduplicate import Deduplicate
+from core_plugins.aggregators.distinct import Distinct
+from core_plugins.aggregators.group_by_aggregate import GroupByAggregate
 from core_plugins.error_collector import ErrorCollector
-from core_plugins.group_by_aggregate import GroupByAggregate
-from core_plugins.javascript import JavaScript
-from core_plugins.joiner import Joiner
+from core_plugins.joining.joiner import Joiner
 from core_plugins.projection import Projection
+from core_plugins.scripts.javascript import JavaScript
 from transform_plugins.csv_parser import CSVParser
 from transform_plugins.union_splitter import UnionSplitter
 

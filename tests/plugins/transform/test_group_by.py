@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from core_plugins.group_by_aggregate import GroupByAggregate
+from core_plugins.aggregators.group_by_aggregate import GroupByAggregate
 
 from localcdap.api import Schema, StageConfigurer
 from tests.plugins.transform.support import causes, configure, messages, only_failure, record

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from core_plugins.join_definition import qualified_names
-from core_plugins.joiner import Joiner
+from core_plugins.joining.definition import qualified_names
+from core_plugins.joining.joiner import Joiner
 
 from localcdap.api import Schema, StageConfigurer
 from tests.plugins.transform.support import causes, configure, messages, only_failure, record

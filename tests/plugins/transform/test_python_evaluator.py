@@ -6,7 +6,7 @@ import datetime
 import decimal
 
 import pytest
-from core_plugins.python_evaluator import PythonEvaluator
+from core_plugins.scripts.python_evaluator import PythonEvaluator
 
 from localcdap.api import Schema, StageError
 from tests.plugins.transform.support import causes, configure, only_failure, record, run

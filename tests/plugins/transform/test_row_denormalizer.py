@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from core_plugins.row_denormalizer import RowDenormalizer
+from core_plugins.aggregators.row_denormalizer import RowDenormalizer
 
 from localcdap.api import Schema
 from localcdap.testing import artifact_ref, run_stage

@@ -8,10 +8,10 @@ import json
 from typing import Any
 
 import pytest
-from core_plugins import javascript_lookups
-from core_plugins.javascript import JavaScript
-from core_plugins.python_evaluator import PythonEvaluator
-from core_plugins.script import Script, ScriptFilter
+from core_plugins.scripts import javascript_lookups
+from core_plugins.scripts.javascript import JavaScript
+from core_plugins.scripts.older_javascript import Script, ScriptFilter
+from core_plugins.scripts.python_evaluator import PythonEvaluator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -22,9 +22,9 @@ from localcdap.files.reading.lines import PathField
 from localcdap.files.reading.records import read_files
 from localcdap.files.source_config import FileSourceConfig
 
-from . import filesets
+from . import partitions
 from .combined_log import COMBINED_LOG, combined_log_columns
-from .fileset_sources import window
+from .sources import window
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -85,8 +85,8 @@ class StreamSource(BatchSource):
 
     def configure(self, stage: StageConfigurer) -> None:
         config = self.config
-        filesets.check_duration(stage, "duration", config.duration)
-        filesets.check_duration(stage, "delay", config.delay)
+        partitions.check_duration(stage, "duration", config.duration)
+        partitions.check_duration(stage, "delay", config.delay)
         format = (config.format or "").lower()
         if format and format not in FORMATS:
             stage.failures.add(
@@ -130,7 +130,7 @@ class StreamSource(BatchSource):
         properties = {"path": "-", "format": "text" if format not in _DELIMITED else format}
         if self.config.delimiter:
             properties |= {"format": "delimited", "delimiter": self.config.delimiter}
-        config = FileSourceConfig.build(properties | {"pathField": _FILE}, filesets.no_failures())
+        config = FileSourceConfig.build(properties | {"pathField": _FILE}, partitions.no_failures())
         lines = read_files(
             context, config, list(times), Schema.record(_BODY, [*read, (_FILE, Schema.STRING)])
         )

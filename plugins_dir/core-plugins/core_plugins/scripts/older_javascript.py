@@ -7,7 +7,7 @@ from typing import Final
 from localcdap.api import PluginConfig, Schema, field, plugin
 
 from .javascript import JavaScript, ScriptTransform
-from .script_lookups import DESCRIPTION
+from .lookups import DESCRIPTION
 
 _RETURNING: Final = """
 ;transform = (returning =>

@@ -20,9 +20,9 @@ from localcdap.api import (
 
 from .javascript_engine import ScriptEngine, ScriptError, check_script, turns
 from .javascript_values import RecordEncoder
-from .script_lookups import DESCRIPTION, check_declared, check_tables, declared_tables
-from .script_records import INT_RANGE
-from .script_values import WrongValueError, coercer
+from .lookups import DESCRIPTION, check_declared, check_tables, declared_tables
+from .records import INT_RANGE
+from .values import WrongValueError, coercer
 
 _LEVELS: Final = {
     "trace": logging.DEBUG,

@@ -16,7 +16,7 @@ import msgspec
 
 from localcdap.api import LogicalType, Record, Schema, Type
 
-from .script_values import EPOCH
+from .values import EPOCH
 
 Encode = Callable[[Any], Any]
 

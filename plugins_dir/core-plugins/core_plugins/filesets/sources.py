@@ -18,8 +18,8 @@ from localcdap.files.inputs import FilesNotFoundError, input_files
 from localcdap.files.reading.records import read_files
 from localcdap.files.source_config import FileSourceConfig
 
-from . import filesets
-from .filesets import Partition
+from . import partitions
+from .partitions import Partition
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -77,8 +77,8 @@ class FilesetSource(BatchSource):
             raise context.fail(
                 "file sets are folders of this machine.", "Use a File source on a cluster."
             )
-        place = filesets.folder(context, self.config.name, self.config.base_path)
-        found = filesets.partitions(place)
+        place = partitions.folder(context, self.config.name, self.config.base_path)
+        found = partitions.found_in(place)
         if not found:
             raise context.fail(
                 f"file set '{self.config.name}' has no partitions in '{place}'.",
@@ -89,7 +89,7 @@ class FilesetSource(BatchSource):
         context.logger.info("Reads %d of %d partitions in '%s'", len(chosen), len(found), place)
         files = [file for each in chosen for file in _files(each.directory)]
         config = FileSourceConfig.build(
-            {"path": place, "format": self.format}, filesets.no_failures()
+            {"path": place, "format": self.format}, partitions.no_failures()
         )
         return read_files(context, config, files, schema) if files else context.empty(schema)
 
@@ -101,8 +101,8 @@ class TimedSource(FilesetSource):
 
     def configure(self, stage: StageConfigurer) -> None:
         super().configure(stage)
-        filesets.check_duration(stage, "duration", self.config.duration)
-        filesets.check_duration(stage, "delay", self.config.delay)
+        partitions.check_duration(stage, "duration", self.config.duration)
+        partitions.check_duration(stage, "delay", self.config.delay)
 
     def chosen(self, found: Sequence[Partition], context: SourceContext) -> list[Partition]:
         first, end = window(self.config.duration, self.config.delay, context)
@@ -113,8 +113,10 @@ def window(duration: str, delay: str, context: SourceContext) -> tuple[int, int]
     """The time that a source reads, its end excluded, in milliseconds since 1970."""
     end = context.logical_start_time
     if delay:
-        end -= filesets.duration(delay)
-    return filesets.milliseconds(end - filesets.duration(duration)), filesets.milliseconds(end)
+        end -= partitions.duration(delay)
+    return partitions.milliseconds(end - partitions.duration(duration)), partitions.milliseconds(
+        end
+    )
 
 
 def _files(directory: str) -> list[str]:

@@ -79,7 +79,7 @@ def mark(directory: str, time_ms: int) -> None:
     Path(directory, MARK).write_bytes(msgspec.json.encode(_Mark(time_ms)))
 
 
-def partitions(folder: str) -> list[Partition]:
+def found_in(folder: str) -> list[Partition]:
     """The partitions of a file set, oldest first; none when there is no such folder."""
     return sorted(_found(Path(folder)))
 
@@ -107,7 +107,7 @@ def _time(directory: Path) -> int | None:
 
 def remove_older(folder: str, limit_ms: int) -> int:
     """Remove the partitions before a time; how many there were."""
-    old = [each for each in partitions(folder) if each.time_ms < limit_ms]
+    old = [each for each in found_in(folder) if each.time_ms < limit_ms]
     for each in old:
         shutil.rmtree(each.directory, ignore_errors=True)
     return len(old)

@@ -18,7 +18,7 @@ from localcdap.api import (
 )
 from localcdap.dataframes.columns import column
 
-from .join_definition import (
+from .definition import (
     JoinDefinition,
     check_output,
     parse_aliases,

@@ -19,7 +19,7 @@ from localcdap.files.sink_config import FileSinkConfig
 from localcdap.java.simple_date import format_date
 from localcdap.java.zones import zone_of
 
-from . import filesets
+from . import partitions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -87,27 +87,27 @@ class FilesetSink(BatchSink):
     format: str
 
     def configure(self, stage: StageConfigurer) -> None:
-        filesets.check_duration(stage, "cleanPartitionsOlderThan", self.config.clean)
+        partitions.check_duration(stage, "cleanPartitionsOlderThan", self.config.clean)
         if not self.config.contains_macro("schema"):
             self._files("").configure(stage)
 
     def partition(self, at: datetime.datetime) -> tuple[datetime.datetime, str]:
         """The time of the partition of a run, and the name of its folder."""
-        return at, str(filesets.milliseconds(at))
+        return at, str(partitions.milliseconds(at))
 
     def write(self, df: DataFrame, context: SinkContext) -> None:
         if context.is_remote:
             raise context.fail(
                 "file sets are folders of this machine.", "Use a File sink on a cluster."
             )
-        folder = filesets.folder(context, self.config.name, self.config.base_path)
+        folder = partitions.folder(context, self.config.name, self.config.base_path)
         at, name = self.partition(context.logical_start_time)
         if self.config.clean:
-            limit = context.logical_start_time - filesets.duration(self.config.clean)
-            removed = filesets.remove_older(folder, filesets.milliseconds(limit))
+            limit = context.logical_start_time - partitions.duration(self.config.clean)
+            removed = partitions.remove_older(folder, partitions.milliseconds(limit))
             context.logger.info("Removed %d old partitions of '%s'", removed, self.config.name)
         written = self._files(f"{folder}/{name}").write_files(df, context)
-        filesets.mark(written, filesets.milliseconds(at))
+        partitions.mark(written, partitions.milliseconds(at))
 
     def _files(self, path: str) -> FilesSink:
         """The sink of files that writes the partition."""
@@ -118,7 +118,7 @@ class FilesetSink(BatchSink):
             properties["compressionCodec"] = self.config.codec
         if isinstance(self.config, TextSinkConfig):
             properties["delimiter"] = self.config.delimiter
-        return FilesSink(FileSinkConfig.build(properties, filesets.no_failures()))
+        return FilesSink(FileSinkConfig.build(properties, partitions.no_failures()))
 
 
 class TimedSink(FilesetSink):
@@ -128,7 +128,7 @@ class TimedSink(FilesetSink):
 
     def configure(self, stage: StageConfigurer) -> None:
         super().configure(stage)
-        filesets.check_duration(stage, "partitionOffset", self.config.offset)
+        partitions.check_duration(stage, "partitionOffset", self.config.offset)
         macros = (self.config.contains_macro(name) for name in ("filePathFormat", "timeZone"))
         if any(macros):
             return
@@ -142,12 +142,12 @@ class TimedSink(FilesetSink):
                 stage.failures.add(f"Invalid '{name}': {error}.").with_config_property(name)
 
     def partition(self, at: datetime.datetime) -> tuple[datetime.datetime, str]:
-        before = filesets.duration(self.config.offset) if self.config.offset else _NOTHING
+        before = partitions.duration(self.config.offset) if self.config.offset else _NOTHING
         moment = at - before
         in_zone = moment.astimezone(zone_of(self.config.time_zone))
         if self.config.path_format:
             return moment, format_date(in_zone, self.config.path_format)
-        return moment, f"{format_date(in_zone, _DEFAULT_PATH)}.{filesets.milliseconds(moment)}"
+        return moment, f"{format_date(in_zone, _DEFAULT_PATH)}.{partitions.milliseconds(moment)}"
 
 
 def _described(what: str, format: str) -> str:

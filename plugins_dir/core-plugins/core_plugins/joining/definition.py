@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from localcdap.api import FailureCollector, Field, Schema
 
-from .comparing import is_comparable
+from ..aggregators.comparing import is_comparable
 
 _AS: Final = " as "
 _SQL_TOKEN: Final = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"|`[^`]+`|[\w$]+|\S")

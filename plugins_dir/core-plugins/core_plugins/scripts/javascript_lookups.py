@@ -15,7 +15,7 @@ from localcdap.api import Field, Lookup, Schema, StageError
 from localcdap.api.arrow import RecordCodec
 
 from .javascript_values import RecordEncoder
-from .script_lookups import undeclared, value_text
+from .lookups import undeclared, value_text
 
 if TYPE_CHECKING:
     import pyarrow as pa

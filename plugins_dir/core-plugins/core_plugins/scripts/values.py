@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from localcdap.api import LogicalType, Schema, Type
 
-from .script_records import INT_RANGE, LONG_RANGE, Coerce, record_coercer
+from .records import INT_RANGE, LONG_RANGE, Coerce, record_coercer
 
 EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MIDNIGHT: Final = datetime.datetime(1970, 1, 1)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from localcdap.api import Lookup, StageConfigurer
 
-from .script_values import WrongValueError
+from .values import WrongValueError
 
 PROPERTY: Final = "lookup"
 DESCRIPTION: Final = (

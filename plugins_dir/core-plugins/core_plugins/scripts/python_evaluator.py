@@ -20,7 +20,7 @@ from localcdap.api import (
     plugin,
 )
 
-from .script_lookups import (
+from .lookups import (
     DESCRIPTION,
     ScriptLookup,
     ScriptLookups,
@@ -28,8 +28,8 @@ from .script_lookups import (
     check_tables,
     declared_tables,
 )
-from .script_records import INT_RANGE, Coerce
-from .script_values import WrongValueError, coercer
+from .records import INT_RANGE, Coerce
+from .values import WrongValueError, coercer
 
 _FILE: Final = "script"
 _FUNCTION: Final = "transform"

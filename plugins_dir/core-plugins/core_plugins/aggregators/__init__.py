@@ -1,0 +1,1 @@
+"""Aggregators: records grouped, made unique, turned into columns."""

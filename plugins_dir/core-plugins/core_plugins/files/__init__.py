@@ -1,0 +1,1 @@
+"""Files and workbooks: sources, the sink, actions."""

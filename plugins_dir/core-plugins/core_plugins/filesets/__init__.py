@@ -1,0 +1,1 @@
+"""File sets and streams of CDAP 3 to 5."""

@@ -1,0 +1,1 @@
+"""Transforms by scripts, in JavaScript and in Python."""
