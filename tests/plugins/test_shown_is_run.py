@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
+from localcdap.api.lookup import TableShape
 from localcdap.api.record_json import record_to_json
 from localcdap.api.schema import Schema
 from localcdap.artifacts.contents import digest
@@ -349,6 +350,9 @@ class OneTable:
         schema = Schema.parse_record(TWO)
         pq.write_table(two_rows(), self._file)
         return TableFiles(schema, [str(self._file)])
+
+    def find(self, namespace: str, name: str) -> TableShape:
+        return TableShape(Schema.parse_record(TWO))
 
 
 def shipped() -> dict[tuple[str, str], Path]:
