@@ -19,8 +19,9 @@ from localcdap.api.table_writes import Order, TableWrite
 from localcdap.dataframes.conforming import conformed_columns
 
 from .bigquery_sink_config import BigQuerySinkConfig
-from .bigquery_sql import SqlError, columns_matched, matching
+from .bigquery_sql import SqlError
 from .partitions import check_held_partitioning, check_partitioning, partitioning_of
+from .row_matching import columns_matched, matching
 from .tables import check_columns, check_table, check_written, table_name
 
 if TYPE_CHECKING:

@@ -8,8 +8,6 @@ from typing import Any, Final
 
 _BIGQUERY: Final = "bigquery"
 _WHERE: Final = re.compile(r"\A\s*WHERE\b", re.IGNORECASE)
-_SIDES: Final = {"": "held", "T": "held", "S": "given"}
-"""The two sides of CDAP's MERGE, and those of :class:`localcdap.api.table_writes.TableWrite`."""
 TIMES_OF_ROWS: Final = ("_PARTITIONTIME", "_PARTITIONDATE")
 
 
@@ -35,7 +33,7 @@ def predicate(text: str, table: str = "", columns: Sequence[str] = ()) -> str:
     """
     from sqlglot import expressions as exp
 
-    parsed = _condition(text)
+    parsed = condition(text)
     known = {name.lower(): name for name in columns}
     for column in list(parsed.find_all(exp.Column)):
         first, *rest = column.parts
@@ -47,40 +45,11 @@ def predicate(text: str, table: str = "", columns: Sequence[str] = ()) -> str:
     return written(parsed, "spark")
 
 
-def matching(text: str) -> str:
-    """A condition of BigQuery on the rows that a MERGE may match, as :class:`TableWrite` takes it.
+def condition(text: str) -> Any:
+    """A condition, as a tree of sqlglot.
 
-    Columns are those of the table, also as ``T.column``; those of the records are ``S.column``.
-
-    :raises SqlError: when it is none, names another table, or has what DuckDB has not.
+    :raises SqlError: for what is none, and one on when rows came in.
     """
-    from sqlglot import expressions as exp
-
-    parsed = _condition(text)
-    for column in parsed.find_all(exp.Column):
-        side = _SIDES.get(column.table.upper())
-        if side is None:
-            raise SqlError(
-                f"'{column.sql(_BIGQUERY)}' is no column of the table{place_in(text, column)}.",
-                "Name columns alone, or as T.column.",
-            )
-        column.set("table", exp.to_identifier(side))
-    return written(parsed, "duckdb")
-
-
-def columns_matched(text: str) -> list[str]:
-    """The columns of the table that such a condition names, each once.
-
-    :raises SqlError: as :func:`matching`.
-    """
-    from sqlglot import expressions as exp
-
-    found = _condition(text).find_all(exp.Column)
-    return list(dict.fromkeys(each.name for each in found if each.table.upper() in ("", "T")))
-
-
-def _condition(text: str) -> Any:
-    """:raises SqlError: for what is no condition, and one on when rows came in."""
     from sqlglot import expressions as exp
 
     # CDAP leaves out a WHERE before it.

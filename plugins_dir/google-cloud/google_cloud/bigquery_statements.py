@@ -9,6 +9,7 @@ import msgspec
 
 from localcdap.api.table_writes import MadeTable, Partitioning
 
+from .bigquery_meanings import take_meaning
 from .bigquery_sql import (
     TIMES_OF_ROWS,
     SqlError,
@@ -20,8 +21,6 @@ from .bigquery_sql import (
 from .tables import quoted, table_name
 
 _DUCKDB: Final = "duckdb"
-_NUMERIC: Final = (38, 9)
-"""Digits of a NUMERIC, and those behind the point."""
 
 
 class Statement(msgspec.Struct, frozen=True):
@@ -72,7 +71,7 @@ def _statement(parsed: Any, text: str) -> Statement:
     if isinstance(parsed, exp.Create) and changes is not None:
         only_missing = bool(parsed.args.get("exists"))
         makes = MadeTable(changes, _partitioning(parsed), only_missing)
-    _adjust(parsed)
+    take_meaning(parsed, text)
     _rename_tables(parsed, target, text)
     return Statement(written(parsed, _DUCKDB), changes, makes)
 
@@ -133,7 +132,7 @@ def _refuse(parsed: Any, text: str) -> None:
                 told = "There is no INFORMATION_SCHEMA of BigQuery here"
             case exp.Parameter():
                 told = f"Parameter '{node.sql(dialect='bigquery')}' has no value"
-            case exp.Dot() if isinstance(node.expression, exp.Anonymous):
+            case exp.Expression() if _is_in_namespace(node):
                 told = (
                     f"There is no function '{node.sql(dialect='bigquery').partition('(')[0]}' here"
                 )
@@ -144,21 +143,13 @@ def _refuse(parsed: Any, text: str) -> None:
         raise SqlError(f"{told}{place_in(text, node)}.", "Write it in another way.")
 
 
-def _adjust(parsed: Any) -> None:
-    """Give the types and clauses of BigQuery the meaning that they have there."""
+def _is_in_namespace(node: Any) -> bool:
+    """Whether a node is a function with a name before it, but for the ``SAFE.`` that sqlglot knows."""
     from sqlglot import expressions as exp
 
-    if isinstance(parsed, exp.Create):
-        parsed.set("properties", None)
-    for kind in list(parsed.find_all(exp.DataType)):
-        numeric = kind.this in (exp.DataType.Type.DECIMAL, exp.DataType.Type.BIGDECIMAL)
-        if numeric and not kind.expressions:
-            digits, scale = _NUMERIC
-            kind.replace(exp.DataType.build(f"DECIMAL({digits}, {scale})"))
-    for when in list(parsed.find_all(exp.When)):
-        then = when.args.get("then")
-        if isinstance(then, exp.Insert) and then.this == exp.var("ROW"):
-            then.set("this", exp.Star())
+    if isinstance(node, exp.Dot):
+        return isinstance(node.expression, exp.Func)
+    return type(node).__name__ == "NetFunc"
 
 
 def _rename_tables(parsed: Any, target: Any, text: str) -> None:

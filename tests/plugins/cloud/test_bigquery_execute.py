@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import sys
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from localcdap.api.table_writes import Partitioning
@@ -80,6 +82,9 @@ def test_statements_of_bigquery_become_those_of_duckdb(text, changes, sql):
         ("SELECT * FROM read_csv('/etc/passwd')", "is no table"),
         ("SELECT * FROM ML.PREDICT(MODEL d.m, (SELECT 1))", "is no table"),
         ("SELECT ML.F(1)", "There is no function 'ML.F' here (line 1, column 8)."),
+        ("SELECT x FROM d.t WHERE _PARTITIONDATE > '2026-01-01'", "when rows came in is not kept"),
+        ("SELECT FORMAT('%t', x) FROM d.t", "'FORMAT('%t', x)' is not translated (line 1, column"),
+        ("SELECT EXTRACT(WEEK(FRIDAY) FROM x) FROM d.t", "is not translated (line 1, column"),
     ],
 )
 def test_what_cannot_be_translated_is_refused_with_its_place(text: str, told: str):
@@ -87,6 +92,41 @@ def test_what_cannot_be_translated_is_refused_with_its_place(text: str, told: st
     with pytest.raises(ValueError, match=".") as raised:
         statements.translated(text)
     assert told in raised.value.message
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("DATE_TRUNC(d, MONTH)", datetime.date(2026, 2, 1)),
+        ("DATE_TRUNC(dt, MONTH)", datetime.datetime(2026, 2, 1)),
+        ("MAX(DATE_ADD(d, INTERVAL 1 DAY))", datetime.date(2026, 2, 15)),
+        ("DATE_SUB('2026-03-31', INTERVAL 1 MONTH)", datetime.date(2026, 2, 28)),
+        ("EXTRACT(DATE FROM ts)", datetime.date(2026, 2, 14)),
+        ("EXTRACT(DAYOFWEEK FROM d)", 7),
+        ("EXTRACT(WEEK FROM d)", 6),
+        ("EXTRACT(ISOWEEK FROM d)", 7),
+        ("TIMESTAMP_DIFF(ts, TIMESTAMP '2026-02-13 10:30:00', DAY)", 0),
+        ("DATETIME_DIFF(dt, DATETIME '2026-02-13 10:30:00', DAY)", 1),
+        ("CAST(f AS INT64)", 3),
+        ("CAST(-f AS INT64)", -3),
+        ("CAST('12' AS INT64)", 12),
+        ("SAFE_CAST(s AS INT64)", None),
+        ("FORMAT('%05d %s', 7, s)", "00007 a"),
+        ("SAFE.PARSE_DATE('%Y', s)", None),
+        ("TIMESTAMP_MILLIS(0) = TIMESTAMP '1970-01-01'", True),
+        ("PARSE_TIMESTAMP('%Y-%m', '2026-02') = TIMESTAMP '2026-02-01'", True),
+    ],
+)
+def test_expressions_mean_what_they_mean_in_bigquery(expression, value):
+    (found,) = module("bigquery_statements").translated(f"SELECT {expression} AS v FROM d.t")
+    with duckdb.connect() as engine:
+        engine.execute("SET TimeZone = 'UTC'")
+        engine.execute(
+            "CREATE TABLE \"d.t\" AS SELECT DATE '2026-02-14' AS d, TIMESTAMP '2026-02-14 10:00' AS dt, "
+            "TIMESTAMPTZ '2026-02-14 10:00+00' AS ts, 2.5::DOUBLE AS f, 'a' AS s"
+        )
+        ((given,),) = engine.execute(found.sql).fetchall()
+    assert (given, type(given)) == (value, type(value))
 
 
 @pytest.fixture(scope="module")

@@ -224,10 +224,11 @@ def test_which_parts_may_be_asked_for(held, properties, problems):
         ("where T.Day = s.day", "held.Day = given.day"),
         ("DATE(ts) = DATE '2026-01-01'", "CAST(held.ts AS DATE) = CAST('2026-01-01' AS DATE)"),
         ("name IN ('T.x', 'where')", "held.name IN ('T.x', 'where')"),
+        ("EXTRACT(DAYOFWEEK FROM day) = 1", "(EXTRACT(DAYOFWEEK FROM held.day) + 1) = 1"),
     ],
 )
 def test_filters_of_rows_to_match_are_translated(text, shown):
-    assert module("bigquery_sql").matching(text) == shown
+    assert module("row_matching").matching(text) == shown
 
 
 @pytest.mark.parametrize(
