@@ -23,12 +23,34 @@ SCHEMA = json.dumps(
 )
 CLF = '1.2.3.4 - bob [05/Nov/2014:10:11:12 +0100] "GET / HTTP/1.1" 200 - "-" "curl/8"'
 
+FORMATS = [
+    ({}, "hä", {"body": "aMOk"}),
+    ({"format": "text"}, "hä", {"body": "hä"}),
+    (
+        {"format": "clf"},
+        CLF,
+        {
+            "remote_host": "1.2.3.4",
+            "remote_login": None,
+            "auth_user": "bob",
+            "request_time": "05/Nov/2014:10:11:12 +0100",
+            "request": "GET / HTTP/1.1",
+            "status": 200,
+            "content_length": None,
+            "referrer": None,
+            "user_agent": "curl/8",
+        },
+    ),
+]
+"""Properties of a stream, a line in it, its event."""
+
 
 @pytest.fixture(scope="module")
 def instance(tmp_path_factory: pytest.TempPathFactory, cdap_engine_directory):
     assert cdap_engine_directory
     with TemporaryInstance(tmp_path_factory.mktemp("instance")) as made:
-        made.settings('[locations]\n"stream://mapped" = "elsewhere"\n')
+        mapped = "".join(f'"stream://mapped{n}" = "elsewhere/{n}"\n' for n in range(len(FORMATS)))
+        made.settings(f"[locations]\n{mapped}")
         yield made
 
 
@@ -36,46 +58,68 @@ def stage(type: str, name: str, /, **properties: str) -> dict[str, Any]:
     return {"type": type, "name": name, "properties": properties}
 
 
-def pipeline(source: dict[str, Any], sink: dict[str, Any]) -> str:
-    stages = [{"name": "In", "plugin": source}, {"name": "Out", "plugin": sink}]
-    config = {"stages": stages, "connections": [{"from": "In", "to": "Out"}]}
+def pipeline(*pairs: tuple[dict[str, Any], dict[str, Any]]) -> str:
+    """Of each source with its sink: the stages In and Out, In1 and Out1 … An action begins all of them,
+    so that they are one pipeline.
+    """
+    ends = [str(number or "") for number in range(len(pairs))]
+    nothing = stage("action", "FileDelete", path="nothing", continueOnError="true")
+    stages, connections = [{"name": "Begin", "plugin": nothing}], []
+    for end, (source, sink) in zip(ends, pairs, strict=True):
+        stages.append({"name": f"In{end}", "plugin": source})
+        stages.append({"name": f"Out{end}", "plugin": sink})
+        connections.append({"from": "Begin", "to": f"In{end}"})
+        connections.append({"from": f"In{end}", "to": f"Out{end}"})
+    config = {"stages": stages, "connections": connections}
     artifact = {"name": "cdap-data-pipeline", "version": "6.10.0", "scope": "SYSTEM"}
     return json.dumps({"name": "p", "artifact": artifact, "config": config})
 
 
-def write(instance: TemporaryInstance, text: str, sink: str, /, **properties: str) -> Any:
-    (instance.home.path / "in.csv").write_text(text)
-    source = stage(
-        "batchsource", "File", referenceName="r", path="in.csv", format="csv", schema=SCHEMA
-    )
-    run = instance.run(pipeline(source, stage("batchsink", sink, **properties)))
-    assert run.error is None
-    return run
+def write(instance: TemporaryInstance, *written: tuple[str, dict[str, Any]]) -> None:
+    """Write each text of CSV into its sink."""
+    pairs = []
+    for number, (text, sink) in enumerate(written):
+        given = f"in{number}.csv"
+        (instance.home.path / given).write_text(text)
+        source = stage(
+            "batchsource", "File", referenceName="r", path=given, format="csv", schema=SCHEMA
+        )
+        pairs.append((source, sink))
+    assert instance.run(pipeline(*pairs)).error is None
 
 
-def read(instance: TemporaryInstance, source: str, **properties: str) -> list[dict[str, Any]]:
-    out = f"out-{time.time_ns()}"
-    sink = stage("batchsink", "File", referenceName="o", path=out, format="json")
-    run = instance.run(pipeline(stage("batchsource", source, **properties), sink))
-    assert run.error is None
-    files = sorted((instance.home.path / out).iterdir())
-    return sorted((json.loads(line) for f in files for line in f.read_text().splitlines()), key=str)
+def read(instance: TemporaryInstance, *sources: dict[str, Any]) -> list[list[dict[str, Any]]]:
+    """The records of each source."""
+    outs = [f"out-{time.time_ns()}-{number}" for number in range(len(sources))]
+    sinks = [stage("batchsink", "File", referenceName=out, path=out, format="json") for out in outs]
+    assert instance.run(pipeline(*zip(sources, sinks, strict=True))).error is None
+    return [_records(instance.home.path / out) for out in outs]
+
+
+def _records(folder: Path) -> list[dict[str, Any]]:
+    lines = [line for file in folder.iterdir() for line in file.read_text().splitlines()]
+    return sorted((json.loads(line) for line in lines), key=str)
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("format", ["Avro", "Parquet"])
-def test_partitions_of_the_time_are_read(instance, format):
-    name = f"timed-{format}"
-    write(instance, "1,x\n", f"TPFS{format}", name=name, compressionCodec="Snappy")
-    write(instance, "2,\n", f"TPFS{format}", name=name, partitionOffset="2h")
+def test_partitions_of_the_time_are_read(instance):
+    def sink(format: str, **properties: str) -> dict[str, Any]:
+        return stage("batchsink", f"TPFS{format}", name=f"timed-{format}", **properties)
+
+    def source(format: str, **window: str) -> dict[str, Any]:
+        named = {"name": f"timed-{format}", "schema": SCHEMA}
+        return stage("batchsource", f"TPFS{format}", **named, **window)
+
+    formats = ("Avro", "Parquet")
+    new = [("1,x\n", sink(format, compressionCodec="Snappy")) for format in formats]
+    old = [("2,\n", sink(format, partitionOffset="2h")) for format in formats]
+    write(instance, *new, *old)
     time.sleep(0.01)  # the window ends before the run that reads
 
-    window = {"name": name, "schema": SCHEMA}
-    assert read(instance, f"TPFS{format}", duration="1h", **window) == [{"a": 1, "b": "x"}]
-    assert read(instance, f"TPFS{format}", duration="1h", delay="90m", **window) == [
-        {"a": 2, "b": None}
-    ]
-    assert len(read(instance, f"TPFS{format}", duration="1d", **window)) == 2
+    windows = ({"duration": "1h"}, {"duration": "1h", "delay": "90m"}, {"duration": "1d"})
+    asked = [source(format, **window) for format in formats for window in windows]
+    one, two = {"a": 1, "b": "x"}, {"a": 2, "b": None}
+    assert read(instance, *asked) == [[one], [two], [one, two]] * 2
 
 
 @pytest.mark.spark
@@ -83,9 +127,9 @@ def test_partitions_are_named_after_their_time_and_old_ones_removed(instance):
     folder = instance.home.path / "mine"
     old = folder / "2015-01-20" / "20-42.1421786520000"
     old.mkdir(parents=True)
-    write(
-        instance,
-        "1,x\n",
+    before = _day_in_tokyo()
+    sink = stage(
+        "batchsink",
         "TPFSOrc",
         name="t",
         basePath="mine",
@@ -93,26 +137,35 @@ def test_partitions_are_named_after_their_time_and_old_ones_removed(instance):
         timeZone="Asia/Tokyo",
         cleanPartitionsOlderThan="30d",
     )
-    now = datetime.datetime.now(datetime.timezone(datetime.timedelta(hours=9)))
+    write(instance, ("1,x\n", sink))
     assert not old.exists()
-    assert (folder / str(now.year) / f"day-{now.day:02}").is_dir()
-    found = read(instance, "TPFSOrc", name="t", basePath="mine", duration="1h", schema=SCHEMA)
-    assert found == [{"a": 1, "b": "x"}]
+    assert any((folder / day).is_dir() for day in (before, _day_in_tokyo()))
+    source = {"name": "t", "basePath": "mine", "duration": "1h", "schema": SCHEMA}
+    assert read(instance, stage("batchsource", "TPFSOrc", **source)) == [[{"a": 1, "b": "x"}]]
+
+
+def _day_in_tokyo() -> str:
+    now = datetime.datetime.now(datetime.timezone(datetime.timedelta(hours=9)))
+    return f"{now.year}/day-{now.day:02}"
 
 
 @pytest.mark.spark
 def test_the_latest_snapshot_is_read(instance):
-    write(instance, "1,x\n2,y\n", "SnapshotAvro", name="snap")
-    write(instance, "3,z\n", "SnapshotAvro", name="snap")
-    assert read(instance, "SnapshotAvro", name="snap", schema=SCHEMA) == [{"a": 3, "b": "z"}]
-    write(instance, "1,x\n", "SnapshotText", name="lines", delimiter="|")
-    assert read(instance, "SnapshotText", name="lines") == [{"offset": 0, "body": "1|x"}]
+    sink = stage("batchsink", "SnapshotAvro", name="snap")
+    text = stage("batchsink", "SnapshotText", name="lines", delimiter="|")
+    write(instance, ("1,x\n2,y\n", sink))
+    write(instance, ("3,z\n", sink), ("1,x\n", text))
+    source = stage("batchsource", "SnapshotAvro", name="snap", schema=SCHEMA)
+    assert read(instance, source, stage("batchsource", "SnapshotText", name="lines")) == [
+        [{"a": 3, "b": "z"}],
+        [{"offset": 0, "body": "1|x"}],
+    ]
 
 
 @pytest.mark.spark
 def test_a_file_set_without_partitions_is_told(instance):
     source = stage("batchsource", "SnapshotAvro", name="none", schema=SCHEMA)
-    run = instance.run(pipeline(source, stage("batchsink", "Trash", referenceName="t")))
+    run = instance.run(pipeline((source, stage("batchsink", "Trash", referenceName="t"))))
     assert "file set 'none' has no partitions in" in run.error.message
     assert run.error.stage == "In"
 
@@ -122,41 +175,23 @@ def test_events_of_the_time_are_read(instance):
     new, old = files(instance.home.path / "streams" / "default" / "s", "1,x\n", "2,y\n")
     os.utime(old, (time.time() - 7200, time.time() - 7200))
     given = {"name": "s", "format": "csv", "schema": SCHEMA}
-    (event,) = read(instance, "Stream", duration="1h", **given)
+    hour, day = (stage("batchsource", "Stream", duration=each, **given) for each in ("1h", "1d"))
+    (event,), both = read(instance, hour, day)
     assert event == {"ts": new.stat().st_mtime_ns // 1_000_000, "headers": {}, "a": 1, "b": "x"}
-    assert len(read(instance, "Stream", duration="1d", **given)) == 2
+    assert len(both) == 2
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(
-    ("format", "line", "event"),
-    [
-        ({}, "hä", {"body": "aMOk"}),
-        ({"format": "text"}, "hä", {"body": "hä"}),
-        (
-            {"format": "clf"},
-            CLF,
-            {
-                "remote_host": "1.2.3.4",
-                "remote_login": None,
-                "auth_user": "bob",
-                "request_time": "05/Nov/2014:10:11:12 +0100",
-                "request": "GET / HTTP/1.1",
-                "status": 200,
-                "content_length": None,
-                "referrer": None,
-                "user_agent": "curl/8",
-            },
-        ),
-    ],
-)
-def test_formats_of_events(instance, format, line, event):
-    for file in (instance.home.path / "elsewhere").glob("*"):
-        file.unlink()
-    files(instance.home.path / "elsewhere", f"{line}\n")
-    (found,) = read(instance, "Stream", name="mapped", duration="1d", **format)
-    del found["ts"], found["headers"]
-    assert found == event
+def test_formats_of_events(instance):
+    sources = []
+    for number, (format, line, _) in enumerate(FORMATS):
+        files(instance.home.path / "elsewhere" / str(number), f"{line}\n")
+        asked = {"name": f"mapped{number}", "duration": "1d"} | format
+        sources.append(stage("batchsource", "Stream", **asked))
+    for (_, _, event), found in zip(FORMATS, read(instance, *sources), strict=True):
+        (one,) = found
+        del one["ts"], one["headers"]
+        assert one == event
 
 
 def files(folder: Path, *texts: str) -> list[Path]:
@@ -174,7 +209,7 @@ def test_wrong_times_formats_and_zones_are_told_at_once(instance):
     sink = stage(
         "batchsink", "TPFSAvro", name="t", partitionOffset="1", timeZone="Mars", filePathFormat="b"
     )
-    answer = instance.cdap.studio.validate_pipeline(PipelineRequest(pipeline(source, sink)))
+    answer = instance.cdap.studio.validate_pipeline(PipelineRequest(pipeline((source, sink))))
     assert [(failure.stage, failure.message.split(":")[0]) for failure in answer.errors] == [
         ("In", "'day' is no duration."),
         ("In", "'1x' is no duration."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,20 @@ def stage(type: str, name: str, /, **properties: str) -> dict[str, Any]:
 
 def run(instance: TemporaryInstance, *stages: dict[str, Any]) -> Any:
     """Run stages one behind the other."""
-    named = [{"name": f"s{i}", "plugin": plugin} for i, plugin in enumerate(stages)]
-    links = [{"from": f"s{i}", "to": f"s{i + 1}"} for i in range(len(stages) - 1)]
+    return run_side_by_side(instance, stages)
+
+
+def run_side_by_side(instance: TemporaryInstance, *branches: Sequence[dict[str, Any]]) -> Any:
+    """Run branches, each of stages one behind the other, behind an action that makes them one pipeline."""
+    nothing = stage("action", "FileDelete", path="nothing", continueOnError="true")
+    named, links = [{"name": "begin", "plugin": nothing}], []
+    for branch, stages in enumerate(branches):
+        before = "begin"
+        for number, plugin in enumerate(stages):
+            name = f"s{branch}-{number}"
+            named.append({"name": name, "plugin": plugin})
+            links.append({"from": before, "to": name})
+            before = name
     artifact = {"name": "cdap-data-pipeline", "version": "6.10.0", "scope": "SYSTEM"}
     config = {"stages": named, "connections": links}
     return instance.run({"name": "p", "artifact": artifact, "config": config})
@@ -47,7 +60,7 @@ def json_lines(folder: Path) -> list[dict[str, Any]]:
 
 
 def json_sink(path: str) -> dict[str, Any]:
-    return stage("batchsink", "File", referenceName="o", path=path, format="json")
+    return stage("batchsink", "File", referenceName=path, path=path, format="json")
 
 
 def test_the_sink_wants_bytes_or_text():
@@ -78,11 +91,23 @@ def test_what_is_written_can_be_read_and_looked_up(instance):
     # the data of CDAP's own test of the transform
     people = record(id="int", name="string", designation=["string", "null"])
     source = csv(instance, '100,John,\n101,Kerry,2\n102,Mathew,""\n103,Eve,9\n104,Ada,3\n', people)
-    for name, defaults in (("with", "designation:DEFAULTID"), ("without", "")):
-        mapper = stage(
-            "transform", "ValueMapper", mapping="designation:jobs:title", defaults=defaults
-        )
-        assert run(instance, source, mapper, json_sink(name)).error is None
+    decoded = stage(
+        "transform",
+        "JavaScript",
+        script="function transform(r, e) { e.emit({key: String.fromCharCode(...r.key), "
+        "value: String.fromCharCode(...r.value)}); }",
+        schema=str(record(key="string", value="string")),
+    )
+    with_default, without = (
+        stage("transform", "ValueMapper", mapping="designation:jobs:title", defaults=defaults)
+        for defaults in ("designation:DEFAULTID", "")
+    )
+    branches = (
+        [source, with_default, json_sink("with")],
+        [source, without, json_sink("without")],
+        [stage("batchsource", "KVTable", name="jobs"), decoded, json_sink("all")],
+    )
+    assert run_side_by_side(instance, *branches).error is None
 
     found = {each["name"]: each["title"] for each in json_lines(instance.home.path / "with")}
     assert found == {
@@ -95,15 +120,6 @@ def test_what_is_written_can_be_read_and_looked_up(instance):
     found = {each["name"]: each["title"] for each in json_lines(instance.home.path / "without")}
     assert (found["Kerry"], found["Eve"], found["Ada"]) == ("SSE", None, None)
     assert not found["John"]
-    decoded = stage(
-        "transform",
-        "JavaScript",
-        script="function transform(r, e) { e.emit({key: String.fromCharCode(...r.key), "
-        "value: String.fromCharCode(...r.value)}); }",
-        schema=str(record(key="string", value="string")),
-    )
-    source = stage("batchsource", "KVTable", name="jobs")
-    assert run(instance, source, decoded, json_sink("all")).error is None
     assert {e["key"]: e["value"] for e in json_lines(instance.home.path / "all")} == {
         "1": "SE",
         "2": "SSE",

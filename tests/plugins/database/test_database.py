@@ -86,26 +86,38 @@ class Database:
         properties = {"referenceName": "f", "path": "in.csv", "format": "csv", "schema": SCHEMA}
         return {"type": "batchsource", "name": "File", "properties": properties}
 
-    def rows(self, **properties: str) -> list[dict[str, Any]]:
-        """What the source gives, by id."""
-        out = self.instance.home.path / "out"
-        shutil.rmtree(out, ignore_errors=True)
+    def rows(self, statement: str, *sources: dict[str, str]) -> list[list[dict[str, Any]]]:
+        """What sources with these properties give after a statement, by id; all in one run."""
         query = "SELECT * FROM orders WHERE $CONDITIONS;"
-        asked = {"importQuery": query, "schema": SCHEMA, "columnNameCase": "lower"} | properties
-        sink = {"referenceName": "o", "path": "out", "format": "json"}
-        run = self.run(
-            self.plugin("batchsource", "Database", **asked),
-            {"type": "batchsink", "name": "File", "properties": sink},
-        )
-        assert run.error is None
-        lines = (line for file in sorted(out.iterdir()) for line in file.read_text().splitlines())
-        return sorted((json.loads(line) for line in lines), key=lambda row: row["id"])
+        common = {"importQuery": query, "schema": SCHEMA, "columnNameCase": "lower"}
+        document = pipeline(self.plugin("action", "Database", query=statement))
+        config, outs = document["config"], []
+        for number, properties in enumerate(sources):
+            source = self.plugin("batchsource", "Database", **(common | properties))
+            out = {"referenceName": f"o{number}", "path": uuid.uuid4().hex, "format": "json"}
+            sink = {"type": "batchsink", "name": "File", "properties": out}
+            ends = (f"in{number}", f"out{number}")
+            config["stages"] += [
+                {"name": name, "plugin": plugin}
+                for name, plugin in zip(ends, (source, sink), strict=True)
+            ]
+            config["connections"] += [
+                {"from": one, "to": other} for one, other in (("s0", ends[0]), ends)
+            ]
+            outs.append(self.instance.home.path / out["path"])
+        assert self.instance.run(document).error is None
+        return [_records(out) for out in outs]
 
     def execute(self, statement: str) -> Any:
         action = self.plugin("action", "Database", query=statement)
         return self.run(
             action, self.csv(""), {"type": "batchsink", "name": "Trash", "properties": {}}
         )
+
+
+def _records(folder: Path) -> list[dict[str, Any]]:
+    lines = (line for file in folder.iterdir() for line in file.read_text().splitlines())
+    return sorted((json.loads(line) for line in lines), key=lambda row: row["id"])
 
 
 @pytest.fixture
@@ -121,7 +133,9 @@ def test_rows_are_written_and_read(database: Database):
     run = database.run(create, database.csv(ROWS), sink)
 
     assert run.error is None
-    whole = database.rows()
+    bounds = "SELECT MIN(id), MAX(id) FROM orders"
+    split = {"numSplits": "3", "splitBy": "id", "boundingQuery": bounds}
+    whole, parts = database.rows("DELETE FROM orders WHERE id < 0", {}, split)
     assert [row["id"] for row in whole] == [1, 2, 3, 10]
     assert whole[0] == {
         "id": 1,
@@ -131,23 +145,19 @@ def test_rows_are_written_and_read(database: Database):
         "day": "2024-05-06",
     }
     assert (whole[1]["price"], whole[1]["moment"]) == (None, None)
-    bounds = "SELECT MIN(id), MAX(id) FROM orders"
-    assert database.rows(numSplits="3", splitBy="id", boundingQuery=bounds) == whole
+    assert parts == whole
 
     # all rows of a run or none of them
     again = database.run(database.csv("11,new,,,\n3,twice,,,\n"), sink)
     assert "duplicate key" in str(again.error)
-    assert database.rows() == whole
-    assert database.execute("DELETE FROM orders WHERE id > 2").error is None
-    assert [row["id"] for row in database.rows()] == [1, 2]
-
     connection = {"name": "Shop DB", "plugin": {"name": "Database", "properties": {}}}
     place = database.plugin("", "", user="app", password="hidden")["properties"]
     connection["plugin"]["properties"] = {k: v for k, v in place.items() if k != "referenceName"}
     database.instance.cdap.connections.load("default", connection)
     used = {"useConnection": "true", "connection": "${conn(Shop DB)}"}
     given = used | {"jdbcPluginName": "", "connectionString": ""}
-    assert [row["id"] for row in database.rows(**given)] == [1, 2]
+    left, by_connection = database.rows("DELETE FROM orders WHERE id IN (3, 10)", {}, given)
+    assert left == by_connection == whole[:2]
 
 
 @pytest.mark.spark
@@ -155,8 +165,8 @@ def test_the_database_says_what_is_wrong(database: Database):
     assert "because it does not exist" in str(database.execute("DROP TABLE orders").error)
     sink = database.plugin("batchsink", "Database", tableName="orders")
     assert "does not exist" in str(database.run(database.csv(ROWS), sink).error)
-    assert database.execute("CREATE TABLE orders (id INT)").error is None
-    lacking = database.run(database.csv(ROWS), sink)
+    create = database.plugin("action", "Database", query="CREATE TABLE orders (id INT)")
+    lacking = database.run(create, database.csv(ROWS), sink)
     assert "table 'orders' has no column 'name'; its columns are: ID." in str(lacking.error)
     sink["properties"]["columns"] = "id"
     assert database.run(database.csv(ROWS), sink).error is None
@@ -177,7 +187,8 @@ def test_a_statement_ends_the_run(database: Database):
     assert database.instance.run(document).error is None
 
     schema = json.dumps(Schema.record("r", [("id", Schema.INT)]).to_json())
-    assert database.rows(importQuery="SELECT * FROM ends", schema=schema) == [{"id": 7}]
+    ends = {"importQuery": "SELECT * FROM ends", "schema": schema}
+    assert database.rows("DELETE FROM ends WHERE id < 0", ends) == [[{"id": 7}]]
 
 
 @pytest.mark.spark
