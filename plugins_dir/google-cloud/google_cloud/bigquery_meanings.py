@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from .bigquery_sql import SqlError, place_in
 
-_NUMERIC: Final = "DECIMAL(38, 9)"
+NUMERIC: Final = "DECIMAL(38, 9)"
 """The digits of a NUMERIC, and those behind the point."""
-_ROUNDED: Final = "DECIMAL(38, 18)"
+ROUNDED: Final = "DECIMAL(38, 18)"
 """Between a number with a fraction and an INT64: BigQuery rounds halves away from zero, as decimals do."""
 _PRINTED: Final = re.compile(r"(?:[^%]|%%|%[-+ 0#]*\d*(?:\.\d+)?[dioxXfFeEgGs])*")
 """Formats of which DuckDB's ``printf`` means the same."""
@@ -35,12 +35,13 @@ def take_meaning(parsed: Any, text: str) -> None:
             meaning(node, text)
 
 
-def _numeric(kind: Any, _: str) -> None:
+def numeric(kind: Any, _: str = "") -> None:
+    """Give a NUMERIC its digits."""
     from sqlglot import expressions as exp
 
-    numeric = kind.this in (exp.DataType.Type.DECIMAL, exp.DataType.Type.BIGDECIMAL)
-    if numeric and not kind.expressions:
-        kind.replace(exp.DataType.build(_NUMERIC))
+    types = (exp.DataType.Type.DECIMAL, exp.DataType.Type.BIGDECIMAL)
+    if kind.this in types and not kind.expressions:
+        kind.replace(exp.DataType.build(NUMERIC))
 
 
 def _row(when: Any, _: str) -> None:
@@ -55,7 +56,7 @@ def _integer(cast: Any, _: str) -> None:
     from sqlglot import expressions as exp
 
     if cast.to.this is exp.DataType.Type.BIGINT and not isinstance(cast.this, exp.Literal):
-        cast.set("this", type(cast)(this=cast.this.copy(), to=exp.DataType.build(_ROUNDED)))
+        cast.set("this", type(cast)(this=cast.this.copy(), to=exp.DataType.build(ROUNDED)))
 
 
 def _dated(node: Any, _: str) -> None:
@@ -102,14 +103,14 @@ def _extracted(node: Any, text: str) -> None:
         number = exp.func("STRFTIME", value, exp.Literal.string(_WEEKS[part]))
         node.replace(exp.cast(number, "BIGINT"))
     elif part.startswith("WEEK"):
-        raise _untranslated(node, text, "Weeks begin on SUNDAY or MONDAY here, or are ISOWEEK.")
+        raise untranslated(node, text, "Weeks begin on SUNDAY or MONDAY here, or are ISOWEEK.")
 
 
 def _formatted(node: Any, text: str) -> None:
     from sqlglot import expressions as exp
 
     if not node.this.is_string or _PRINTED.fullmatch(node.this.name) is None:
-        raise _untranslated(
+        raise untranslated(
             node, text, "Formats of numbers and texts are, such as '%05d', '%.2f' and '%s'."
         )
     arguments = [each.copy() for each in (node.this, *node.expressions)]
@@ -122,7 +123,8 @@ def _safe(node: Any, _: str) -> None:
     node.replace(exp.Anonymous(this="TRY", expressions=[node.this.copy()]))
 
 
-def _untranslated(node: Any, text: str, action: str) -> SqlError:
+def untranslated(node: Any, text: str, action: str) -> SqlError:
+    """What to raise for a part of SQL that has no meaning here."""
     shown = node.sql(dialect="bigquery")
     return SqlError(f"'{shown}' is not translated{place_in(text, node)}.", action)
 
@@ -130,7 +132,7 @@ def _untranslated(node: Any, text: str, action: str) -> SqlError:
 _MEANINGS: Final[dict[str, Callable[[Any, str], None]]] = {
     "Cast": _integer,
     "CurrentDatetime": _now,
-    "DataType": _numeric,
+    "DataType": numeric,
     "DateAdd": _dated,
     "DateSub": _dated,
     "DateTrunc": _dated,

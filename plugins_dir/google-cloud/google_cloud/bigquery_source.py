@@ -18,8 +18,9 @@ from localcdap.api.rules import check_reference_name
 from localcdap.dataframes.conforming import conformed_columns
 
 from .account import TablesConfig
-from .bigquery_sql import SqlError, predicate
+from .bigquery_sql import SqlError
 from .partition_dates import check_dates, check_kept, parts_between
+from .row_filter import predicate
 from .tables import check_table, table_name
 
 if TYPE_CHECKING:

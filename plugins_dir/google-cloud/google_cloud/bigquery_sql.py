@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Any, Final
 
 _BIGQUERY: Final = "bigquery"
@@ -22,27 +21,6 @@ class SqlError(ValueError):
         super().__init__(message)
         self.message = message
         self.action = action
-
-
-def predicate(text: str, table: str = "", columns: Sequence[str] = ()) -> str:
-    """A condition of BigQuery in the SQL of Spark.
-
-    :param table: may stand before a column.
-    :param columns: those of the table; case tells none of them apart.
-    :raises SqlError: when it is none, or has what Spark has not.
-    """
-    from sqlglot import expressions as exp
-
-    parsed = condition(text)
-    known = {name.lower(): name for name in columns}
-    for column in list(parsed.find_all(exp.Column)):
-        first, *rest = column.parts
-        if rest and first.name == table and first.name.lower() not in known:
-            column.set(first.arg_key, None)
-            first = rest[0]
-        if first.name.lower() in known:
-            first.replace(exp.to_identifier(known[first.name.lower()], quoted=True))
-    return written(parsed, "spark")
 
 
 def condition(text: str) -> Any:

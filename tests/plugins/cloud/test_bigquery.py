@@ -219,7 +219,8 @@ def test_tables_are_written_and_read(instance, cdap_engine_directory):
     )
 
     out = stage("batchsink", "File", referenceName="o", path="out", format="csv")
-    given = table("batchsource", schema=SCHEMA, filter="id IN UNNEST([2, 3]) AND name != 'c'")
+    condition = "id IN UNNEST([2, 3]) AND name != 'c' AND CAST(AT + 0.5 AS INT64) = 4"
+    given = table("batchsource", schema=SCHEMA, filter=condition)
     run = instance.run(pipeline(given, out))
     assert run.error is None
     assert "".join(f.read_text() for f in sorted((folder / "out").iterdir())) == "2,3,y\n"

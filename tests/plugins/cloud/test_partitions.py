@@ -232,18 +232,6 @@ def test_filters_of_rows_to_match_are_translated(text, shown):
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("WHERE NAME = 'a' AND day > ID", "`name` = 'a' AND `day` > `id`"),
-        ("t.Name = 'a'", "`name` = 'a'"),
-        ("other.Name = 'a'", "other.Name = 'a'"),
-    ],
-)
-def test_case_tells_no_columns_apart(text, shown):
-    assert module("bigquery_sql").predicate(text, "t", ["id", "day", "name"]) == shown
-
-
-@pytest.mark.parametrize(
     ("clause", "parted"),
     [
         ("", None),

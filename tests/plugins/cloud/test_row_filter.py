@@ -1,0 +1,41 @@
+"""Conditions of BigQuery on the rows that a source reads."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.plugins.cloud.test_bigquery_execute import module
+
+COLUMNS = ["id", "day", "name"]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("WHERE NAME = 'where' AND day > ID", "`name` = 'where' AND `day` > `id`"),
+        ("t.Name = 'a'", "`name` = 'a'"),
+        ("other.Name = 'a'", "other.Name = 'a'"),
+        ("id > NUMERIC '1.5'", "`id` > CAST('1.5' AS DECIMAL(38, 9))"),
+        ("CAST(id AS INT64) = 3", "CAST(ROUND(CAST(`id` AS DECIMAL(38, 18))) AS BIGINT) = 3"),
+        ("EXTRACT(ISOWEEK FROM day) = 7", "EXTRACT(WEEK FROM `day`) = 7"),
+        ("EXTRACT(DATE FROM ts) = day", "CAST(ts AS DATE) = `day`"),
+    ],
+)
+def test_conditions_become_those_of_spark(text, shown):
+    assert module("row_filter").predicate(text, "t", COLUMNS) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("DELETE FROM x", "'DELETE FROM x' is a statement, not a condition."),
+        ("id IN (SELECT id FROM d.u)", "cannot read another table: 'u' (line 1, column 23)."),
+        ("EXTRACT(WEEK FROM day) = 1", "'EXTRACT(WEEK FROM day)' is not translated (line 1"),
+        ("TIME(ts) > TIME '10:00:00'", "is not translated"),
+        ("_PARTITIONTIME IS NULL", "There is no '_PARTITIONTIME' here"),
+    ],
+)
+def test_what_spark_would_misunderstand_is_refused(text, told):
+    with pytest.raises(ValueError, match=".") as raised:
+        module("row_filter").predicate(text)
+    assert told in raised.value.message
