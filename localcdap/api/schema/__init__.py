@@ -1,0 +1,8 @@
+"""Schemas: the shape of the records that flow between stages, and the documents that say it."""
+
+from __future__ import annotations
+
+from localcdap.api.schema.schema import Field, Schema, all_same_shape
+from localcdap.api.schema.types import LogicalType, Type
+
+__all__ = ["Field", "LogicalType", "Schema", "Type", "all_same_shape"]
