@@ -146,9 +146,11 @@ def field(
     :param syntax: language of a multi-line value, for editors: ``javascript``, ``python``, ``sql``.
     :param form: what the value is made of, for editors, which check nothing by it: ``{input-field}`` offers
         the fields of the input, ``{output-field}`` those of the output, ``{input-stage}`` the stages before
-        it, ``{type}`` names of types, ``{codec:snappy|gzip}`` these words, ``{plugin:directive}`` names of
-        plugins of that type, which the stage can then use; any other word in braces is only a
-        heading. A comma at the end, as in ``{input-field}:{type},``, makes it a list of such elements.
+        it, ``{joined-field}`` fields of these as ``stage.field as name``, ``{join-keys}`` comparisons of
+        them as ``a.id = b.id``, ``{type}`` names of types, ``{codec:snappy|gzip}`` these words,
+        ``{plugin:directive}`` names of plugins of that type, which the stage can then use; any other word in
+        braces is only a heading. A comma at the end, as in ``{input-field}:{type},``, makes it a list of such
+        elements.
     :param group: a heading, for editors: properties of one heading stand together.
     """
     return ConfigField(description, default, choices, macro, name, secret, syntax, form, group)

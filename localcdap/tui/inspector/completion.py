@@ -9,7 +9,8 @@ from textual.content import Content
 from textual.widgets import Input
 from textual_autocomplete import AutoComplete, DropdownItem, TargetState
 
-from localcdap.tui.inspector.context import Context, Offer
+from localcdap.tui.inspector.context import Context
+from localcdap.tui.inspector.offers import Offer
 
 Offers = Callable[[], Sequence[Offer]]
 _MOST: Final = 50

@@ -11,6 +11,7 @@ from localcdap.api.schema import Schema
 from localcdap.studio.editing.view import StageState
 from localcdap.tui.inspector import elements
 from localcdap.tui.inspector.elements import Part
+from localcdap.tui.inspector.offers import Offer, join_keys, joined_fields
 
 _TYPES: Final = (
     *("boolean", "int", "long", "float", "double", "bytes", "string"),
@@ -20,14 +21,6 @@ FUNCTIONS: Final = {
     "logicalStartTime(yyyy-MM-dd)": "when the run was meant to start",
     "logicalStartTime(yyyy-MM-dd,1d,UTC)": "a day before that, in UTC",
 }
-
-
-class Offer(msgspec.Struct, frozen=True):
-    """Something that can be put into a field."""
-
-    text: str
-    hint: str = ""
-    """What it is, in a few words."""
 
 
 class Context(msgspec.Struct):
@@ -56,9 +49,17 @@ class Context(msgspec.Struct):
                 return _fields([self.output] if self.output is not None else [])
             case elements.INPUT_STAGE:
                 return [Offer(stage, "input") for stage in self.inputs]
+            case elements.JOINED_FIELD:
+                return joined_fields(self._known_inputs)
+            case elements.JOIN_KEYS:
+                return join_keys(self._known_inputs)
             case elements.TYPE:
                 return [Offer(type) for type in _TYPES]
         return []
+
+    @property
+    def _known_inputs(self) -> dict[str, Schema]:
+        return {stage: schema for stage, schema in self.inputs.items() if schema is not None}
 
     def macros(self) -> list[Offer]:
         """What can stand between ``${`` and ``}``, nearest first."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from rich.text import Text
 from textual import events
@@ -206,6 +206,10 @@ class Toggle(Control, can_focus=True):
         self.say()
 
 
+_LEFT: Final = ("f6", "f7")
+"""Keys of Textual's areas that are the inspector's here, in areas too."""
+
+
 class Area(CodeArea):
     """Several lines, as high as they need."""
 
@@ -228,6 +232,8 @@ class Area(CodeArea):
             compact=True,
             highlight_cursor_line=False,
         )
+        for key in _LEFT:
+            self._bindings.key_to_bindings.pop(key, None)
 
     def _build_highlight_map(self) -> None:
         super()._build_highlight_map()

@@ -16,6 +16,8 @@ _MOST_ROWS: Final = 60
 INPUT_FIELD: Final = "input-field"
 OUTPUT_FIELD: Final = "output-field"
 INPUT_STAGE: Final = "input-stage"
+JOINED_FIELD: Final = "joined-field"
+JOIN_KEYS: Final = "join-keys"
 TYPE: Final = "type"
 
 Row = tuple[str, ...]
@@ -26,7 +28,8 @@ class Part(NamedTuple):
     """One column of the table."""
 
     kind: str
-    """What stands there: ``input-field``, ``output-field``, ``input-stage``, ``type``, or any other word."""
+    """What stands there: ``input-field``, ``output-field``, ``input-stage``, ``joined-field``, ``join-keys``,
+    ``type``, or any other word."""
     choices: tuple[str, ...] = ()
     """Words that are offered, where the form lists them."""
 

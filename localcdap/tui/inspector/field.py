@@ -14,7 +14,7 @@ from textual.message import Message
 
 from localcdap.tui.inspector.blame import Blame
 from localcdap.tui.inspector.completion import Aid
-from localcdap.tui.inspector.context import Context, Offer
+from localcdap.tui.inspector.context import Context
 from localcdap.tui.inspector.controls import (
     AreaControl,
     Control,
@@ -26,6 +26,7 @@ from localcdap.tui.inspector.controls import (
 )
 from localcdap.tui.inspector.elements import Part, form_of, most_elements
 from localcdap.tui.inspector.listing import ListControl
+from localcdap.tui.inspector.offers import Offer
 from localcdap.tui.inspector.plan import FieldPlan, Kind
 from localcdap.tui.inspector.schema_text import EXAMPLE
 from localcdap.tui.manners.choosing import Choice
@@ -54,7 +55,7 @@ class Field(Vertical):
     ]
     DEFAULT_CSS = """
     Field { height: auto; }
-    Field > .label { dock: left; width: 24; height: 1; padding-right: 1; }
+    Field > .label { dock: left; width: 27; height: 1; padding-right: 1; }
     Field > .blame { height: auto; padding-left: 1; }
     Field.-above > .label { dock: none; width: 100%; }
     Field.-above > .control { margin-left: 1; }
@@ -227,9 +228,13 @@ class Field(Vertical):
         )
         if self._kind is Kind.MASKED:
             choices = [_of_secure_key(key) for key in self._known.secure_keys]
+        offers = self.offers()
+        if self._kind is Kind.LIST and len(offers) > 1:
+            every = ",".join(offer.text for offer in offers)
+            choices.append(Choice(f"take all {len(offers)}", f"={every}", group="values"))
         choices += [
             Choice(f"take {offer.text}", f"={offer.text}", offer.hint, group="values")
-            for offer in self.offers()
+            for offer in offers
         ]
         choices += self._doings()
         chosen = await habits.choose(choices, title=f"{self.plan.name}: what to do")
@@ -312,7 +317,7 @@ class Field(Vertical):
             glyph = "✗ " if any(not each.is_warning for each in self._blames) else "! "
         style = "$text-error" if glyph == "✗ " else "$text-warning" if glyph else ""
         name = self.plan.name if self.plan.name.isprintable() else ascii(self.plan.name)
-        return Content.assemble((glyph, style) if glyph else mark, (_shortened(name, 21), style))
+        return Content.assemble((glyph, style) if glyph else mark, (_shortened(name, 24), style))
 
     def _show_blames(self) -> None:
         label = next(iter(self.query(".label").results(Told)), None)

@@ -20,6 +20,7 @@ from localcdap.api.config import PluginProperty
 from localcdap.api.methods import PluginMethod
 from localcdap.studio.documents.lenient import as_properties
 from localcdap.studio.editing.edits import SetProperty
+from localcdap.tui.calls import calls_of
 from localcdap.tui.inspector.blame import Blame
 from localcdap.tui.inspector.context import Context
 from localcdap.tui.inspector.field import Field
@@ -153,6 +154,7 @@ class Form(VerticalScroll, can_focus=False):
         if self._timer is not None:
             self._timer.stop()
             self._timer = None
+            calls_of(self).ended()
         for name, field in self.fields.items():
             text = field.unsaid()
             if text is not None:
@@ -166,6 +168,7 @@ class Form(VerticalScroll, can_focus=False):
         event.stop()
         self._typed[event.stage, event.property] = event.text
         if self._timer is None:
+            calls_of(self).began()  # the screen does not show yet what was typed
             self._timer = self.set_timer(SENT_AFTER_S, self.flush)
 
     def on_button_pressed(self, event: Button.Pressed) -> None:

@@ -77,7 +77,8 @@ class Bench:
         """Wait until all is typed, sent, judged and drawn."""
         self.inspector.flush()
         await self.driver.settled()
-        await self.driver.until(lambda: self.editor.is_settled and self.form.is_ready)
+        await self.driver.judged(self.editor)
+        await self.driver.until(lambda: self.form.is_ready)
         await self.driver.settled()
 
     async def type_into(self, name: str, text: str) -> None:

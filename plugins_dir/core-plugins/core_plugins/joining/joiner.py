@@ -64,6 +64,7 @@ class Joiner(BatchJoiner):
             ),
             macro=True,
             name="selectedFields",
+            form="{joined-field},",
         )
         required_inputs: list[str] = field(
             description=(
@@ -90,6 +91,7 @@ class Joiner(BatchJoiner):
             default="",
             macro=True,
             name="joinKeys",
+            form="{join-keys}",
         )
         input_aliases: str = field(
             description="Short names of inputs for the condition: 'stage=alias;stage2=alias2'.",
