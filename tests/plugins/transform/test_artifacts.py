@@ -43,9 +43,9 @@ from core_plugins.aggregators.group_by_aggregate import GroupByAggregate
 from core_plugins.joining.joiner import Joiner
 from core_plugins.projection import Projection
 from core_plugins.scripts.python_evaluator import PythonEvaluator
-from transform_plugins.csv_parser import CSVParser
-from transform_plugins.json_parser import JSONParser
-from transform_plugins.union_splitter import UnionSplitter
+from transform_plugins.csv.parser import CSVParser
+from transform_plugins.json.parser import JSONParser
+from transform_plugins.splitting.by_type import UnionSplitter
 
 schema = Schema.record("r", [("a", Schema.STRING), ("n", Schema.INT)])
 for cls, properties in (

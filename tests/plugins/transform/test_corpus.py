@@ -15,8 +15,8 @@ from core_plugins.error_collector import ErrorCollector
 from core_plugins.joining.joiner import Joiner
 from core_plugins.projection import Projection
 from core_plugins.scripts.javascript import JavaScript
-from transform_plugins.csv_parser import CSVParser
-from transform_plugins.union_splitter import UnionSplitter
+from transform_plugins.csv.parser import CSVParser
+from transform_plugins.splitting.by_type import UnionSplitter
 
 from localcdap.api import Field, Schema, Type
 from tests.plugins.transform.support import configure, messages, run

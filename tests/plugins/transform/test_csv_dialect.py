@@ -8,11 +8,11 @@ import io
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from transform_plugins import csv_dialect
-from transform_plugins.csv_dialect import CsvError, _Lexer
+from transform_plugins.csv import dialect
+from transform_plugins.csv.dialect import CsvError, _Lexer
 
-DEFAULT, MYSQL, TAB = csv_dialect.DEFAULT, csv_dialect.MYSQL, csv_dialect.TAB_DELIMITED
-PIPE = csv_dialect.unquoted("|")
+DEFAULT, MYSQL, TAB = dialect.DEFAULT, dialect.MYSQL, dialect.TAB_DELIMITED
+PIPE = dialect.unquoted("|")
 
 
 @pytest.mark.parametrize(
@@ -31,9 +31,9 @@ PIPE = csv_dialect.unquoted("|")
         (DEFAULT, ' "a",b', [[' "a"', "b"]]),
         (DEFAULT, '"",', [["", ""]]),
         (DEFAULT, "a\\,b", [["a\\", "b"]]),
-        (csv_dialect.RFC4180, "a\n\nb\n", [["a"], [""], ["b"]]),
-        (csv_dialect.EXCEL, "\n", [[""]]),
-        (csv_dialect.EXCEL, '"x" \n\n', [["x"], [""]]),
+        (dialect.RFC4180, "a\n\nb\n", [["a"], [""], ["b"]]),
+        (dialect.EXCEL, "\n", [[""]]),
+        (dialect.EXCEL, '"x" \n\n', [["x"], [""]]),
         (TAB, " a \t b\t", [["a", "b", ""]]),
         (TAB, '"a\tb"\t" c "', [["a\tb", " c "]]),
         (TAB, "a b\tc\n\nd\te", [["a b", "c"], ["d", "e"]]),
@@ -43,7 +43,7 @@ PIPE = csv_dialect.unquoted("|")
         (PIPE, "a | b|c\\|d", [["a", "b", "c|d"]]),
         (PIPE, "a,b|\\N|", [["a,b", "\\N", ""]]),
         (PIPE, "x\ny", [["x"], ["y"]]),
-        (csv_dialect.unquoted(";"), "1;2", [["1", "2"]]),
+        (dialect.unquoted(";"), "1;2", [["1", "2"]]),
     ],
 )
 def test_rows(dialect, text, rows):
@@ -67,7 +67,7 @@ def test_malformed_text_says_line_and_problem(dialect, text, message):
 texts = st.text(alphabet='ab ,"\n\r', max_size=30)
 
 
-@given(texts, st.sampled_from([csv_dialect.DEFAULT, csv_dialect.RFC4180]))
+@given(texts, st.sampled_from([dialect.DEFAULT, dialect.RFC4180]))
 def test_every_shortcut_reads_what_the_full_rules_read(text, dialect):
     def outcome(read):
         try:
@@ -83,4 +83,4 @@ def test_what_csv_writers_write_is_read_back(rows):
     stream = io.StringIO()
     csv.writer(stream, quoting=csv.QUOTE_ALL).writerows(rows)
 
-    assert csv_dialect.RFC4180.rows(stream.getvalue()) == rows
+    assert dialect.RFC4180.rows(stream.getvalue()) == rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from transform_plugins.csv_parser import CSVParser
+from transform_plugins.csv.parser import CSVParser
 
 from localcdap.api import Schema, StageError
 from tests.plugins.transform.support import causes, configure, messages, only_failure, record, run

@@ -6,8 +6,8 @@ import datetime
 import decimal
 
 import pytest
-from transform_plugins.csv_formatter import CSVFormatter
-from transform_plugins.json_formatter import JSONFormatter
+from transform_plugins.csv.formatter import CSVFormatter
+from transform_plugins.json.formatter import JSONFormatter
 
 from localcdap.api import Schema
 from tests.plugins.transform.support import configure, messages, only_failure, record, run

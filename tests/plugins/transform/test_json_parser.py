@@ -6,8 +6,8 @@ import datetime
 import decimal
 
 import pytest
-from transform_plugins.json_parser import JSONParser
-from transform_plugins.json_path import JsonPath, PathError
+from transform_plugins.json.parser import JSONParser
+from transform_plugins.json.path import JsonPath, PathError
 
 from localcdap.api import Schema
 from tests.plugins.transform.support import configure, messages, record, run

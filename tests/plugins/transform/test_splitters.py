@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from transform_plugins.null_field_splitter import NullFieldSplitter
-from transform_plugins.union_splitter import UnionSplitter
+from transform_plugins.splitting.by_null import NullFieldSplitter
+from transform_plugins.splitting.by_type import UnionSplitter
 
 from localcdap.api import Schema
 from tests.plugins.transform.support import configure, messages, only_failure, record

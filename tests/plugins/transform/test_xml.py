@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from transform_plugins.xml_multi_parser import XMLMultiParser
-from transform_plugins.xml_parser import XMLParser
-from transform_plugins.xml_to_json import XMLToJSON
+from transform_plugins.xml.multi_parser import XMLMultiParser
+from transform_plugins.xml.parser import XMLParser
+from transform_plugins.xml.to_json import XMLToJSON
 
 from localcdap.api import Schema, StageError
 from tests.plugins.transform.support import configure, messages, only_failure, record, run

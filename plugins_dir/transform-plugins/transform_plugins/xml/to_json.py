@@ -22,7 +22,7 @@ from localcdap.api import (
 )
 from localcdap.java.xml import XmlError, read_document
 
-from .xml_documents import MALFORMED, qualified_name
+from .documents import MALFORMED, qualified_name
 
 if TYPE_CHECKING:
     from lxml.etree import _Element

@@ -16,7 +16,7 @@ import msgspec
 from localcdap.api import LogicalType, Schema, Type
 from localcdap.api.arrow import matches
 
-from .text_values import INT_RANGE, LONG_RANGE
+from ..text_values import INT_RANGE, LONG_RANGE
 
 Convert = Callable[[Any], Any]
 

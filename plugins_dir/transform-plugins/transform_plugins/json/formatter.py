@@ -9,7 +9,7 @@ import msgspec
 from localcdap.api import PluginConfig, Record, Schema, Type, field, plugin
 from localcdap.api.record_json import record_to_json
 
-from .formatted_record import FormattedRecord
+from ..formatted_record import FormattedRecord
 
 
 @plugin(

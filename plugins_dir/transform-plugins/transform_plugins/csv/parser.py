@@ -18,9 +18,9 @@ from localcdap.api import (
     plugin,
 )
 
-from . import csv_dialect
-from .csv_dialect import CsvError, Dialect, Row
-from .text_values import Convert, text_converter
+from ..text_values import Convert, text_converter
+from . import dialect
+from .dialect import CsvError, Dialect, Row
 
 MALFORMED: Final = 31
 """Code of the error record of a text that is not CSV."""
@@ -37,14 +37,14 @@ _FORMATS: Final = (
     "Custom",
 )
 _DIALECTS: Final[dict[str, Dialect]] = {
-    "default": csv_dialect.DEFAULT,
-    "excel": csv_dialect.EXCEL,
-    "mysql": csv_dialect.MYSQL,
-    "rfc4180": csv_dialect.RFC4180,
-    "tdf": csv_dialect.TAB_DELIMITED,
-    "tab delimited": csv_dialect.TAB_DELIMITED,
-    "pdl": csv_dialect.unquoted("|"),
-    "pipe delimited": csv_dialect.unquoted("|"),
+    "default": dialect.DEFAULT,
+    "excel": dialect.EXCEL,
+    "mysql": dialect.MYSQL,
+    "rfc4180": dialect.RFC4180,
+    "tdf": dialect.TAB_DELIMITED,
+    "tab delimited": dialect.TAB_DELIMITED,
+    "pdl": dialect.unquoted("|"),
+    "pipe delimited": dialect.unquoted("|"),
 }
 _BACKSLASH_DELIMITERS: Final = {"\\t": "\t", "\\u0001": "\x01"}
 
@@ -174,7 +174,7 @@ class CSVParser(Transform):
     def initialize(self, context: StageContext) -> None:
         chosen = self.config.format.lower()
         if chosen == CUSTOM:
-            self._dialect = csv_dialect.unquoted(_delimiter(self.config.delimiter or ","))
+            self._dialect = dialect.unquoted(_delimiter(self.config.delimiter or ","))
         else:
             self._dialect = _DIALECTS[chosen]
         passed = self._passed_names(context.input_schema)

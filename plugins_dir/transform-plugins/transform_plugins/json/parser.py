@@ -20,8 +20,8 @@ from localcdap.api import (
     plugin,
 )
 
-from .json_path import JsonPath, PathError
-from .json_values import WrongValueError, json_converter
+from .path import JsonPath, PathError
+from .values import WrongValueError, json_converter
 
 UNREADABLE: Final = 31
 """Code of the error record of a text that is not JSON, or does not have the fields of the schema."""

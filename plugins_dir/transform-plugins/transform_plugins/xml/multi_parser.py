@@ -18,8 +18,8 @@ from localcdap.api import (
 )
 from localcdap.java.xml import XmlError, found_by, read_document
 
-from .text_values import text_converter
-from .xml_documents import MALFORMED, path_problem, qualified_name, text_of
+from ..text_values import text_converter
+from .documents import MALFORMED, path_problem, qualified_name, text_of
 
 if TYPE_CHECKING:
     from lxml.etree import _Element

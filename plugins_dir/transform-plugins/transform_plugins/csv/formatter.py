@@ -17,7 +17,7 @@ from localcdap.api import (
 )
 from localcdap.java.text import java_text
 
-from .formatted_record import FormattedRecord
+from ..formatted_record import FormattedRecord
 
 _DELIMITERS: Final = {
     "COMMA": ",",

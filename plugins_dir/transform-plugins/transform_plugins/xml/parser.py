@@ -20,8 +20,8 @@ from localcdap.api import (
 )
 from localcdap.java.xml import XmlError, found_by, read_document
 
-from .text_values import text_converter
-from .xml_documents import MALFORMED, path_problem, text_of
+from ..text_values import text_converter
+from .documents import MALFORMED, path_problem, text_of
 
 if TYPE_CHECKING:
     from lxml.etree import _Element

@@ -1,0 +1,1 @@
+"""Single fields sent through a codec: compressed, encoded, and back; texts replaced by their digests."""

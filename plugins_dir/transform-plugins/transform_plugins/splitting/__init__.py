@@ -1,0 +1,1 @@
+"""Splitters: records go separate ways by the value of a field."""

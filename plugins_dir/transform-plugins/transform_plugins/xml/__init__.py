@@ -1,0 +1,1 @@
+"""XML documents read, and made into JSON."""
