@@ -212,10 +212,9 @@ class ListControl(Control):
     async def _fit(self, rows: list[Row]) -> None:
         """Have as many rows as there are elements, and the empty one."""
         elements = self.elements
-        for element in elements[len(rows) :]:
-            await element.remove()
-        for row in rows[len(elements) :]:
-            await self.mount(self._element(row))
+        await self.remove_children(elements[len(rows) :])
+        # All at once: while the last row is not empty, one more is begun with what changes.
+        await self.mount_all([self._element(row) for row in rows[len(elements) :]])
 
     def _element(self, row: Row) -> Element:
         return Element(self._form, row, self._known)

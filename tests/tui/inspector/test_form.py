@@ -147,6 +147,11 @@ async def test_a_list_is_a_table_whose_wrong_rows_are_marked(bench):
         await b.driver.press("alt+d")
         await b.settled()
         assert b.editor.properties("Projection")["rename"] == "nope:other"
+        for text in ("a:b,c:d,e:f,g:h", "a:b"):
+            field.set(text)
+            await b.settled()
+            rows = [each.row for each in control.elements]
+            assert rows == [*(tuple(e.split(":")) for e in text.split(",")), ("", "")]
 
 
 async def test_fields_of_the_input_are_offered(bench):
