@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
-import msgspec
 
-from localcdap.api.errors import BadRequestError, InvalidPipelineError, LocalcdapError
+from localcdap.api.errors import BadRequestError, LocalcdapError
 from localcdap.cli.faults import NO
 from localcdap.cli.files import read_arguments, read_pipeline
+from localcdap.cli.first_test import write_first_test
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import plural, print_json
 from localcdap.cli.pipelines import split
+from localcdap.cli.verdicts import print_summary, print_verdict
 from localcdap.goldens.junit import write_junit
 from localcdap.goldens.model import Golden, Mistake, stream_of
-from localcdap.goldens.reading import check_stages, find_tests, name_of, read_golden
+from localcdap.goldens.reading import check_stages, find_tests, read_golden
 from localcdap.goldens.running import case_of, try_cases
-from localcdap.goldens.showing import MARKS, detail_lines
 from localcdap.goldens.verdict import Outcome, Verdict, judge
-from localcdap.goldens.writing import update, write_new
-from localcdap.runs.trials.case_model import CaseRequest, CaseResult, CaseStatus
+from localcdap.goldens.writing import update
+from localcdap.runs.trials.case_model import CaseResult
 from localcdap.studio.documents.document import read_document
 from localcdap.studio.documents.model import PipelineDocument
 
 if TYPE_CHECKING:
     from localcdap.host import Cdap
 
-_COLOURS: Final = {"missing": "red", "unexpected": "green", "changed": "yellow"}
 _NEW_RECORDS: Final = 20
 
 
@@ -98,7 +96,7 @@ def command(
     preview, on one session for all tests. Exit code 1 when a test fails, 2 for mistakes in test files.
     """  # noqa: D301
     if new is not None:
-        return _write_new(instance, new, paths, limit, read_arguments(arguments), fix=fix)
+        return write_first_test(instance, new, paths, limit, read_arguments(arguments), fix=fix)
     files = [each for each in find_tests(paths or [Path()]) if (part or "") in str(each)]
     if not files:
         raise BadRequestError(
@@ -111,7 +109,7 @@ def command(
     if instance.json:
         print_json({"tests": verdicts})
     else:
-        _print_summary(verdicts)
+        print_summary(verdicts)
     return 0 if all(each.outcome is Outcome.PASSED for each in verdicts) else NO
 
 
@@ -127,7 +125,7 @@ def _run(
             changed = updates and _update(golden, verdict, result)
             verdicts.append(verdict)
             if not instance.json:
-                _print(verdict, updated=changed)
+                print_verdict(verdict, updated=changed)
             if changed and not verdict.reasons:
                 verdict.outcome = Outcome.PASSED
     return verdicts
@@ -201,77 +199,3 @@ def _outputs(golden: Golden, document: PipelineDocument, stage: str | None) -> l
 
 def _update(golden: Golden, verdict: Verdict, result: CaseResult) -> bool:
     return bool(verdict.outputs) and bool(update(golden, verdict, result))
-
-
-def _write_new(
-    instance: Instance,
-    pipeline: str,
-    paths: Sequence[Path],
-    limit: int,
-    arguments: dict[str, str],
-    *,
-    fix: bool,
-) -> int:
-    document = read_pipeline(pipeline)
-    source = Path(pipeline)
-    file = paths[0] if paths else source.with_name(f"{source.stem}.test.toml")
-    if name_of(file) == file.name:
-        raise BadRequestError(f"{file} is no name of a test file.", "Name it *.test.toml.")
-    request = CaseRequest(
-        document=document.text,
-        name=source.stem,
-        arguments=arguments,
-        records=limit,
-        use_suggested=fix,
-    )
-    with instance.connect() as cdap:
-        (result,) = try_cases(cdap.cases, instance.namespace, [request])
-        if result.errors:
-            raise InvalidPipelineError(
-                "The pipeline is not valid.",
-                failures=[msgspec.to_builtins(each) for each in result.errors],
-            )
-        if result.status is not CaseStatus.COMPLETED:
-            told = result.error
-            raise BadRequestError(
-                f"The pipeline failed: {told.message if told else result.status}",
-                told.corrective_action if told else None,
-            )
-        write_new(file, source, arguments, document, result)
-        golden, mistakes = read_golden(file)
-        assert golden is not None, mistakes
-        (again,) = try_cases(
-            cdap.cases, instance.namespace, [case_of(golden, document, use_suggested=fix)]
-        )
-    verdict = judge(golden, again)
-    if instance.json:
-        print_json({"file": str(file), "tests": [verdict]})
-    else:
-        click.echo(f"{file} is written; read it before you rely on it.")
-        _print(verdict)
-    return 0 if verdict.outcome is Outcome.PASSED else NO
-
-
-def _print(verdict: Verdict, *, updated: bool = False) -> None:
-    mark, colour = {
-        Outcome.PASSED: ("✓", "green"),
-        Outcome.FAILED: ("✗", "red"),
-        Outcome.STOPPED: ("-", "yellow"),
-    }[verdict.outcome]
-    if updated:
-        mark, colour = "↻", "yellow"
-    note = "  updated" if updated else ""
-    click.secho(mark, fg=colour, bold=True, nl=False)
-    click.echo(f" {verdict.file}  {verdict.took_ms / 1000:.1f} s{note}")
-    for line in detail_lines(verdict):
-        kind = next(
-            (k for k, each in MARKS.items() if re.match(rf" +{re.escape(each)} ", line)), ""
-        )
-        click.secho(f"    {line}", fg=_COLOURS.get(kind))
-
-
-def _print_summary(verdicts: Sequence[Verdict]) -> None:
-    counts = {each: sum(v.outcome is each for v in verdicts) for each in Outcome}
-    parts = [f"{count} {outcome}" for outcome, count in counts.items() if count]
-    colour = "green" if counts[Outcome.PASSED] == len(verdicts) else "red"
-    click.secho(", ".join(parts), fg=colour, bold=True)

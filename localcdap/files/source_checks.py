@@ -26,14 +26,7 @@ def check_properties(stage: StageConfigurer, config: FileSourceConfig) -> None:
         stage.failures.add(
             f"Invalid format '{config.format}'. The value must be one of {', '.join(FORMATS)}"
         ).with_config_property("format")
-    if config.file_regex is not None:
-        try:
-            re.compile(config.file_regex)
-        except re.error as error:
-            stage.failures.add(
-                f"Invalid regular expression '{config.file_regex}': {error}.",
-                "Change it so that it matches the full paths of the files to read.",
-            ).with_config_property("fileRegex")
+    _check_regex(stage, config)
     if python_encoding(config.file_encoding) is None:
         stage.failures.add(
             f"Specified file encoding '{config.file_encoding}' is not valid.",
@@ -53,6 +46,26 @@ def check_properties(stage: StageConfigurer, config: FileSourceConfig) -> None:
         stage.failures.add(
             "Values with line ends must be quoted.", "Set 'enableQuotedValues' to true."
         ).with_config_property("enableMultilineSupport")
+    _check_sheet_number(stage, config)
+    try:
+        record_delimiter(config)
+    except ValueError:
+        stage.failures.add("File system properties must be a valid json.").with_config_property(
+            "fileSystemProperties"
+        )
+
+
+def _check_regex(stage: StageConfigurer, config: FileSourceConfig) -> None:
+    try:
+        re.compile(config.file_regex or "")
+    except re.error as error:
+        stage.failures.add(
+            f"Invalid regular expression '{config.file_regex}': {error}.",
+            "Change it so that it matches the full paths of the files to read.",
+        ).with_config_property("fileRegex")
+
+
+def _check_sheet_number(stage: StageConfigurer, config: FileSourceConfig) -> None:
     by_number = config.sheet == BY_NUMBER and not config.contains_macro("sheet")
     known = not config.contains_macro("sheetValue")
     if by_number and known and re.fullmatch("[0-9]+", config.sheet_value) is None:
@@ -60,12 +73,6 @@ def check_properties(stage: StageConfigurer, config: FileSourceConfig) -> None:
             f"Invalid sheet number '{config.sheet_value}'.",
             "Sheets are numbered from 0; or set 'sheet' to 'Sheet Name'.",
         ).with_config_property("sheetValue")
-    try:
-        record_delimiter(config)
-    except ValueError:
-        stage.failures.add("File system properties must be a valid json.").with_config_property(
-            "fileSystemProperties"
-        )
 
 
 def record_delimiter(config: FileSourceConfig) -> str | None:

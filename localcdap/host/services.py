@@ -96,20 +96,7 @@ class Services:
             self._statements = StatementService(store, self._namespaces)
             self._open_studio(store, worker, Locations(settings.locations, str(home.path)))
             provisioners = Provisioners(profiles_of(settings), engine, settings.locations)
-            self._runs = RunService(
-                store,
-                self._topics,
-                self._namespaces,
-                self._artifacts,
-                self._studio,
-                provisioners,
-                home=home.path,
-                directory=home.runs,
-                counts=settings.engine_counts,
-                engine=engine.directory,
-                origins=self._preferences.origins,
-                spare=spare,
-            )
+            self._runs = self._open_runs(store, home, settings, provisioners, engine, spare)
             undo.callback(self._runs.close)
             unowned.pop_all()
             self._open_library(store)
@@ -249,6 +236,30 @@ class Services:
         undo.callback(self._app_listeners.close)
         undo.callback(processes.close)
         self._app_listeners.start()
+
+    def _open_runs(
+        self,
+        store: Store,
+        home: Home,
+        settings: Settings,
+        provisioners: Provisioners,
+        engine: EngineServer,
+        spare: RunProcess | None,
+    ) -> RunService:
+        return RunService(
+            store,
+            self._topics,
+            self._namespaces,
+            self._artifacts,
+            self._studio,
+            provisioners,
+            home=home.path,
+            directory=home.runs,
+            counts=settings.engine_counts,
+            engine=engine.directory,
+            origins=self._preferences.origins,
+            spare=spare,
+        )
 
     def _open_artifacts(
         self,

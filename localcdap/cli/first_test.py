@@ -1,0 +1,80 @@
+"""A first test of a pipeline, written from what it gives: ``localcdap test --new``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import msgspec
+
+from localcdap.api.errors import BadRequestError, InvalidPipelineError
+from localcdap.cli.faults import NO
+from localcdap.cli.files import read_pipeline
+from localcdap.cli.options import Instance
+from localcdap.cli.output import print_json
+from localcdap.cli.verdicts import print_verdict
+from localcdap.goldens.reading import name_of, read_golden
+from localcdap.goldens.running import case_of, try_cases
+from localcdap.goldens.verdict import Outcome, judge
+from localcdap.goldens.writing import write_new
+from localcdap.runs.trials.case_model import CaseRequest, CaseResult, CaseStatus
+
+
+def write_first_test(
+    instance: Instance,
+    pipeline: str,
+    paths: Sequence[Path],
+    limit: int,
+    arguments: dict[str, str],
+    *,
+    fix: bool,
+) -> int:
+    """Try a pipeline, and write a test that expects what it gives; then run the test.
+
+    :param paths: where to write it; only the first counts, and without one it is beside the pipeline.
+    :returns: the exit code.
+    :raises BadRequestError: when the pipeline cannot be tried, or fails.
+    """
+    document = read_pipeline(pipeline)
+    source = Path(pipeline)
+    file = paths[0] if paths else source.with_name(f"{source.stem}.test.toml")
+    if name_of(file) == file.name:
+        raise BadRequestError(f"{file} is no name of a test file.", "Name it *.test.toml.")
+    request = CaseRequest(
+        document=document.text,
+        name=source.stem,
+        arguments=arguments,
+        records=limit,
+        use_suggested=fix,
+    )
+    with instance.connect() as cdap:
+        (result,) = try_cases(cdap.cases, instance.namespace, [request])
+        _refuse_failed(result)
+        write_new(file, source, arguments, document, result)
+        golden, mistakes = read_golden(file)
+        assert golden is not None, mistakes
+        (again,) = try_cases(
+            cdap.cases, instance.namespace, [case_of(golden, document, use_suggested=fix)]
+        )
+    verdict = judge(golden, again)
+    if instance.json:
+        print_json({"file": str(file), "tests": [verdict]})
+    else:
+        click.echo(f"{file} is written; read it before you rely on it.")
+        print_verdict(verdict)
+    return 0 if verdict.outcome is Outcome.PASSED else NO
+
+
+def _refuse_failed(result: CaseResult) -> None:
+    if result.errors:
+        raise InvalidPipelineError(
+            "The pipeline is not valid.",
+            failures=[msgspec.to_builtins(each) for each in result.errors],
+        )
+    if result.status is not CaseStatus.COMPLETED:
+        told = result.error
+        raise BadRequestError(
+            f"The pipeline failed: {told.message if told else result.status}",
+            told.corrective_action if told else None,
+        )

@@ -1,0 +1,39 @@
+"""Verdicts of golden tests, printed for a human reader."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+import click
+
+from localcdap.goldens.showing import MARKS, detail_lines
+from localcdap.goldens.verdict import Outcome, Verdict
+
+_COLOURS: Final = {"missing": "red", "unexpected": "green", "changed": "yellow"}
+
+
+def print_verdict(verdict: Verdict, *, updated: bool = False) -> None:
+    mark, colour = {
+        Outcome.PASSED: ("✓", "green"),
+        Outcome.FAILED: ("✗", "red"),
+        Outcome.STOPPED: ("-", "yellow"),
+    }[verdict.outcome]
+    if updated:
+        mark, colour = "↻", "yellow"
+    note = "  updated" if updated else ""
+    click.secho(mark, fg=colour, bold=True, nl=False)
+    click.echo(f" {verdict.file}  {verdict.took_ms / 1000:.1f} s{note}")
+    for line in detail_lines(verdict):
+        kind = next(
+            (k for k, each in MARKS.items() if re.match(rf" +{re.escape(each)} ", line)), ""
+        )
+        click.secho(f"    {line}", fg=_COLOURS.get(kind))
+
+
+def print_summary(verdicts: Sequence[Verdict]) -> None:
+    counts = {each: sum(v.outcome is each for v in verdicts) for each in Outcome}
+    parts = [f"{count} {outcome}" for outcome, count in counts.items() if count]
+    colour = "green" if counts[Outcome.PASSED] == len(verdicts) else "red"
+    click.secho(", ".join(parts), fg=colour, bold=True)
