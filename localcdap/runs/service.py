@@ -6,11 +6,11 @@ import getpass
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
-from localcdap.api.errors import InvalidPipelineError, LocalcdapError
+from localcdap.api.errors import InvalidPipelineError, LocalcdapError, StoreError
 from localcdap.engine.messages import RunStatus
 from localcdap.engine.order import WorkOrder
 from localcdap.messaging.topics import Topics
@@ -37,6 +37,9 @@ from localcdap.studio.service import PipelineRequest, StudioService
 
 Origins = Callable[[str, str | None], Mapping[str, str]]
 """Whose preference each value of a macro is, by namespace and the name of a pipeline."""
+
+_ATTEMPTS: Final = 3
+"""After so many a message that the database cannot take is passed over."""
 
 
 class RunService:
@@ -258,6 +261,25 @@ class RunService:
     def logs(self, run: str, after: int = 0, limit: int = 0) -> list[LogLine]:
         """The log of a run, from the line behind ``after`` on; at most ``limit`` lines, 0 for all."""
         return self._records.log(run, after, limit)
+
+    def heed(self, run: str) -> None:
+        """Give all that an active run has said by now its effect, which it has a moment later anyway.
+
+        :raises StoreError: when the database cannot take it.
+        """
+        watched = self._watch.find(run)
+        if watched is None:
+            return
+        for left in reversed(range(_ATTEMPTS)):
+            try:
+                watched.heed()
+                break
+            except StoreError:
+                if not left:
+                    raise
+        error = self._records.get(run).error
+        if error is not None:
+            raise StoreError(error.message, error.corrective_action)
 
     def stop(self, run: str) -> Run:
         """Stop a run and wait until it has ended. One that has ended already stays as it is.

@@ -55,6 +55,7 @@ class WatchedRun:
         self._stop_by: float | None = None
         self._since: Final = time.monotonic()
         self._heard = -1
+        self._heeding: Final = threading.Lock()
         self._consumer: SpoolConsumer[Message] = SpoolConsumer(
             store,
             directory / SPOOL,
@@ -76,6 +77,14 @@ class WatchedRun:
         self._stop_by = time.monotonic() + _STOP_GRACE_S
         interrupt(self.process)
 
+    def heed(self) -> None:
+        """Consume what the run has said by now. Threads may share it.
+
+        :raises StoreError: when the database cannot take it now.
+        """
+        with self._heeding:
+            self._consumer.consume()
+
     def look(self) -> bool:
         """Consume what the run said. Returns whether it has ended and all is done about it."""
         alive = is_alive(self.process)
@@ -83,7 +92,7 @@ class WatchedRun:
         if alive and size == self._heard:
             self._kill_when_late()
             return False
-        self._consumer.consume()
+        self.heed()
         self._heard = size
         if not self._has_ended():
             if alive:
@@ -91,7 +100,7 @@ class WatchedRun:
                 return False
             end_work(self.directory)
             recover_run(self.directory)
-            self._consumer.consume()
+            self.heed()
         self._tidy()
         return True
 

@@ -32,6 +32,7 @@ from localcdap.engine.process.blame import stage_error
 from localcdap.engine.process.cancelling import Cancellation, Killed
 from localcdap.engine.process.commit import Journal, Staging
 from localcdap.engine.process.contexts import Surroundings
+from localcdap.engine.process.heeding import be_heeded
 from localcdap.engine.process.host_tables import table_source
 from localcdap.engine.process.listening import Listener
 from localcdap.engine.process.reporting import ProgressReport, log_to, status
@@ -135,6 +136,9 @@ class Run:
         if workflow.has_ending:
             spool.append(*done, durable=True)
             done = []
+            if around.table_loads:
+                # What comes behind the sinks finds their rows in the tables.
+                be_heeded(order)
             self._cancellation.arm()
             workflow.run_ending()
             self._cancellation.disarm()

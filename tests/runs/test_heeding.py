@@ -1,0 +1,65 @@
+"""What a run has said takes effect when it is asked for, whoever looks after the run when."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from localcdap.api.arrow import RecordCodec
+from localcdap.api.errors import StoreError
+from localcdap.api.schema import Schema
+from localcdap.api.table_writes import TableWrite
+from localcdap.engine.messages import RunStatus, TableLoads
+from localcdap.engine.order import SPOOL
+from localcdap.engine.process.tables import TableLoad
+from localcdap.messaging.spool import SpoolWriter
+from localcdap.runs.watching import WatchedRun
+from localcdap.testing.instance import TemporaryInstance
+from tests.runs.writing import GONE, write_run
+
+ROW = Schema.record("row", [("id", Schema.INT)])
+
+
+@pytest.fixture(scope="module")
+def instance(tmp_path_factory: pytest.TempPathFactory):
+    with TemporaryInstance(tmp_path_factory.mktemp("instance")) as made:
+        yield made
+
+
+def said(instance: TemporaryInstance, folder: Path, table: str, how: TableWrite) -> str:
+    """A run that nobody looks at, and that has told of a row for a table."""
+    rows = folder / "rows"
+    rows.mkdir()
+    pq.write_table(
+        pa.Table.from_batches([RecordCodec(ROW).encode([{"id": 1}])]), rows / "a.parquet"
+    )
+    runs = instance.cdap.runs
+    run = write_run(instance.cdap, status=RunStatus.RUNNING)
+    load = TableLoad("default", table, ROW, None, str(rows), how)
+    with SpoolWriter(folder / SPOOL) as spool:
+        spool.append(TableLoads(run.run, [load]))
+    watched = WatchedRun(runs._store, runs._records, run, GONE, folder, lambda: None)
+    runs._watch._runs[run.run] = watched
+    return run.run
+
+
+def test_rows_are_in_their_tables_when_a_run_is_heeded(instance, tmp_path):
+    run = said(instance, tmp_path, "heeded", TableWrite())
+    instance.cdap.runs.heed(run)
+    instance.cdap.runs.heed(run)
+    assert instance.cdap.tables.rows("default", "heeded", 9).rows == [[1]]
+
+
+def test_what_cannot_take_effect_is_told(instance, tmp_path):
+    run = said(instance, tmp_path, "wrong", TableWrite("update", ("id",), among="held.nil = 1"))
+    with pytest.raises(StoreError) as raised:
+        instance.cdap.runs.heed(run)
+    assert "The rows for table wrong could not be written" in raised.value.message
+    assert 'does not have a column named "nil"' in raised.value.message
+
+
+def test_a_run_that_has_ended_has_had_its_effect(instance):
+    instance.cdap.runs.heed(write_run(instance.cdap).run)
