@@ -114,8 +114,7 @@ def run(arguments: list[str]) -> int:
     """Run one command line. Returns the exit code."""
     from localcdap.cli import faults
 
-    if _means_studio(arguments):
-        arguments = ["studio", *arguments]
+    arguments = in_order(arguments)
     try:
         result = cli.main(arguments, prog_name="localcdap", standalone_mode=False)
         return result if isinstance(result, int) else 0
@@ -138,11 +137,36 @@ def run(arguments: list[str]) -> int:
         return faults.report(error, arguments)
 
 
-def _means_studio(arguments: list[str]) -> bool:
-    """Whether a command line without a command is to open the studio: at a terminal, or with its options."""
+def in_order(arguments: list[str]) -> list[str]:
+    """A command line with what belongs to all commands behind the command, where that is known.
+
+    Without a command, at a terminal or with such options, it opens the studio.
+
+    >>> in_order(["--home", "there", "runs", "--", "x"]), in_order(["--home", "there"])
+    (['runs', '--home', 'there', '--', 'x'], ['studio', '--home', 'there'])
+    """
+    common, rest = _split(arguments)
+    if common and rest and not rest[0].startswith("-"):
+        end = rest.index("--") if "--" in rest else len(rest)
+        return [*rest[:end], *common, *rest[end:]]
+    if common and common != ["--json"]:
+        return ["studio", *common, *rest]
     if not arguments:
         from localcdap.cli.studio import is_terminal
 
-        return is_terminal()
-    first = arguments[0].partition("=")[0]
-    return first in ("--home", "--namespace", "-n") and not set(arguments) & set(_COMMANDS)
+        return ["studio"] if is_terminal() else []
+    return arguments
+
+
+def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """The options of all commands that stand before the command, and the rest."""
+    at = 0
+    while at < len(arguments):
+        name, is_joined, _ = arguments[at].partition("=")
+        if name in ("--home", "--namespace", "-n"):
+            at += 1 if is_joined else 2
+        elif name == "--json":
+            at += 1
+        else:
+            break
+    return arguments[:at], arguments[at:]
