@@ -23,9 +23,12 @@ def own_places(tmp_path_factory, monkeypatch):
 
 @pytest.fixture(autouse=True)
 def no_naps(monkeypatch):
-    """A pilot waits for what is done, instead of a while in which the process did little."""
+    """A pilot waits for what is done and drawn, instead of a while; nothing glides from place to place."""
     monkeypatch.setattr("textual.app.wait_for_idle", at_rest)
     monkeypatch.setattr("textual.pilot.wait_for_idle", at_rest)
+    monkeypatch.setattr("textual.pilot.Pilot._wait_for_screen", at_rest)
+    monkeypatch.setattr("textual.screen.UPDATE_PERIOD", 0.25)
+    monkeypatch.setattr("textual.constants.TEXTUAL_ANIMATIONS", "none")
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,8 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Callable
 
+from textual._context import active_app
+from textual.app import App
 from textual.events import Paste
 from textual.pilot import Pilot
 
@@ -14,6 +16,8 @@ from localcdap.home import Home
 from localcdap.host.link import Cdap
 from localcdap.tui.app import StudioApp
 from localcdap.tui.connection import Connection
+from localcdap.tui.inspector.form import Form
+from localcdap.tui.pipeline.editor import Editor
 from localcdap.tui.places import Place
 
 SMALL = (80, 24)
@@ -49,6 +53,25 @@ class Driver:
         await self.until(lambda: self.app.calls.open == 0, timeout_s)
         await self.pilot.pause()
 
+    async def editor(self) -> Editor:
+        """That of the pipeline that is being opened, when everything is known of it and shown."""
+        await self.until(lambda: getattr(self.app.screen, "editor", None) is not None)
+        editor: Editor = self.app.screen.editor  # type: ignore[attr-defined]
+        await self.judged(editor)
+        await self.until(lambda: self.app.screen.query_one(Form).is_ready)
+        await self.settled()
+        return editor
+
+    async def judged(self, editor: Editor) -> None:
+        """Wait until all plugins have answered to a pipeline as it is, and the screen says so."""
+        await self.until(lambda: editor.is_settled)
+        session, cdap = editor._session.id, self.app.connection.cdap
+        assert session is not None
+        assert cdap is not None
+        change = await asyncio.to_thread(cdap.editing.settled, session)
+        await self.until(lambda: editor.revision >= change.revision)
+        await self.settled()
+
     async def until(self, holds: Callable[[], object], timeout_s: float = 20) -> None:
         """Wait until something holds."""
         deadline = time.monotonic() + timeout_s
@@ -81,19 +104,29 @@ async def studio(
     app.calls.leave(0)  # who waits for events goes on until the module ends
 
 
-async def at_rest(min_sleep: float = 0, max_sleep: float = 1) -> None:
-    """Wait until no task can go on: all messages are handled, but for what timers and threads will bring.
+async def at_rest(*_: float) -> None:
+    """Wait until all messages are handled and what they changed is drawn: only timers and threads bring more.
 
-    :param min_sleep: is as Textual calls it; seconds to wait at least.
-    :param max_sleep: after so many seconds of work the wait is given up.
+    Frames are drawn here and not by the clock, so that what is looked at never depends on how long it took.
+    It takes the place of the waits of Textual's pilots, whose arguments come to nothing.
     """
+    app = active_app.get()
     loop = asyncio.get_running_loop()
-    begin = loop.time()
-    while True:
+    deadline = loop.time() + _PATIENCE_S
+    await asyncio.sleep(0)
+    while loop._ready or _draw(app):
+        assert loop.time() < deadline, "the studio does not come to rest"
         await asyncio.sleep(0)
-        if loop.time() > begin + max_sleep or not loop._ready:
-            break
-    await asyncio.sleep(begin + min_sleep - loop.time())
 
 
+def _draw(app: App[object]) -> bool:
+    """Draw what waits for the next frame. False when nothing does."""
+    waiting = [screen for screen in app._screen_stack if screen._update_timer._active.is_set()]
+    for screen in waiting:
+        with screen._context():
+            screen._on_timer_update()
+    return bool(waiting)
+
+
+_PATIENCE_S = 20
 _KEYS = {" ": "space", "\n": "enter", "\t": "tab"}

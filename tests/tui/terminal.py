@@ -15,6 +15,8 @@ import termios
 import time
 from collections.abc import Mapping, Sequence
 
+import psutil
+
 PROGRAM = [sys.executable, "-m", "localcdap.cli"]
 
 
@@ -56,6 +58,21 @@ class Terminal:
             assert time.monotonic() < deadline, self.output[-2000:].decode("utf-8", "replace")
             self._read(0.05)
         return time.monotonic() - self.started
+
+    def suspend(self, timeout_s: float = 30) -> None:
+        """As ctrl+z does; a shell goes on when the program has stopped."""
+        os.kill(self.process.pid, signal.SIGTSTP)
+        deadline = time.monotonic() + timeout_s
+        while psutil.Process(self.process.pid).status() != psutil.STATUS_STOPPED:
+            assert time.monotonic() < deadline, "it did not stop"
+            self._read(0.05)
+        while self._read(0.05):
+            pass
+
+    def resume(self) -> None:
+        """As ``fg`` does."""
+        self.output = b""
+        os.kill(self.process.pid, signal.SIGCONT)
 
     def end(self, timeout_s: float = 20) -> int:
         """Read until the program has ended. Returns its code, that of a signal negative."""

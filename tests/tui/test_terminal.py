@@ -38,10 +38,9 @@ def test_it_opens_at_once_and_is_left_with_a_key(terminal):
     opened = terminal()
     opened.until("Namespaces")
     opened.until("plugins")  # it is connected
-    os.kill(opened.process.pid, signal.SIGTSTP)
-    opened.until("\x1b[?1049l")
-    opened.output = b""
-    os.kill(opened.process.pid, signal.SIGCONT)
+    opened.suspend()
+    assert opened.is_restored
+    opened.resume()
     opened.until("Namespaces")  # drawn again, as the shell has written over it
     opened.type(QUIT)
 

@@ -119,6 +119,10 @@ class Listing(Vertical):
         """What the list is filtered by."""
         self._told: str | None = None
         self._wanted: str | None = None
+        self._is_filled = False
+        """Whether it was told yet what there is."""
+        self._had_focus = False
+        """Whether the keys went to the lines when they were hidden."""
 
     def compose(self) -> ComposeResult:
         box = Input(placeholder="/ filter", classes="filter", compact=True)
@@ -143,7 +147,7 @@ class Listing(Vertical):
 
     def put(self, entries: Sequence[Entry], *, empty: str | None = None) -> None:
         """Fill the list anew; the highlight stays on its entry, or near its place when that is gone."""
-        self._entries = entries
+        self._entries, self._is_filled = entries, True
         if empty is not None:
             self._empty = empty
         self._fill(self._wanted or self.key)
@@ -229,7 +233,7 @@ class Listing(Vertical):
         self.call_after_refresh(self._fill_again)
 
     def _fill_again(self) -> None:
-        if self.is_mounted:
+        if self.is_mounted and self._is_filled:
             self._fill(self.key)
 
     def _tell(self) -> None:
@@ -239,15 +243,19 @@ class Listing(Vertical):
 
     def _catch_up(self) -> None:
         """Filter by what has been typed by now."""
-        query = self._filter.value
-        if query != self._query:
-            if query.strip():
-                self._options.highlighted = None  # what answers best is highlighted
+        if self._filter.value != self._query:
             self._fill(self.key)
 
     def _fill(self, key: str | None) -> None:
-        query = self._query = self._filter.value
+        """Show what answers the filter; the highlight is on a key, or near its place.
+
+        When the filter is another one, it is on what answers best, unless a key is waited for.
+        """
         options, before = self._options, self._options.highlighted
+        query = self._filter.value
+        if query != self._query and query.strip() and (key is None or key != self._wanted):
+            key = before = None
+        self._query = query
         found = ranked(query, [(f"{each.label} {each.words}", each) for each in self._entries])
         width = (options.size.width or 40) - 1
         lines, self._shown = _lines(found, width, grouped=not query.strip())
@@ -258,9 +266,21 @@ class Listing(Vertical):
             options.highlighted = self._place(key, before)
         options.scroll_to(y=offset, animate=False, force=True)
         options.scroll_to_highlight()
-        options.display = bool(self._shown)
+        self._show_lines()
         self._note(query, len(found))
         self._tell()
+
+    def _show_lines(self) -> None:
+        """Show the lines when there are any. They get the focus back that they lost without, unless
+        something else has it.
+        """
+        options, is_shown = self._options, bool(self._shown)
+        if is_shown == options.display:
+            return
+        had_focus, self._had_focus = self._had_focus, options.has_focus
+        options.display = is_shown
+        if is_shown and had_focus and self.screen.focused is None:
+            options.focus()
 
     def _place(self, key: str | None, before: int | None) -> int | None:
         places = [place for place, entry in enumerate(self._shown) if entry is not None]

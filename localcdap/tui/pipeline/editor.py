@@ -76,6 +76,8 @@ class Editor(Calling, Widget):
         """Those of no stage."""
         self.is_known = False
         """Whether the service has said anything yet."""
+        self.revision = 0
+        """That of the session which the service told of last."""
         self._paper = paper
         self._states: dict[str, StageState] = {}
         self._wrong: tuple[list[ValidationFailure], list[ValidationFailure]] | None = None
@@ -351,7 +353,7 @@ class Editor(Calling, Widget):
         self.set_timer(_REOPEN_S, self._open, name="reopen")
 
     def _judged(self, change: Change) -> None:
-        self._wrong = None
+        self._wrong, self.revision = None, change.revision
         gone = [stage for stage in change.removed if stage in self._states]
         for stage in gone:
             del self._states[stage]

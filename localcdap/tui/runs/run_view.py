@@ -12,7 +12,6 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.message import Message
 from textual.reactive import reactive
-from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static, TabbedContent, TabPane
 
@@ -20,6 +19,7 @@ from localcdap.runs.model import Run, now
 from localcdap.tui.log.harmless import harmless
 from localcdap.tui.log.run_log import RunLog
 from localcdap.tui.log.view import LogView
+from localcdap.tui.rest import Rest
 from localcdap.tui.runs.argument_table import ArgumentTable
 from localcdap.tui.runs.run_list import when
 from localcdap.tui.runs.stage_table import StageTable
@@ -65,7 +65,7 @@ class RunView(Vertical):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._settling: Timer | None = None
+        self._rest = Rest(self, self._settle, _SETTLE_S)
 
     def compose(self) -> ComposeResult:
         yield Static(id="run-head")
@@ -83,6 +83,9 @@ class RunView(Vertical):
         self.set_interval(_TICK_S, self._tick)
         self._show()
 
+    def on_unmount(self) -> None:
+        self._rest.drop()
+
     @property
     def stage(self) -> str | None:
         """The stage that one looks at: the failed one, else that under the cursor."""
@@ -93,10 +96,7 @@ class RunView(Vertical):
     def show(self, run_id: str | None) -> None:
         """Show a run at once."""
         self.run_id = run_id
-        if self._settling is not None:
-            self._settling.stop()
-            self._settling = None
-            self._settle()
+        self._rest.now()
 
     def show_tab(self, name: str, stage: str | None = None) -> None:
         """Show a tab: ``stages``, ``log`` (of one stage only, where it is named) or ``arguments``."""
@@ -116,16 +116,13 @@ class RunView(Vertical):
             self.call_after_refresh(self.focus_inside)
 
     def watch_run_id(self) -> None:
-        if self._settling is not None:
-            self._settling.stop()
-        self._settling = self.set_timer(_SETTLE_S, self._settle)
+        self._rest.ask()
 
     def watch_run(self) -> None:
         self._show()
         self.post_message(self.Changed(self.run))
 
     def _settle(self) -> None:
-        self._settling = None
         self.query(RunWatch).remove()
         self.query_one(RunLog).run_id = self.run_id
         if self.run_id is None:

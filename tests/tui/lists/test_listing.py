@@ -8,6 +8,8 @@ from localcdap.tui.lists.listing import Entry, Listing
 
 
 class Shown(App[None]):
+    AUTO_FOCUS = "ListingLines"
+
     def __init__(self) -> None:
         super().__init__()
         self.told: list[str | None] = []
@@ -77,6 +79,34 @@ async def test_what_is_not_there_yet_is_highlighted_when_it_comes(shown):
     app.listing.put(entries("a1", "c8", "c9"))
     await pilot.pause()
     assert app.listing.key == "c9"
+
+
+async def test_the_keys_stay_with_a_list_that_is_told_late_what_there_is():
+    app = Shown()
+    async with app.run_test(size=(40, 12)) as pilot:
+        await pilot.resize_terminal(50, 14)  # nothing is known yet
+        app.query_one(Listing).put(entries("a1", "a2"))
+        await pilot.press("j", "enter")
+        assert app.chosen == ["a2"]
+
+
+async def test_the_keys_come_back_to_a_list_that_was_empty_for_a_while(shown):
+    app, pilot = shown
+    app.listing.put([])
+    await pilot.pause()
+    assert app.focused is None
+    app.listing.put(entries("a1", "a2"))
+    await pilot.press("j", "enter")
+    assert app.chosen == ["a2"]
+
+
+async def test_what_is_typed_before_the_entries_come_highlights_the_best_of_them(shown):
+    app, pilot = shown
+    await pilot.press("G")
+    app.listing.write("a")
+    app.listing.put(entries("b1", "a1", "b2"))  # before the list has heard of the letter
+    await pilot.pause()
+    assert app.listing.key == "a1"
 
 
 async def test_typing_filters_and_escape_shows_all(shown):

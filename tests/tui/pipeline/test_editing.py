@@ -19,24 +19,15 @@ def links(editor):
     return [(c.source, c.target, c.port or c.condition or "") for c in editor.document.connections]
 
 
-async def opened(driver):
-    """The editor of the pipeline that is being opened, when everything is known of it."""
-    await driver.until(lambda: getattr(driver.app.screen, "editor", None) is not None)
-    editor = driver.app.screen.editor
-    await driver.until(lambda: editor.is_settled)
-    await driver.settled()
-    return editor
-
-
 async def agreed(driver, cdap, editor):
     """Wait until the service has made every edit; its document is ours then."""
-    await driver.until(lambda: editor.is_settled)
+    await driver.judged(editor)
     assert json.loads(cdap.editing.document(editor._session.id)) == json.loads(editor.text())
 
 
 async def test_a_pipeline_is_built_from_nothing(open_studio, cdap):
     async with open_studio(place=NewPipeline("built")) as driver:
-        editor = await opened(driver)
+        editor = await driver.editor()
         for plugin in ("file source", "csvparser", "file sink"):
             await driver.press("a")
             await driver.type(plugin)
@@ -56,7 +47,7 @@ async def test_a_pipeline_is_built_from_nothing(open_studio, cdap):
 
 async def test_stages_are_connected_renamed_copied_and_deleted(open_studio, cdap):
     async with open_studio(place=Document("orders", TEXT)) as driver:
-        editor = await opened(driver)
+        editor = await driver.editor()
         assert editor.valid
         assert editor.selected == "Orders"
 
@@ -102,7 +93,7 @@ async def test_a_condition_asks_which_way(open_studio, cdap):
         "in>if",
     )
     async with open_studio(place=Document("c", json.dumps(document))) as driver:
-        editor = await opened(driver)
+        editor = await driver.editor()
         editor.select("if")
         await driver.press("c", "t", "enter")
         await driver.press("enter")
@@ -128,7 +119,7 @@ async def test_a_splitter_asks_for_its_port(open_studio):
         "in>split",
     )
     async with open_studio(place=Document("s", json.dumps(document))) as driver:
-        editor = await opened(driver)
+        editor = await driver.editor()
         editor.select("split")
         ports = list(editor.state("split").port_schemas)
         assert ports
@@ -140,7 +131,7 @@ async def test_a_splitter_asks_for_its_port(open_studio):
 
 async def test_what_cannot_be_connected_says_why(open_studio):
     async with open_studio(place=Document("orders", TEXT)) as driver:
-        editor = await opened(driver)
+        editor = await driver.editor()
         editor.select("Out")
         await driver.press("c", "enter")
         assert "Not now: nothing leaves a sink" in str(
@@ -154,7 +145,7 @@ async def test_a_stage_dropped_on_another_is_connected(open_studio):
     document = orders()
     document["config"]["connections"] = []
     async with open_studio(place=Document("orders", json.dumps(document))) as driver:
-        editor = await opened(driver)
+        editor = await driver.editor()
         board = driver.app.screen.desk.board
         board.post_message(board.Drawn("Orders", "Rename"))
         await driver.settled()
@@ -167,7 +158,7 @@ async def test_a_stage_dropped_on_another_is_connected(open_studio):
 
 async def test_an_edit_is_seen_at_once_and_judged_soon(open_studio):
     async with open_studio(place=Document("orders", TEXT)) as driver:
-        editor = await opened(driver)
+        editor = await driver.editor()
         assert editor.apply(SetProperty("Rename", "rename", "nothing:text"))
 
         assert editor.properties("Rename")["rename"] == "nothing:text"
@@ -187,7 +178,7 @@ async def test_an_edit_is_seen_at_once_and_judged_soon(open_studio):
 
 async def test_what_is_refused_changes_nothing(open_studio):
     async with open_studio(place=Document("orders", TEXT)) as driver:
-        editor = await opened(driver)
+        editor = await driver.editor()
 
         assert not editor.apply(SetProperty("nobody", "a", "b"))
         driver.app.screen.desk.board.paste("nonsense")
@@ -199,9 +190,9 @@ async def test_what_is_refused_changes_nothing(open_studio):
 
 async def test_a_session_that_is_lost_is_opened_again(open_studio, cdap):
     async with open_studio(place=Document("orders", TEXT)) as driver:
-        editor = await opened(driver)
+        editor = await driver.editor()
         editor.apply(SetProperty("Rename", "rename", "body:first"))
-        await driver.until(lambda: editor.is_settled)
+        await driver.judged(editor)
         first = editor._session.id
         cdap.editing.close(first)
         editor.apply(SetProperty("Rename", "rename", "nothing:x"))
@@ -219,7 +210,7 @@ async def test_a_session_that_is_lost_is_opened_again(open_studio, cdap):
 
 async def test_new_plugins_appear_in_the_palette_under_the_highlight(open_studio, cdap, home):
     async with open_studio(place=NewPipeline()) as driver:
-        await opened(driver)
+        await driver.editor()
         await driver.press("a")
         await driver.until(lambda: isinstance(driver.app.screen, StagePalette))
         palette = driver.app.screen
@@ -263,7 +254,7 @@ class Aaa(BatchSource):
 @pytest.mark.parametrize("size", [SMALL, (160, 48)])
 async def test_the_inspector_is_beside_or_over_the_canvas(open_studio, size):
     async with open_studio(size=size, place=Document("orders", TEXT)) as driver:
-        await opened(driver)
+        await driver.editor()
         desk = driver.app.screen.desk
         is_wide = size[0] >= 120
         assert desk.inspector.display is is_wide
@@ -280,7 +271,7 @@ async def test_the_inspector_is_beside_or_over_the_canvas(open_studio, size):
 
 async def test_settings_are_one_edit(open_studio, cdap):
     async with open_studio(place=Document("orders", TEXT)) as driver:
-        editor = await opened(driver)
+        editor = await driver.editor()
         await driver.press("s")
         screen = driver.app.screen
         screen.query_one("#description").text = "All orders."
@@ -304,7 +295,7 @@ async def test_settings_are_one_edit(open_studio, cdap):
 
 async def test_a_note_is_marked_and_saved_with_the_stage(open_studio):
     async with open_studio(place=Document("orders", TEXT)) as driver:
-        editor = await opened(driver)
+        editor = await driver.editor()
         await driver.press("m")
         await driver.type("Comes nightly")
         await driver.press("enter")
@@ -322,7 +313,7 @@ async def test_files_are_looked_at_when_asked(open_studio, tmp_path):
     document = orders(str(tmp_path / "orders.csv"))
     del document["config"]["stages"][0]["plugin"]["properties"]["schema"]
     async with open_studio(place=Document("looked", json.dumps(document))) as driver:
-        editor = await opened(driver)
+        editor = await driver.editor()
         assert editor.state("Orders").detected_ms is None
         await driver.press("V")
         await driver.until(lambda: editor.state("Orders").detected_ms and editor.is_settled)

@@ -7,12 +7,12 @@ import json
 from localcdap.studio.editing.edits import SetProperty
 from localcdap.tui.places import Deployed, Document, Draft, NewPipeline, PipelineFile
 from tests.tui.pipeline.documents import orders
-from tests.tui.pipeline.test_editing import TEXT, opened
+from tests.tui.pipeline.test_editing import TEXT
 
 
 async def test_a_new_pipeline_becomes_a_draft_and_is_saved_again(open_studio, cdap):
     async with open_studio(place=Document("kept", TEXT)) as driver:
-        editor = await opened(driver)
+        editor = await driver.editor()
         await driver.press("ctrl+s")
         await driver.type("kept")
         await driver.press("enter")
@@ -34,7 +34,7 @@ async def test_a_draft_that_was_saved_elsewhere_is_replaced_only_when_asked(open
 
     made = cdap.drafts.save("default", DraftRequest(TEXT, name="shared"))
     async with open_studio(place=Draft(made.id)) as driver:
-        editor = await opened(driver)
+        editor = await driver.editor()
         cdap.drafts.save("default", DraftRequest(TEXT, name="shared"), made.id)
         editor.apply(SetProperty("Rename", "rename", "body:ours"))
         await driver.press("ctrl+s")
@@ -51,7 +51,7 @@ async def test_a_file_is_saved_where_it_came_from(open_studio, tmp_path):
     path = tmp_path / "orders.json"
     path.write_text(TEXT)
     async with open_studio(place=PipelineFile(path)) as driver:
-        editor = await opened(driver)
+        editor = await driver.editor()
         await driver.press("ctrl+s")
         assert path.read_text() == TEXT  # untouched, to the byte
         editor.apply(SetProperty("Rename", "rename", "body:words"))
@@ -64,7 +64,7 @@ async def test_a_file_is_saved_where_it_came_from(open_studio, tmp_path):
 
 async def test_a_valid_pipeline_is_deployed_and_one_with_failures_shows_them(open_studio, cdap):
     async with open_studio(place=Document("shop", TEXT)) as driver:
-        editor = await opened(driver)
+        editor = await driver.editor()
         await driver.press("D")
         await driver.type("a b")
         await driver.press("enter")
@@ -84,7 +84,7 @@ async def test_a_valid_pipeline_is_deployed_and_one_with_failures_shows_them(ope
 
 async def test_unsaved_changes_are_asked_for(open_studio, cdap):
     async with open_studio(place=Document("first", TEXT)) as driver:
-        editor = await opened(driver)
+        editor = await driver.editor()
         editor.apply(SetProperty("Rename", "rename", "body:words"))
         driver.app.go(NewPipeline("second"))
         await driver.until(lambda: driver.app.screen.__class__.__name__ == "Chooser")
@@ -112,7 +112,7 @@ async def test_a_place_opens_at_its_stage(open_studio, cdap):
 
     cdap.applications.deploy(DeployRequest(orders(), name="placed"))
     async with open_studio(place=Deployed("placed", stage="Out")) as driver:
-        editor = await opened(driver)
+        editor = await driver.editor()
         assert editor.selected == "Out"
         driver.app.go(Deployed("placed", stage="Rename"))
         await driver.until(lambda: editor.selected == "Rename")
@@ -121,7 +121,7 @@ async def test_a_place_opens_at_its_stage(open_studio, cdap):
 
 async def test_leaving_with_unsaved_changes_asks(open_studio, cdap):
     async with open_studio(place=Document("left", TEXT)) as driver:
-        editor = await opened(driver)
+        editor = await driver.editor()
         editor.apply(SetProperty("Rename", "rename", "body:words"))
         await driver.press("ctrl+q")
         await driver.until(lambda: driver.app.screen.__class__.__name__ == "Chooser")
@@ -146,7 +146,7 @@ async def test_drafts_deployed_pipelines_and_files_are_offered_to_be_opened(open
         await driver.until(lambda: driver.app.screen.__class__.__name__ == "Chooser")
         await driver.type("offered")
         await driver.press("enter")
-        editor = await opened(driver)
+        editor = await driver.editor()
 
         assert (editor.title, editor.source.kind) == ("orders", "draft")
 
@@ -154,10 +154,10 @@ async def test_drafts_deployed_pipelines_and_files_are_offered_to_be_opened(open
 async def test_another_namespace_judges_anew_and_has_its_own_drafts(open_studio, cdap):
     cdap.namespaces.create("elsewhere")
     async with open_studio(place=Document("moved", TEXT)) as driver:
-        editor = await opened(driver)
+        editor = await driver.editor()
         driver.app.namespace = "elsewhere"
         await driver.settled()
-        await driver.until(lambda: editor.is_settled)
+        await driver.judged(editor)
         assert editor.namespace == "elsewhere"
         await driver.press("ctrl+s", "enter")
         await driver.until(lambda: editor.source.kind == "draft")

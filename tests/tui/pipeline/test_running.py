@@ -14,7 +14,6 @@ from localcdap.tui.pipeline.running import Running
 from localcdap.tui.places import Document
 from localcdap.tui.runs.arguments import ArgumentRow, ArgumentsEditor
 from tests.tui.pipeline.documents import orders, stage
-from tests.tui.pipeline.test_editing import opened
 
 pytestmark = pytest.mark.spark
 WAITING = """
@@ -53,7 +52,7 @@ async def test_a_run_is_asked_for_its_arguments_and_its_records_are_shown(
     path = document["config"]["stages"][0]["plugin"]["properties"]
     path["path"] = "${folder}/orders.csv"
     async with open_studio(place=Document("counted", json.dumps(document))) as driver:
-        await opened(driver)
+        await driver.editor()
         await driver.press("r")
         await driver.until(lambda: isinstance(driver.app.screen, ArgumentsEditor))
         await driver.until(lambda: driver.app.screen.query(ArgumentRow))
@@ -81,14 +80,14 @@ async def test_a_run_goes_on_without_the_studio_and_is_found_and_stopped(
     script = WAITING.format(gate=str(gate))
     document["config"]["stages"][1] = stage("Rename", "transform", "PythonEvaluator", script=script)
     async with open_studio(place=Document("waiting", json.dumps(document))) as driver:
-        await opened(driver)
+        await driver.editor()
         await driver.press("r")
         await driver.until(lambda: activity(driver) is not None, 30)
         run = activity(driver).run
     assert not cdap.runs.get("default", run).status.is_end
 
     async with open_studio(place=Document("waiting", json.dumps(document))) as driver:
-        await opened(driver)
+        await driver.editor()
         await driver.until(lambda: activity(driver) is not None)
         assert activity(driver).run == run
         await driver.press("X", "y")
@@ -113,7 +112,7 @@ async def test_a_preview_shows_what_each_stage_makes(open_studio, document, tmp_
     script = stage("Rename", "transform", "PythonEvaluator", script=SECOND_LACKS)
     document["config"]["stages"][1] = script
     async with open_studio(place=Document("previewed", json.dumps(document))) as driver:
-        editor = await opened(driver)
+        editor = await driver.editor()
         await driver.press("v")
         await driver.until(lambda: driver.app.screen.query(ArgumentRow))
         await driver.type(str(tmp_path))
@@ -148,7 +147,7 @@ async def again(driver, editor, script):
     """Preview with another script. The arguments are known by now."""
     before = activity(driver)
     assert editor.apply(SetProperty("Rename", "script", script))
-    await driver.until(lambda: editor.is_settled)
+    await driver.judged(editor)
     await driver.press("v")
     await driver.until(lambda: activity(driver).preview != before.preview)
 
@@ -163,7 +162,7 @@ def shown(driver, part):
 async def test_a_pipeline_with_failures_shows_them_instead_of_running(open_studio, document):
     document["config"]["stages"][1]["plugin"]["properties"] = {"rename": "nothing:x"}
     async with open_studio(place=Document("wrong", json.dumps(document))) as driver:
-        await opened(driver)
+        await driver.editor()
         await driver.press("r")
 
         assert driver.app.screen.desk.has_class("-drawer")
@@ -174,7 +173,7 @@ async def test_a_run_that_fails_goes_to_its_stage(open_studio, document):
     script = stage("Rename", "transform", "PythonEvaluator", script=FAILING)
     document["config"]["stages"][1] = script
     async with open_studio(place=Document("failing", json.dumps(document))) as driver:
-        editor = await opened(driver)
+        editor = await driver.editor()
         await driver.press("r")
         await driver.until(has_ended(driver), 90)
         await driver.settled()
@@ -191,7 +190,7 @@ async def test_a_run_of_the_command_line_is_found_too(open_studio, cdap, documen
     document["config"]["stages"][1] = stage("Rename", "transform", "PythonEvaluator", script=script)
     run = cdap.runs.start(RunRequest(document, name="orders"))
     async with open_studio(place=Document("orders", json.dumps(document))) as driver:
-        await opened(driver)
+        await driver.editor()
         await driver.until(lambda: activity(driver) is not None)
         assert activity(driver).run == run.run
         gate.touch()

@@ -25,9 +25,7 @@ async def _take(cdap: Cdap, home: Home, run: str) -> None:
     text = file.read_text()
     file.write_text(text.replace('"csv"', '"cvs"', 1))
     async with studio(cdap, home, size=SIZE, place=PipelineFile(file)) as driver:
-        await driver.until(lambda: getattr(driver.app.screen, "editor", None) is not None)
-        editor = driver.app.screen.editor
-        await driver.until(lambda: editor.is_settled)
+        editor = await driver.editor()
         editor.select("Customers")
         await driver.until(lambda: driver.app.screen.query_one("Inspector").form.is_ready)
         await _keep(driver, "studio")

@@ -32,11 +32,7 @@ def taken(driver):
 
 
 async def opened(driver):
-    await driver.until(lambda: getattr(driver.app.screen, "editor", None) is not None)
-    editor = driver.app.screen.editor
-    await driver.until(lambda: editor.is_settled)
-    await driver.until(lambda: driver.app.screen.query_one("Inspector").form.is_ready)
-    await driver.settled()
+    editor = await driver.editor()
     driver.app.screen.refresh(layout=True)  # the sign of an answer waited for leaves no trace
     await driver.until(lambda: not driver.app.busy)
     return editor

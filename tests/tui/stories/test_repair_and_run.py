@@ -51,8 +51,7 @@ def focused_field(inspector):
 
 async def settled(driver, editor):
     driver.app.screen.query_one("Inspector").flush()
-    await driver.until(lambda: editor.is_settled)
-    await driver.settled()
+    await driver.judged(editor)
 
 
 async def test_a_pipeline_is_opened_repaired_tried_and_run(open_studio, cdap, home, came):
@@ -60,9 +59,7 @@ async def test_a_pipeline_is_opened_repaired_tried_and_run(open_studio, cdap, ho
         await driver.press("o")
         await driver.type(str(came))
         await driver.press("enter")
-        await driver.until(lambda: getattr(driver.app.screen, "editor", None) is not None)
-        editor = driver.app.screen.editor
-        await driver.until(lambda: editor.is_settled)
+        editor = await driver.editor()
         assert {failure.stage for failure in editor.failures} >= {"Parse", "Customers"}
 
         await take_what_is_here(driver, editor)
