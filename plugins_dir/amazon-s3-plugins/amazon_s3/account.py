@@ -54,13 +54,18 @@ class AccountConfig(PluginConfig):
     region: str | None = field("Region.", default=None, macro=True, group=_GROUP)
 
 
-def check_path(stage: StageConfigurer, config: PluginConfig, path: str | None) -> None:
-    """Check that the path is one of S3, and that its bucket has a folder on this machine."""
-    if not path or config.contains_macro("path"):
+def check_path(
+    stage: StageConfigurer, config: PluginConfig, path: str | None, name: str = "path"
+) -> None:
+    """Check that the path is one of S3, and that its bucket has a folder on this machine.
+
+    :param name: of the property.
+    """
+    if not path or config.contains_macro(name):
         return
     if _PATH.fullmatch(path.strip()) is None:
         stage.failures.add(
             f"Invalid path '{path}'.", "Write s3://bucket/folder or s3a://bucket/folder."
-        ).with_config_property("path")
+        ).with_config_property(name)
     else:
-        stage.requires_location("path", path)
+        stage.requires_location(name, path)

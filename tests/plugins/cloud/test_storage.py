@@ -133,6 +133,38 @@ def test_they_are_stand_ins_that_run_here_only(instance):
         assert "mode_native" in detail.capabilities
 
 
+FILE_SET = {"basePath": "s3://known/sets", "accessID": "i", "accessKey": "k", "schema": SCHEMA}
+"""What S3BatchSink of CDAP 3.2 and its successors have in common."""
+
+
+def test_older_sinks_of_s3_have_a_format_each(instance):
+    def failures(name: str, **more: str) -> list[str]:
+        sink = {"type": "batchsink", "name": name, "properties": FILE_SET | more}
+        return [failure.message for failure in validate(instance, gcs_source(), sink).errors]
+
+    assert [failures(name) for name in ("S3Avro", "S3BatchSink", "S3Parquet")] == [[], [], []]
+    assert failures("S3Parquet", basePath="s3n://other/x", schema=WITH_PATH) == [
+        "Field 'a' has type mismatch with input schema type 'int'.",
+        "Field 'c' is present in output schema but not present in input schema.",
+        "'s3n://other/x' does not lie on this machine.",
+    ]
+    assert failures("S3Avro", schema="") == ["Required property 'schema' has no value."]
+
+
+@pytest.mark.spark
+def test_older_sinks_of_s3_write_into_a_folder_of_the_time(instance, cdap_engine_directory):
+    given = instance.home.path / "data" / "known" / "sets"
+    given.mkdir(parents=True)
+    (given / "f.csv").write_text("1,x\n2,y\n")
+    properties = FILE_SET | {"pathFormat": "'at'"}
+    sink = {"type": "batchsink", "name": "S3Parquet", "properties": properties}
+    run = instance.run(pipeline(gcs_source(path="gs://known/sets"), sink))
+    assert run.error is None
+    (folder,) = (instance.home.path / "s3" / "sets").iterdir()
+    assert folder.name == "at"
+    assert pq.read_table(folder).to_pylist() == [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
+
+
 @pytest.mark.spark
 def test_records_go_from_bucket_to_bucket(instance, cdap_engine_directory):
     given = instance.home.path / "elsewhere" / "in"

@@ -1,0 +1,126 @@
+"""S3Avro, S3Parquet and S3BatchSink, the sinks of CDAP 3 and 4 that write one format each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from localcdap.api import (
+    BatchSink,
+    Capabilities,
+    Schema,
+    SinkContext,
+    StageConfigurer,
+    capability,
+    field,
+    plugin,
+)
+from localcdap.api.failures import FailureCollector
+from localcdap.api.rules import check_reference_name, check_subset
+from localcdap.files.sink import FilesSink
+from localcdap.files.sink_checks import unwritable
+from localcdap.files.sink_config import FileSinkConfig
+
+from .account import AccountConfig, check_path
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class FileSetConfig(AccountConfig):
+    reference_name: str | None = field(
+        "Name of this sink in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
+        default=None,
+        name="referenceName",
+    )
+    base_path: str = field(
+        "Folder of S3 to write into: s3n://bucket/folder. Where the bucket lies on this machine is set under "
+        '[locations] in localcdap.toml: "s3n://bucket" = "data/bucket".',
+        macro=True,
+        name="basePath",
+    )
+    path_format: str = field(
+        "Folder inside the path, named after the run's logical start time in UTC by a Java time pattern.",
+        default="yyyy-MM-dd-HH-mm",
+        macro=True,
+        name="pathFormat",
+    )
+    schema: Schema = field("The fields of the files: fields of the input.", macro=True)
+    file_system_properties: str | None = field(
+        "Hadoop properties as a JSON object of texts; without effect here.",
+        default=None,
+        macro=True,
+        name="fileSystemProperties",
+        syntax="json",
+        group="more",
+    )
+    enable_encryption: bool = field(
+        "Of no effect here: files are written as they are.",
+        default=False,
+        name="enableEncryption",
+        group="more",
+    )
+
+
+class _FileSet(BatchSink):
+    """Files of one format, in ``basePath/pathFormat``."""
+
+    format: ClassVar[str]
+    Config = FileSetConfig
+    config: FileSetConfig
+
+    def configure(self, stage: StageConfigurer) -> None:
+        config = self.config
+        check_reference_name(stage, config.reference_name)
+        check_path(stage, config, config.base_path, name="basePath")
+        if config.contains_macro("schema"):
+            return
+        if stage.input_schema is not None:
+            check_subset(stage, stage.input_schema, config.schema)
+        for each in config.schema:
+            problem = unwritable(self.format, each)
+            if problem is not None:
+                stage.failures.add(
+                    f"Field '{each.name}' {problem}, which the '{self.format}' format cannot hold.",
+                    "Change its type, or leave it out.",
+                ).with_config_property("schema")
+
+    def write(self, df: DataFrame, context: SinkContext) -> None:
+        config = self.config
+        properties = {
+            "path": config.base_path,
+            "suffix": config.path_format,
+            "format": self.format,
+            "schema": str(config.schema),
+        }
+        files = FilesSink(FileSinkConfig.build(properties, FailureCollector(context.stage_name)))
+        files.write(df, context)
+
+
+@plugin(
+    type="batchsink",
+    name="S3Avro",
+    description="Stand-in: writes Avro files of Amazon S3 into the folder that stands for the bucket.",
+)
+@capability(Capabilities.Mode.NATIVE)
+class S3Avro(_FileSet):
+    format = "avro"
+
+
+@plugin(
+    type="batchsink",
+    name="S3BatchSink",
+    description="Stand-in: S3Avro under the name that it has in CDAP 3.2.",
+)
+@capability(Capabilities.Mode.NATIVE)
+class S3BatchSink(_FileSet):
+    format = "avro"
+
+
+@plugin(
+    type="batchsink",
+    name="S3Parquet",
+    description="Stand-in: writes Parquet files of Amazon S3 into the folder that stands for the bucket.",
+)
+@capability(Capabilities.Mode.NATIVE)
+class S3Parquet(_FileSet):
+    format = "parquet"
