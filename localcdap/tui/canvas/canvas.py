@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import ClassVar, Final
 
 from rich.cells import cell_len
+from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
@@ -81,6 +82,9 @@ class Canvas(ScrollView, can_focus=True):
         Binding("full_stop", "center", "to the middle", id="canvas.center", show=False),
         Binding("enter", "open", "open stage", id="canvas.open", show=False),
     ]
+
+    empty = ""
+    """What is said while there are no stages."""
 
     selected: reactive[str | None] = reactive(None)
     """The stage with the thick frame."""
@@ -191,6 +195,11 @@ class Canvas(ScrollView, can_focus=True):
     def _line(self, y: int, left: int, width: int) -> Strip:
         painter = self._painter()
         row = y - self._edge.y
+        if row == 0 and not self._chart.nodes:
+            said = Segment(self.empty, self.get_component_rich_style("canvas--note"))
+            side = " " * max(0, (width - cell_len(self.empty)) // 2)
+            strip = Strip([Segment(side, self._ground), said])
+            return strip.adjust_cell_length(width, self._ground)
         if not 0 <= row <= self._layout.height:
             return blank(width, self._ground)
         return painter.line(row, left - self._edge.x, width)

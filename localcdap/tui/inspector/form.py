@@ -56,6 +56,7 @@ class Form(VerticalScroll, can_focus=False):
     DEFAULT_CSS = """
     Form { height: 1fr; padding: 0 1; scrollbar-size: 1 1; }
     Form .group { color: $text-muted; margin-top: 1; height: 1; }
+    Form MethodButton { margin-left: 2; content-align: left middle; text-align: left; }
     Form .left-out { color: $text-muted; margin-top: 1; height: auto; }
     """
 

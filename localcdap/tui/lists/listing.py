@@ -62,6 +62,7 @@ class Listing(Vertical):
     """Entries to choose from.
 
     :param empty: what stands there when there is nothing at all.
+    :param verb: what enter does with an entry.
     :param can_filter: whether there is a field for a filter.
     """
 
@@ -108,9 +109,15 @@ class Listing(Vertical):
             return self.listing
 
     def __init__(
-        self, *, empty: str = "Nothing here.", can_filter: bool = True, id: str | None = None
+        self,
+        *,
+        empty: str = "Nothing here.",
+        verb: str = "",
+        can_filter: bool = True,
+        id: str | None = None,
     ) -> None:
         super().__init__(id=id)
+        self._verb = verb
         self._can_filter = can_filter
         self._empty = empty
         self._entries: Sequence[Entry] = ()
@@ -128,7 +135,7 @@ class Listing(Vertical):
         box = Input(placeholder="/ filter", classes="filter", compact=True)
         box.display = self._can_filter
         yield box
-        yield ListingLines()
+        yield ListingLines(verb=self._verb)
         yield Static(classes="note")
 
     @property
@@ -220,6 +227,8 @@ class Listing(Vertical):
         event.stop()
         if self.key is not None:
             self._wanted = None
+        if self._place(None, 0) == event.option_index:
+            self._options.scroll_to(y=0, animate=False)  # with the heading
         self._tell()
 
     @on(OptionList.OptionSelected)

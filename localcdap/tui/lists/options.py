@@ -2,17 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import replace
+from typing import ClassVar, Literal
 
+from textual.binding import Binding, BindingType
 from textual.events import Click
 from textual.widgets import OptionList
+from textual.widgets.option_list import Option
 
 
 class Options(OptionList):
     """A list of options that bears what Textual's does not expect.
 
     Its options may be others between a click and the moment at which it is heard, and it may have no room.
+
+    :param verb: what enter does with an option, where hints of keys tell it.
     """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "select", "choose", id="list.choose", show=False)
+    ]
+
+    def __init__(
+        self,
+        *options: Option,
+        verb: str = "",
+        id: str | None = None,
+        classes: str | None = None,
+    ) -> None:
+        super().__init__(*options, id=id, classes=classes)
+        if verb:
+            keys = self._bindings.key_to_bindings
+            keys["enter"] = [
+                replace(each, description=verb, key_display="enter", show=True)
+                for each in keys["enter"]
+            ]
 
     def _move_page(self, direction: Literal[-1, 1]) -> None:
         if self._lines:

@@ -83,7 +83,9 @@ class PreferencesPanel(Calling, Vertical):
 
     def compose(self) -> ComposeResult:
         yield Static(id="preferences-level")
-        yield Listing(id="preferences", empty="Nothing is set here or above; a sets a value.")
+        yield Listing(
+            verb="change", id="preferences", empty="Nothing is set here or above; a sets a value."
+        )
 
     def show(self, level: Level) -> None:
         """Show another level, or this one anew."""

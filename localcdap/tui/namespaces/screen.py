@@ -59,7 +59,7 @@ class NamespacesScreen(AreaScreen):
 
     def compose_body(self) -> ComposeResult:
         with Horizontal(id="namespaces-body"):
-            yield NamespaceListing(id="namespaces")
+            yield NamespaceListing(verb="go there", id="namespaces")
             with TabbedContent(id="namespace-tabs", initial="contents-tab"):
                 with TabPane("Contents", id="contents-tab"), VerticalScroll(can_focus=False):
                     yield Static(id="contents")

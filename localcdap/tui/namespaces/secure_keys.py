@@ -50,7 +50,7 @@ class SecureKeysPanel(Calling, Vertical):
             ),
             id="secure-keys-title",
         )
-        yield Listing(id="secure-keys", empty="No secure keys; a makes one.")
+        yield Listing(verb="other value", id="secure-keys", empty="No secure keys; a makes one.")
 
     def show(self, namespace: str) -> None:
         """Show the keys of another namespace, or of this one anew."""

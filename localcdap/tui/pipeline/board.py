@@ -43,6 +43,8 @@ _NEEDS_STAGE: Final = frozenset(
 class Board(Calling, Canvas):
     """Shows the pipeline of an editor, and lets its user change it."""
 
+    empty = "There is no stage yet: a adds one, p pastes some."
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "add", "add", id="stage.add"),
         Binding("c", "connect", "connect", id="stage.connect"),

@@ -55,6 +55,7 @@ class Desk(Calling, Vertical):
         &.-inspecting.-narrow Inspector { width: 1fr; max-width: 100%; border-left: none; }
         &.-inspecting.-narrow Board { display: none; }
         &.-drawer #drawer { display: block; }
+        &.-sound #drawer { height: 2; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -218,7 +219,15 @@ class Desk(Calling, Vertical):
             return
         switcher.current = part
         self.add_class("-drawer")
+        self._fit_drawer()
         self.call_after_refresh(self._focus_in, switcher.get_child_by_id(part))
+
+    def _fit_drawer(self) -> None:
+        """Leave the room of an empty list of problems to the canvas."""
+        is_list = self.query_one("#drawer", ContentSwitcher).current == "problems"
+        editor = self.editor
+        is_sound = editor.is_known and not (editor.failures or editor.warnings or editor.checking)
+        self.set_class(is_list and is_sound, "-sound")
 
     def _focus_in(self, part: Vertical) -> None:
         if part.can_focus:
@@ -241,6 +250,7 @@ class Desk(Calling, Vertical):
     def _on_change(self, change: Editor.Changed) -> None:
         if change.is_graph:
             self.refresh_bindings()
+        self._fit_drawer()
         self._begin()
 
     def _begin(self) -> None:
@@ -393,6 +403,7 @@ class Desk(Calling, Vertical):
     def _show_problems(self) -> None:
         self.query_one("#drawer", ContentSwitcher).current = "problems"
         self.add_class("-drawer")
+        self._fit_drawer()
 
     @work(group="dialog", exclusive=True)
     async def action_stop(self) -> None:

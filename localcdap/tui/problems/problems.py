@@ -60,7 +60,7 @@ class Problems(Vertical):
     def compose(self) -> ComposeResult:
         yield Told(classes="title")
         yield Input(placeholder="filter", compact=True)
-        yield Options(classes="plain")
+        yield Options(verb="go there", classes="plain")
 
     def on_mount(self) -> None:
         self._editor.changed.subscribe(self, lambda _: self._fill())

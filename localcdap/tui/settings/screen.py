@@ -52,7 +52,7 @@ class SettingsScreen(AreaScreen):
             yield Input(
                 placeholder="/ filter", classes="filter", id="settings-filter", compact=True
             )
-            yield Options(id="settings-list", classes="plain")
+            yield Options(verb="change", id="settings-list", classes="plain")
             yield Static(id="settings-detail")
 
     def on_mount(self) -> None:

@@ -28,6 +28,8 @@ async def agreed(driver, cdap, editor):
 async def test_a_pipeline_is_built_from_nothing(open_studio, cdap):
     async with open_studio(place=NewPipeline("built")) as driver:
         editor = await driver.editor()
+        board = driver.app.screen.desk.board
+        assert "a adds one" in board.render_line(board.size.height // 3).text
         for plugin in ("file source", "csvparser", "file sink"):
             await driver.press("a")
             await driver.type(plugin)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.settings import OPTIONS, load_settings
+from localcdap.tui.manners.actions import actions_of
 from localcdap.tui.settings import file as toml
 from localcdap.tui.settings.describing import descriptions
 from localcdap.tui.settings.locating import prefix_of
@@ -101,7 +102,9 @@ async def test_what_the_environment_sets_cannot_be_changed_here(open_studio, mon
 
 async def test_a_location_is_added(open_studio, home):
     async with open_studio() as driver:
-        await driver.press("comma", "n")
+        await driver.press("comma")
+        assert "change" in {each.description for each in actions_of(driver.app.screen)}
+        await driver.press("n")
         await driver.type("gs://sales")
         await driver.press("enter")
         await driver.type("data/sales")

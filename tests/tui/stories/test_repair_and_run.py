@@ -9,7 +9,7 @@ from textual.widgets import OptionList
 
 from localcdap.engine.messages import RunStatus
 from localcdap.host import demo
-from localcdap.tui.inspector.trial_pane import TrialPane
+from localcdap.tui.inspector.trials.trial_pane import TrialPane
 from localcdap.tui.pipeline.running import Running
 from localcdap.tui.problems.problems import Problems
 from localcdap.tui.runs.arguments import ArgumentRow, ArgumentsEditor
@@ -77,6 +77,7 @@ async def take_what_is_here(driver, editor):
     await driver.press("P")
     await driver.settled()
     driver.app.screen.query_one(Problems).query_one(OptionList).focus()
+    assert "X applies the fix" in _text(driver)
     await driver.press("X")
     await settled(driver, editor)
     assert "Parse" not in {failure.stage for failure in editor.failures}
@@ -96,6 +97,7 @@ async def mend(driver, editor):
     await driver.type("repaired")
     await settled(driver, editor)
     assert editor.valid, editor.failures
+    await driver.until(lambda: driver.app.screen.query_one("#drawer").size.height < 3)
 
 
 async def try_a_stage(driver, editor):
@@ -106,7 +108,8 @@ async def try_a_stage(driver, editor):
     inspector.open_tab("try")
     pane = inspector.query_one(TrialPane)
     await settled(driver, editor)
-    pane.query_one("Area").focus()
+    await driver.press("escape", "enter")
+    assert driver.app.focused is pane.query_one("Area")
     await driver.type('offset,body\n0,"ada,tea,2.5,2"\n14,only')
     await driver.press("f9")
     await driver.until(lambda: pane.answer is not None, 60)
