@@ -15,7 +15,7 @@ from textual.widgets import Input, TextArea
 
 from localcdap.api.schema import Schema
 from localcdap.tui.inspector import highlighting
-from localcdap.tui.inspector.schema_text import Unreadable, read, written
+from localcdap.tui.inspector.schema.text import Unreadable, read, written
 from localcdap.tui.manners.code import CodeArea
 
 
@@ -281,7 +281,7 @@ class AreaControl(Area, Control):
 
 
 class SchemaControl(AreaControl):
-    """A record schema as lines (:mod:`localcdap.tui.inspector.schema_text`)."""
+    """A record schema as lines (:mod:`localcdap.tui.inspector.schema.text`)."""
 
     is_literal = False
 

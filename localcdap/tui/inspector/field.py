@@ -28,7 +28,7 @@ from localcdap.tui.inspector.elements import Part, form_of, most_elements
 from localcdap.tui.inspector.listing import ListControl
 from localcdap.tui.inspector.offers import Offer
 from localcdap.tui.inspector.plan import FieldPlan, Kind
-from localcdap.tui.inspector.schema_text import EXAMPLE
+from localcdap.tui.inspector.schema.text import EXAMPLE
 from localcdap.tui.manners.choosing import Choice
 from localcdap.tui.manners.habits import Habits
 from localcdap.tui.settings.locating import locate, prefix_of

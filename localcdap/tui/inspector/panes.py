@@ -11,9 +11,9 @@ from localcdap.tui.inspector.context import Context
 from localcdap.tui.inspector.documentation import DocumentationPane
 from localcdap.tui.inspector.field import Field
 from localcdap.tui.inspector.form import Form
-from localcdap.tui.inspector.preview_pane import PreviewPane
-from localcdap.tui.inspector.schema_pane import SchemaPane
-from localcdap.tui.inspector.trial_pane import TrialPane
+from localcdap.tui.inspector.schema.pane import SchemaPane
+from localcdap.tui.inspector.trials.preview_pane import PreviewPane
+from localcdap.tui.inspector.trials.trial_pane import TrialPane
 from localcdap.tui.pipeline.editor import Editor
 
 

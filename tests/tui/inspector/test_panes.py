@@ -14,9 +14,9 @@ from localcdap.studio.editing.edits import SetProperty
 from localcdap.tui.inspector.asking import MethodDialog, template
 from localcdap.tui.inspector.form import MethodButton
 from localcdap.tui.inspector.lines import Lines
-from localcdap.tui.inspector.preview_pane import PreviewPane
-from localcdap.tui.inspector.sample_view import SampleView
-from localcdap.tui.inspector.trial_pane import TrialPane
+from localcdap.tui.inspector.trials.preview_pane import PreviewPane
+from localcdap.tui.inspector.trials.sample_view import SampleView
+from localcdap.tui.inspector.trials.trial_pane import TrialPane
 from tests.tui.inspector.bench import inspecting, pipeline
 from tests.tui.inspector.test_form import SOURCE
 

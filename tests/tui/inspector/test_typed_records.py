@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from localcdap.api.errors import BadRequestError
 from localcdap.api.record_json import records_from_json
 from localcdap.api.schema import Schema
-from localcdap.tui.inspector.generating import generated
-from localcdap.tui.inspector.typed_records import records_of, text_of
+from localcdap.tui.inspector.trials.generating import generated
+from localcdap.tui.inspector.trials.typed_records import records_of, text_of
 from tests.tui.inspector.test_schema_text import records
 
 SCHEMA = Schema.record(

@@ -10,7 +10,7 @@ from localcdap.api.errors import BadRequestError
 from localcdap.engine.trials.samples import Problem, Rejected
 from localcdap.runs.trials.debug_model import DebugAnswer, DebugOutput
 from localcdap.studio.editing.draft import Draft
-from localcdap.tui.inspector.upstream import Upstream
+from localcdap.tui.inspector.trials.upstream import Upstream
 
 
 class Debugging:

@@ -19,12 +19,12 @@ from localcdap.runs.trials.debug_model import DebugAnswer, DebugRequest, GivenRe
 from localcdap.tui.calls import Calling
 from localcdap.tui.inspector.context import Context
 from localcdap.tui.inspector.controls import Area
-from localcdap.tui.inspector.generating import generated
-from localcdap.tui.inspector.preview_pane import PreviewPane
-from localcdap.tui.inspector.sample_view import SampleView
-from localcdap.tui.inspector.samples import of_trial
-from localcdap.tui.inspector.typed_records import records_of, text_of
-from localcdap.tui.inspector.upstream import Upstream
+from localcdap.tui.inspector.trials.generating import generated
+from localcdap.tui.inspector.trials.preview_pane import PreviewPane
+from localcdap.tui.inspector.trials.sample_view import SampleView
+from localcdap.tui.inspector.trials.samples import of_trial
+from localcdap.tui.inspector.trials.typed_records import records_of, text_of
+from localcdap.tui.inspector.trials.upstream import Upstream
 from localcdap.tui.manners.choosing import Choice
 from localcdap.tui.manners.habits import Habits
 from localcdap.tui.pipeline.editor import Editor

@@ -13,8 +13,8 @@ from textual.content import Content
 from localcdap.host.link import Cdap
 from localcdap.runs.trials.preview_model import Preview, PreviewStatus
 from localcdap.tui.calls import Calling, Following
-from localcdap.tui.inspector.sample_view import SampleView
-from localcdap.tui.inspector.samples import of_preview
+from localcdap.tui.inspector.trials.sample_view import SampleView
+from localcdap.tui.inspector.trials.samples import of_preview
 from localcdap.tui.pipeline.editor import Editor
 from localcdap.tui.told import Told
 from localcdap.tui.words import status_word

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from localcdap.api.schema import Field, Schema, Type
-from localcdap.tui.inspector.schema_text import type_text
+from localcdap.tui.inspector.schema.text import type_text
 
 
 class Mark(enum.Enum):

@@ -1,0 +1,1 @@
+"""A stage tried on records, and what previews give for it."""
