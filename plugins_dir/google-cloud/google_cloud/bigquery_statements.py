@@ -85,7 +85,8 @@ def _partitioning(parsed: Any) -> Partitioning | None:
     if clause is None or column is None:
         return None
     field = None if column.name.upper() in TIMES_OF_ROWS else column.name
-    return Partitioning("integer" if isinstance(clause.this, exp.RangeBucket) else "time", field)
+    ranges = clause.this.sql(dialect="bigquery").upper().startswith("RANGE_BUCKET")
+    return Partitioning("integer" if ranges else "time", field)
 
 
 def _target(parsed: Any) -> Any:
