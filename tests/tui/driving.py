@@ -16,7 +16,7 @@ from localcdap.home import Home
 from localcdap.host.link import Cdap
 from localcdap.tui.app import StudioApp
 from localcdap.tui.connection import Connection
-from localcdap.tui.inspector.form import Form
+from localcdap.tui.inspector.properties.form import Form
 from localcdap.tui.pipeline.editor import Editor
 from localcdap.tui.places import Place
 

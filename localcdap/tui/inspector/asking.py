@@ -19,8 +19,8 @@ from localcdap.artifacts.model import PluginInfo
 from localcdap.host.link import Cdap
 from localcdap.studio.documents.lenient import as_properties
 from localcdap.studio.methods import MethodCall, MethodPlugin, MethodResult
-from localcdap.tui.inspector.controls import Area
 from localcdap.tui.inspector.plugins import selector
+from localcdap.tui.inspector.properties.controls import Area
 from localcdap.tui.pipeline.editor import Editor
 from localcdap.tui.records.values import safe
 from localcdap.tui.screen import DialogScreen

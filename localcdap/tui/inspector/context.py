@@ -9,9 +9,9 @@ import msgspec
 
 from localcdap.api.schema import Schema
 from localcdap.studio.editing.view import StageState
-from localcdap.tui.inspector import elements
-from localcdap.tui.inspector.elements import Part
-from localcdap.tui.inspector.offers import Offer, join_keys, joined_fields
+from localcdap.tui.inspector.properties import elements
+from localcdap.tui.inspector.properties.elements import Part
+from localcdap.tui.inspector.properties.offers import Offer, join_keys, joined_fields
 
 _TYPES: Final = (
     *("boolean", "int", "long", "float", "double", "bytes", "string"),

@@ -25,8 +25,6 @@ from localcdap.tui.inspector.asking import Given, MethodDialog, call_of
 from localcdap.tui.inspector.blame import Blamed, blamed
 from localcdap.tui.inspector.choices import chosen_method, chosen_version
 from localcdap.tui.inspector.context import Context
-from localcdap.tui.inspector.field import Field
-from localcdap.tui.inspector.form import Form
 from localcdap.tui.inspector.panes import Panes
 from localcdap.tui.inspector.plugins import (
     Candidate,
@@ -35,6 +33,8 @@ from localcdap.tui.inspector.plugins import (
     candidates,
     declared,
 )
+from localcdap.tui.inspector.properties.field import Field
+from localcdap.tui.inspector.properties.form import Form
 from localcdap.tui.manners.habits import Habits
 from localcdap.tui.pipeline.editor import Editor
 from localcdap.tui.rest import Rest

@@ -9,8 +9,8 @@ from textual.widgets import TabbedContent, TabPane, Tabs
 from localcdap.studio.editing.view import StageState
 from localcdap.tui.inspector.context import Context
 from localcdap.tui.inspector.documentation import DocumentationPane
-from localcdap.tui.inspector.field import Field
-from localcdap.tui.inspector.form import Form
+from localcdap.tui.inspector.properties.field import Field
+from localcdap.tui.inspector.properties.form import Form
 from localcdap.tui.inspector.schema.pane import SchemaPane
 from localcdap.tui.inspector.trials.preview_pane import PreviewPane
 from localcdap.tui.inspector.trials.trial_pane import TrialPane

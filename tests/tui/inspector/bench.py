@@ -18,8 +18,8 @@ from localcdap.host.link import Cdap
 from localcdap.studio.editing.draft import Draft as Sheet
 from localcdap.tui.app import StudioApp
 from localcdap.tui.connection import Connection
-from localcdap.tui.inspector.form import Form
 from localcdap.tui.inspector.inspector import Inspector
+from localcdap.tui.inspector.properties.form import Form
 from localcdap.tui.pipeline.editor import Editor
 from localcdap.tui.pipeline.paper import Paper
 from localcdap.tui.pipeline.sources import Source

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcdap.tui.inspector.completion import completed, open_macro
+from localcdap.tui.inspector.properties.completion import completed, open_macro
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.api.config import PluginProperty
-from localcdap.tui.inspector.elements import Form, form_of, most_elements, rows_of, text_of
+from localcdap.tui.inspector.properties.elements import (
+    Form,
+    form_of,
+    most_elements,
+    rows_of,
+    text_of,
+)
 
 PAIRS = Form("{input-field}:{type},")
 AGGREGATES = Form("{name}:{function:sum|avg}({input-field}),")

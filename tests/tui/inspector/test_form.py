@@ -8,10 +8,10 @@ import pytest
 
 from localcdap.namespaces.preferences import Level
 from localcdap.studio.editing.edits import RenameStage, SetProperties, SetProperty
-from localcdap.tui.inspector.completion import Aid
-from localcdap.tui.inspector.controls import AreaControl, LineControl, Toggle
-from localcdap.tui.inspector.listing import ListControl
-from localcdap.tui.inspector.plan import Kind
+from localcdap.tui.inspector.properties.completion import Aid
+from localcdap.tui.inspector.properties.controls import AreaControl, LineControl, Toggle
+from localcdap.tui.inspector.properties.listing import ListControl
+from localcdap.tui.inspector.properties.plan import Kind
 from localcdap.tui.manners.choosing import Chooser
 from tests.tui.inspector.bench import inspecting, pipeline
 

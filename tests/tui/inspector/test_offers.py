@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcdap.api.schema import Schema
-from localcdap.tui.inspector.offers import join_keys, joined_fields
+from localcdap.tui.inspector.properties.offers import join_keys, joined_fields
 
 
 def inputs(text):

@@ -12,8 +12,8 @@ from localcdap.engine.trials.samples import Rejected, StageSample
 from localcdap.runs.trials.preview_model import Preview, PreviewStatus
 from localcdap.studio.editing.edits import SetProperty
 from localcdap.tui.inspector.asking import MethodDialog, template
-from localcdap.tui.inspector.form import MethodButton
-from localcdap.tui.inspector.lines import Lines
+from localcdap.tui.inspector.properties.form import MethodButton
+from localcdap.tui.inspector.properties.lines import Lines
 from localcdap.tui.inspector.trials.preview_pane import PreviewPane
 from localcdap.tui.inspector.trials.sample_view import SampleView
 from localcdap.tui.inspector.trials.trial_pane import TrialPane

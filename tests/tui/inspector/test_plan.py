@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.api.config import PluginProperty
-from localcdap.tui.inspector.plan import MOST_UNKNOWN, UNKNOWN, FieldPlan, Kind, planned
+from localcdap.tui.inspector.properties.plan import MOST_UNKNOWN, UNKNOWN, FieldPlan, Kind, planned
 
 SCHEMA = '{"type":"record","name":"r","fields":[{"name":"a","type":"int"}]}'
 

@@ -14,7 +14,7 @@ from textual.widgets import Static
 
 from localcdap.api.schema import Schema
 from localcdap.studio.editing.view import StageState
-from localcdap.tui.inspector.lines import Lines
+from localcdap.tui.inspector.properties.lines import Lines
 from localcdap.tui.inspector.schema.rows import Mark, SchemaRow, rows
 from localcdap.tui.manners.habits import Habits
 

@@ -18,7 +18,7 @@ from localcdap.host.link import Cdap
 from localcdap.runs.trials.debug_model import DebugAnswer, DebugRequest, GivenRecords
 from localcdap.tui.calls import Calling
 from localcdap.tui.inspector.context import Context
-from localcdap.tui.inspector.controls import Area
+from localcdap.tui.inspector.properties.controls import Area
 from localcdap.tui.inspector.trials.generating import generated
 from localcdap.tui.inspector.trials.preview_pane import PreviewPane
 from localcdap.tui.inspector.trials.sample_view import SampleView

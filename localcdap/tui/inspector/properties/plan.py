@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from localcdap.api.config import PluginProperty
 from localcdap.api.errors import SchemaError
 from localcdap.api.schema import Schema
-from localcdap.tui.inspector.elements import form_of, most_elements, rows_of
+from localcdap.tui.inspector.properties.elements import form_of, most_elements, rows_of
 
 UNKNOWN: Final = "not of this plugin"
 MOST_UNKNOWN: Final = 100

@@ -13,9 +13,9 @@ from textual.content import Content
 from textual.message import Message
 
 from localcdap.tui.inspector.blame import Blame
-from localcdap.tui.inspector.completion import Aid
 from localcdap.tui.inspector.context import Context
-from localcdap.tui.inspector.controls import (
+from localcdap.tui.inspector.properties.completion import Aid
+from localcdap.tui.inspector.properties.controls import (
     AreaControl,
     Control,
     ControlChanged,
@@ -24,10 +24,10 @@ from localcdap.tui.inspector.controls import (
     SchemaControl,
     Toggle,
 )
-from localcdap.tui.inspector.elements import Part, form_of, most_elements
-from localcdap.tui.inspector.listing import ListControl
-from localcdap.tui.inspector.offers import Offer
-from localcdap.tui.inspector.plan import FieldPlan, Kind
+from localcdap.tui.inspector.properties.elements import Part, form_of, most_elements
+from localcdap.tui.inspector.properties.listing import ListControl
+from localcdap.tui.inspector.properties.offers import Offer
+from localcdap.tui.inspector.properties.plan import FieldPlan, Kind
 from localcdap.tui.inspector.schema.text import EXAMPLE
 from localcdap.tui.manners.choosing import Choice
 from localcdap.tui.manners.habits import Habits

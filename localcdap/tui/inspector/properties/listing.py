@@ -11,10 +11,10 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.widgets import Input, Static
 
-from localcdap.tui.inspector.completion import Aid
 from localcdap.tui.inspector.context import Context
-from localcdap.tui.inspector.controls import Control, Line
-from localcdap.tui.inspector.elements import Form, Part, Row, rows_of, text_of
+from localcdap.tui.inspector.properties.completion import Aid
+from localcdap.tui.inspector.properties.controls import Control, Line
+from localcdap.tui.inspector.properties.elements import Form, Part, Row, rows_of, text_of
 
 
 class Element(Horizontal):

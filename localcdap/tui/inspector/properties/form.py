@@ -23,8 +23,8 @@ from localcdap.studio.editing.edits import SetProperty
 from localcdap.tui.calls import calls_of
 from localcdap.tui.inspector.blame import Blame
 from localcdap.tui.inspector.context import Context
-from localcdap.tui.inspector.field import Field
-from localcdap.tui.inspector.plan import planned
+from localcdap.tui.inspector.properties.field import Field
+from localcdap.tui.inspector.properties.plan import planned
 from localcdap.tui.pipeline.editor import Editor
 
 SENT_AFTER_S: Final = 0.1

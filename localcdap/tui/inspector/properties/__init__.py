@@ -1,0 +1,1 @@
+"""The form of a stage: a field for each property, with the control that suits it."""
