@@ -55,6 +55,14 @@ async def test_a_macro_may_stand_in_a_number_field(bench):
         assert not b.form.fields["sampleSize"].blames
 
 
+async def test_a_text_that_is_longer_than_its_line_is_seen(bench):
+    async with bench("File", size=(80, 30)) as b:
+        await b.type_into("path", "/data/in/a/folder/with/a/very/long/name/of/which/the/end/is/seen")
+        region = b.form.fields["path"].control.region
+        (strip,) = b.app.screen._compositor.render_strips()[region.y : region.bottom]
+        assert "the/end/is/seen" in strip.text
+
+
 async def test_typing_goes_on_while_changes_arrive(bench):
     async with bench("File") as b:
         b.form.go_to("path")
