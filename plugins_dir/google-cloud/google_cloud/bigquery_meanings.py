@@ -19,15 +19,11 @@ _WEEKS: Final = {"WEEK": "%U", "WEEK(SUNDAY)": "%U", "WEEK(MONDAY)": "%W"}
 
 
 def take_meaning(parsed: Any, text: str) -> None:
-    """Give types, functions and clauses of a statement the meaning that they have in BigQuery.
+    """Give types, operators and functions the meaning that they have in BigQuery.
 
     :param text: in which the statement stands.
     :raises SqlError: for what cannot have it.
     """
-    from sqlglot import expressions as exp
-
-    if isinstance(parsed, exp.Create):
-        parsed.set("properties", None)
     # What is inside comes before what is around it.
     for node in reversed(list(parsed.walk())):
         meaning = _MEANINGS.get(type(node).__name__)
@@ -44,12 +40,16 @@ def numeric(kind: Any, _: str = "") -> None:
         kind.replace(exp.DataType.build(NUMERIC))
 
 
-def _row(when: Any, _: str) -> None:
+def _divided(node: Any, _: str) -> None:
+    """A division by zero fails; DuckDB's gives an infinity."""
     from sqlglot import expressions as exp
 
-    then = when.args.get("then")
-    if isinstance(then, exp.Insert) and then.this == exp.var("ROW"):
-        then.set("this", exp.Star())
+    divisor = node.expression
+    if isinstance(divisor, exp.Literal) and float(divisor.name) != 0:
+        return
+    failed = exp.func("ERROR", exp.Literal.string("division by zero"))
+    zero = exp.EQ(this=divisor.copy(), expression=exp.Literal.number(0))
+    node.set("expression", exp.case().when(zero, failed).else_(divisor.copy()))
 
 
 def _integer(cast: Any, _: str) -> None:
@@ -136,6 +136,7 @@ _MEANINGS: Final[dict[str, Callable[[Any, str], None]]] = {
     "DateAdd": _dated,
     "DateSub": _dated,
     "DateTrunc": _dated,
+    "Div": _divided,
     "Extract": _extracted,
     "Format": _formatted,
     "SafeFunc": _safe,
@@ -143,6 +144,5 @@ _MEANINGS: Final[dict[str, Callable[[Any, str], None]]] = {
     "TimestampDiff": _elapsed,
     "TryCast": _integer,
     "UnixToTime": _moment,
-    "When": _row,
 }
 """By class of sqlglot's nodes; not all of its versions have each of them."""

@@ -9,6 +9,7 @@ import msgspec
 
 from localcdap.api.table_writes import MadeTable, Partitioning
 
+from .bigquery_clauses import take_clauses
 from .bigquery_meanings import take_meaning
 from .bigquery_sql import (
     TIMES_OF_ROWS,
@@ -71,6 +72,7 @@ def _statement(parsed: Any, text: str) -> Statement:
     if isinstance(parsed, exp.Create) and changes is not None:
         only_missing = bool(parsed.args.get("exists"))
         makes = MadeTable(changes, _partitioning(parsed), only_missing)
+    take_clauses(parsed)
     take_meaning(parsed, text)
     _rename_tables(parsed, target, text)
     return Statement(written(parsed, _DUCKDB), changes, makes)

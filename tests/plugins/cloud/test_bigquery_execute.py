@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +129,54 @@ def test_expressions_mean_what_they_mean_in_bigquery(expression, value):
         )
         ((given,),) = engine.execute(found.sql).fetchall()
     assert (given, type(given)) == (value, type(value))
+
+
+MERGED = (
+    "MERGE d.t T USING d.u S ON T.id = S.id WHEN MATCHED THEN UPDATE SET T.name = S.name "
+    "WHEN NOT MATCHED THEN INSERT ROW; SELECT * FROM d.t"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("SELECT id / 4, SAFE_DIVIDE(id, 0), 6 / id FROM d.t WHERE id = 2", [(0.5, None, 3.0)]),
+        ("SELECT CASE WHEN id = 1 THEN 0 ELSE 1 / (id - 1) END FROM d.t", [(0.0,), (1.0,)]),
+        ("SELECT x, o FROM UNNEST(['a', 'b']) AS x WITH OFFSET AS o WHERE o > 0", [("b", 1)]),
+        ("SELECT x FROM UNNEST([7, 8]) AS x WITH OFFSET ORDER BY offset DESC", [(8,), (7,)]),
+        (
+            "UPDATE d.t t SET t.name = u.name FROM d.u u WHERE t.id = u.id; SELECT * FROM d.t",
+            [(1, "a"), (2, "x")],
+        ),
+        (
+            MERGED,
+            [(1, "a"), (2, "x"), (3, "y")],
+        ),
+        ("CREATE TABLE d.n LIKE d.t; SELECT COUNT(*) FROM d.n", [(0,)]),
+        ("CREATE TABLE d.n COPY d.t; SELECT COUNT(*) FROM d.n", [(2,)]),
+        ("CREATE TABLE d.n CLONE d.t; SELECT id FROM d.n", [(1,), (2,)]),
+    ],
+)
+def test_statements_do_what_they_do_in_bigquery(text, rows):
+    with held() as engine:
+        for statement in module("bigquery_statements").translated(text):
+            found = engine.execute(statement.sql).fetchall()
+    assert found == rows
+
+
+def test_a_division_by_zero_fails():
+    (found,) = module("bigquery_statements").translated("SELECT 1 / (id - 1) FROM d.t")
+    with held() as engine, pytest.raises(duckdb.Error, match="division by zero"):
+        engine.execute(found.sql).fetchall()
+
+
+@contextlib.contextmanager
+def held() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A database with two small tables."""
+    with duckdb.connect() as engine:
+        engine.execute("CREATE TABLE \"d.t\" AS FROM (VALUES (1, 'a'), (2, 'b')) v(id, name)")
+        engine.execute("CREATE TABLE \"d.u\" AS FROM (VALUES (2, 'x'), (3, 'y')) v(id, name)")
+        yield engine
 
 
 @pytest.fixture(scope="module")
