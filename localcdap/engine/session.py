@@ -71,7 +71,8 @@ def connect(endpoint: Endpoint, session_id: str | None = None) -> SparkSession:
     spark: Any = None
     try:
         spark = _created(endpoint, session_id)
-        spark.client.set_retry_policies([_short_patience()])
+        # The local server was found a moment ago: when it does not answer, the machine has much to do.
+        spark.client.set_retry_policies([_seconds(5 if endpoint.token is None else 12)])
         if endpoint.token is None:
             _check_version(endpoint, spark.version)
         spark.conf.set(*_CASE)
@@ -79,6 +80,8 @@ def connect(endpoint: Endpoint, session_id: str | None = None) -> SparkSession:
             for key, value in _NEEDED.items():
                 spark.conf.set(key, value)
             spark.client.set_retry_policies([DefaultPolicy()])
+        else:
+            spark.client.set_retry_policies([_seconds(5)])
     except (PySparkException, RpcError, EngineError) as error:
         if spark is not None:  # it would be the session that pyspark takes by default
             spark.release_session_on_close = False
@@ -114,10 +117,11 @@ def _created(endpoint: Endpoint, session_id: str | None) -> SparkSession:
     return SparkSession.builder.channelBuilder(channel).create()
 
 
-def _short_patience() -> Any:
+def _seconds(retries: int) -> Any:
+    """A policy by which a server has about so many seconds."""
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
-    return DefaultPolicy(max_retries=5, max_backoff=1000, jitter=100)
+    return DefaultPolicy(max_retries=retries, max_backoff=1000, jitter=100)
 
 
 def _refusal(endpoint: Endpoint, error: Exception) -> EngineError:

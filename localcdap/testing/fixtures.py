@@ -55,16 +55,18 @@ def cdap_engine_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     if shared:
         yield Path(shared)
         return
-    from localcdap.engine.local.leases import are_held
+    from localcdap.engine.local.leases import are_held, lease
     from localcdap.engine.local.server import EngineServer
 
     base = tmp_path_factory.getbasetemp()
     # The workers of pytest-xdist have folders of their own in a common one.
     directory = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "engine"
     os.environ[_DIRECTORY] = str(directory)
-    yield directory
-    del os.environ[_DIRECTORY]
     server = EngineServer(directory)
+    # Also a session that is between two runs of programs has it stay: another one may come to its end.
+    with lease(server.leases):
+        yield directory
+    del os.environ[_DIRECTORY]
     if not are_held(server.leases):
         server.stop()
 

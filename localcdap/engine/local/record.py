@@ -18,6 +18,8 @@ LOG: Final = "spark.log"
 """What the server logs."""
 COMPLAINTS: Final = "supervisor.err"
 """What the supervisor prints."""
+_BUSY_S: Final = 10.0
+"""A port that nobody listens at refuses at once; who takes longer is busy and must not be replaced."""
 
 
 class ServerOptions(msgspec.Struct, frozen=True):
@@ -62,5 +64,5 @@ def read_record(directory: Path) -> ServerRecord | None:
 def is_open(port: int) -> bool:
     """Whether something listens at a port of this machine."""
     with socket.socket() as probe:
-        probe.settimeout(1.0)
+        probe.settimeout(_BUSY_S)
         return probe.connect_ex(("127.0.0.1", port)) == 0
