@@ -176,6 +176,10 @@ SAMPLES: dict[tuple[str, str], Sample] = {
     ("batchsink", "S3"): Sample(
         {"referenceName": "r", "path": "s3a://bucket/out", "format": "parquet"}, ON_WIDE
     ),
+    **{
+        ("batchsink", name): Sample({"basePath": "s3a://bucket/out", "schema": str(WIDE)}, ON_WIDE)
+        for name in ("S3Avro", "S3BatchSink", "S3Parquet")
+    },
     **{("batchsource", f"TPFS{name}"): timed(write) for name, write in PARTITIONS.items()},
     ("batchsource", "SnapshotAvro"): Sample({"name": "t", "schema": TWO}, partition=avro_file),
     ("batchsource", "SnapshotParquet"): Sample(
