@@ -17,7 +17,7 @@ from localcdap.store.querying import Query, QueryColumn, QueryLimits, QueryTable
 from localcdap.store.store import Store, Transaction
 from localcdap.store.structured.admin import TableAdmin
 from localcdap.store.structured.sql import PREFIX
-from localcdap.store.tables import table_identifiers
+from localcdap.store.table_catalog import table_identifiers
 
 STRUCTURED: Final = "structured"
 """The schema in which the tables of system applications are found."""

@@ -18,7 +18,8 @@ from localcdap.store.changing import Change, Changed, ChangedTable
 from localcdap.store.columns import column_type
 from localcdap.store.querying import QueryLimits, QueryTable
 from localcdap.store.store import Store, Transaction
-from localcdap.store.tables import DatasetTables, table_identifiers
+from localcdap.store.table_catalog import table_identifiers
+from localcdap.store.tables import DatasetTables
 
 _LIMITS: Final = QueryLimits(rows=1, seconds=120.0, memory_mb=1024)
 """While statements change tables nobody else can write to the database: they must come to an end."""

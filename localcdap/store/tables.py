@@ -1,8 +1,4 @@
-"""Dataset tables: rows that pipelines write and read, kept in the instance's database.
-
-The table ``name`` of a namespace is the DuckDB table of that name in a DuckDB schema of the
-namespace's name, so that SQL can read it as ``namespace.name``.
-"""
+"""Dataset tables: rows that pipelines write and read, kept in the instance's database."""
 
 from __future__ import annotations
 
@@ -12,10 +8,11 @@ from typing import Any, Final
 
 import msgspec
 
-from localcdap.api.errors import ConflictError, NotFoundError, StoreError
+from localcdap.api.errors import NotFoundError, StoreError
 from localcdap.api.lookup import TableShape
 from localcdap.api.schema import Schema, Type
 from localcdap.api.table_writes import Partitioning, TableWrite
+from localcdap.store import table_catalog as catalog
 from localcdap.store.columns import check_names, column_type, literal, quoted
 from localcdap.store.matching import merge
 from localcdap.store.merging import merged_schema, refuse_relaxation
@@ -24,7 +21,6 @@ from localcdap.store.store import Store, Transaction
 _POSITION: Final = ("file_index", "file_row_number")
 """Where a row stands in the files that DuckDB reads, given by DuckDB as columns of these names."""
 _LAST_FIRST: Final = ", ".join(f"{column} DESC" for column in _POSITION)
-_RESERVED: Final = ("main", "temp", "system", "information_schema", "pg_catalog")
 
 
 class TableDetail(msgspec.Struct):
@@ -133,8 +129,8 @@ class DatasetTables:
             may not be changed, several of the rows to write have equal keys, or the condition is wrong.
         """
         parted = how.partitioning
-        if how.truncate and name in _names(tx, namespace):
-            held = _partitioning(tx, namespace, name)
+        if how.truncate and name in catalog.names(tx, namespace):
+            held = catalog.partitioning_of(tx, namespace, name)
             if held is not None and (held.field is None or schema.field(held.field)):
                 parted = held
             self.drop(tx, namespace, name)
@@ -155,8 +151,8 @@ class DatasetTables:
         directory.mkdir(parents=True, exist_ok=True)
         file = directory / "part-00000.parquet"
         with self._store.snapshot() as tx:
-            schema, key = _held(tx, namespace, name)
-            table = _table(namespace, name)
+            schema, key = catalog.held(tx, namespace, name)
+            table = catalog.identifier(namespace, name)
             tx.execute(f"COPY (FROM {table}) TO {literal(file)} (FORMAT parquet)")
         return TableSnapshot(schema, [str(file)], key)
 
@@ -179,14 +175,14 @@ class DatasetTables:
             (namespace,),
         )
         return {
-            name: TableShape(Schema.parse(document), key, _parted(partitioning))
+            name: TableShape(Schema.parse(document), key, catalog.parted(partitioning))
             for name, document, key, partitioning in rows
         }
 
     def list(self, namespace: str) -> Sequence[TableDetail]:
         """The tables of a namespace, by name."""
         with self._store.snapshot() as tx:
-            return [_detail(tx, namespace, name) for name in _names(tx, namespace)]
+            return [_detail(tx, namespace, name) for name in catalog.names(tx, namespace)]
 
     def rows(
         self, namespace: str, name: str, limit: int
@@ -196,9 +192,9 @@ class DatasetTables:
         :raises NotFoundError: when there is no such table.
         """
         with self._store.snapshot() as tx:
-            schema, key = _held(tx, namespace, name)
+            schema, key = catalog.held(tx, namespace, name)
             order = f" ORDER BY {quoted(key)}" if key is not None else ""
-            table = _table(namespace, name)
+            table = catalog.identifier(namespace, name)
             rows = tx.execute(f"FROM {table}{order} LIMIT ?", (limit,))
         return schema.field_names, rows
 
@@ -207,13 +203,13 @@ class DatasetTables:
 
         :raises NotFoundError: when there is no such table.
         """
-        _held(tx, namespace, name)
-        tx.execute(f"DROP TABLE {_table(namespace, name)}")
+        catalog.held(tx, namespace, name)
+        tx.execute(f"DROP TABLE {catalog.identifier(namespace, name)}")
         tx.execute("DELETE FROM dataset_tables WHERE namespace = ? AND name = ?", (namespace, name))
 
     def drop_all(self, tx: Transaction, namespace: str) -> None:
         """:meth:`drop` every table of a namespace."""
-        for name in _names(tx, namespace):
+        for name in catalog.names(tx, namespace):
             self.drop(tx, namespace, name)
 
     def _prepare(
@@ -234,10 +230,10 @@ class DatasetTables:
         """
         check_names(schema.field_names)
         try:
-            held, held_key = _held(tx, namespace, name)
+            held, held_key = catalog.held(tx, namespace, name)
         except NotFoundError:
-            _create(tx, namespace, name, schema, key, partitioning)
-            return _table(namespace, name)
+            catalog.create(tx, namespace, name, schema, key, partitioning)
+            return catalog.identifier(namespace, name)
         if held_key != key:
             raise StoreError(
                 f"The rows of table '{name}' have {_key_text(held_key)}, those to write {_key_text(key)}.",
@@ -249,114 +245,19 @@ class DatasetTables:
         if not relaxes:
             refuse_relaxation(name, held, schema)
         if merged != held:
-            _widen(tx, namespace, name, held, merged)
-        return _table(namespace, name)
-
-
-def table_identifiers(tx: Transaction) -> Sequence[tuple[str, str, str, str | None]]:
-    """Namespace, name, SQL identifier and key of every table, by namespace and name."""
-    rows = tx.execute("SELECT namespace, name, key_field FROM dataset_tables ORDER BY ALL")
-    return [(namespace, name, _table(namespace, name), key) for namespace, name, key in rows]
+            catalog.widen(tx, namespace, name, held, merged)
+        return catalog.identifier(namespace, name)
 
 
 def _key_text(key: str | None) -> str:
     return "no key" if key is None else f"key '{key}'"
 
 
-def _table(namespace: str, name: str) -> str:
-    return quoted(_area(namespace), name)
-
-
-def _area(namespace: str) -> str:
-    """The DuckDB schema of a namespace; ``$`` cannot be part of a namespace's own name."""
-    return f"{namespace}$" if namespace.lower() in _RESERVED else namespace
-
-
-def _names(tx: Transaction, namespace: str) -> Sequence[str]:
-    rows = tx.execute(
-        "SELECT name FROM dataset_tables WHERE namespace = ? ORDER BY name", (namespace,)
-    )
-    return [row[0] for row in rows]
-
-
-def _held(tx: Transaction, namespace: str, name: str) -> tuple[Schema, str | None]:
-    """Schema and key of a table."""
-    rows = tx.execute(
-        "SELECT document, key_field FROM dataset_tables WHERE namespace = ? AND name = ?",
-        (namespace, name),
-    )
-    if not rows:
-        known = ", ".join(_names(tx, namespace)) or "none"
-        raise NotFoundError(
-            f"There is no table '{name}' in namespace '{namespace}'; there are: {known}."
-        )
-    document, key = rows[0]
-    return Schema.parse(document), key
-
-
-def _partitioning(tx: Transaction, namespace: str, name: str) -> Partitioning | None:
-    """By what a table that is there is parted."""
-    rows = tx.execute(
-        "SELECT partitioning FROM dataset_tables WHERE namespace = ? AND name = ?",
-        (namespace, name),
-    )
-    return _parted(rows[0][0])
-
-
-def _parted(document: str | None) -> Partitioning | None:
-    return None if document is None else msgspec.json.decode(document, type=Partitioning)
-
-
 def _detail(tx: Transaction, namespace: str, name: str) -> TableDetail:
-    schema, key = _held(tx, namespace, name)
-    count = tx.execute(f"SELECT count(*) FROM {_table(namespace, name)}")[0][0]  # noqa: S608
-    return TableDetail(namespace, name, schema, key, count, _partitioning(tx, namespace, name))
-
-
-def _create(
-    tx: Transaction,
-    namespace: str,
-    name: str,
-    schema: Schema,
-    key: str | None,
-    partitioning: Partitioning | None,
-) -> None:
-    if not name or "\0" in name or not schema.fields:
-        raise StoreError(
-            f"A table needs a name and at least one field; '{name}' lacks one of them."
-        )
-    similar = tx.execute(
-        "SELECT namespace, name FROM dataset_tables WHERE lower(namespace) = lower(?) "
-        "AND (lower(name) = lower(?) OR namespace <> ?)",
-        (namespace, name, namespace),
-    )
-    if similar:
-        raise ConflictError(
-            f"Table '{name}' in namespace '{namespace}' differs in case only from "
-            f"'{similar[0][1]}' in '{similar[0][0]}', which DuckDB cannot tell apart.",
-            "Choose another name.",
-        )
-    columns = ", ".join(f"{quoted(f.name)} {column_type(f.schema)}" for f in schema)
-    tx.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(_area(namespace))}")
-    tx.execute(f"CREATE TABLE {_table(namespace, name)} ({columns})")
-    parted = None if partitioning is None else msgspec.json.encode(partitioning).decode()
-    tx.execute(
-        "INSERT INTO dataset_tables VALUES (?, ?, ?, ?, now(), ?)",
-        (namespace, name, str(schema), key, parted),
-    )
-
-
-def _widen(tx: Transaction, namespace: str, name: str, held: Schema, merged: Schema) -> None:
-    alter = f"ALTER TABLE {_table(namespace, name)}"
-    for field in merged:
-        before, type = held.field(field.name), column_type(field.schema)
-        if before is None:
-            tx.execute(f"{alter} ADD COLUMN {quoted(field.name)} {type}")
-        elif column_type(before.schema) != type:  # it was always null
-            tx.execute(f"{alter} ALTER {quoted(field.name)} TYPE {type} USING NULL")
-    tx.execute(
-        "UPDATE dataset_tables SET document = ?, updated = now() WHERE namespace = ? AND name = ?",
-        (str(merged), namespace, name),
+    schema, key = catalog.held(tx, namespace, name)
+    count = tx.execute(f"SELECT count(*) FROM {catalog.identifier(namespace, name)}")[0][0]  # noqa: S608
+    return TableDetail(
+        namespace, name, schema, key, count, catalog.partitioning_of(tx, namespace, name)
     )
 
 
