@@ -24,10 +24,12 @@ from localcdap.tui.canvas.faces import Face
 from localcdap.tui.canvas.layout import Layout, layout
 from localcdap.tui.canvas.navigation import first, neighbour
 from localcdap.tui.canvas.painter import STYLES, Painter, blank, harmless
-from localcdap.tui.canvas.zoom import DOTS, NORMAL, ZOOMS, Zoom
+from localcdap.tui.canvas.zoom import DOTS, NORMAL, SNUG, ZOOMS, Zoom
 
 _MARGIN: Final = 2
 """Free columns and rows around the drawing; half as many rows."""
+_ROOMY: Final = 100
+"""Columns from which on a drawing that is larger begins at its largest."""
 _USUAL: Final = 20
 """Cells of a box of which only some are in view."""
 _AROUND_NAME: Final = 4
@@ -298,7 +300,9 @@ class Canvas(ScrollView, can_focus=True):
         if not self._needs_fit:
             return
         zoom = self._fitting()
-        self._set_zoom(NORMAL if zoom is None or zoom is DOTS else zoom)
+        if zoom is None or zoom is DOTS:
+            zoom = NORMAL if self.size.width >= _ROOMY else SNUG.widened(_USUAL)
+        self._set_zoom(zoom)
         self._show_selected()
 
     @property

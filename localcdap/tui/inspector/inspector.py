@@ -8,7 +8,6 @@ from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.content import Content
 from textual.widgets import TabbedContent
 
 from localcdap.api.errors import LocalcdapError
@@ -25,6 +24,7 @@ from localcdap.tui.inspector.asking import Given, MethodDialog, call_of
 from localcdap.tui.inspector.blame import Blamed, blamed
 from localcdap.tui.inspector.choices import chosen_method, chosen_version
 from localcdap.tui.inspector.context import Context
+from localcdap.tui.inspector.help import Help
 from localcdap.tui.inspector.panes import Panes
 from localcdap.tui.inspector.plugins import (
     Candidate,
@@ -75,8 +75,6 @@ class Inspector(Calling, Vertical):
     Inspector { height: 1fr; }
     Inspector > .title { height: auto; padding: 0 1; }
     Inspector > .banner { display: none; height: auto; max-height: 8; padding: 0 1; }
-    Inspector > .help { display: none; height: 4; padding: 0 1; background: $surface; }
-    Inspector > .help.-low { height: 2; }
     """
 
     def __init__(self, editor: Editor, id: str | None = None) -> None:
@@ -98,7 +96,7 @@ class Inspector(Calling, Vertical):
         yield Told(classes="title")
         yield Told(classes="banner")
         yield Panes(self._editor, self._known)
-        yield Told(classes="help")
+        yield Help()
 
     def on_mount(self) -> None:
         self._editor.changed.subscribe(self, self._document_changed)
@@ -396,17 +394,15 @@ class Inspector(Calling, Vertical):
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         self.settle()
-        help = self.query_one(".help", Told)
         field = next(
             (each for each in event.widget.ancestors_with_self if isinstance(each, Field)), None
         )
-        help.put(field.help if field is not None else Content())
-        help.display = field is not None
+        self.query_one(Help).tell(field.help if field is not None else None)
 
     @on(TabbedContent.TabActivated)
     def _tab_shown(self, event: TabbedContent.TabActivated) -> None:
         event.stop()
         if event.pane.id != "tab-properties":
-            self.query_one(".help").display = False
+            self.query_one(Help).tell(None)
         self.refresh_bindings()
         self._show_pane()

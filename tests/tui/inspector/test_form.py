@@ -57,7 +57,9 @@ async def test_a_macro_may_stand_in_a_number_field(bench):
 
 async def test_a_text_that_is_longer_than_its_line_is_seen(bench):
     async with bench("File", size=(80, 30)) as b:
-        await b.type_into("path", "/data/in/a/folder/with/a/very/long/name/of/which/the/end/is/seen")
+        await b.type_into(
+            "path", "/data/in/a/folder/with/a/very/long/name/of/which/the/end/is/seen"
+        )
         region = b.form.fields["path"].control.region
         (strip,) = b.app.screen._compositor.render_strips()[region.y : region.bottom]
         assert "the/end/is/seen" in strip.text

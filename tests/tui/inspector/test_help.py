@@ -1,0 +1,24 @@
+"""What is told about a field."""
+
+from __future__ import annotations
+
+import pytest
+from textual.content import Content
+
+from localcdap.tui.inspector.help import cropped
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("one two", ["one two"]),
+        ("one two three four", ["one two", "three four"]),
+        ("one two three four five", ["one two", "three fou…"]),
+        ("a\nb\nc", ["a", "b…"]),
+        ("", [""]),
+    ],
+)
+def test_what_has_no_room_ends_with_an_ellipsis(text, told):
+    shown = cropped(Content(text), 10, 2)
+
+    assert [line.rstrip().plain for line in shown.wrap(10)] == told
