@@ -103,8 +103,8 @@ def test_the_readme_has_the_keys_that_work_everywhere_and_none_that_there_is_not
     from textual.binding import Binding, BindingsMap
 
     from localcdap.tui.app import StudioApp
+    from localcdap.tui.keys.known_keys import known_keys
     from localcdap.tui.manners.habits import Habits
-    from localcdap.tui.manners.known_keys import known_keys
 
     def keys_of(*bindings):
         return set(BindingsMap(bindings).key_to_bindings)

@@ -1,1 +1,1 @@
-"""Habits that hold on every screen: keys, help, notices, themes, clipboard, the editor."""
+"""Habits that hold on every screen: help, notices, questions, themes, clipboard, the editor."""

@@ -11,13 +11,13 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from localcdap.api.errors import LocalcdapError
-from localcdap.tui.manners import keymap
-from localcdap.tui.manners.actions import Action, Command, actions_of, commands_of, typed_over
+from localcdap.tui.keys import keymap
+from localcdap.tui.keys.actions import Action, Command, actions_of, commands_of, typed_over
+from localcdap.tui.keys.jumping import Jumpable, JumpScreen, targets_of
+from localcdap.tui.keys.known_keys import known_keys
+from localcdap.tui.keys.menus import keys_listed, palette
 from localcdap.tui.manners.asking import Asking
 from localcdap.tui.manners.choosing import Choice
-from localcdap.tui.manners.jumping import Jumpable, JumpScreen, targets_of
-from localcdap.tui.manners.known_keys import known_keys
-from localcdap.tui.manners.menus import keys_listed, palette
 from localcdap.tui.manners.notices import NoticesDialog
 from localcdap.tui.manners.themes import DARK, OWN, SIXTEEN, THEMES
 

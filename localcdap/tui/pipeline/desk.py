@@ -19,8 +19,8 @@ from localcdap.tui.calls import Calling
 from localcdap.tui.canvas.canvas import Canvas
 from localcdap.tui.garbage import set_aside
 from localcdap.tui.inspector.inspector import Inspector
+from localcdap.tui.keys.actions import Command
 from localcdap.tui.log.run_log import RunLog
-from localcdap.tui.manners.actions import Command
 from localcdap.tui.pipeline.board import Board
 from localcdap.tui.pipeline.editor import Editor
 from localcdap.tui.pipeline.keeping import Keeper

@@ -14,7 +14,7 @@ from textual.widgets import Static
 
 from localcdap.api.errors import LocalcdapError
 from localcdap.host.link import Cdap
-from localcdap.tui.manners.actions import Command
+from localcdap.tui.keys.actions import Command
 from localcdap.tui.manners.choosing import Choice
 from localcdap.tui.pipeline.desk import Desk
 from localcdap.tui.pipeline.editor import Editor

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.settings import OPTIONS, load_settings
-from localcdap.tui.manners.actions import actions_of
+from localcdap.tui.keys.actions import actions_of
 from localcdap.tui.settings import file as toml
 from localcdap.tui.settings.describing import descriptions
 from localcdap.tui.settings.locating import prefix_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcdap.api.errors import SettingsError
-from localcdap.tui.manners import keymap
+from localcdap.tui.keys import keymap
 
 
 @pytest.fixture

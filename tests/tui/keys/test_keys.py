@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.widgets import OptionList
 
-from localcdap.tui.manners.actions import actions_of
+from localcdap.tui.keys.actions import actions_of
 from localcdap.tui.manners.choosing import Chooser
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from localcdap.tui.manners.actions import Action, Command
+from localcdap.tui.keys.actions import Action, Command
 from localcdap.tui.manners.choosing import Choice
 
 _EVERYWHERE: Final = ("canvas", "list", "studio", "go", "move")

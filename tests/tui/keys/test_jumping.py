@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 from textual.widgets import Static
 
-from localcdap.tui.manners.jumping import JumpScreen, labels
+from localcdap.tui.keys.jumping import JumpScreen, labels
 
 
 @pytest.mark.parametrize("count", [0, 1, 26, 27, 400, 700])
