@@ -41,6 +41,10 @@ class ImportDialog(DialogScreen[Way]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("x", "answer('fix')", "take what is here", show=False),
         Binding("o", "answer('open')", "open in the studio", show=False),
+        Binding("down,j", "scroll(1)", "down", show=False),
+        Binding("up,k", "scroll(-1)", "up", show=False),
+        Binding("pagedown,ctrl+d", "scroll(10)", "page down", show=False),
+        Binding("pageup,ctrl+u", "scroll(-10)", "page up", show=False),
     ]
 
     def __init__(self, answer: Deployment, *, is_fixed: bool = False) -> None:
@@ -59,17 +63,6 @@ class ImportDialog(DialogScreen[Way]):
         with Vertical(id="import"):
             yield Static(Content(title), id="import-title")
             with VerticalScroll(id="import-list", can_focus=False):
-                for problem in self._repairs:
-                    repair = problem.repair
-                    assert repair is not None
-                    yield Static(
-                        Content.assemble(
-                            ("⚒ ", "$accent"),
-                            (problem.stage, "bold"),
-                            f"  {problem.message}\n  It would take {repair.name} {repair.version}.",
-                        ),
-                        classes="import-line",
-                    )
                 for failure in self._answer.errors:
                     yield Static(
                         Content.assemble(
@@ -82,6 +75,13 @@ class ImportDialog(DialogScreen[Way]):
                                 else "",
                                 "$foreground 60%",
                             ),
+                        ),
+                        classes="import-line",
+                    )
+                for problem in self._repairs:
+                    yield Static(
+                        Content.assemble(
+                            ("⚒ ", "$accent"), (problem.stage, "bold"), f"  {problem.message}"
                         ),
                         classes="import-line",
                     )
@@ -104,3 +104,6 @@ class ImportDialog(DialogScreen[Way]):
     def action_answer(self, way: Way) -> None:
         if way == "open" or self._repairs:
             self.dismiss(way)
+
+    def action_scroll(self, by: int) -> None:
+        self.query_one("#import-list").scroll_relative(y=by, animate=False)

@@ -33,8 +33,9 @@ def lines(driver, name):
     return [str(listed.get_option_at_index(i).prompt) for i in range(listed.option_count)]
 
 
-async def test_the_first_time_it_offers_the_demo(open_studio):
-    async with open_studio(size=SMALL) as driver:
+async def test_the_first_time_it_offers_the_demo(open_studio, cdap):
+    cdap.namespaces.create("new")
+    async with open_studio(size=SMALL, namespace="new") as driver:
         assert driver.app.screen.has_class("-empty")
         assert driver.app.focused.id == "begin"
         assert driver.app.focused.highlighted_option.id == "run_demo"
@@ -50,6 +51,17 @@ async def test_what_is_deployed_appears_by_itself(open_studio, cdap, gone):
         await driver.press("enter")
 
         assert gone == [Deployed("shown")]
+
+
+async def test_the_highlight_stays_on_its_line_when_newer_ones_come(open_studio, cdap, gone):
+    cdap.applications.deploy(DeployRequest(DEMO, name="older"))
+    async with open_studio() as driver:
+        driver.app.screen.query_one("#pipelines").focus()
+        row = next(n for n, line in enumerate(lines(driver, "pipelines")) if "older" in line)
+        driver.app.focused.highlighted = row
+        cdap.applications.deploy(DeployRequest(DEMO, name="newer"))
+        await driver.until(lambda: "newer" in " ".join(lines(driver, "pipelines")))
+        assert "older" in str(driver.app.focused.highlighted_option.prompt)
 
 
 async def test_drafts_and_files_are_gone_on_with_too(open_studio, cdap, tmp_path):
@@ -118,6 +130,9 @@ async def test_what_an_import_lacks_is_taken_from_here(open_studio, cdap, gone, 
         await driver.press("enter")
         await driver.until(lambda: isinstance(driver.app.screen, ImportDialog))
         assert not cdap.applications.exists("default", "imported")
+        marks = [str(line.render())[0] for line in driver.app.screen.query(".import-line")]
+        assert {"✗", "⚒"} == {*marks}
+        assert marks == sorted(marks, key="✗⚒".index)  # why, then what can be done
         await driver.press("x")
         await driver.until(lambda: gone)
 
