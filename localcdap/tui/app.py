@@ -13,9 +13,11 @@ from textual import work
 from textual.actions import ActionParseResult
 from textual.await_remove import AwaitRemove
 from textual.binding import Binding, BindingType
+from textual.css.query import NoMatches
 from textual.dom import DOMNode
 from textual.reactive import reactive
 from textual.widget import Widget
+from textual.worker import WorkerFailed
 
 from localcdap.api.errors import LocalcdapError
 from localcdap.host import reports
@@ -127,7 +129,13 @@ class StudioApp(Habits):
         self.tell(f"This is a fault of localcdap: {type(error).__name__}: {error}", where, "error")
 
     def _handle_exception(self, error: Exception) -> None:
-        """Whatever a widget raises ends the studio, in order: its command tells of it and leaves a report."""
+        """Whatever a widget raises ends the studio, in order: its command tells of it and leaves a report.
+
+        But for who misses a part of the screen while all of it goes, one part after the other.
+        """
+        cause = error.error if isinstance(error, WorkerFailed) else error
+        if isinstance(cause, NoMatches) and not self.is_running:
+            return
         self.fault = self.fault or error
         super()._handle_exception(error)
 

@@ -15,9 +15,10 @@ from tests.tui.driving import Driver, at_rest, studio
 
 @pytest.fixture(autouse=True)
 def own_places(tmp_path_factory, monkeypatch):
-    """Nothing of the user's own configuration is read or written."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.getbasetemp() / "config"))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / "state"))
+    """Nothing of the user's own configuration is read or written, nor of another test's."""
+    places = tmp_path_factory.mktemp("places")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(places / "config"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(places / "state"))
     monkeypatch.delenv("NO_COLOR", raising=False)
 
 

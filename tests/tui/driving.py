@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable
 
 from textual._context import active_app
 from textual.app import App
-from textual.events import Paste
+from textual.events import Key, Paste
 from textual.pilot import Pilot
 
 from localcdap.home import Home
@@ -36,6 +36,16 @@ class Driver:
         for key in keys:
             await self.pilot.press(key)
             await self.settled()
+
+    async def burst(self, *keys: str) -> None:
+        """Press keys as a slow line hands them over: all at once, the last before the first is heard."""
+        assert self.app._driver is not None
+        for key in keys:
+            event = Key(key, key if len(key) == 1 else None)
+            event.set_sender(self.app)
+            self.app._driver.send_message(event)
+        await self.pilot.pause()
+        await self.settled()
 
     async def type(self, text: str) -> None:
         """Type a text where the focus is, without a wait between its characters."""

@@ -15,6 +15,7 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from localcdap.tui.lists.item import Item
 from localcdap.tui.lists.options import Options
 from localcdap.tui.manners.matching import ranked
 from localcdap.tui.screen import DialogScreen
@@ -95,6 +96,8 @@ class Chooser(DialogScreen[_T | None], Generic[_T]):
         self._start = start
         self._highlighted = highlighted
         self._shown: list[Choice[_T] | None] = []
+        self._filled = query
+        """What the list is filtered by."""
 
     def compose(self) -> ComposeResult:
         with Vertical(id="chooser"):
@@ -114,17 +117,19 @@ class Chooser(DialogScreen[_T | None], Generic[_T]):
     @on(Input.Changed, "#chooser-input")
     def _typed(self, event: Input.Changed) -> None:
         event.stop()
-        self._fill(event.value)
+        self._catch_up()
 
     @on(Input.Submitted, "#chooser-input")
     def _submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        self._choose(self._list.highlighted)
+        index = self._list.highlighted
+        self._choose(self._shown[index] if index is not None else None)
 
     @on(OptionList.OptionSelected)
     def _clicked(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        self._choose(event.option_index)
+        if isinstance(event.option, Item):
+            self._choose(event.option.stands_for)
 
     @on(OptionList.OptionHighlighted)
     def _moved(self, event: OptionList.OptionHighlighted) -> None:
@@ -150,6 +155,11 @@ class Chooser(DialogScreen[_T | None], Generic[_T]):
         self.call_after_refresh(self._refill)
 
     def action_move(self, by: int) -> None:
+        """Move in what answers to all that was typed before."""
+        self.query_one(Input).call_later(self._move, by)
+
+    def _move(self, by: int) -> None:
+        self._catch_up()
         listed = self._list
         if not any(self._shown):
             return
@@ -166,8 +176,7 @@ class Chooser(DialogScreen[_T | None], Generic[_T]):
     def _list(self) -> OptionList:
         return self.query_one("#chooser-list", OptionList)
 
-    def _choose(self, index: int | None) -> None:
-        choice = self._shown[index] if index is not None and index < len(self._shown) else None
+    def _choose(self, choice: Choice[_T] | None) -> None:
         if choice is None:
             return
         if choice.reason is not None:
@@ -177,12 +186,20 @@ class Chooser(DialogScreen[_T | None], Generic[_T]):
 
     def _refill(self) -> None:
         """Show the same list in another width; who has moved in it stays where they are."""
+        self._catch_up()
         index = self._list.highlighted
-        self._fill(self.query_one(Input).value)
+        self._fill(self._filled)
         self._list.highlighted = index
+
+    def _catch_up(self) -> None:
+        """Filter by what has been typed by now."""
+        query = self.query_one(Input).value
+        if query != self._filled:
+            self._fill(query)
 
     def _fill(self, query: str) -> None:
         """Show what answers the query; the headings only while there is none."""
+        self._filled = query
         found = ranked(query, [(f"{each.label} {each.hint}", each) for each in self._choices])
         listed = self._list
         width = (listed.size.width or 80) - 3
@@ -194,7 +211,7 @@ class Chooser(DialogScreen[_T | None], Generic[_T]):
                 group = choice.group
                 options.append(Option(Content.styled(group, "$foreground 55% bold"), disabled=True))
                 self._shown.append(None)
-            options.append(Option(_line(choice, places, width)))
+            options.append(Item(_line(choice, places, width), choice))
             self._shown.append(choice)
         start = self._start if not query.strip() else 0
         with self.prevent(OptionList.OptionHighlighted):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -14,6 +14,8 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 
+from localcdap.tui.calls import calls_of
+from localcdap.tui.lists.item import Item
 from localcdap.tui.lists.options import Options
 from localcdap.tui.manners import paths
 from localcdap.tui.screen import DialogScreen
@@ -65,6 +67,10 @@ class FilePicker(DialogScreen[Path]):
         self._for_saving = for_saving
         self._recent = [Path(each) for each in recent]
         self._entries: list[paths.Entry] = []
+        self._listed: str | None = None
+        """What was typed for what is listed."""
+        self._waiting: list[Callable[[], object]] = []
+        """What is to be done when all that was typed is listed."""
 
     def compose(self) -> ComposeResult:
         with Vertical(id="files"):
@@ -91,25 +97,44 @@ class FilePicker(DialogScreen[Path]):
 
     @on(Input.Submitted)
     def _submitted(self) -> None:
-        self._take(self._highlighted)
+        self._when_listed(lambda: self._take(self._highlighted))
 
     @on(OptionList.OptionSelected)
     def _clicked(self, event: OptionList.OptionSelected) -> None:
-        if event.option_index < len(self._entries):  # it may have changed since
-            self._take(self._entries[event.option_index])
+        if isinstance(event.option, Item):
+            self._take(event.option.stands_for)
 
     def action_move(self, by: int) -> None:
+        self._when_listed(lambda: self._move(by))
+
+    def action_complete(self) -> None:
+        self._when_listed(self._complete)
+
+    def action_up_a_folder(self) -> None:
+        self._when_listed(lambda: self._write(paths.parent_typed(self._input.value)))
+
+    def _move(self, by: int) -> None:
         listed = self._list
         if self._entries:
             listed.highlighted = ((listed.highlighted or 0) + by) % len(self._entries)
 
-    def action_complete(self) -> None:
+    def _complete(self) -> None:
         entry = self._highlighted
         if entry is not None:
             self._write(entry.typed)
 
-    def action_up_a_folder(self) -> None:
-        self._write(paths.parent_typed(self._input.value))
+    def _when_listed(self, do: Callable[[], object]) -> None:
+        """Do something with what answers to all that was typed before, once it is listed."""
+
+        def typed() -> None:
+            self._waiting.append(do)
+            self._go_on()
+
+        self._input.call_later(typed)
+
+    def _go_on(self) -> None:
+        while self._waiting and self._listed == self._input.value:
+            self._waiting.pop(0)()
 
     @property
     def _input(self) -> Input:
@@ -144,7 +169,12 @@ class FilePicker(DialogScreen[Path]):
 
     @work(exclusive=True)
     async def _list_entries(self, typed: str) -> None:
-        found = await asyncio.to_thread(paths.entries, typed, self._suffixes)
+        calls = calls_of(self)
+        calls.began()
+        try:
+            found = await asyncio.to_thread(paths.entries, typed, self._suffixes)
+        finally:
+            calls.ended()
         if not typed:
             recent = [path for path in self._recent if path.is_file()]
             found = [paths.Entry(str(path), str(path), path, False) for path in recent] + found
@@ -155,13 +185,18 @@ class FilePicker(DialogScreen[Path]):
         if self._for_saving and typed:
             self._list.highlighted = None
         self._help("" if found or self._for_saving else "Nothing here answers to that.")
+        self._listed = typed
+        self._go_on()
 
     def _show(self, found: list[paths.Entry]) -> None:
         self._entries = found
         listed = self._list
         listed.clear_options()
         listed.add_options(
-            [Content.styled(entry.name, "$primary" if entry.is_folder else "") for entry in found]
+            [
+                Item(Content.styled(entry.name, "$primary" if entry.is_folder else ""), entry)
+                for entry in found
+            ]
         )
         listed.highlighted = 0 if found else None
 

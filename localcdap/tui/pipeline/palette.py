@@ -242,7 +242,8 @@ class StagePalette(DialogScreen[PluginSummary]):
         self._take(event.key)
 
     def action_move(self, by: int) -> None:
-        self._listing.move(by)
+        listing = self._listing
+        listing.when_typed(lambda: listing.move(by))
 
     def on_key(self, event: events.Key) -> None:
         """What is typed before the filter has got the focus is for the filter, too."""

@@ -130,6 +130,10 @@ class ArgumentsEditor(DialogScreen[dict[str, str]]):
         self._document = document
         self._given = dict(given or {})
         self._verb = verb
+        self._is_listed = False
+        """Whether it is known what can be given."""
+        self._is_accepted = False
+        """Whether its user went on before that."""
 
     def compose(self) -> ComposeResult:
         with Vertical(id="arguments"):
@@ -154,6 +158,9 @@ class ArgumentsEditor(DialogScreen[dict[str, str]]):
         return {row.argument.name: row.given for row in rows if row.given is not None}
 
     def action_accept(self) -> None:
+        self._is_accepted = not self._is_listed
+        if self._is_accepted:
+            return
         new = self.query_one("#arguments-new", Input)
         if new.value and not self._add(new.value):
             return
@@ -178,6 +185,12 @@ class ArgumentsEditor(DialogScreen[dict[str, str]]):
         if found.functions:
             notes.append(f"Evaluated by themselves: {', '.join(found.functions)}")
         self.query_one("#arguments-note", Static).update(Content(harmless("\n".join(notes))))
+        self._is_listed = True
+        if self._is_accepted:
+            self.action_accept()
+            return
+        if self.query_one("#arguments-new", Input).value:  # its user has begun to write
+            return
         wanting = [row for row in rows if row.has_class("-missing")]
         if rows:
             (wanting or rows)[0].query_one(Input).focus()

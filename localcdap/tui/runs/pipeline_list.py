@@ -9,9 +9,9 @@ from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import OptionList
-from textual.widgets.option_list import Option
 
 from localcdap.runs.history import PipelineRuns
+from localcdap.tui.lists.item import Item
 from localcdap.tui.lists.options import Options
 from localcdap.tui.log.harmless import harmless
 from localcdap.tui.log.layout import fitted
@@ -47,8 +47,9 @@ class PipelineList(Options):
 
     def put(self, pipelines: Sequence[PipelineRuns]) -> None:
         """Show these; the highlight stays on its pipeline."""
+        name = self._highlighted_name
         self.pipelines = pipelines
-        self._fill()
+        self._fill(name)
 
     def find(self, pipeline: str | None) -> PipelineRuns | None:
         """What is known of the runs of a pipeline."""
@@ -56,36 +57,35 @@ class PipelineList(Options):
 
     def on_resize(self) -> None:
         if self.size.width != self._width:
-            self._fill()
+            self._fill(self._highlighted_name)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        index = event.option_index
-        self.post_message(self.Chosen(self.pipelines[index - 1].pipeline if index else None))
+        if isinstance(event.option, Item):
+            self.post_message(self.Chosen(event.option.stands_for))
 
-    def _fill(self) -> None:
+    def _fill(self, name: str | None) -> None:
+        """:param name: of the pipeline that the highlight shall be on; None to leave it in its row."""
         self._width = self.size.width
         present = self.highlighted
-        name = self.pipelines_at(present)
         total = sum(each.count for each in self.pipelines)
         width = max(20, self._width - 2)
         columns = _Columns(width)
-        lines = [
-            Content.assemble(
-                "   ", fitted(_ALL, columns.name), (f"{total:>{_COUNT},}", "$foreground 60%")
-            )
-        ]
-        lines += [pipeline_line(each, width) for each in self.pipelines]
+        all_of_them = Content.assemble(
+            "   ", fitted(_ALL, columns.name), (f"{total:>{_COUNT},}", "$foreground 60%")
+        )
+        items: list[Item[str | None]] = [Item(all_of_them, None)]
+        items += [Item(pipeline_line(each, width), each.pipeline) for each in self.pipelines]
         with self.prevent(OptionList.OptionHighlighted):
             self.clear_options()
-            self.add_options([Option(line) for line in lines])
+            self.add_options(items)
             self.highlighted = self._row(name) if name else present or 0
 
-    def pipelines_at(self, row: int | None) -> str | None:
-        """The pipeline in a row; None for the row of all."""
-        if not row or row > len(self.pipelines):
-            return None
-        return self.pipelines[row - 1].pipeline
+    @property
+    def _highlighted_name(self) -> str | None:
+        """The pipeline that the highlight is on; None on the row of all."""
+        row = self.highlighted
+        return self.pipelines[row - 1].pipeline if row else None
 
     def _row(self, pipeline: str) -> int:
         names = [each.pipeline for each in self.pipelines]

@@ -18,8 +18,9 @@ from localcdap.api.app.events import SYSTEM_NAMESPACE
 from localcdap.host.link import Cdap
 from localcdap.runs.model import Run
 from localcdap.studio.library.model import Deployment
+from localcdap.tui.lists.item import Item
 from localcdap.tui.lists.options import Options
-from localcdap.tui.places import Deployed, NewPipeline, PipelineFile, RunPlace
+from localcdap.tui.places import Deployed, NewPipeline, PipelineFile, Place, RunPlace
 from localcdap.tui.screen import AreaScreen
 from localcdap.tui.welcome import beginnings
 from localcdap.tui.welcome.importing import ImportDialog
@@ -117,13 +118,15 @@ class HomeScreen(AreaScreen):
 
     @on(OptionList.OptionSelected, "#pipelines")
     def _go_on(self, event: OptionList.OptionSelected) -> None:
-        if event.option_index < len(self._entries):
-            self.studio.go(self._entries[event.option_index].place)
+        self._go_to(event)
 
     @on(OptionList.OptionSelected, "#runs")
     def _show_run(self, event: OptionList.OptionSelected) -> None:
-        if event.option_index < len(self._runs):
-            self.studio.go(RunPlace(self._runs[event.option_index].run))
+        self._go_to(event)
+
+    def _go_to(self, event: OptionList.OptionSelected) -> None:
+        if isinstance(event.option, Item):
+            self.studio.go(event.option.stands_for)
 
     def _open(self, path: Path, *, takes_fixes: bool = False) -> None:
         self.studio.memory.opened(path)
@@ -164,20 +167,22 @@ class HomeScreen(AreaScreen):
     def _show(self, found: Overview) -> None:
         self._entries, self._runs = found.pipelines, found.runs
         listed = self.query_one("#pipelines", OptionList)
-        _fill(listed, [_entry_line(each, listed.size.width) for each in self._entries])
+        width = listed.size.width
+        _fill(listed, [Item(_entry_line(each, width), each.place) for each in self._entries])
         self._show_runs()
         self._title(found)
         self._offer_demo(is_empty=not found.pipelines and not found.runs)
 
     def _offer_demo(self, *, is_empty: bool) -> None:
         begin = self.query_one("#begin", OptionList)
-        if is_empty and not self.has_class("-empty"):
+        if is_empty and not self.has_class("-empty") and not begin.highlighted:
             begin.highlighted = begin.get_option_index("run_demo")
         self.set_class(is_empty, "-empty")
 
     def _show_runs(self) -> None:
         listed = self.query_one("#runs", OptionList)
-        _fill(listed, [_run_line(run, listed.size.width) for run in self._runs])
+        width = listed.size.width
+        _fill(listed, [Item(_run_line(run, width), RunPlace(run.run)) for run in self._runs])
 
     def _title(self, found: Overview | None) -> None:
         home = self.studio.connection.home.path
@@ -231,15 +236,18 @@ def _spread(left: Content, rights: Sequence[Sequence[str]], width: int) -> Conte
     return Content.assemble(left, " " * space, right)
 
 
-def _fill(listed: OptionList, lines: list[Content]) -> None:
-    """New lines in a list, the highlight where it was."""
-    highlighted = listed.highlighted
+def _fill(listed: OptionList, items: Sequence[Item[Place]]) -> None:
+    """New lines in a list; who moves in it stays on their line, wherever that is now."""
+    before, row = listed.highlighted_option, listed.highlighted or 0
     listed.clear_options()
     listed.add_options(
-        lines or [Option(Content.styled("Nothing yet.", "$foreground 60%"), disabled=True)]
+        items or [Option(Content.styled("Nothing yet.", "$foreground 60%"), disabled=True)]
     )
-    if lines:
-        listed.highlighted = min(highlighted or 0, len(lines) - 1)
+    places = [item.stands_for for item in items]
+    if listed.has_focus and isinstance(before, Item) and before.stands_for in places:
+        row = places.index(before.stands_for)
+    if items:
+        listed.highlighted = min(row, len(items) - 1)
 
 
 def _events(cdap: Cdap) -> Iterator[int | None]:

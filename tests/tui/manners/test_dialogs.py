@@ -86,6 +86,16 @@ async def test_texts_with_brackets_are_shown_as_they_are(open_studio):
         assert driver.app.notices.newest_first[0].title == "[bad"
 
 
+async def test_keys_that_come_at_once_are_heard_in_their_order(open_studio):
+    choices = [Choice(label, label) for label in ("open", "save as draft", "save to a file")]
+    answers = []
+    async with open_studio() as driver:
+        driver.app.push_screen(Chooser(choices), answers.append)
+        await driver.settled()
+        await driver.burst(*"save", "down", "enter")
+        assert answers == ["save to a file"]
+
+
 async def test_who_has_moved_in_a_list_stays_there_when_the_terminal_is_resized(open_studio):
     choices = [Choice(label, label) for label in ("save", "discard", "go back")]
     async with open_studio() as driver:

@@ -92,3 +92,11 @@ async def test_a_new_file_may_be_named_only_for_saving(open_studio, folder):
         await driver.until(lambda: answers)
 
         assert answers == [folder / "new.json"]
+
+
+@pytest.mark.parametrize("keys", [["o", "enter"], ["o", "tab", "enter"], ["down", "enter"]])
+async def test_keys_that_come_at_once_take_what_was_typed(open_studio, folder, keys):
+    async with open_studio() as driver:
+        answers = await pick(driver)
+        await driver.burst(*f"{folder}/sales/", *keys)
+        assert answers == [folder / "sales" / "orders.json"]

@@ -97,11 +97,13 @@ async def test_a_run_that_starts_does_not_move_the_cursor(cdap, namespace, open_
     async with open_studio(namespace=namespace) as driver:
         await driver.press("3", "j", "j")
         assert listed(driver).run_id == runs[2].run
+        pipelines = driver.app.screen.query_one(PipelineList)
+        pipelines.highlighted = 1
         write_run(cdap, "newer", starting=100, namespace=namespace)
         await driver.until(lambda: listed(driver).total == 6)
         assert listed(driver).run_id == runs[2].run
-        pipelines = driver.app.screen.query_one(PipelineList)
         await driver.until(lambda: [p.pipeline for p in pipelines.pipelines] == ["newer", "sales"])
+        assert pipelines.highlighted == 2  # on its pipeline still
 
 
 async def test_thousands_of_runs_come_as_they_are_needed(cdap, namespace, open_studio):
