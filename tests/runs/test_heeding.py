@@ -14,6 +14,7 @@ from localcdap.api.schema import Schema
 from localcdap.api.table_writes import TableWrite
 from localcdap.engine.messages import RunStatus, TableLoads
 from localcdap.engine.order import SPOOL
+from localcdap.engine.process.reporting import status
 from localcdap.engine.process.tables import TableLoad
 from localcdap.messaging.spool import SpoolWriter
 from localcdap.runs.watching import WatchedRun
@@ -30,7 +31,7 @@ def instance(tmp_path_factory: pytest.TempPathFactory):
 
 
 def said(instance: TemporaryInstance, folder: Path, table: str, how: TableWrite) -> str:
-    """A run that nobody looks at, and that has told of a row for a table."""
+    """A run that nobody looks at, and that has told of a row for a table, and of its end."""
     rows = folder / "rows"
     rows.mkdir()
     pq.write_table(
@@ -40,7 +41,7 @@ def said(instance: TemporaryInstance, folder: Path, table: str, how: TableWrite)
     run = write_run(instance.cdap, status=RunStatus.RUNNING)
     load = TableLoad("default", table, ROW, None, str(rows), how)
     with SpoolWriter(folder / SPOOL) as spool:
-        spool.append(TableLoads(run.run, [load]))
+        spool.append(TableLoads(run.run, [load]), status(RunStatus.COMPLETED))
     watched = WatchedRun(runs._store, runs._records, run, GONE, folder, lambda: None)
     runs._watch._runs[run.run] = watched
     return run.run
@@ -51,6 +52,7 @@ def test_rows_are_in_their_tables_when_a_run_is_heeded(instance, tmp_path):
     instance.cdap.runs.heed(run)
     instance.cdap.runs.heed(run)
     assert instance.cdap.tables.rows("default", "heeded", 9).rows == [[1]]
+    assert instance.cdap.runs.get("default", run).status is RunStatus.COMPLETED
 
 
 def test_what_cannot_take_effect_is_told(instance, tmp_path):
@@ -59,6 +61,7 @@ def test_what_cannot_take_effect_is_told(instance, tmp_path):
         instance.cdap.runs.heed(run)
     assert "The rows for table wrong could not be written" in raised.value.message
     assert 'does not have a column named "nil"' in raised.value.message
+    assert instance.cdap.runs.get("default", run).status is RunStatus.FAILED
 
 
 def test_a_run_that_has_ended_has_had_its_effect(instance):

@@ -6,7 +6,7 @@ import re
 from typing import Any, Final
 
 _BIGQUERY: Final = "bigquery"
-_WHERE: Final = re.compile(r"\A\s*WHERE\b", re.IGNORECASE)
+_WHERE: Final = re.compile(r"\A(\s*)WHERE\b", re.IGNORECASE)
 TIMES_OF_ROWS: Final = ("_PARTITIONTIME", "_PARTITIONDATE")
 
 
@@ -30,8 +30,8 @@ def condition(text: str) -> Any:
     """
     from sqlglot import expressions as exp
 
-    # CDAP leaves out a WHERE before it.
-    parsed = _parsed(_WHERE.sub("", text))
+    # CDAP leaves out a WHERE before it; blanks keep the places of what comes behind.
+    parsed = _parsed(_WHERE.sub(r"\1     ", text))
     if isinstance(parsed, exp.Query | exp.DDL | exp.DML | exp.Command):
         raise SqlError(
             f"'{text}' is a statement, not a condition.", "Write what stands behind WHERE."

@@ -267,15 +267,18 @@ FILE = Schema.record(
 )
 
 
-def pipeline(sources: list[dict[str, Any]], *sinks: dict[str, Any]) -> str:
-    """Every source goes into every sink."""
-    named = {f"S{number}": plugin for number, plugin in enumerate([*sources, *sinks])}
-    names = list(named)
-    first, behind = names[: len(sources)], names[len(sources) :]
-    connections = [{"from": source, "to": sink} for source in first for sink in behind]
-    stages = [{"name": name, "plugin": plugin} for name, plugin in named.items()]
+NAMES = ("day", "ts", "whole")
+SINCE = {"partitionFilter": "day >= '2026-01-01'"}
+BEFORE = {"partitionFilter": "DATE(ts) < '2026-01-01'"}
+
+
+def pipeline(stages: dict[str, dict[str, Any]], *connections: str) -> str:
+    """:param connections: each the names of two stages."""
+    made = [{"name": name, "plugin": plugin} for name, plugin in stages.items()]
+    pairs = [each.split() for each in connections]
     artifact = {"name": "cdap-data-pipeline", "version": "6.10.0", "scope": "SYSTEM"}
-    config = {"stages": stages, "connections": connections}
+    joined = [{"from": source, "to": sink} for source, sink in pairs]
+    config = {"stages": made, "connections": joined}
     return json.dumps({"name": "p", "artifact": artifact, "config": config})
 
 
@@ -289,36 +292,42 @@ def test_parts_are_written_read_and_updated(tmp_path, cdap_engine_directory):
     file = {"referenceName": "r", "path": "in.csv", "format": "csv", "schema": str(FILE)}
     lines = {"type": "batchsource", "name": "File", "properties": file}
     by_day, by_ts = {"partitionByField": "day"}, {"partitionByField": "ts"}
+    write = pipeline(
+        {
+            "lines": lines,
+            "day": table("batchsink", "day", **by_day),
+            "ts": table("batchsink", "ts", **by_ts),
+            "whole": table("batchsink", "whole", partitioningType="NONE"),
+        },
+        *("lines day", "lines ts", "lines whole"),
+    )
+    between = {"partitionFrom": "2026-01-01", "partitionTo": "2026-01-03", "filter": "ID != 9"}
+    keyed = {"relationTableKey": "id", "operation": "Upsert"}
+    held = {f"held_{name}": table("batchsource", name, **between) for name in NAMES}
+    change = pipeline(
+        {
+            "lines": lines,
+            "day": table("batchsink", "day", **by_day, **keyed | {"operation": "Update"}, **SINCE),
+            "ts": table("batchsink", "ts", **by_ts, **keyed, **BEFORE),
+            "parts": table("batchsink", "parts"),
+            **held,
+        },
+        *("lines day", "lines ts", "lines parts", *(f"{name} parts" for name in held)),
+    )
     with TemporaryInstance(tmp_path / "instance") as instance:
 
         def rows(name: str) -> list[list[Any]]:
             return sorted(instance.cdap.tables.rows("default", f"d.{name}", 100).rows)
 
-        def run(given: str, *sinks: dict[str, Any]) -> None:
-            (instance.home.path / "in.csv").write_text(given)
-            assert instance.run(pipeline([lines], *sinks)).error is None
-
-        run(
-            ROWS,
-            table("batchsink", "day", **by_day),
-            table("batchsink", "ts", **by_ts),
-            table("batchsink", "whole", partitioningType="NONE"),
-        )
-        between = {"partitionFrom": "2026-01-01", "partitionTo": "2026-01-03", "filter": "ID != 9"}
-        parts = [table("batchsource", name, **between) for name in ("day", "ts", "whole")]
-        document = pipeline(parts, table("batchsink", "parts"))
-        found = instance.cdap.studio.validate_pipeline(PipelineRequest(document, connected=True))
+        (instance.home.path / "in.csv").write_text(ROWS)
+        assert instance.run(write).error is None
+        found = instance.cdap.studio.validate_pipeline(PipelineRequest(change, connected=True))
         assert found.errors == []
-        assert instance.run(document).error is None
-        assert [row[0] for row in rows("parts")] == [1, 2, 2, 2, 3, 3, 3, 4, 5]
+        (instance.home.path / "in.csv").write_text("1,2026-02-01,\n3,2026-02-01,\n")
+        assert instance.run(change).error is None
 
-        update = {"operation": "Update", "relationTableKey": "id"}
-        upsert = {"operation": "Upsert", "relationTableKey": "id"}
-        run(
-            "1,2026-02-01,\n3,2026-02-01,\n",
-            table("batchsink", "day", **by_day, **update, partitionFilter="day >= '2026-01-01'"),
-            table("batchsink", "ts", **by_ts, **upsert, partitionFilter="DATE(ts) < '2026-01-01'"),
-        )
+        # Of the lines 1 and 3, of the two tables that are partitioned 2 and 3, of the other all.
+        assert [row[0] for row in rows("parts")] == [1, 1, 2, 2, 2, 3, 3, 3, 3, 4, 5]
         assert [row[1] for row in rows("day")][:3] == ["2025-12-31", "2026-01-01", "2026-02-01"]
         assert [row[:2] for row in rows("ts")][:4] == [
             [1, "2026-02-01"],
