@@ -144,6 +144,8 @@ class Inspector(Calling, Vertical):
 
     def go_in(self) -> None:
         """Have the keys go to what the open tab shows; in a form to what is wrong, or else what is first."""
+        if not self.is_attached:
+            return
         self.settle()
         self._is_entered = self._panes.open == "properties" and not self._is_shown
         if self._is_entered:
@@ -212,7 +214,8 @@ class Inspector(Calling, Vertical):
     @work(group="form")
     async def _refresh(self) -> None:
         await self.form.refresh_values()
-        self._show_state()
+        if self.is_attached:
+            self._show_state()
 
     # -- its plugin ----------------------------------------------------------------------------------
 
