@@ -24,7 +24,7 @@ from localcdap.java.text import TRIMMED
 from localcdap.wrangler.directives.columns import no_column
 from localcdap.wrangler.directives.forms import need_text
 from localcdap.wrangler.directives.refusals import coded, mismatched
-from localcdap.wrangler.values.csv import BLANKS, MALFORMED, CsvError, records
+from localcdap.wrangler.formats.csv import BLANKS, MALFORMED, CsvError, records
 from localcdap.wrangler.values.escapes import unescaped
 
 if TYPE_CHECKING:

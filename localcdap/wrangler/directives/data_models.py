@@ -16,10 +16,10 @@ from localcdap.api.directive import (
     argument,
     plugin,
 )
+from localcdap.wrangler.catalogs.data_models import DataModelError, type_name
 from localcdap.wrangler.directives.columns import Rename
 from localcdap.wrangler.directives.types import SetType
 from localcdap.wrangler.values.conversion import KINDS
-from localcdap.wrangler.values.data_models import DataModelError, type_name
 
 
 @plugin(

@@ -15,7 +15,7 @@ from localcdap.api.directive import (
 from localcdap.api.schema import Schema
 from localcdap.wrangler.directives.columns import no_column
 from localcdap.wrangler.directives.refusals import refused
-from localcdap.wrangler.values.excel import ExcelError, sheet_rows
+from localcdap.wrangler.formats.excel import ExcelError, sheet_rows
 
 
 @plugin(

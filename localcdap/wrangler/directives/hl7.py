@@ -13,7 +13,7 @@ from localcdap.api.directive import (
 from localcdap.wrangler.directives.columns import no_column
 from localcdap.wrangler.directives.opening import Opening
 from localcdap.wrangler.directives.refusals import mismatched
-from localcdap.wrangler.values.hl7 import Hl7Error, message_object
+from localcdap.wrangler.formats.hl7 import Hl7Error, message_object
 
 
 @plugin(

@@ -15,9 +15,9 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.java.gson import write_json
+from localcdap.wrangler.catalogs.web_service import NoAnswerError, WebService
 from localcdap.wrangler.directives.columns import no_column
 from localcdap.wrangler.directives.refusals import refused
-from localcdap.wrangler.values.web_service import NoAnswerError, WebService
 
 CODE: Final = 500
 """Of the error record of a row that got no answer."""

@@ -13,7 +13,7 @@ from localcdap.api.directive import (
 from localcdap.api.schema import Schema
 from localcdap.wrangler.directives.columns import no_column
 from localcdap.wrangler.directives.refusals import mismatched
-from localcdap.wrangler.values.http_logs import LineError, LogFormat, LogFormatError
+from localcdap.wrangler.formats.http_logs import LineError, LogFormat, LogFormatError
 
 
 @plugin(

@@ -16,8 +16,8 @@ from localcdap.api.directive import (
 )
 from localcdap.api.schema import Schema
 from localcdap.java.text import java_text
+from localcdap.wrangler.catalogs.folder import ARGUMENT, FolderError, read_file
 from localcdap.wrangler.directives.masks import text_of
-from localcdap.wrangler.values.folder import ARGUMENT, FolderError, read_file
 
 _CODE: Final = slice(0, 7)
 _DESCRIPTION: Final = slice(8, None)

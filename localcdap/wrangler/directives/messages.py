@@ -16,11 +16,11 @@ from localcdap.api.directive import (
     argument,
     plugin,
 )
+from localcdap.wrangler.catalogs.folder import ARGUMENT, FolderError, read_file
 from localcdap.wrangler.directives.columns import no_column
 from localcdap.wrangler.directives.refusals import refused
-from localcdap.wrangler.values.avro import AvroError, AvroSchema, file_rows
-from localcdap.wrangler.values.folder import ARGUMENT, FolderError, read_file
-from localcdap.wrangler.values.protobuf import MessageType, ProtobufError
+from localcdap.wrangler.formats.avro import AvroError, AvroSchema, file_rows
+from localcdap.wrangler.formats.protobuf import MessageType, ProtobufError
 
 
 class Registered(Directive):

@@ -15,10 +15,10 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Type
+from localcdap.wrangler.catalogs.folder import ARGUMENT, FolderError, read_file
+from localcdap.wrangler.catalogs.standards import Standard, StandardError
 from localcdap.wrangler.directives.columns import no_column
 from localcdap.wrangler.directives.refusals import mismatched
-from localcdap.wrangler.values.folder import ARGUMENT, FolderError, read_file
-from localcdap.wrangler.values.standards import Standard, StandardError
 
 KNOWN = ("hl7-fhir-r4",)
 

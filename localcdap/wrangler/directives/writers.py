@@ -9,7 +9,7 @@ from localcdap.api.schema import Schema
 from localcdap.java.gson import write_json
 from localcdap.java.text import java_text
 from localcdap.wrangler.directives.columns import no_column
-from localcdap.wrangler.values.csv import written
+from localcdap.wrangler.formats.csv import written
 
 
 @plugin(

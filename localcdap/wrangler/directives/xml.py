@@ -19,8 +19,8 @@ from localcdap.java import xml
 from localcdap.wrangler.directives.columns import no_column
 from localcdap.wrangler.directives.opening import Opening
 from localcdap.wrangler.directives.refusals import mismatched
+from localcdap.wrangler.formats import xml_documents, xml_objects
 from localcdap.wrangler.recipe.declaration import ColumnMap
-from localcdap.wrangler.values import xml_documents, xml_objects
 
 
 @plugin(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcdap.wrangler.values.csv import CsvError, records
+from localcdap.wrangler.formats.csv import CsvError, records
 from tests.wrangler.directives.recipes import failure, problems, run
 
 FIELDS = [

@@ -9,7 +9,7 @@ import zipfile
 import openpyxl
 import pytest
 
-from localcdap.wrangler.values.excel_dates import date_text
+from localcdap.wrangler.formats.excel_dates import date_text
 from tests.wrangler.directives.recipes import failure, run
 
 MOMENT = datetime.datetime(2017, 3, 5, 15, 4, 9, 250_000)

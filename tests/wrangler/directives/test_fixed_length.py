@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcdap.wrangler.values.csv import records, written
+from localcdap.wrangler.formats.csv import records, written
 from tests.wrangler.directives.recipes import failure, problems, run
 
 

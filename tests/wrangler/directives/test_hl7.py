@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcdap.wrangler.values.hl7 import Hl7Error, message_object
+from localcdap.wrangler.formats.hl7 import Hl7Error, message_object
 from tests.wrangler.directives.recipes import failure, run
 
 MESSAGE = (

@@ -16,11 +16,11 @@ from localcdap.api.lookup import TableShape
 from localcdap.api.schema import Schema
 from localcdap.engine.process.lookups import sorted_batch
 from localcdap.engine.tasks.lookups import SortedRows
+from localcdap.wrangler.catalogs.folder import ARGUMENT
 from localcdap.wrangler.recipe.batch import Executor, RowFailure
 from localcdap.wrangler.recipe.propagation import Propagated, columns_of, propagate
 from localcdap.wrangler.recipe.registry import shipped
 from localcdap.wrangler.recipe.steps import check
-from localcdap.wrangler.values.folder import ARGUMENT
 from tests.wrangler.directives.recipes import directives, failure, problems, run
 
 

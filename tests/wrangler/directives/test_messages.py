@@ -14,9 +14,9 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from localcdap.wrangler.catalogs.folder import ARGUMENT
+from localcdap.wrangler.formats.avro import AvroError, AvroSchema, file_rows
 from localcdap.wrangler.recipe.batch import Executor, RowFailure
-from localcdap.wrangler.values.avro import AvroError, AvroSchema, file_rows
-from localcdap.wrangler.values.folder import ARGUMENT
 from tests.wrangler.directives.recipes import directives, failure, problems, run
 
 PERSON = {

@@ -10,9 +10,9 @@ import pytest
 
 from localcdap.api.rows import Columns
 from localcdap.api.schema import Schema
+from localcdap.wrangler.catalogs.folder import ARGUMENT
 from localcdap.wrangler.recipe.batch import Executor, RowFailure
 from localcdap.wrangler.recipe.frame import FAILURE, SENT
-from localcdap.wrangler.values.folder import ARGUMENT
 from tests.wrangler.directives.recipes import directives, failure, problems
 
 RECIPE = "validate-standard :person hl7-fhir-r4"

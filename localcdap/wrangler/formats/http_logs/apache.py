@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from localcdap.wrangler.values.http_logs.tokens import (
+from localcdap.wrangler.formats.http_logs.tokens import (
     ANY_REQUEST,
     CLF_NUMBER,
     IP,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from localcdap.java.text import double_text
-from localcdap.wrangler.values.excel_dates import date_text
+from localcdap.wrangler.formats.excel_dates import date_text
 
 _MOST_ROWS: Final = 2**20
 """What Excel allows."""

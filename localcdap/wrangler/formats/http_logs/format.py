@@ -10,9 +10,9 @@ import re
 from typing import Final
 
 from localcdap.java.regex import RegexError, compile_regex
-from localcdap.wrangler.values.http_logs import apache, nginx
-from localcdap.wrangler.values.http_logs.parts import PARTS, LineError
-from localcdap.wrangler.values.http_logs.tokens import ANY_REQUEST, LogFormatError, Token
+from localcdap.wrangler.formats.http_logs import apache, nginx
+from localcdap.wrangler.formats.http_logs.parts import PARTS, LineError
+from localcdap.wrangler.formats.http_logs.tokens import ANY_REQUEST, LogFormatError, Token
 
 _REQUEST: Final = "[a-zA-Z_-]+ .*|-"
 _ESCAPE: Final = re.compile(r"\\(?:x([0-9a-fA-F]{2})|(.))")
