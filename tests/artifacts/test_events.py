@@ -17,7 +17,7 @@ from tests.artifacts.authoring import source, write
 _HOST = """
 import sys
 from pathlib import Path
-from localcdap.artifacts.watcher import FolderWatcher
+from localcdap.artifacts.directories.watcher import FolderWatcher
 from localcdap.home import Home
 from localcdap.host import connect, services
 
@@ -112,7 +112,7 @@ def test_what_changed_while_the_instance_was_closed_is_told_by_its_next_host(hom
 def test_a_command_is_done_before_the_watcher_begins(home):
     program = (
         "import sys; from pathlib import Path; from localcdap.home import Home\n"
-        "from localcdap.artifacts.watcher import FolderWatcher\n"
+        "from localcdap.artifacts.directories.watcher import FolderWatcher\n"
         "from localcdap.host import connect\n"
         "FolderWatcher.__init__.__kwdefaults__['delay_s'] = 600  # on a slow machine it is not done in two\n"
         "with connect(Home(Path(sys.argv[1]))) as cdap: cdap.artifacts.list_plugins('default')\n"

@@ -9,14 +9,15 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from localcdap.artifacts.contents import MOST_BYTES
-from localcdap.artifacts.places import find_user
+from localcdap.artifacts.directories.contents import MOST_BYTES
+from localcdap.artifacts.directories.places import find_user
 from tests.artifacts.authoring import project, source, write
 
 
@@ -94,7 +95,7 @@ def test_empty_and_huge_files(instance, good):
 
 
 def test_deep_and_wide_trees(instance, good, monkeypatch):
-    monkeypatch.setattr("localcdap.artifacts.contents.MOST_FILES", 300)
+    monkeypatch.setattr("localcdap.artifacts.directories.contents.MOST_FILES", 300)
     deep = project(instance.plugins / "deep", "deep", "1.0.0", {"p.py": source("P")})
     wide = project(instance.plugins / "wide", "wide", "1.0.0", {"p.py": source("P")})
     for number in range(301):
@@ -182,8 +183,8 @@ def drop(path: bytes, what: str, data: bytes) -> None:
 _AS_NOBODY = """
 import os, sys
 from pathlib import Path
-from localcdap.artifacts.contents import signature
-from localcdap.artifacts.places import find_user
+from localcdap.artifacts.directories.contents import signature
+from localcdap.artifacts.directories.places import find_user
 # Only now: the interpreter may lie where others must not look.
 os.setgroups([]); os.setgid(65534); os.setuid(65534)
 for place in find_user(Path(sys.argv[1])):
@@ -194,11 +195,17 @@ for place in find_user(Path(sys.argv[1])):
 """
 
 
+@pytest.fixture
+def for_others() -> Iterator[Path]:
+    """A folder that other users can read."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
-def test_what_must_not_be_read_is_told_of(tmp_path):
-    base = Path(tempfile.mkdtemp(dir="/tmp"))
-    base.chmod(0o755)
-    plugins = base / "plugins"
+def test_what_must_not_be_read_is_told_of(for_others):
+    plugins = for_others / "plugins"
     plugins.mkdir()
     old = write(plugins / "a-1.0.0.py", source())
     os.utime(old, (1, 1))
@@ -223,7 +230,6 @@ def test_what_must_not_be_read_is_told_of(tmp_path):
     assert third == "sales Folder 'sales' cannot be read: Permission denied."
     plugins.chmod(0)
     assert told(plugins) == ["plugins Folder 'plugins' cannot be read: Permission denied."]
-    subprocess.run(["rm", "-rf", str(base)], check=True)
 
 
 def test_a_plugin_directory_that_is_a_file(tmp_path):

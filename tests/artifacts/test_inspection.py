@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from localcdap.api.capability import SYSTEM_CAPABILITIES
-from localcdap.artifacts.contents import digest
+from localcdap.artifacts.directories.contents import digest
 from localcdap.artifacts.inspection import inspect_artifact
 from tests.artifacts.authoring import project, source, write
 

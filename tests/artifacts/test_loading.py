@@ -8,7 +8,7 @@ import pytest
 
 from localcdap.api.errors import PluginError
 from localcdap.api.failures import ArtifactId
-from localcdap.artifacts.contents import digest
+from localcdap.artifacts.directories.contents import digest
 from localcdap.artifacts.loading import load_artifact, load_plugin, module_names, mount
 from localcdap.artifacts.model import PluginRef
 from tests.artifacts.authoring import project, source, write

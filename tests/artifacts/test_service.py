@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from localcdap.api.failures import ArtifactId
-from localcdap.artifacts import sync
+from localcdap.artifacts.directories import sync
 from localcdap.artifacts.loading import load_plugin
 from tests.artifacts.authoring import project, source, wheel, write
 

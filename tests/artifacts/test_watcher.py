@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from localcdap.artifacts.directories.watcher import FolderWatcher
+from localcdap.artifacts.directories.watches import Watches, WatchesRefusedError
 from localcdap.artifacts.service import ArtifactService
-from localcdap.artifacts.watcher import FolderWatcher
-from localcdap.artifacts.watches import Watches, WatchesRefusedError
 from localcdap.sandbox.supervisor import PluginWorker
 from tests.artifacts.authoring import project, source, write
 from tests.artifacts.conftest import CountingInspector
@@ -249,21 +249,28 @@ def test_links_are_followed(instance, watched, tmp_path):
     assert watched.plugins() == ["Hasher 1.0.0: Two."]
 
 
-def test_without_watches_the_folder_is_polled(instance, monkeypatch):
+def test_without_watches_the_folder_is_polled(instance, tmp_path, monkeypatch):
     def refuse(*_):
         raise WatchesRefusedError("inotify watch limit reached")
 
+    file = instance.plugins / "hasher-1.0.0.py"
+    look = FolderWatcher._fingerprints
+    lines: list[str] = []
+
+    def look_at_a_file_that_grows(watcher: FolderWatcher) -> dict[str, str]:
+        if lines:
+            written = "" if lines == TWO.splitlines(keepends=True) else file.read_text()
+            file.write_text(written + lines.pop(0))
+        return look(watcher)
+
     monkeypatch.setattr(Watches, "renew", refuse)
-    monkeypatch.setattr("localcdap.artifacts.watcher._POLL_S", 0.1)
+    monkeypatch.setattr("localcdap.artifacts.directories.watcher._POLL_S", 0.02)
+    monkeypatch.setattr(FolderWatcher, "_fingerprints", look_at_a_file_that_grows)
     with watching(instance) as watched:
         assert watched.watcher.is_polling
-        file = write(instance.plugins / "hasher-1.0.0.py", ONE)
+        write(tmp_path / file.name, ONE).rename(file)
         soon(lambda: watched.plugins() == ["Hasher 1.0.0: One."])
-        with file.open("w") as stream:
-            for line in TWO.splitlines(keepends=True):
-                stream.write(line)
-                stream.flush()
-                time.sleep(0.03)
+        lines += TWO.splitlines(keepends=True)
         soon(lambda: watched.plugins() == ["Hasher 1.0.0: Two."])
         file.unlink()
         soon(lambda: watched.plugins() == [])
