@@ -16,6 +16,7 @@ from textual.message import Message
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from localcdap.tui.lists.item import Item
 from localcdap.tui.lists.options import Options
 from localcdap.tui.manners.matching import ranked
 
@@ -234,9 +235,8 @@ class Listing(Vertical):
     @on(OptionList.OptionSelected)
     def _selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        entry = self._shown[event.option_index]
-        if entry is not None:
-            self.post_message(self.Chosen(self, entry.key))
+        if isinstance(event.option, Item):
+            self.post_message(self.Chosen(self, event.option.stands_for))
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._fill_again)
@@ -325,7 +325,7 @@ def _lines(
             )
             shown.append(None)
         hint = entry.hint if grouped else " · ".join(filter(None, (entry.group, entry.hint)))
-        lines.append(Option(_line(entry, places, hint, width)))
+        lines.append(Item(_line(entry, places, hint, width), entry.key))
         shown.append(entry)
     return lines, shown
 

@@ -11,9 +11,9 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, OptionList
-from textual.widgets.option_list import Option
 
 from localcdap.api.failures import ValidationFailure
+from localcdap.tui.lists.item import Item
 from localcdap.tui.lists.options import Options
 from localcdap.tui.manners.matching import match
 from localcdap.tui.pipeline.editor import Editor
@@ -109,7 +109,9 @@ class Problems(Vertical):
     @on(OptionList.OptionSelected)
     def _choose(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        failure = self._shown[event.option_index]
+        if not isinstance(event.option, Item):
+            return
+        failure: ValidationFailure = event.option.stands_for
         attributes = {
             k: v for cause in reversed(failure.causes) for k, v in cause.attributes.items()
         }
@@ -192,7 +194,7 @@ def _searched(failure: ValidationFailure) -> str:
     return f"{failure.stage or ''} {failure.field or ''} {failure.message}"
 
 
-def _option(failure: ValidationFailure, is_failure: bool) -> Option:
+def _option(failure: ValidationFailure, is_failure: bool) -> Item[ValidationFailure]:
     glyph, style = ("✗", "$text-error") if is_failure else ("!", "$text-warning")
     place = " · ".join(filter(None, (failure.stage or "pipeline", failure.field)))
     lines = [
@@ -202,4 +204,4 @@ def _option(failure: ValidationFailure, is_failure: bool) -> Option:
     ]
     if failure.corrective_action:
         lines.append(Content.styled(f"  {failure.corrective_action}", "$foreground 60%"))
-    return Option(Content("\n").join(lines))
+    return Item(Content("\n").join(lines), failure)

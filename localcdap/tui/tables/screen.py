@@ -102,10 +102,9 @@ class TablesScreen(AreaScreen):
     @on(Listing.Chosen, "#tables")
     def _chosen(self, event: Listing.Chosen) -> None:
         event.stop()
-        if self.query_one(TabbedContent).active == "sql-tab":
-            self.query_one(QueryEditor).area.insert(
-                _name(self._tables[event.key], self.studio.namespace)
-            )
+        table = self._tables.get(event.key)
+        if table is not None and self.query_one(TabbedContent).active == "sql-tab":
+            self.query_one(QueryEditor).area.insert(_name(table, self.studio.namespace))
             self.action_tab("sql")
         else:
             self.action_tab("rows")

@@ -4,7 +4,7 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.widgets import Input
 
-from localcdap.tui.lists.listing import Entry, Listing
+from localcdap.tui.lists.listing import Entry, Listing, ListingLines
 
 
 class Shown(App[None]):
@@ -98,6 +98,14 @@ async def test_the_keys_come_back_to_a_list_that_was_empty_for_a_while(shown):
     app.listing.put(entries("a1", "a2"))
     await pilot.press("j", "enter")
     assert app.chosen == ["a2"]
+
+
+async def test_what_was_chosen_is_taken_though_others_stand_there_by_now(shown):
+    app, pilot = shown
+    app.listing.query_one(ListingLines).action_select()
+    app.listing.put(entries("a0"))  # before the list has heard of the key
+    await pilot.pause()
+    assert app.chosen == ["a1"]
 
 
 async def test_what_is_typed_before_the_entries_come_highlights_the_best_of_them(shown):

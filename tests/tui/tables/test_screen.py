@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pyarrow as pa
@@ -60,7 +59,9 @@ async def run(driver, sql: str) -> None:
 
 async def test_a_table_is_browsed_page_by_page(open_studio):
     async with open_studio() as driver:
-        await driver.press("5", "b")
+        await driver.press("5")
+        driver.app.screen.query_one("#tables", Listing).show('"default"."spending"')
+        await driver.press("b")
         browser = driver.app.screen.query_one(TableBrowser)
         assert column(driver, "id") == list(range(1000))
         await driver.press("right_square_bracket", "right_square_bracket")
@@ -73,7 +74,9 @@ async def test_a_table_is_browsed_page_by_page(open_studio):
 
 async def test_rows_are_ordered_and_narrowed_by_a_condition(open_studio):
     async with open_studio(size=SMALL) as driver:
-        await driver.press("5", "b")
+        await driver.press("5")
+        driver.app.screen.query_one("#tables", Listing).show('"default"."spending"')
+        await driver.press("b")
         await driver.press("right", "right", "o")
         assert column(driver, "spent")[0] == 1.0
         await driver.press("o")
@@ -138,10 +141,10 @@ async def test_a_long_query_is_cancelled(open_studio):
         driver.app.screen.query_one(QueryEditor).put(
             "SELECT count(*) FROM range(1000000000000) a, range(1000000) b WHERE a.range % 7 > b.range"
         )
-        await driver.pilot.press("f5")
-        await asyncio.sleep(0.3)
-        await driver.press("escape")
         line = driver.app.screen.query_one("#sql-line", QueryLine)
+        await driver.pilot.press("f5")
+        await driver.until(lambda: "escape cancels" in str(line.content))
+        await driver.press("escape")
         assert line.running is None
         assert str(line.content) == "Cancelled."
         await run(driver, "SELECT 1 AS one")
@@ -194,6 +197,7 @@ async def test_tables_that_come_are_listed_and_the_highlight_stays(open_studio, 
     async with open_studio() as driver:
         await driver.press("5")
         listing = driver.app.screen.query_one("#tables", Listing)
+        listing.show('"default"."spending"')
         before = listing.key
         write(cdap, tmp_path, "a_new_one", {"id": [1], "city": ["Oslo"], "spent": [2.0]})
         cdap.namespaces.create("other")  # an event, as the end of a run is one
