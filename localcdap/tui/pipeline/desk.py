@@ -15,6 +15,7 @@ from localcdap.api.errors import InvalidPipelineError, LocalcdapError
 from localcdap.api.failures import ValidationFailure
 from localcdap.runs.model import Run, RunRequest
 from localcdap.runs.trials.preview_model import Preview, PreviewRequest
+from localcdap.studio.documents.lenient import as_properties
 from localcdap.tui.calls import Calling
 from localcdap.tui.canvas.canvas import Canvas
 from localcdap.tui.garbage import set_aside
@@ -32,6 +33,7 @@ from localcdap.tui.places import PipelineFile
 from localcdap.tui.problems.fixing import fix_of_all
 from localcdap.tui.problems.problems import Problems
 from localcdap.tui.runs.arguments import ArgumentsEditor
+from localcdap.tui.settings.locating import locate_any
 from localcdap.tui.words import plural, status_word
 
 if TYPE_CHECKING:
@@ -130,6 +132,11 @@ class Desk(Calling, Vertical):
     def commands(self) -> Iterable[Command]:
         """What the palette has besides the keys."""
         yield Command("pipeline: judge anew", self.editor.judge_anew, "With the plugins of now.")
+        yield Command(
+            "pipeline: say where buckets are on this machine",
+            self.locate,
+            "gs://bucket as a folder.",
+        )
 
     def show_stage(self, stage: str, property: str | None = None) -> None:
         """Go to a stage, and into its form where a property is named."""
@@ -290,6 +297,15 @@ class Desk(Calling, Vertical):
         edit = await self.app.push_screen_wait(PipelineSettings(self.editor))
         if edit is not None:
             self.editor.apply(edit, by=self)
+
+    @work(group="dialog", exclusive=True)
+    async def locate(self) -> None:
+        """Ask where a bucket that the pipeline names lies."""
+        editor = self.editor
+        values = (
+            v for stage in editor.stages for v in as_properties(editor.properties(stage)).values()
+        )
+        await locate_any(self.studio, values)
 
     # -- keeping -----------------------------------------------------------------------------------
 

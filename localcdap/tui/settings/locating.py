@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterable
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from localcdap.home import Home
+from localcdap.tui.manners.choosing import Choice
 from localcdap.tui.settings import file as toml
 from localcdap.tui.settings.rows import file_text
 
@@ -17,19 +21,50 @@ _ELSEWHERE: Final = re.compile(
 )
 
 
+_PLAIN: Final = re.compile(r"[^*?\[{$\x00-\x1f]+")
+_LONGEST: Final = 1000
+"""Characters of a path; what is longer is something else."""
+
+
 def prefix_of(path: str) -> str | None:
     """What of a path says where it lies: ``gs://sales`` of ``gs://sales/2026/*.csv``.
 
-    None for paths of this machine, addresses of the web, and where a macro decides.
+    Of a path that begins with a folder which this machine lacks it is that folder. None for other paths of
+    this machine, addresses of the web, and where a macro decides.
     """
-    found = _ELSEWHERE.match(path.strip())
-    return found[0] if found is not None else None
+    path = path.strip()
+    found = _ELSEWHERE.match(path)
+    return found[0] if found is not None else _lacking(path)
 
 
-async def locate(studio: StudioApp, prefix: str) -> None:
-    """Ask where paths lie, and have that in force at once; to be awaited in a worker."""
+def _lacking(path: str) -> str | None:
+    """The first folder of an absolute path that is not there."""
+    folder = str(PurePosixPath(path).parent)
+    if not path.startswith("/") or len(path) > _LONGEST or not _PLAIN.fullmatch(folder):
+        return None
+    folders = [*reversed(PurePosixPath(path).parents)]
+    return next((str(each) for each in folders if not os.path.lexists(each)), None)
+
+
+async def locate(studio: StudioApp, prefix: str | None) -> None:
+    """Ask where paths lie, and have that in force at once; to be awaited in a worker.
+
+    :param prefix: of the paths; None when it is asked for, too.
+    """
     if await located(studio, prefix):
         studio.reopen()
+
+
+async def locate_any(studio: StudioApp, values: Iterable[str]) -> None:
+    """Choose among the paths from elsewhere that some values name, and go on as :func:`locate`."""
+    prefixes = dict.fromkeys(prefix for each in values if (prefix := prefix_of(each)))
+    if not prefixes:
+        await locate(studio, None)
+        return
+    choices = [Choice(prefix, prefix) for prefix in prefixes]
+    chosen = await studio.choose([*choices, Choice("another …", "")], title="Where is")
+    if chosen is not None:
+        await locate(studio, chosen or None)
 
 
 async def located(studio: StudioApp, prefix: str | None = None) -> bool:

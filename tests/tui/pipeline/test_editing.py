@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from localcdap.settings import load_settings
 from localcdap.studio.editing.edits import SetProperty
 from localcdap.tui.pipeline.palette import Chip, StagePalette
 from localcdap.tui.places import Document, NewPipeline
@@ -322,3 +323,25 @@ async def test_files_are_looked_at_when_asked(open_studio, tmp_path):
 
         names = [field.name for field in editor.state("Orders").output_schema.fields]
         assert names == ["id", "body"]
+
+
+async def test_where_a_bucket_lies_is_said_by_name_or_in_its_field(open_studio, home):
+    document = orders()
+    document["config"]["stages"][0]["plugin"]["properties"]["path"] = "gs://sales/in.csv"
+    async with open_studio(place=Document("orders", json.dumps(document))) as driver:
+        editor = await driver.editor()
+        await driver.press("colon")
+        await driver.type("where buckets")
+        await driver.press("enter", "enter")
+        await driver.type("data/sales")
+        await driver.press("enter")
+        assert load_settings(home.settings_file).locations == {"gs://sales": "data/sales"}
+
+        driver.app.screen.desk.show_stage(editor.stages[0], "path")
+        await driver.until(lambda: driver.app.screen.desk.inspector.form.is_ready)
+        await driver.press("f2")
+        await driver.type("say where")
+        await driver.press("enter")
+        await driver.type("data/other")
+        await driver.press("enter")
+        assert load_settings(home.settings_file).locations == {"gs://sales": "data/other"}
