@@ -11,7 +11,7 @@ from localcdap.api.errors import ConflictError, LocalcdapError
 
 
 class Deployment:
-    """Makes applications ready for use, see :class:`localcdap.artifacts.sync.Deployer`.
+    """Makes applications ready for use, see :class:`localcdap.artifacts.directories.sync.Deployer`.
 
     :param admin: makes their tables.
     """

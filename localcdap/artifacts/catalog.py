@@ -7,12 +7,12 @@ from typing import Any, Final
 
 from localcdap.api.app.events import ArtifactChange
 from localcdap.api.failures import ArtifactId
-from localcdap.artifacts.copies import Copies
+from localcdap.artifacts.directories.copies import Copies
+from localcdap.artifacts.directories.sync import ArtifactState
 from localcdap.artifacts.index import Entry
 from localcdap.artifacts.model import SYSTEM_NAMESPACE, ApplicationRef, ArtifactDetail, HiddenPlugin
 from localcdap.artifacts.parents import apps_of
 from localcdap.artifacts.selection import Candidate, artifact_order
-from localcdap.artifacts.sync import ArtifactState
 from localcdap.artifacts.version import ArtifactVersion
 
 

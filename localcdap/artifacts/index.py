@@ -35,7 +35,7 @@ class Entry(msgspec.Struct, frozen=True):
     name: str
     version: str
     signature: str
-    """See :func:`localcdap.artifacts.contents.signature`."""
+    """See :func:`localcdap.artifacts.directories.contents.signature`."""
     digest: str
     """Of the content found; empty when it could not be read."""
     good_digest: str

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from localcdap.api.errors import BadRequestError
-from localcdap.artifacts.identity import PROJECT_FILE, script_metadata
+from localcdap.artifacts.directories.identity import PROJECT_FILE, script_metadata
 
 _DISTRIBUTIONS: Final = {
     "attr": "attrs",

@@ -9,7 +9,10 @@ from pathlib import Path
 from localcdap.api.capability import SYSTEM_CAPABILITIES, canonical
 from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
 from localcdap.artifacts.catalog import Catalog, changes
-from localcdap.artifacts.copies import Copies
+from localcdap.artifacts.directories.copies import Copies
+from localcdap.artifacts.directories.places import Place, find_system, find_user
+from localcdap.artifacts.directories.sync import ArtifactState, Deployer, Inspector, Synchronizer
+from localcdap.artifacts.directories.trash import put_back, take_out
 from localcdap.artifacts.documentation import read_documentation
 from localcdap.artifacts.index import ArtifactIndex
 from localcdap.artifacts.model import (
@@ -26,11 +29,8 @@ from localcdap.artifacts.model import (
     SyncReport,
 )
 from localcdap.artifacts.parents import APP_VERSION, APPS
-from localcdap.artifacts.places import Place, find_system, find_user
 from localcdap.artifacts.selection import Candidate, choose, look_up, narrow, usable_in
 from localcdap.artifacts.spaces import AnyNamespace, Namespaces, strays
-from localcdap.artifacts.sync import ArtifactState, Deployer, Inspector, Synchronizer
-from localcdap.artifacts.trash import put_back, take_out
 from localcdap.artifacts.version import VersionRange
 from localcdap.rpc.methods import once
 from localcdap.store.store import Store, Transaction

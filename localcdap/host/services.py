@@ -15,10 +15,10 @@ from localcdap.apps.platform import Platform
 from localcdap.apps.processes import AppProcesses
 from localcdap.apps.service import AppService
 from localcdap.artifacts.announcing import announcer
+from localcdap.artifacts.directories.trash import put_away
+from localcdap.artifacts.directories.watcher import FolderWatcher
 from localcdap.artifacts.model import SyncReport
 from localcdap.artifacts.service import ArtifactService
-from localcdap.artifacts.trash import put_away
-from localcdap.artifacts.watcher import FolderWatcher
 from localcdap.datasets.service import TableService
 from localcdap.datasets.sql import SqlService
 from localcdap.datasets.statements import StatementService

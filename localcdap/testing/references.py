@@ -12,8 +12,8 @@ from typing import Final
 from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.api.failures import ArtifactId
 from localcdap.api.plugin import PLUGIN_MARK, Plugin
-from localcdap.artifacts.contents import digest
-from localcdap.artifacts.identity import PROJECT_FILE
+from localcdap.artifacts.directories.contents import digest
+from localcdap.artifacts.directories.identity import PROJECT_FILE
 from localcdap.artifacts.loading import (
     code_root,
     file_module_name,

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from localcdap.api.errors import BadRequestError, ConflictError
-from localcdap.artifacts.contents import digest
-from localcdap.artifacts.identity import identify
+from localcdap.artifacts.directories.contents import digest
+from localcdap.artifacts.directories.identity import identify
 from localcdap.artifacts.inspection import inspect_artifact
 from localcdap.authoring import artifact
 from localcdap.authoring.artifact import plugin_types, write_artifact

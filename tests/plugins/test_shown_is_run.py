@@ -23,9 +23,9 @@ import pytest
 from localcdap.api.lookup import TableShape
 from localcdap.api.record_json import record_to_json
 from localcdap.api.schema import Schema
-from localcdap.artifacts.contents import digest
+from localcdap.artifacts.directories.contents import digest
+from localcdap.artifacts.directories.places import find_system
 from localcdap.artifacts.loading import load_artifact
-from localcdap.artifacts.places import find_system
 from localcdap.engine.local.launch import spark_home
 from localcdap.engine.process.tables import TableFiles
 from localcdap.runs.trials.debug_model import DebugRequest, GivenRecords

@@ -15,7 +15,7 @@ import pytest
 
 from localcdap.api import BatchSource
 from localcdap.api.methods import methods_of, plugin_method
-from localcdap.artifacts.contents import digest
+from localcdap.artifacts.directories.contents import digest
 from localcdap.artifacts.inspection import inspect_artifact
 from localcdap.artifacts.parents import ParentRange
 from localcdap.cli.main import cli

@@ -115,7 +115,7 @@ def test_inspecting_a_shipped_artifact_loads_nothing_heavy(artifact):
     code = f"""
 from pathlib import Path
 from localcdap.artifacts.inspection import inspect_artifact
-from localcdap.artifacts.contents import digest
+from localcdap.artifacts.directories.contents import digest
 import localcdap.sandbox.worker
 path = Path({str(artifact)!r})
 found = inspect_artifact(str(path), digest(path))

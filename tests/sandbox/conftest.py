@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from localcdap.api.failures import ArtifactId
-from localcdap.artifacts.contents import digest
+from localcdap.artifacts.directories.contents import digest
 from localcdap.artifacts.model import PluginRef
 from localcdap.sandbox.configuring import ConfigureRequest
 from localcdap.sandbox.supervisor import PluginWorker

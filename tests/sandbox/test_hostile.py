@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from localcdap.api.errors import PluginError
-from localcdap.artifacts.contents import digest
+from localcdap.artifacts.directories.contents import digest
 from tests.artifacts.authoring import source, write
 from tests.sandbox.conftest import MEMORY_MB, TIME_LIMIT_S
 

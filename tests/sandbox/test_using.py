@@ -14,7 +14,7 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.api.codec import unpack
 from localcdap.api.errors import InvalidStageError, PluginError
 from localcdap.api.failures import ArtifactId
-from localcdap.artifacts.contents import digest
+from localcdap.artifacts.directories.contents import digest
 from localcdap.artifacts.model import PluginRef
 from localcdap.sandbox.supervisor import PluginWorker
 from localcdap.sandbox.using import CallRequest, TransformRequest, read, written

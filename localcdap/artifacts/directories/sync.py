@@ -15,19 +15,19 @@ import msgspec
 
 from localcdap.api.app.application import ApplicationClass
 from localcdap.api.errors import BadRequestError, HostLostError, LocalcdapError
-from localcdap.artifacts.contents import digest, shown, signature
-from localcdap.artifacts.copies import Copies
-from localcdap.artifacts.identity import Identity, identify, sidecar
+from localcdap.artifacts.directories.contents import digest, shown, signature
+from localcdap.artifacts.directories.copies import Copies
+from localcdap.artifacts.directories.identity import Identity, identify, sidecar
+from localcdap.artifacts.directories.places import Place
 from localcdap.artifacts.index import ArtifactIndex, Content, Entry
 from localcdap.artifacts.model import Inspection
 from localcdap.artifacts.parents import APP_VERSION
-from localcdap.artifacts.places import Place
 from localcdap.store.store import Transaction
 
 _LOG: Final = logging.getLogger(__name__)
 _FORMAT: Final = f"3-{APP_VERSION}-{sys.implementation.cache_tag}"
 """Changes when inspection tells something new, so that everything is inspected again."""
-_PACKAGE: Final = Path(__file__).parents[1]
+_PACKAGE: Final = Path(__file__).parents[2]
 _ROOMS: Final = ("api", "dataframes", "files", "java", "wrangler")
 """What plugins derive from: with another version of these, a plugin may have other properties."""
 

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Final
 
 from localcdap.api.errors import BadRequestError, LocalcdapError
-from localcdap.artifacts.contents import fingerprint
-from localcdap.artifacts.identity import sidecar
-from localcdap.artifacts.notices import Notices
-from localcdap.artifacts.places import Place, find_user
+from localcdap.artifacts.directories.contents import fingerprint
+from localcdap.artifacts.directories.identity import sidecar
+from localcdap.artifacts.directories.notices import Notices
+from localcdap.artifacts.directories.places import Place, find_user
+from localcdap.artifacts.directories.watches import Watches, WatchesRefusedError
 from localcdap.artifacts.service import ArtifactService
-from localcdap.artifacts.watches import Watches, WatchesRefusedError
 
 _LOG: Final = logging.getLogger(__name__)
 _TICK_S: Final = 0.1

@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.errors import BadRequestError
-from localcdap.artifacts.contents import shown
+from localcdap.artifacts.directories.contents import shown
 from localcdap.artifacts.parents import check
 from localcdap.artifacts.version import ArtifactVersion, split_file_name
 

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from localcdap.api.errors import BadRequestError
-from localcdap.artifacts.contents import MOST_BYTES, MOST_FILES, content, digest, shown
+from localcdap.artifacts.directories.contents import MOST_BYTES, MOST_FILES, content, digest, shown
 
 _KEPT_S: Final = 7 * 24 * 3600
 """Seconds that a copy nobody refers to is kept, for runs that were started with it."""

@@ -10,8 +10,8 @@ from typing import Final
 
 import msgspec
 
-from localcdap.artifacts.contents import is_content
-from localcdap.artifacts.identity import PROJECT_FILE
+from localcdap.artifacts.directories.contents import is_content
+from localcdap.artifacts.directories.identity import PROJECT_FILE
 from localcdap.artifacts.model import DEFAULT_NAMESPACE, SYSTEM, SYSTEM_NAMESPACE, USER
 
 ARTIFACT_SUFFIXES: Final = (".py", ".whl")
