@@ -15,6 +15,7 @@ from textual.widgets import Input, OptionList, Static
 
 from localcdap.api.errors import SettingsError
 from localcdap.settings import Settings, load_settings
+from localcdap.tui.canvas.painter import padded
 from localcdap.tui.lists.options import Options
 from localcdap.tui.manners.matching import ranked
 from localcdap.tui.screen import AreaScreen
@@ -23,6 +24,7 @@ from localcdap.tui.settings.locating import located
 from localcdap.tui.settings.rows import Row, file_text, rows
 
 _KEY_CELLS = 30
+_MOST_KEY_CELLS = 60
 _VALUE_CELLS = 24
 
 
@@ -192,7 +194,9 @@ class SettingsScreen(AreaScreen):
         ]
         highlighted = listed.highlighted
         listed.clear_options()
-        listed.add_options([_line(row) for row in self._shown])
+        longest = max((len(row.key) for row in self._rows), default=0)
+        width = min(max(longest, _KEY_CELLS), _MOST_KEY_CELLS, max(self.size.width // 2, 1))
+        listed.add_options([_line(row, width) for row in self._shown])
         if self._shown:
             listed.highlighted = min(highlighted or 0, len(self._shown) - 1)
 
@@ -237,12 +241,13 @@ class SettingsScreen(AreaScreen):
             return None
 
 
-def _line(row: Row) -> Content:
+def _line(row: Row, width: int) -> Content:
+    """:param width: of the column with the keys."""
     style = "$foreground 60%" if row.is_default else "$accent"
     text = row.text or "(none)"
     value = text if len(text) <= 3 * _VALUE_CELLS else text[: 3 * _VALUE_CELLS - 1] + "…"
     return Content.assemble(
-        f"{row.key:<{_KEY_CELLS}} ",
+        padded(row.key, width) + " ",
         (f"{value:<{_VALUE_CELLS}} ", style),
         (f"${row.variable}" if row.variable else row.origin, "$foreground 60%"),
     )
