@@ -63,6 +63,8 @@ class Shelf:
 
     plugins: list[PluginSummary]
     capabilities: list[CapabilityCount]
+    all: int
+    """Plugins, whatever they are capable of."""
 
 
 class Chip(Static, can_focus=True):
@@ -178,7 +180,8 @@ class StagePalette(DialogScreen[PluginSummary]):
 
         def load(cdap: Cdap) -> Shelf:
             plugins = cdap.artifacts.list_plugins(namespace, None, wanted, artifact=app)
-            return Shelf(plugins, cdap.artifacts.list_capabilities(namespace))
+            capabilities = cdap.artifacts.list_capabilities(namespace)
+            return Shelf(plugins, capabilities, len(cdap.artifacts.list_plugins(namespace)))
 
         self.call(load, self._show, group="palette")
 
@@ -201,21 +204,23 @@ class StagePalette(DialogScreen[PluginSummary]):
                 for key, plugin in ordered
             ]
         )
-        self._show_chips(shelf.capabilities)
+        self._show_chips(shelf.capabilities, shelf.all)
         self._is_filled = True
         if self._is_awaited:
             self._is_awaited = False
             self.action_take()
 
-    def _show_chips(self, counts: Sequence[CapabilityCount]) -> None:
+    def _show_chips(self, counts: Sequence[CapabilityCount], plugins: int) -> None:
+        """Show a chip for each capability; a new one only where it tells plugins apart.
+
+        :param plugins: how many there are.
+        """
         chips = {chip.capability: chip for chip in self.query(Chip)}
-        total = max((count.plugins for count in counts), default=0)
-        # What all plugins have tells them apart least.
-        for count in sorted(counts, key=lambda count: (count.plugins == total, count.capability)):
+        for count in sorted(counts, key=lambda count: count.capability):
             chip = chips.get(count.capability)
             if chip is not None:
                 chip.show(count)
-            elif count.plugins:
+            elif 0 < count.plugins < plugins:
                 self.query_one("#palette-chips").mount(Chip(count, is_on=False))
 
     def _is_stage(self, type: str) -> bool:
