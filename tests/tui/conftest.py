@@ -28,7 +28,7 @@ def no_naps(monkeypatch):
     monkeypatch.setattr("textual.app.wait_for_idle", at_rest)
     monkeypatch.setattr("textual.pilot.wait_for_idle", at_rest)
     monkeypatch.setattr("textual.pilot.Pilot._wait_for_screen", at_rest)
-    monkeypatch.setattr("textual.screen.UPDATE_PERIOD", 0.25)
+    monkeypatch.setattr("textual.screen.UPDATE_PERIOD", 1.0)
     monkeypatch.setattr("textual.constants.TEXTUAL_ANIMATIONS", "none")
 
 
