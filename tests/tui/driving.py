@@ -58,7 +58,7 @@ class Driver:
         await self.pilot.pause()
         await self.settled()
 
-    async def settled(self, timeout_s: float = 20) -> None:
+    async def settled(self, timeout_s: float = 60) -> None:
         """Wait until every call of a service has been answered and drawn."""
         await self.until(lambda: self.app.calls.open == 0, timeout_s)
         await self.pilot.pause()
@@ -82,7 +82,7 @@ class Driver:
         await self.until(lambda: editor.revision >= change.revision)
         await self.settled()
 
-    async def until(self, holds: Callable[[], object], timeout_s: float = 20) -> None:
+    async def until(self, holds: Callable[[], object], timeout_s: float = 60) -> None:
         """Wait until something holds."""
         deadline = time.monotonic() + timeout_s
         await self.pilot.pause()

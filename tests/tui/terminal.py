@@ -51,7 +51,7 @@ class Terminal:
     def type(self, keys: str) -> None:
         os.write(self._master, keys.encode())
 
-    def until(self, text: str, timeout_s: float = 30) -> float:
+    def until(self, text: str, timeout_s: float = 60) -> float:
         """Read until a text was written. Returns the seconds since the start."""
         deadline = time.monotonic() + timeout_s
         while text.encode() not in self.output:
@@ -59,7 +59,7 @@ class Terminal:
             self._read(0.05)
         return time.monotonic() - self.started
 
-    def suspend(self, timeout_s: float = 30) -> None:
+    def suspend(self, timeout_s: float = 60) -> None:
         """As ctrl+z does; a shell goes on when the program has stopped."""
         os.kill(self.process.pid, signal.SIGTSTP)
         deadline = time.monotonic() + timeout_s
@@ -74,7 +74,7 @@ class Terminal:
         self.output = b""
         os.kill(self.process.pid, signal.SIGCONT)
 
-    def end(self, timeout_s: float = 20) -> int:
+    def end(self, timeout_s: float = 60) -> int:
         """Read until the program has ended. Returns its code, that of a signal negative."""
         deadline = time.monotonic() + timeout_s
         while self.process.poll() is None:

@@ -82,7 +82,7 @@ async def test_a_run_goes_on_without_the_studio_and_is_found_and_stopped(
     async with open_studio(place=Document("waiting", json.dumps(document))) as driver:
         await driver.editor()
         await driver.press("r")
-        await driver.until(lambda: activity(driver) is not None, 30)
+        await driver.until(lambda: activity(driver) is not None)
         run = activity(driver).run
     assert not cdap.runs.get("default", run).status.is_end
 

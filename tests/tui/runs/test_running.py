@@ -84,7 +84,7 @@ async def test_a_run_is_found_again_and_repeated(cdap, document, open_studio, tm
         }
         rows["output"].query_one("Input").value = "two"
         await driver.press("ctrl+r")
-        await driver.until(lambda: view.run and view.run.run != first, 30)
+        await driver.until(lambda: view.run and view.run.run != first)
         await driver.until(lambda: view.run.status.is_end, 120)
         assert view.run.status is RunStatus.COMPLETED
         assert view.run.arguments == {"input": "in.csv", "output": "two"}
@@ -93,7 +93,7 @@ async def test_a_run_is_found_again_and_repeated(cdap, document, open_studio, tm
         # The same once more cannot write where it has written already: it says so.
         second = view.run.run
         await driver.press("r")
-        await driver.until(lambda: view.run and view.run.run != second, 30)
+        await driver.until(lambda: view.run and view.run.run != second)
         await driver.until(lambda: view.run.status.is_end, 120)
         assert view.run.status is RunStatus.FAILED
         assert "already exists" in view.query_one("#run-error").content.plain
