@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +36,26 @@ def corpus() -> Path:
     if not folder.is_dir():
         pytest.skip("the corpus of real pipelines is not beside this checkout")
     return folder
+
+
+@pytest.fixture(scope="session")
+def fresh_home(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
+    """Makes a folder one of an instance whose index knows the shipped plugins: opened first, an instance
+    takes half a second of the processor for that. Returns the folder.
+    """
+    from localcdap.home import Home
+    from localcdap.host import connect
+
+    known = tmp_path_factory.mktemp("known")
+    with connect(Home(known)) as cdap:
+        cdap.artifacts.list_plugins("default")
+
+    def fresh_home(folder: Path) -> Path:
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copy(known / "localcdap.duckdb", folder)
+        return folder
+
+    return fresh_home
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,9 +16,11 @@ from tests.e2e.program import Command, Program
 
 
 @pytest.fixture
-def program(tmp_path: Path, engine_directory: Path) -> Program:
+def program(tmp_path: Path, engine_directory: Path, fresh_home: Callable[[Path], Path]) -> Program:
     """The program on an instance of its own."""
-    return Program(tmp_path / "home", {"LOCALCDAP_ENGINE_DIRECTORY": str(engine_directory)})
+    return Program(
+        fresh_home(tmp_path / "home"), {"LOCALCDAP_ENGINE_DIRECTORY": str(engine_directory)}
+    )
 
 
 @pytest.fixture

@@ -69,6 +69,7 @@ def test_malformed_json_is_told_with_line_and_column_and_leaves_nothing(
 ):
     file = tmp_path / "p.json"
     file.write_text('{\n  "config": {,}\n}')
+    program.home = tmp_path / "none"
 
     answer = program("validate", str(file), "--json")
 
