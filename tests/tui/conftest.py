@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 
 import pytest
 
@@ -33,8 +34,8 @@ def no_naps(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
-    return Home(tmp_path_factory.mktemp("studio-home"))
+def home(tmp_path_factory: pytest.TempPathFactory, fresh_home: Callable[[Path], Path]) -> Home:
+    return Home(fresh_home(tmp_path_factory.mktemp("studio-home")))
 
 
 @pytest.fixture(scope="module")
