@@ -11,13 +11,13 @@ from typing import Any
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.screen import Screen
-from textual.widgets import Footer
 
 from localcdap.home import Home
 from localcdap.host.link import Cdap
 from localcdap.studio.editing.draft import Draft as Sheet
 from localcdap.tui.app import StudioApp
 from localcdap.tui.connection import Connection
+from localcdap.tui.footer import StudioFooter
 from localcdap.tui.inspector.inspector import Inspector
 from localcdap.tui.inspector.properties.form import Form
 from localcdap.tui.pipeline.editor import Editor
@@ -45,7 +45,7 @@ class Desk(Screen[None]):
         with Horizontal():
             yield Inspector(self.editor)
             yield Problems(self.editor)
-        yield Footer(show_command_palette=False)
+        yield StudioFooter()
 
     def on_problems_chosen(self, event: Problems.Chosen) -> None:
         if event.stage is not None:
