@@ -58,9 +58,9 @@ def fresh_home(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Pat
     return fresh_home
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="session", autouse=True)
 def engine_directory(cdap_engine_directory: Path) -> Path:
-    """The directory of the one warm Spark server that all tests share."""
+    """The directory of the one warm Spark server that all tests share, whatever starts it first."""
     return cdap_engine_directory
 
 
