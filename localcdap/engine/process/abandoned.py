@@ -7,6 +7,7 @@ away. The id of a run's session follows from that of the run, so that it can be 
 from __future__ import annotations
 
 import contextlib
+import shutil
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ from localcdap.engine.cluster.folders import ClusterFolders
 from localcdap.engine.local.server import Endpoint
 from localcdap.engine.order import ORDER, SETTLED, read_order
 from localcdap.engine.process.commit import recover
+from localcdap.engine.process.listening import CHANNEL
 from localcdap.engine.session import connect, session
 
 _LIMIT_S: Final = 30.0
@@ -44,6 +46,9 @@ def release(run_directory: Path) -> None:
     """
     order = read_order(run_directory)
     endpoint = Endpoint(order.engine_url, order.engine_token)
+    shutil.rmtree(
+        run_directory / CHANNEL, ignore_errors=True
+    )  # ends tasks that Spark may not cancel
     try:
         _end_session(endpoint, order.session_id)
     finally:

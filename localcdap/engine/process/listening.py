@@ -21,6 +21,8 @@ from localcdap.engine.tasks.telling import Said, SoFar, Told
 from localcdap.messaging.spool import SpoolWriter
 
 _LOG: Final = logging.getLogger("localcdap.engine")
+CHANNEL: Final = "told"
+"""Sub-directory of a run's directory: what Spark's Python workers tell. Without it they end."""
 _PAUSE_S: Final = 0.25
 _MOST_LINES: Final = 5_000
 """Log lines of all tasks of a run."""

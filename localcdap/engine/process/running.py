@@ -34,7 +34,7 @@ from localcdap.engine.process.commit import Journal, Staging
 from localcdap.engine.process.contexts import Surroundings
 from localcdap.engine.process.heeding import be_heeded
 from localcdap.engine.process.host_tables import table_source
-from localcdap.engine.process.listening import Listener
+from localcdap.engine.process.listening import CHANNEL, Listener
 from localcdap.engine.process.reporting import ProgressReport, log_to, status
 from localcdap.engine.process.secrets import DiscreetSpool, secrets_of
 from localcdap.engine.process.tables import TableSource
@@ -47,8 +47,6 @@ if TYPE_CHECKING:
 
 _Result = TypeVar("_Result")
 _LOG: Final = logging.getLogger("localcdap.engine")
-CHANNEL: Final = "told"
-"""Sub-directory of a run's directory: what Spark's Python workers tell."""
 ARCHIVES: Final = "archives"
 """Sub-directory of a run's directory: the code that a cluster was sent."""
 TABLES: Final = "tables"

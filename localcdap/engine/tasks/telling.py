@@ -26,6 +26,8 @@ from localcdap.engine.tasks.plan import CountKey
 
 _INTERVAL_S: Final = 0.25
 """Between two messages about counts."""
+_LOOK_S: Final = 0.3
+"""Between two looks whether the run is still there."""
 _MOST_LINES: Final = 1_000
 """Log lines of one task; a line for each record would bury everything else."""
 _MOST_TEXT: Final = 10_000
@@ -54,24 +56,19 @@ Told = Said | SoFar
 class Teller:
     """Tells what happens in one task.
 
-    :param directory: where the task's file goes; None, or a folder that is not there: nothing is told.
+    :param directory: where the task's file goes; None: nothing is told.
     """
 
     def __init__(self, directory: str | None) -> None:
         self.stage: str | None = None
         """The stage whose code runs now."""
-        known = directory is not None and Path(directory).is_dir()
-        self._directory: Final = directory if known else None
+        self._directory: Final = directory
         self._lock: Final = threading.RLock()
         self._file: int | None = None
         self._is_closed = False
         self._lines = 0
         self._totals: Counter[CountKey] = Counter()
         self._next_counts = time.monotonic() + _INTERVAL_S
-
-    @property
-    def is_heard(self) -> bool:
-        return self._directory is not None
 
     def log(self, level: str, text: str, stage: str | None = None) -> None:
         """Tell a line; of too many, the first ones."""
@@ -113,14 +110,45 @@ class Teller:
 
 @contextlib.contextmanager
 def telling(directory: str | None, stage: str | None = None) -> Iterator[Teller]:
-    """Have everything that is logged or printed in this process told, for the time of a task."""
+    """Have everything that is logged or printed in this process told, for the time of a task.
+
+    A task whose directory is gone, or goes, ends: its run is over.
+    """
     teller = Teller(directory)
     teller.stage = stage
+    if directory is None:
+        yield teller
+        return
     try:
-        with _captured(teller) if teller.is_heard else contextlib.nullcontext():
+        with _ending_with(Path(directory)), _captured(teller):
             yield teller
     finally:
         teller.close()
+
+
+@contextlib.contextmanager
+def _ending_with(directory: Path) -> Iterator[None]:
+    """End this process when the directory goes.
+
+    Spark may miss that a job is cancelled: when it makes a directory just then, Hadoop's ``Shell`` swallows
+    the interruption. The job would go on for as long as the code of plugins likes, and hold a core.
+
+    :raises InterruptedError: when it is gone already.
+    """
+    if not directory.is_dir():
+        raise InterruptedError("The run of this task is over.")
+    done = threading.Event()
+
+    def look() -> None:
+        while not done.wait(_LOOK_S):
+            if not directory.is_dir():
+                os._exit(1)
+
+    threading.Thread(target=look, name="localcdap-run", daemon=True).start()
+    try:
+        yield
+    finally:
+        done.set()
 
 
 @contextlib.contextmanager
