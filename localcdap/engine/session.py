@@ -72,7 +72,7 @@ def connect(endpoint: Endpoint, session_id: str | None = None) -> SparkSession:
     try:
         spark = _created(endpoint, session_id)
         # The local server was found a moment ago: when it does not answer, the machine has much to do.
-        spark.client.set_retry_policies([_seconds(5 if endpoint.token is None else 12)])
+        spark.client.set_retry_policies([_patience(5 if endpoint.token is None else 12)])
         if endpoint.token is None:
             _check_version(endpoint, spark.version)
         spark.conf.set(*_CASE)
@@ -81,7 +81,7 @@ def connect(endpoint: Endpoint, session_id: str | None = None) -> SparkSession:
                 spark.conf.set(key, value)
             spark.client.set_retry_policies([DefaultPolicy()])
         else:
-            spark.client.set_retry_policies([_seconds(5)])
+            spark.client.set_retry_policies([_patience(5)])
     except (PySparkException, RpcError, EngineError) as error:
         if spark is not None:  # it would be the session that pyspark takes by default
             spark.release_session_on_close = False
@@ -117,8 +117,8 @@ def _created(endpoint: Endpoint, session_id: str | None) -> SparkSession:
     return SparkSession.builder.channelBuilder(channel).create()
 
 
-def _seconds(retries: int) -> Any:
-    """A policy by which a server has about so many seconds."""
+def _patience(retries: int) -> Any:
+    """Retries that give a server about a second each."""
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
     return DefaultPolicy(max_retries=retries, max_backoff=1000, jitter=100)

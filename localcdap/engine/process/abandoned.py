@@ -46,9 +46,8 @@ def release(run_directory: Path) -> None:
     """
     order = read_order(run_directory)
     endpoint = Endpoint(order.engine_url, order.engine_token)
-    shutil.rmtree(
-        run_directory / CHANNEL, ignore_errors=True
-    )  # ends tasks that Spark may not cancel
+    # Spark may miss that a job is cancelled; its tasks in Python end without this.
+    shutil.rmtree(run_directory / CHANNEL, ignore_errors=True)
     try:
         _end_session(endpoint, order.session_id)
     finally:
