@@ -26,9 +26,9 @@ def editing(folder: Path, rounds: int) -> Iterator[Row]:
     """One property edited in an open session, as somebody types; each value is new to the plugins."""
     from localcdap.home import Home
     from localcdap.host import connect
-    from localcdap.studio.editing.edits import SetProperty
-    from localcdap.studio.editing.service import OpenRequest
-    from localcdap.studio.service import StageRequest
+    from localcdap.pipeline.editing.edits import SetProperty
+    from localcdap.pipeline.editing.service import OpenRequest
+    from localcdap.pipeline.service import StageRequest
 
     home = folder / "editing-home"
     shutil.rmtree(home, ignore_errors=True)

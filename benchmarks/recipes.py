@@ -14,9 +14,9 @@ _DIRECTIVES: Final = 50
 def checked_seconds(rounds: int) -> float:
     """Seconds for 50 directives, none of which was seen before in just this form."""
     from localcdap.api.schema import Schema
-    from localcdap.wrangler.recipe.propagation import columns_of, propagate
-    from localcdap.wrangler.recipe.registry import shipped
-    from localcdap.wrangler.recipe.steps import check
+    from localcdap.plugin_lib.wrangler.recipe.propagation import columns_of, propagate
+    from localcdap.plugin_lib.wrangler.recipe.registry import shipped
+    from localcdap.plugin_lib.wrangler.recipe.steps import check
 
     registry = shipped()
     given = columns_of(Schema.record("line", [("body", Schema.STRING)]))

@@ -14,11 +14,11 @@ from localcdap.messaging.service import MessagingService
 from localcdap.namespaces.model import Namespace
 from localcdap.namespaces.preferences import Level, PreferenceService
 from localcdap.namespaces.service import NamespaceService
+from localcdap.pipeline.macros.functions import macro_functions
+from localcdap.pipeline.macros.language import MacroOptions, MacroParser, call_of, lookup_in
+from localcdap.pipeline.service import SecretsOf
 from localcdap.sandbox.configuring import ConfigureRequest, ConfigureResult
 from localcdap.sandbox.using import CallRequest, TransformRequest, TransformResult
-from localcdap.studio.macros.functions import macro_functions
-from localcdap.studio.macros.language import MacroOptions, MacroParser, call_of, lookup_in
-from localcdap.studio.service import SecretsOf
 
 
 class PluginUser(Protocol):

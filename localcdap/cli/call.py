@@ -13,7 +13,7 @@ from localcdap.cli.files import read_arguments
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import print_json
 from localcdap.cli.records import read_json
-from localcdap.studio.methods import MethodCall, MethodPlugin
+from localcdap.pipeline.methods import MethodCall, MethodPlugin
 
 
 @click.command("call")

@@ -12,7 +12,7 @@ from localcdap.cli.files import read_arguments, read_pipeline
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import plural, print_json, visible
 from localcdap.cli.records import print_problem, print_records, print_rejected, read_json
-from localcdap.runs.trials.debug_model import DebugAnswer, DebugRequest, GivenRecords
+from localcdap.runs.debug.model import DebugAnswer, DebugRequest, GivenRecords
 
 _GIVEN: Final = {"stage", "records", "schema"}
 _MOST_ON_SCREEN: Final = 50

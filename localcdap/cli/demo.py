@@ -12,8 +12,8 @@ from localcdap.cli.output import plural, print_failures, print_json, print_table
 from localcdap.cli.run import show_result, start
 from localcdap.engine.messages import RunStatus
 from localcdap.host import demo
+from localcdap.pipeline.service import PipelineRequest
 from localcdap.runs.model import RunRequest
-from localcdap.studio.service import PipelineRequest
 
 
 @click.command("demo")

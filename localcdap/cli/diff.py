@@ -13,9 +13,9 @@ from localcdap.cli.files import is_file, read_pipeline
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import print_json
 from localcdap.cli.pipelines import deployed
-from localcdap.studio.comparison import Change, PipelineComparison, StageChange, compare_pipelines
-from localcdap.studio.documents.document import read_document
-from localcdap.studio.documents.model import PipelineDocument
+from localcdap.pipeline.comparison import Change, PipelineComparison, StageChange, compare_pipelines
+from localcdap.pipeline.document.document import read_document
+from localcdap.pipeline.document.model import PipelineDocument
 
 if TYPE_CHECKING:
     from localcdap.host import Cdap

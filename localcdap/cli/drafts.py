@@ -9,7 +9,7 @@ import click
 from localcdap.cli.files import read_pipeline
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import local_time, plural, print_json, print_table
-from localcdap.studio.library.draft_model import Draft, DraftRequest
+from localcdap.pipeline.library.draft_model import Draft, DraftRequest
 
 _ACTIONS = ["list", "save", "show", "revisions", "restore", "delete"]
 

@@ -10,7 +10,7 @@ from localcdap.cli.faults import NO
 from localcdap.cli.output import print_failures, print_json
 from localcdap.cli.preview import ended
 from localcdap.runs.model import RunRequest
-from localcdap.runs.trials.preview_model import PreviewRequest, PreviewStatus
+from localcdap.runs.preview.model import PreviewRequest, PreviewStatus
 
 if TYPE_CHECKING:
     from localcdap.host import Cdap

@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 from localcdap.api.errors import DocumentError
-from localcdap.studio.documents.document import read_document
-from localcdap.studio.documents.model import PipelineDocument
-from localcdap.studio.documents.source import decode
+from localcdap.pipeline.document.document import read_document
+from localcdap.pipeline.document.model import PipelineDocument
+from localcdap.pipeline.document.source import decode
 
 
 def read_pipeline(name: str) -> PipelineDocument:

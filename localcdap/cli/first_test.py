@@ -14,11 +14,11 @@ from localcdap.cli.files import read_pipeline
 from localcdap.cli.options import Instance
 from localcdap.cli.output import print_json
 from localcdap.cli.verdicts import print_verdict
-from localcdap.goldens.reading import name_of, read_golden
-from localcdap.goldens.running import case_of, try_cases
-from localcdap.goldens.verdict import Outcome, judge
-from localcdap.goldens.writing import write_new
-from localcdap.runs.trials.case_model import CaseRequest, CaseResult, CaseStatus
+from localcdap.pipeline_tests.case_model import CaseRequest, CaseResult, CaseStatus
+from localcdap.pipeline_tests.reading import name_of, read_golden
+from localcdap.pipeline_tests.running import case_of, try_cases
+from localcdap.pipeline_tests.verdict import Outcome, judge
+from localcdap.pipeline_tests.writing import write_new
 
 
 def write_first_test(

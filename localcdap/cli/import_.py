@@ -13,14 +13,14 @@ from localcdap.cli.faults import NO
 from localcdap.cli.files import read_json, read_pipeline
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import plural, print_failures, print_json
-from localcdap.studio.library.draft_model import Draft, DraftRequest
-from localcdap.studio.library.hub import (
+from localcdap.pipeline.library.draft_model import Draft, DraftRequest
+from localcdap.pipeline.library.hub import (
     SPEC,
     is_package,
     packaged_document,
     read_package,
 )
-from localcdap.studio.library.model import Deployment, DeployRequest, check_name
+from localcdap.pipeline.library.model import Deployment, DeployRequest, check_name
 
 if TYPE_CHECKING:
     from localcdap.host import Cdap

@@ -9,7 +9,7 @@ import click
 from localcdap.api.errors import NotFoundError
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import local_time, plural, print_json, print_table
-from localcdap.studio.library.model import Application
+from localcdap.pipeline.library.model import Application
 
 if TYPE_CHECKING:
     from localcdap.host import Cdap

@@ -12,7 +12,7 @@ from localcdap.api.config import PluginProperty
 from localcdap.artifacts.model import ArtifactSelector, PluginInfo
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import print_json
-from localcdap.studio.propagation.plugin_templates import PluginTemplate, by_name
+from localcdap.pipeline.validation.plugin_templates import PluginTemplate, by_name
 
 
 @click.command("plugin")

@@ -11,7 +11,7 @@ from localcdap.artifacts.model import ArtifactSelector, PluginSummary
 from localcdap.cli.faults import NO
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import print_json, print_table
-from localcdap.studio.propagation.plugin_templates import PluginTemplate
+from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 
 
 @click.command("plugins")

@@ -13,8 +13,8 @@ from localcdap.cli.files import read_arguments, read_pipeline
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import duration, plural, print_failures, print_json
 from localcdap.cli.records import print_problem, print_records, print_rejected
-from localcdap.engine.trials.samples import StageSample
-from localcdap.runs.trials.preview_model import (
+from localcdap.engine.preview.samples import StageSample
+from localcdap.runs.preview.model import (
     DEFAULT_TIMEOUT_MINUTES,
     Preview,
     PreviewRequest,

@@ -13,7 +13,7 @@ import click
 from localcdap.api.errors import BadRequestError
 from localcdap.api.schema import Schema
 from localcdap.cli.output import print_table, visible
-from localcdap.engine.trials.samples import Problem, Rejected
+from localcdap.engine.preview.samples import Problem, Rejected
 
 _WIDEST: Final = 40
 """Characters of a value that are shown."""

@@ -16,15 +16,15 @@ from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import plural, print_json
 from localcdap.cli.pipelines import split
 from localcdap.cli.verdicts import print_summary, print_verdict
-from localcdap.goldens.junit import write_junit
-from localcdap.goldens.model import Golden, Mistake, stream_of
-from localcdap.goldens.reading import check_stages, find_tests, read_golden
-from localcdap.goldens.running import case_of, try_cases
-from localcdap.goldens.verdict import Outcome, Verdict, judge
-from localcdap.goldens.writing import update
-from localcdap.runs.trials.case_model import CaseResult
-from localcdap.studio.documents.document import read_document
-from localcdap.studio.documents.model import PipelineDocument
+from localcdap.pipeline.document.document import read_document
+from localcdap.pipeline.document.model import PipelineDocument
+from localcdap.pipeline_tests.case_model import CaseResult
+from localcdap.pipeline_tests.junit import write_junit
+from localcdap.pipeline_tests.model import Golden, Mistake, stream_of
+from localcdap.pipeline_tests.reading import check_stages, find_tests, read_golden
+from localcdap.pipeline_tests.running import case_of, try_cases
+from localcdap.pipeline_tests.verdict import Outcome, Verdict, judge
+from localcdap.pipeline_tests.writing import update
 
 if TYPE_CHECKING:
     from localcdap.host import Cdap

@@ -10,7 +10,7 @@ from localcdap.cli.faults import NO
 from localcdap.cli.files import read_arguments, read_pipeline
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import plural, print_failures, print_json
-from localcdap.studio.service import PipelineRequest
+from localcdap.pipeline.service import PipelineRequest
 
 
 @click.command("validate")

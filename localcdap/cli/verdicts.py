@@ -8,8 +8,8 @@ from typing import Final
 
 import click
 
-from localcdap.goldens.showing import MARKS, detail_lines
-from localcdap.goldens.verdict import Outcome, Verdict
+from localcdap.pipeline_tests.showing import MARKS, detail_lines
+from localcdap.pipeline_tests.verdict import Outcome, Verdict
 
 _COLOURS: Final = {"missing": "red", "unexpected": "green", "changed": "yellow"}
 

@@ -10,9 +10,9 @@ from typing import Any, Final
 from localcdap.api.errors import ConflictError
 from localcdap.api.schema import Schema
 from localcdap.api.table_writes import MadeTable, TableWrite
-from localcdap.engine.process.statements import Statements, StatementsDone
-from localcdap.files.schemas import parquet_file_schema
+from localcdap.engine.driver.statements import Statements, StatementsDone
 from localcdap.namespaces.service import NamespaceService
+from localcdap.plugin_lib.files.schemas import parquet_file_schema
 from localcdap.rpc.methods import once
 from localcdap.store.changing import Change, Changed, ChangedTable
 from localcdap.store.columns import column_type

@@ -6,8 +6,8 @@ import enum
 
 import msgspec
 
-from localcdap.engine.planning.counting import StageCounts
-from localcdap.engine.process.tables import TableLoad
+from localcdap.engine.driver.tables import TableLoad
+from localcdap.engine.plan.counting import StageCounts
 
 
 class RunStatus(enum.StrEnum):

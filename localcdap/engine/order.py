@@ -15,8 +15,8 @@ from localcdap.api.codec import plain, revived
 from localcdap.api.errors import EngineError
 from localcdap.api.locations import Locations
 from localcdap.artifacts.model import PluginRef
-from localcdap.engine.trials.given import GivenStream
-from localcdap.engine.trials.running import Trial
+from localcdap.engine.preview.given import GivenStream
+from localcdap.engine.preview.running import Trial
 
 ORDER: Final = "order.json"
 SPOOL: Final = "spool"

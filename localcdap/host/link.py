@@ -15,7 +15,7 @@ from localcdap.artifacts.service import ArtifactService
 from localcdap.datasets.service import TableService
 from localcdap.datasets.sql import SqlService
 from localcdap.datasets.transactions import ADMIN, TRANSACTIONS, HostRunner, TransactionService
-from localcdap.engine.process.secrets import CONNECTIONS
+from localcdap.engine.driver.secrets import CONNECTIONS
 from localcdap.home import Home
 from localcdap.host.host import Host
 from localcdap.messaging.service import MessagingService
@@ -23,23 +23,23 @@ from localcdap.namespaces.connections import ConnectionService
 from localcdap.namespaces.preferences import PreferenceService
 from localcdap.namespaces.secure_keys import SecureKeyService
 from localcdap.namespaces.service import NamespaceService
+from localcdap.pipeline.editing.service import EditingService
+from localcdap.pipeline.library.applications import ApplicationService
+from localcdap.pipeline.library.drafts import DraftService
+from localcdap.pipeline.library.templates import TemplateService
+from localcdap.pipeline.methods import MethodService
+from localcdap.pipeline.service import StudioService
+from localcdap.pipeline_tests.cases import CaseService
 from localcdap.rpc.client import Client
 from localcdap.rpc.election import HostSeat, elect
 from localcdap.rpc.frames import Call
 from localcdap.rpc.methods import remote_method
 from localcdap.rpc.proxy import proxy
+from localcdap.runs.debug.service import DebugService
+from localcdap.runs.preview.service import PreviewService
 from localcdap.runs.service import RunService
-from localcdap.runs.trials.cases import CaseService
-from localcdap.runs.trials.debugging import DebugService
-from localcdap.runs.trials.previews import PreviewService
 from localcdap.store.service import DatabaseService
 from localcdap.store.structured.admin import TableAdmin
-from localcdap.studio.editing.service import EditingService
-from localcdap.studio.library.applications import ApplicationService
-from localcdap.studio.library.drafts import DraftService
-from localcdap.studio.library.templates import TemplateService
-from localcdap.studio.methods import MethodService
-from localcdap.studio.service import StudioService
 
 _Service = TypeVar("_Service")
 

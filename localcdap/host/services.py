@@ -24,11 +24,11 @@ from localcdap.datasets.sql import SqlService
 from localcdap.datasets.statements import StatementService
 from localcdap.datasets.sweeping import NamespaceSweep
 from localcdap.datasets.transactions import ADMIN, TRANSACTIONS, TransactionService
+from localcdap.engine.driver.host_tables import SERVICE as TABLE_EXPORTS
+from localcdap.engine.driver.secrets import CONNECTIONS
+from localcdap.engine.driver.secrets import SERVICE as SECURE_KEYS
+from localcdap.engine.driver.statements import SERVICE as TABLE_STATEMENTS
 from localcdap.engine.local.server import EngineServer
-from localcdap.engine.process.host_tables import SERVICE as TABLE_EXPORTS
-from localcdap.engine.process.secrets import CONNECTIONS
-from localcdap.engine.process.secrets import SERVICE as SECURE_KEYS
-from localcdap.engine.process.statements import SERVICE as TABLE_STATEMENTS
 from localcdap.home import Home, shipped_plugins
 from localcdap.messaging.listeners import Delivery
 from localcdap.messaging.service import MessagingService
@@ -39,26 +39,26 @@ from localcdap.namespaces.preferences import PreferenceService
 from localcdap.namespaces.secure_keys import SecureKeyService
 from localcdap.namespaces.service import NamespaceService
 from localcdap.namespaces.vaults import FileVault, KeyringVault, has_keyring
+from localcdap.pipeline.editing.service import EditingService
+from localcdap.pipeline.library.applications import ApplicationService
+from localcdap.pipeline.library.drafts import DraftService
+from localcdap.pipeline.library.templates import TemplateService
+from localcdap.pipeline.macros.secrets import Secrets
+from localcdap.pipeline.methods import MethodService
+from localcdap.pipeline.service import StudioService
+from localcdap.pipeline_tests.cases import CaseService
+from localcdap.runs.debug.service import DebugService
+from localcdap.runs.preview.process import TrialProcesses
+from localcdap.runs.preview.service import PreviewService
 from localcdap.runs.processes import RunProcess
 from localcdap.runs.profiles import NATIVE, Profiles, RemoteProfile
 from localcdap.runs.provisioning import Provisioners
 from localcdap.runs.service import RunService
-from localcdap.runs.trials.cases import CaseService
-from localcdap.runs.trials.debugging import DebugService
-from localcdap.runs.trials.previews import PreviewService
-from localcdap.runs.trials.process import TrialProcesses
 from localcdap.sandbox.pool import PluginWorkers
 from localcdap.settings import Settings, load_settings
 from localcdap.store.service import DatabaseService
 from localcdap.store.store import Store, Transaction
 from localcdap.store.structured.tables import StructuredTables
-from localcdap.studio.editing.service import EditingService
-from localcdap.studio.library.applications import ApplicationService
-from localcdap.studio.library.drafts import DraftService
-from localcdap.studio.library.templates import TemplateService
-from localcdap.studio.macros.secrets import Secrets
-from localcdap.studio.methods import MethodService
-from localcdap.studio.service import StudioService
 
 
 class Services:

@@ -15,7 +15,7 @@ from localcdap.api.capability import Capabilities
 from localcdap.api.errors import IncapableError
 from localcdap.api.failures import ArtifactId
 from localcdap.artifacts.model import ArtifactSelector, PluginRef
-from localcdap.studio.propagation.plugins import Artifacts
+from localcdap.pipeline.validation.plugins import Artifacts
 
 PREVIEW_REQUIRES: Final = frozenset((Capabilities.Mode.NATIVE,))
 """A preview runs on this machine, whatever the profile (design "CDAP Capabilities", section Preview)."""

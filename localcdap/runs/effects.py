@@ -9,6 +9,7 @@ from msgspec import UNSET
 
 from localcdap.api.codec import unpack
 from localcdap.api.errors import LocalcdapError
+from localcdap.engine.driver.tables import TableLoad
 from localcdap.engine.messages import (
     Committed,
     Counted,
@@ -21,8 +22,7 @@ from localcdap.engine.messages import (
     StatusChanged,
     TableLoads,
 )
-from localcdap.engine.planning import counting
-from localcdap.engine.process.tables import TableLoad
+from localcdap.engine.plan import counting
 from localcdap.messaging.consumer import Poison
 from localcdap.runs import model
 from localcdap.runs.model import Run, RunError, RunProgress, StageCounts, run_error

@@ -66,7 +66,7 @@ def _started(
         os.close(ours)
         os.close(theirs)
         process = subprocess.Popen(
-            [sys.executable, "-m", "localcdap.engine.process.run", str(directory)],
+            [sys.executable, "-m", "localcdap.engine.driver.run", str(directory)],
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=subprocess.STDOUT,

@@ -15,6 +15,11 @@ from localcdap.engine.messages import RunStatus
 from localcdap.engine.order import WorkOrder
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
+from localcdap.pipeline.document.document import read_document
+from localcdap.pipeline.document.model import PipelineDocument
+from localcdap.pipeline.service import PipelineRequest, StudioService
+from localcdap.pipeline.validation.plugins import Artifacts
+from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.rpc.methods import once
 from localcdap.runs.arguments import GIVEN, Arguments, wanted_arguments
 from localcdap.runs.capabilities import indexed_capabilities, require_capabilities
@@ -29,11 +34,6 @@ from localcdap.runs.provisioning import Provisioner, Provisioners
 from localcdap.runs.records import ProcessIdentity, RunRecords
 from localcdap.runs.watching import Watch, WatchedRun
 from localcdap.store.store import Store
-from localcdap.studio.documents.document import read_document
-from localcdap.studio.documents.model import PipelineDocument
-from localcdap.studio.propagation.plugins import Artifacts
-from localcdap.studio.propagation.resolution import ResolvedPipeline
-from localcdap.studio.service import PipelineRequest, StudioService
 
 Origins = Callable[[str, str | None], Mapping[str, str]]
 """Whose preference each value of a macro is, by namespace and the name of a pipeline."""

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Final
 
 from localcdap.api.errors import LocalcdapError
+from localcdap.engine.driver.abandoned import end_work
+from localcdap.engine.driver.recovery import recover_run
 from localcdap.engine.messages import Message
 from localcdap.engine.order import SPOOL
-from localcdap.engine.process.abandoned import end_work
-from localcdap.engine.process.recovery import recover_run
 from localcdap.messaging.consumer import SpoolConsumer
 from localcdap.runs.effects import RunEffects
 from localcdap.runs.model import Run

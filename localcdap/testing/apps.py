@@ -33,6 +33,7 @@ from localcdap.namespaces.preferences import PreferenceService
 from localcdap.namespaces.secure_keys import SecureKeyService
 from localcdap.namespaces.service import NamespaceService
 from localcdap.namespaces.vaults import FileVault
+from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.sandbox.configuring import ConfigureRequest, ConfigureResult, configure_stage
 from localcdap.sandbox.using import (
     CallRequest,
@@ -43,7 +44,6 @@ from localcdap.sandbox.using import (
 )
 from localcdap.store.store import Store
 from localcdap.store.structured.tables import StructuredTables
-from localcdap.studio.macros.secrets import Secrets
 
 _SWEPT_WITHIN_S: Final = 10.0
 

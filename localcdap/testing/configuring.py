@@ -16,13 +16,13 @@ from localcdap.api.schema import Schema
 from localcdap.api.stage import FindTable
 from localcdap.artifacts.loading import load_plugin
 from localcdap.artifacts.model import PluginRef
+from localcdap.pipeline.document.model import PluginUse, StageUse
+from localcdap.pipeline.macros.evaluation import MacroContext
+from localcdap.pipeline.macros.functions import macro_functions
+from localcdap.pipeline.validation.outcome import Outcome
+from localcdap.pipeline.validation.plugins import PinnedPlugins
+from localcdap.pipeline.validation.stages import StageConfiguration
 from localcdap.sandbox.configuring import configure_stage
-from localcdap.studio.documents.model import PluginUse, StageUse
-from localcdap.studio.macros.evaluation import MacroContext
-from localcdap.studio.macros.functions import macro_functions
-from localcdap.studio.propagation.outcome import Outcome
-from localcdap.studio.propagation.plugins import PinnedPlugins
-from localcdap.studio.propagation.stages import StageConfiguration
 
 START: Final = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
 """When all that is tested was meant to start: its logical start time."""

@@ -11,7 +11,7 @@ from localcdap.api.locations import Locations
 from localcdap.api.lookup import Lookup
 from localcdap.api.plugin import Plugin
 from localcdap.api.table_writes import MadeTable, TableResult
-from localcdap.engine.planning.flow import Stage, instantiate
+from localcdap.engine.plan.flow import Stage, instantiate
 from localcdap.engine.tasks.context import CountingMetrics, FactsContext
 from localcdap.testing.output import StageOutput
 from localcdap.testing.running import stage_facts

@@ -16,13 +16,13 @@ from localcdap.api.plugin import Plugin
 from localcdap.api.schema import Schema
 from localcdap.api.stage import Record
 from localcdap.artifacts.model import PluginRef
-from localcdap.engine.planning.counting import StageCounts
-from localcdap.engine.planning.flow import DATA_TYPES, ERROR_TRANSFORM, SINKS, Flow, Stage, Stream
-from localcdap.engine.planning.planner import Plan, plan
-from localcdap.engine.process.commit import Staging
-from localcdap.engine.process.contexts import Surroundings
-from localcdap.engine.process.execution import execute
-from localcdap.engine.process.tables import TableLoad, TableSource
+from localcdap.engine.driver.commit import Staging
+from localcdap.engine.driver.contexts import Surroundings
+from localcdap.engine.driver.execution import execute
+from localcdap.engine.driver.tables import TableLoad, TableSource
+from localcdap.engine.plan.counting import StageCounts
+from localcdap.engine.plan.flow import DATA_TYPES, ERROR_TRANSFORM, SINKS, Flow, Stage, Stream
+from localcdap.engine.plan.planner import Plan, plan
 from localcdap.engine.tasks.plan import error_record_schema
 from localcdap.testing import given
 from localcdap.testing.configuring import START, configured, refuse

@@ -18,9 +18,9 @@ from localcdap.api.plugin import (
 )
 from localcdap.api.schema import Schema
 from localcdap.api.stage import Record
-from localcdap.engine.planning.fields import read_fields
-from localcdap.engine.planning.flow import SPLITTER, Stage, Stream, instantiate
-from localcdap.engine.process.lookups import lookup_file
+from localcdap.engine.driver.lookups import lookup_file
+from localcdap.engine.plan.fields import read_fields
+from localcdap.engine.plan.flow import SPLITTER, Stage, Stream, instantiate
 from localcdap.engine.tasks.aggregating import decode_key, encode_key
 from localcdap.engine.tasks.chunks import FailedRecord, conform
 from localcdap.engine.tasks.context import CountingMetrics, FactsContext, StageFacts

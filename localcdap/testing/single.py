@@ -14,9 +14,9 @@ from localcdap.api.plugin import Plugin
 from localcdap.api.schema import Schema
 from localcdap.api.stage import Record
 from localcdap.artifacts.model import PluginRef
-from localcdap.engine.planning.counting import StageCounts
-from localcdap.engine.planning.flow import ERROR_TRANSFORM, SINKS, Stage
-from localcdap.engine.process.tables import TableLoad
+from localcdap.engine.driver.tables import TableLoad
+from localcdap.engine.plan.counting import StageCounts
+from localcdap.engine.plan.flow import ERROR_TRANSFORM, SINKS, Stage
 from localcdap.testing.pipeline import PipelineTester, Tables
 from localcdap.testing.references import plugin_ref
 

@@ -20,8 +20,8 @@ from localcdap.api.plugin import (
 )
 from localcdap.api.schema import Schema
 from localcdap.api.stage import Record
-from localcdap.engine.planning.flow import Stage
-from localcdap.studio.propagation.outcome import Outcome
+from localcdap.engine.plan.flow import Stage
+from localcdap.pipeline.validation.outcome import Outcome
 from localcdap.testing.configuring import configured, refuse
 from localcdap.testing.controlling import StandInContext, Statistics, act, decide
 from localcdap.testing.output import StageOutput

@@ -15,7 +15,7 @@ from localcdap.api.lookup import TableShape
 from localcdap.api.schema import Schema
 from localcdap.api.stage import FindTable, Record
 from localcdap.api.table_writes import Partitioning
-from localcdap.engine.process.tables import TableFiles, TableSource
+from localcdap.engine.driver.tables import TableFiles, TableSource
 
 _NAMESPACE: Final = "default"
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from localcdap.engine.messages import RunStatus
 from localcdap.runs.model import now
-from localcdap.runs.trials.preview_model import PreviewStatus
+from localcdap.runs.preview.model import PreviewStatus
 
 _MINUTE: Final = 60
 _HOUR: Final = 60 * _MINUTE

@@ -8,7 +8,7 @@ from localcdap.api.errors import NotFoundError
 from localcdap.api.failures import ARTIFACT_NOT_FOUND
 from localcdap.artifacts.model import ArtifactSelector
 from localcdap.artifacts.service import ArtifactService
-from localcdap.studio.service import PipelineRequest, StageRequest, StudioService
+from localcdap.pipeline.service import PipelineRequest, StageRequest, StudioService
 from tests.artifacts.authoring import capable, write
 
 DECLARED = {

@@ -13,7 +13,7 @@ import pytest
 from localcdap.api.errors import ConflictError, LocalcdapError, QueryError
 from localcdap.api.schema import Schema
 from localcdap.datasets.statements import StatementService
-from localcdap.engine.process.statements import Statements, StatementsDone
+from localcdap.engine.driver.statements import Statements, StatementsDone
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
 from localcdap.store.store import Store

@@ -9,7 +9,7 @@ import pytest
 
 from localcdap.api.errors import ConflictError, EngineError
 from localcdap.engine.cluster.folders import ClusterFolders
-from localcdap.engine.process.commit import Recovery, Staging, recover
+from localcdap.engine.driver.commit import Recovery, Staging, recover
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from localcdap.api.codec import unpack
+from localcdap.engine.driver.abandoned import end_work
+from localcdap.engine.driver.commit import Staging
+from localcdap.engine.driver.recovery import recover_run
 from localcdap.engine.messages import Failed, Message, RunStatus
 from localcdap.engine.order import SETTLED, SPOOL, WorkOrder, write_order
-from localcdap.engine.process.abandoned import end_work
-from localcdap.engine.process.commit import Staging
-from localcdap.engine.process.recovery import recover_run
 from localcdap.messaging.spool import SpoolReader
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from localcdap.api.errors import ConflictError
 from localcdap.api.schema import Schema
-from localcdap.engine.process import commit
-from localcdap.engine.process.commit import Recovery, Staging, recover
-from localcdap.engine.process.tables import TableLoad
+from localcdap.engine.driver import commit
+from localcdap.engine.driver.commit import Recovery, Staging, recover
+from localcdap.engine.driver.tables import TableLoad
 
 ROWS = Schema.record("rows", [("n", Schema.LONG.as_nullable)])
 
@@ -115,9 +115,9 @@ CHILD = textwrap.dedent(
     """
     import os, pathlib, signal, sys
     from localcdap.api.schema import Schema
-    from localcdap.engine.process import commit
-    from localcdap.engine.process.commit import Staging
-    from localcdap.engine.process.tables import TableLoad
+    from localcdap.engine.driver import commit
+    from localcdap.engine.driver.commit import Staging
+    from localcdap.engine.driver.tables import TableLoad
 
     steps = iter(range(10_000))
     last = int(sys.argv[1])

@@ -8,12 +8,12 @@ import pytest
 
 from localcdap.api.codec import unpack
 from localcdap.api.schema import Schema
+from localcdap.engine.driver.commit import Staging
+from localcdap.engine.driver.recovery import recover_run
+from localcdap.engine.driver.reporting import status
+from localcdap.engine.driver.tables import TableLoad
 from localcdap.engine.messages import Committed, Failed, Message, RunStatus, TableLoads
 from localcdap.engine.order import SPOOL, WorkOrder, write_order
-from localcdap.engine.process.commit import Staging
-from localcdap.engine.process.recovery import recover_run
-from localcdap.engine.process.reporting import status
-from localcdap.engine.process.tables import TableLoad
 from localcdap.messaging.spool import SpoolReader, SpoolWriter
 
 

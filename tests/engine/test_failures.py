@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcdap.api.errors import StageError
-from localcdap.engine.process.blame import stage_error
+from localcdap.engine.driver.blame import stage_error
 from localcdap.engine.tasks.failing import failure_of
 from localcdap.testing import PipelineTester
 from tests.engine import plugins

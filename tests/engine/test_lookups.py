@@ -18,9 +18,9 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import StageError
 from localcdap.api.lookup import TableShape
 from localcdap.api.schema import Schema
-from localcdap.engine.process import lookups
-from localcdap.engine.process.lookups import lookup_file, sorted_batch
-from localcdap.engine.process.tables import TableFiles
+from localcdap.engine.driver import lookups
+from localcdap.engine.driver.lookups import lookup_file, sorted_batch
+from localcdap.engine.driver.tables import TableFiles
 from localcdap.engine.tasks.context import FactsContext
 from localcdap.engine.tasks.lookups import FileLookup, SortedRows
 from localcdap.testing.configuring import START

@@ -7,7 +7,7 @@ import pytest
 
 from localcdap.api.failures import ArtifactId
 from localcdap.api.pipeline import Connection, PipelineSpec, PluginSpec, Resources, StageSpec
-from localcdap.engine.planning.phases import Route
+from localcdap.engine.plan.phases import Route
 
 TYPES = {
     "s": "batchsource",

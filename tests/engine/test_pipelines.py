@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcdap.engine.planning.counting import StageCounts
+from localcdap.engine.plan.counting import StageCounts
 from localcdap.testing import PipelineTester
 from tests.engine import plugins
 from tests.engine.plugins import NUMBERS

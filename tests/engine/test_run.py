@@ -14,6 +14,10 @@ from pathlib import Path
 import pytest
 
 from localcdap.api.codec import unpack
+from localcdap.engine.driver import recovery
+from localcdap.engine.driver.commit import Staging
+from localcdap.engine.driver.reporting import status
+from localcdap.engine.driver.tables import TableLoad
 from localcdap.engine.messages import (
     Committed,
     Counted,
@@ -26,10 +30,6 @@ from localcdap.engine.messages import (
     TableLoads,
 )
 from localcdap.engine.order import SPOOL, WorkOrder, write_order
-from localcdap.engine.process import recovery
-from localcdap.engine.process.commit import Staging
-from localcdap.engine.process.reporting import status
-from localcdap.engine.process.tables import TableLoad
 from localcdap.messaging.spool import SpoolReader, SpoolWriter
 from localcdap.testing import given
 from localcdap.testing.references import file_ref
@@ -76,7 +76,7 @@ def order(endpoint, folder, *chain, arguments=None, config=None):
 
 def start(run_directory):
     return subprocess.Popen(
-        [sys.executable, "-m", "localcdap.engine.process.run", str(run_directory)],
+        [sys.executable, "-m", "localcdap.engine.driver.run", str(run_directory)],
         stdin=subprocess.PIPE,
         env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
     )

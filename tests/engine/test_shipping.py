@@ -37,10 +37,10 @@ from localcdap.artifacts.loading import load_plugin
 from localcdap.artifacts.model import PluginRef
 import localcdap.engine.tasks.fused
 import msgspec
-from localcdap.wrangler.jexl.functions.type_inference import is_date
-from localcdap.wrangler.language import print_recipe
-from localcdap.wrangler.recipe.registry import shipped
-from localcdap.wrangler.recipe.steps import check
+from localcdap.plugin_lib.jexl.functions.type_inference import is_date
+from localcdap.plugin_lib.wrangler.language import print_recipe
+from localcdap.plugin_lib.wrangler.recipe.registry import shipped
+from localcdap.plugin_lib.wrangler.recipe.steps import check
 
 recipe = check("set-column a b + 1; uppercase :a", shipped())
 assert not recipe.errors, recipe.errors

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from localcdap.engine.process.tables import repeated_key
+from localcdap.engine.driver.tables import repeated_key
 
 
 @pytest.mark.parametrize(

@@ -12,16 +12,16 @@ from collections import Counter
 import pytest
 
 from localcdap.api.codec import unpack
+from localcdap.engine.driver.listening import Listener
+from localcdap.engine.driver.reporting import ProgressReport
+from localcdap.engine.driver.secrets import DiscreetSpool
 from localcdap.engine.messages import LogLines, Message, Progress
-from localcdap.engine.planning.counting import StageCounts
-from localcdap.engine.process.listening import Listener
-from localcdap.engine.process.reporting import ProgressReport
-from localcdap.engine.process.secrets import DiscreetSpool
+from localcdap.engine.plan.counting import StageCounts
 from localcdap.engine.tasks import telling
 from localcdap.engine.tasks.plan import CountKey
 from localcdap.engine.tasks.telling import Teller
 from localcdap.messaging.spool import SpoolReader, SpoolWriter
-from localcdap.studio.macros.secrets import Secrets
+from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.testing import PipelineTester
 from tests.engine import plugins
 from tests.engine.plugins import NUMBERS

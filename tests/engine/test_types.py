@@ -9,7 +9,7 @@ import pytest
 
 from localcdap.api.errors import SchemaError
 from localcdap.api.schema import LogicalType, Schema
-from localcdap.engine.planning.spark_types import differences, schema_of, spark_schema
+from localcdap.engine.plan.spark_types import differences, schema_of, spark_schema
 from localcdap.testing import PipelineTester
 from tests.engine import plugins
 

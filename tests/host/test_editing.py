@@ -13,8 +13,8 @@ import pytest
 from localcdap.api.errors import NotFoundError
 from localcdap.home import Home
 from localcdap.host import connect
-from localcdap.studio.editing.edits import SetProperty
-from localcdap.studio.editing.service import OpenRequest
+from localcdap.pipeline.editing.edits import SetProperty
+from localcdap.pipeline.editing.service import OpenRequest
 from tests.conftest import REPOSITORY
 from tests.e2e.pipelines import csv_source, json_sink, pipeline, schema, stage
 
@@ -23,7 +23,7 @@ import sys
 from pathlib import Path
 from localcdap.home import Home
 from localcdap.host import connect
-from localcdap.studio.editing.edits import Connect, Disconnect, RemoveStage, SetProperty, Together, Undo
+from localcdap.pipeline.editing.edits import Connect, Disconnect, RemoveStage, SetProperty, Together, Undo
 
 with connect(Home(Path(sys.argv[1]))) as cdap:
     assert not cdap.is_host

@@ -26,9 +26,9 @@ from localcdap.api.schema import Schema
 from localcdap.artifacts.directories.contents import digest
 from localcdap.artifacts.directories.places import find_system
 from localcdap.artifacts.loading import load_artifact
+from localcdap.engine.driver.tables import TableFiles
 from localcdap.engine.local.launch import spark_home
-from localcdap.engine.process.tables import TableFiles
-from localcdap.runs.trials.debug_model import DebugRequest, GivenRecords
+from localcdap.runs.debug.model import DebugRequest, GivenRecords
 from localcdap.testing import artifact_ref, run_stage
 from localcdap.testing.instance import TemporaryInstance
 from tests.plugins.core.workbooks import write_workbook

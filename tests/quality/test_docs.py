@@ -19,7 +19,7 @@ from localcdap.artifacts.directories.contents import digest
 from localcdap.artifacts.inspection import inspect_artifact
 from localcdap.artifacts.parents import ParentRange
 from localcdap.cli.main import cli
-from localcdap.goldens.reading import read_golden
+from localcdap.pipeline_tests.reading import read_golden
 from localcdap.settings import OPTIONS, Settings, read_settings
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -263,7 +263,7 @@ def test_a_guide_begins_with_its_contents(guide):
     assert re.findall(r"\[([^]]+)\]\(#", beginning) == titles
 
 
-def test_the_rooms_of_the_contributors_guide_are_the_rooms_there_are():
+def test_the_contributors_guide_lists_every_package():
     (plan,) = blocks("text", "CONTRIBUTING.md")
     folders = {p.parent.name for p in (REPOSITORY / "localcdap").glob("*/__init__.py")}
 

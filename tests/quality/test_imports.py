@@ -1,6 +1,6 @@
-"""What each room loads when it is imported, and what shipped plugins and modules may import at all.
+"""What each package loads when it is imported, and what shipped plugins and modules may import.
 
-The direction of imports between the rooms is in ``[tool.importlinter]`` of ``pyproject.toml``.
+The direction of imports between the packages is in ``[tool.importlinter]`` of ``pyproject.toml``.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ HEAVY = (
     "fastavro",
     "py_mini_racer",
 )
-WITH_A_SCREEN = ("tui",)
-FOR_PLUGINS = [["api"], ["dataframes"], ["files"], ["java"], ["wrangler"]]
+WITH_TEXTUAL = ("tui",)
+FOR_PLUGINS = [["api"], ["java"], ["plugin_lib"]]
 IN_SPARK = {"localcdap.engine.local.worker_daemon"}
 """Modules that run inside Spark's own Python processes, whose first import is pyspark."""
 
-ROOMS = [m.name for m in pkgutil.iter_modules(localcdap.__path__) if m.name not in WITH_A_SCREEN]
+HEADLESS = [m.name for m in pkgutil.iter_modules(localcdap.__path__) if m.name not in WITH_TEXTUAL]
 LOADED = f"""
 import sys
 print(*sorted({set(HEAVY)!r} & {{name.partition(".")[0] for name in sys.modules}}))
@@ -50,10 +50,10 @@ def heavy_modules_after(code: str) -> list[str]:
     return done.stdout.splitlines()[-1].split()
 
 
-def modules_of(room: str) -> list[str]:
-    """The room and every module in it, but for those that run when imported."""
-    folder = REPOSITORY / "localcdap" / room
-    found = [f"localcdap.{room}"]
+def modules_of(package: str) -> list[str]:
+    """The package and every module in it, except those that run when imported."""
+    folder = REPOSITORY / "localcdap" / package
+    found = [f"localcdap.{package}"]
     for path in sorted(folder.rglob("*.py")):
         parts = path.relative_to(REPOSITORY).with_suffix("").parts
         found.append(".".join(p for p in parts if p != "__init__"))
@@ -74,7 +74,7 @@ def imported_names(path: Path) -> Iterator[str]:
             yield node.module
 
 
-def test_rooms_keep_to_their_place():
+def test_imports_keep_to_their_contracts():
     command = "from importlinter.cli import lint_imports_command; lint_imports_command()"
     done = subprocess.run(
         [sys.executable, "-c", command, "--no-cache"],
@@ -86,9 +86,9 @@ def test_rooms_keep_to_their_place():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_importing_a_headless_room_loads_nothing_heavy(room):
-    imports = "\n".join(f"import {module}" for module in modules_of(room))
+@pytest.mark.parametrize("package", HEADLESS)
+def test_importing_a_headless_package_loads_nothing_heavy(package):
+    imports = "\n".join(f"import {module}" for module in modules_of(package))
 
     assert heavy_modules_after(imports) == []
 
@@ -131,7 +131,7 @@ assert found.plugins
     list(sources("plugins_dir")),
     ids=lambda p: str(p.relative_to(REPOSITORY / "plugins_dir")),
 )
-def test_a_shipped_plugin_imports_the_rooms_for_plugins_and_libraries_only(path):
+def test_a_shipped_plugin_imports_only_libraries_and_the_packages_for_plugins(path):
     ours = (n.split(".") for n in imported_names(path) if n.partition(".")[0] == "localcdap")
 
     assert [n for n in ours if n[1:2] not in FOR_PLUGINS] == []

@@ -12,10 +12,10 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import StoreError
 from localcdap.api.schema import Schema
 from localcdap.api.table_writes import TableWrite
+from localcdap.engine.driver.reporting import status
+from localcdap.engine.driver.tables import TableLoad
 from localcdap.engine.messages import RunStatus, TableLoads
 from localcdap.engine.order import SPOOL
-from localcdap.engine.process.reporting import status
-from localcdap.engine.process.tables import TableLoad
 from localcdap.messaging.spool import SpoolWriter
 from localcdap.runs.watching import WatchedRun
 from localcdap.testing.instance import TemporaryInstance

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.errors import EngineError
 from localcdap.engine.cluster import folder_task
-from localcdap.engine.process.commit import Move, occupied
+from localcdap.engine.driver.commit import Move, occupied
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,7 +24,7 @@ _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 
 class ClusterFolders:
-    """See :class:`localcdap.engine.process.commit.Folders`."""
+    """See :class:`localcdap.engine.driver.commit.Folders`."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark: Final = spark

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.errors import StageError
-from localcdap.engine.planning.spark_types import spark_schema
-from localcdap.engine.process.tables import TableFiles, size_of
+from localcdap.engine.driver.tables import TableFiles, size_of
+from localcdap.engine.plan.spark_types import spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -49,7 +49,7 @@ def origin(environment: dict[bytes, bytes]) -> list[str]:
 
 
 def forked_run(engine: Path, run_directory: Path, input: int, output: int) -> int | None:
-    """A run process like the one that ``python -m localcdap.engine.process.run RUN_DIR`` starts.
+    """A run process like the one that ``python -m localcdap.engine.driver.run RUN_DIR`` starts.
 
     When this gives None, a process that was forked nevertheless leaves as soon as its input ends.
 

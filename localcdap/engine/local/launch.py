@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from localcdap.api.errors import EngineError
-from localcdap.dataframes.lost_reasons import LOG
 from localcdap.engine.local.java import Java
+from localcdap.plugin_lib.spark.lost_reasons import LOG
 
 _OPENED: Final = (
     *(

@@ -134,7 +134,7 @@ def main() -> None:
     _die_with_parent()
     # Run processes are not waited for: the kernel clears them away.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    from localcdap.engine.process import run
+    from localcdap.engine.driver import run
 
     run.warm_up()
     gc.collect()

@@ -8,7 +8,7 @@ import msgspec
 
 from localcdap.api.schema import Schema
 from localcdap.artifacts.model import PluginRef
-from localcdap.engine.planning.flow import Stream
+from localcdap.engine.plan.flow import Stream
 from localcdap.engine.tasks.context import StageFacts
 
 FED: Final = "fed"

@@ -12,7 +12,7 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.api.plugin import Grain, overrides
 from localcdap.api.schema import Schema
 from localcdap.artifacts.loading import load_plugin
-from localcdap.engine.planning.flow import (
+from localcdap.engine.plan.flow import (
     AGGREGATOR,
     ERROR_TRANSFORM,
     SPLITTER,

@@ -1,7 +1,7 @@
 """What plugin code says in a Python worker, on its way to the run's own process: log lines, counts so far.
 
 Each task appends lines of JSON to a file of its own in the run's directory; the run's process reads them
-while they are written (:mod:`localcdap.engine.process.listening`). What a task wrote before it was killed is
+while they are written (:mod:`localcdap.engine.driver.listening`). What a task wrote before it was killed is
 kept. On a cluster, whose workers do not see the directory, nothing is told.
 """
 

@@ -6,8 +6,8 @@ import enum
 from dataclasses import dataclass
 
 from localcdap.api.pipeline import Connection
-from localcdap.studio.documents.model import PipelineDocument
-from localcdap.studio.rules.plugin_types import ALERT_PUBLISHER, ERROR_TRANSFORM
+from localcdap.pipeline.document.model import PipelineDocument
+from localcdap.pipeline.rules.plugin_types import ALERT_PUBLISHER, ERROR_TRANSFORM
 
 
 class Kind(enum.IntEnum):

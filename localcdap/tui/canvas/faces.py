@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from localcdap.pipeline.editing.view import StageState
+from localcdap.pipeline.rules.plugin_types import SINKS, SOURCES
 from localcdap.runs.model import StageCounts
-from localcdap.studio.editing.view import StageState
-from localcdap.studio.rules.plugin_types import SINKS, SOURCES
 from localcdap.tui.words import plural
 
 

@@ -17,8 +17,8 @@ from localcdap.api.errors import LocalcdapError
 from localcdap.api.methods import PluginMethod
 from localcdap.artifacts.model import PluginInfo
 from localcdap.host.link import Cdap
-from localcdap.studio.documents.lenient import as_properties
-from localcdap.studio.methods import MethodCall, MethodPlugin, MethodResult
+from localcdap.pipeline.document.lenient import as_properties
+from localcdap.pipeline.methods import MethodCall, MethodPlugin, MethodResult
 from localcdap.tui.inspector.plugins import selector
 from localcdap.tui.inspector.properties.controls import Area
 from localcdap.tui.pipeline.editor import Editor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from localcdap.api.methods import PluginMethod
 from localcdap.artifacts.model import PluginInfo
-from localcdap.studio.documents.model import StageUse
+from localcdap.pipeline.document.model import StageUse
 from localcdap.tui.inspector.heading import named
 from localcdap.tui.inspector.plugins import Candidate
 from localcdap.tui.manners.choosing import Choice

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from textual.content import Content
 
 from localcdap.api.failures import ArtifactId, ValidationFailure
-from localcdap.studio.documents.model import StageUse
-from localcdap.studio.editing.view import StageState
+from localcdap.pipeline.document.model import StageUse
+from localcdap.pipeline.editing.view import StageState
 from localcdap.tui.inspector.blame import Blamed
 
 

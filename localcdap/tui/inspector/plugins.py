@@ -11,7 +11,7 @@ from localcdap.api.errors import NotFoundError
 from localcdap.api.failures import ArtifactId
 from localcdap.artifacts.model import ArtifactSelector, PluginInfo
 from localcdap.host.link import Cdap
-from localcdap.studio.documents.model import PluginUse
+from localcdap.pipeline.document.model import PluginUse
 
 _POLL_S: Final = 2.0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from localcdap.host.link import Cdap
-from localcdap.studio.propagation.plugin_templates import PluginTemplate
+from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 from localcdap.tui.library import shelf
 from localcdap.tui.library.comparison import ComparisonScreen, Side
 from localcdap.tui.library.shelf import Pipeline, Version

@@ -11,8 +11,8 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from localcdap.studio.comparison import PipelineComparison, compare_pipelines
-from localcdap.studio.documents.document import read_document
+from localcdap.pipeline.comparison import PipelineComparison, compare_pipelines
+from localcdap.pipeline.document.document import read_document
 from localcdap.tui.library.differences import differences, summary
 from localcdap.tui.screen import DialogScreen
 

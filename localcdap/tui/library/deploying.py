@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from localcdap.studio.library.model import Deployment
+from localcdap.pipeline.library.model import Deployment
 from localcdap.tui import places
 from localcdap.tui.library.shelf_screen import ShelfScreen
 from localcdap.tui.welcome import beginnings

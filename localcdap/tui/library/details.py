@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from textual.content import Content
 
-from localcdap.studio.documents.model import App, PipelineDocument
-from localcdap.studio.library.draft_model import Draft
-from localcdap.studio.propagation.plugin_templates import PluginTemplate
+from localcdap.pipeline.document.model import App, PipelineDocument
+from localcdap.pipeline.library.draft_model import Draft
+from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 from localcdap.tui.library.shelf import Opened
 from localcdap.tui.words import plural
 

@@ -12,7 +12,7 @@ from textual.content import Content
 
 from localcdap.api.pipeline import Connection
 from localcdap.artifacts.model import ArtifactSelector
-from localcdap.studio.comparison import Change, PipelineComparison, StageChange
+from localcdap.pipeline.comparison import Change, PipelineComparison, StageChange
 from localcdap.tui.words import plural
 
 _MUTED: Final = "$foreground 60%"

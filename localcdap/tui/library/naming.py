@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from localcdap.studio.library.model import Application, Deployment
-from localcdap.studio.propagation.plugin_templates import PluginTemplate
+from localcdap.pipeline.library.model import Application, Deployment
+from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 from localcdap.tui.library import shelf
 from localcdap.tui.library.deploying import is_refused
 from localcdap.tui.library.shelf import Item

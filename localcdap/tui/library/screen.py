@@ -10,9 +10,9 @@ from textual.binding import Binding, BindingType
 
 from localcdap.api.errors import BadRequestError
 from localcdap.host.link import Cdap
-from localcdap.studio.library.draft_model import Draft
-from localcdap.studio.library.model import Application
-from localcdap.studio.propagation.plugin_templates import PluginTemplate
+from localcdap.pipeline.library.draft_model import Draft
+from localcdap.pipeline.library.model import Application
+from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 from localcdap.tui import places
 from localcdap.tui.library import shelf
 from localcdap.tui.library.comparing import compare_with_another, compare_with_file

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from localcdap.artifacts.model import ArtifactSelector
 from localcdap.artifacts.version import VersionRange
 from localcdap.host.link import Cdap
-from localcdap.studio.documents.document import read_document
-from localcdap.studio.documents.model import PipelineDocument, StageUse
-from localcdap.studio.documents.parts import TEMPLATE_MARK
-from localcdap.studio.documents.repair import repaired
-from localcdap.studio.library.draft_model import Draft, DraftRequest
-from localcdap.studio.library.model import Application, Deployment, DeployRequest
-from localcdap.studio.library.texts import formatted, text_of
-from localcdap.studio.propagation.plugin_templates import PluginTemplate
-from localcdap.studio.propagation.plugins import Repair, repair_of
+from localcdap.pipeline.document.document import read_document
+from localcdap.pipeline.document.model import PipelineDocument, StageUse
+from localcdap.pipeline.document.parts import TEMPLATE_MARK
+from localcdap.pipeline.document.repair import repaired
+from localcdap.pipeline.library.draft_model import Draft, DraftRequest
+from localcdap.pipeline.library.model import Application, Deployment, DeployRequest
+from localcdap.pipeline.library.texts import formatted, text_of
+from localcdap.pipeline.validation.plugin_templates import PluginTemplate
+from localcdap.pipeline.validation.plugins import Repair, repair_of
 from localcdap.tui.lists.listing import Entry
 from localcdap.tui.words import ago, plural
 

@@ -11,8 +11,8 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from localcdap.studio.library.draft_model import Draft
-from localcdap.studio.propagation.plugin_templates import PluginTemplate
+from localcdap.pipeline.library.draft_model import Draft
+from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 from localcdap.tui.library import shelf
 from localcdap.tui.library.details import told
 from localcdap.tui.library.shelf import Item, Opened, Pipeline, Version

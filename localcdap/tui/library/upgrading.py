@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from localcdap.host.link import Cdap
-from localcdap.studio.library.model import Application, Deployment
+from localcdap.pipeline.library.model import Application, Deployment
 from localcdap.tui.library import shelf
 from localcdap.tui.library.comparison import ComparisonScreen, Side
 from localcdap.tui.library.deploying import is_refused

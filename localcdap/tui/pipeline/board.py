@@ -11,8 +11,7 @@ from textual.binding import Binding, BindingType
 from localcdap.api.errors import LocalcdapError
 from localcdap.api.pipeline import Connection
 from localcdap.artifacts.model import PluginSummary
-from localcdap.runs.model import StageCounts
-from localcdap.studio.editing.edits import (
+from localcdap.pipeline.editing.edits import (
     AddStage,
     DuplicateStage,
     Edit,
@@ -21,7 +20,8 @@ from localcdap.studio.editing.edits import (
     SetNote,
     Together,
 )
-from localcdap.studio.rules.plugin_types import POST_ACTION, SPLITTER
+from localcdap.pipeline.rules.plugin_types import POST_ACTION, SPLITTER
+from localcdap.runs.model import StageCounts
 from localcdap.tui.calls import Calling
 from localcdap.tui.canvas.canvas import Canvas
 from localcdap.tui.canvas.chart import chart_of

@@ -12,9 +12,9 @@ from typing import Any
 
 from localcdap.api.errors import BadRequestError, LocalcdapError
 from localcdap.api.pipeline import Connection
-from localcdap.studio.documents.lenient import as_text
-from localcdap.studio.documents.source import decode
-from localcdap.studio.editing.edits import AddStage, Connect, Edit, Together
+from localcdap.pipeline.document.lenient import as_text
+from localcdap.pipeline.document.source import decode
+from localcdap.pipeline.editing.edits import AddStage, Connect, Edit, Together
 from localcdap.tui.pipeline.wiring import free_name
 
 

@@ -13,9 +13,9 @@ from textual.widgets import ContentSwitcher
 
 from localcdap.api.errors import InvalidPipelineError, LocalcdapError
 from localcdap.api.failures import ValidationFailure
+from localcdap.pipeline.document.lenient import as_properties
 from localcdap.runs.model import Run, RunRequest
-from localcdap.runs.trials.preview_model import Preview, PreviewRequest
-from localcdap.studio.documents.lenient import as_properties
+from localcdap.runs.preview.model import Preview, PreviewRequest
 from localcdap.tui.calls import Calling
 from localcdap.tui.canvas.canvas import Canvas
 from localcdap.tui.garbage import set_aside

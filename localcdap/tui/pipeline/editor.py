@@ -12,12 +12,12 @@ from textual.widget import Widget
 from localcdap.api.errors import HostError, LocalcdapError
 from localcdap.api.failures import ValidationFailure
 from localcdap.host.link import Cdap
-from localcdap.studio.documents.lenient import as_text
-from localcdap.studio.documents.model import PipelineDocument, StageUse
-from localcdap.studio.editing.draft import Draft
-from localcdap.studio.editing.edits import Edit, Redo, Undo
-from localcdap.studio.editing.service import Opened, OpenRequest
-from localcdap.studio.editing.view import Change, StageState
+from localcdap.pipeline.document.lenient import as_text
+from localcdap.pipeline.document.model import PipelineDocument, StageUse
+from localcdap.pipeline.editing.draft import Draft
+from localcdap.pipeline.editing.edits import Edit, Redo, Undo
+from localcdap.pipeline.editing.service import Opened, OpenRequest
+from localcdap.pipeline.editing.view import Change, StageState
 from localcdap.tui.calls import Calling, Following
 from localcdap.tui.pipeline.paper import Difference, Paper
 from localcdap.tui.pipeline.session import Session

@@ -17,8 +17,8 @@ from textual.widgets import Static
 from localcdap.api.app.events import ArtifactsChanged
 from localcdap.artifacts.model import ArtifactSelector, CapabilityCount, PluginSummary
 from localcdap.host.link import Cdap
-from localcdap.studio.documents.model import App
-from localcdap.studio.rules.plugin_types import (
+from localcdap.pipeline.document.model import App
+from localcdap.pipeline.rules.plugin_types import (
     ALERT_PUBLISHER,
     BATCH,
     CONDITION,

@@ -7,12 +7,12 @@ from typing import Any, Final
 
 import msgspec
 
-from localcdap.studio.documents.lenient import as_text
-from localcdap.studio.documents.model import PipelineDocument, StageUse
-from localcdap.studio.editing.draft import Draft
-from localcdap.studio.editing.edits import Edit, Redo, RenameStage, Together, Undo
-from localcdap.studio.editing.history import History
-from localcdap.studio.editing.writing import written
+from localcdap.pipeline.document.lenient import as_text
+from localcdap.pipeline.document.model import PipelineDocument, StageUse
+from localcdap.pipeline.editing.draft import Draft
+from localcdap.pipeline.editing.edits import Edit, Redo, RenameStage, Together, Undo
+from localcdap.pipeline.editing.history import History
+from localcdap.pipeline.editing.writing import written
 
 _LISTS: Final = ("stages", "postActions")
 

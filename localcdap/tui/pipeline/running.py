@@ -12,10 +12,10 @@ from textual.widget import Widget
 from localcdap.api.errors import LocalcdapError
 from localcdap.engine.messages import RunStatus
 from localcdap.host.link import Cdap
+from localcdap.pipeline.document.model import PipelineDocument
+from localcdap.pipeline.rules.plugin_types import SINKS
 from localcdap.runs.model import Run, RunRequest, StageCounts
-from localcdap.runs.trials.preview_model import Preview, PreviewRequest, PreviewStatus
-from localcdap.studio.documents.model import PipelineDocument
-from localcdap.studio.rules.plugin_types import SINKS
+from localcdap.runs.preview.model import Preview, PreviewRequest, PreviewStatus
 from localcdap.tui.calls import Calling, Following
 from localcdap.tui.canvas.faces import Mark
 from localcdap.tui.runs.watch import shown_counts

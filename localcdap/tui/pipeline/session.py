@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from localcdap.api.errors import NotFoundError
-from localcdap.studio.editing.edits import Edit, Redo, SetProperty, Undo
+from localcdap.pipeline.editing.edits import Edit, Redo, SetProperty, Undo
 
 
 class Session:

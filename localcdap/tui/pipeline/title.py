@@ -9,7 +9,7 @@ from textual.content import Content
 
 from localcdap.engine.messages import RunStatus
 from localcdap.runs.model import Run
-from localcdap.runs.trials.preview_model import Preview, PreviewStatus
+from localcdap.runs.preview.model import Preview, PreviewStatus
 from localcdap.tui.pipeline.editor import Editor
 from localcdap.tui.told import Told
 from localcdap.tui.words import plural, status_word

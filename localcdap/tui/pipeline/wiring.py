@@ -9,11 +9,11 @@ from typing import Any, Final
 from localcdap.api.failures import ArtifactId
 from localcdap.api.pipeline import Connection
 from localcdap.artifacts.model import PluginSummary
-from localcdap.studio.documents.lenient import artifact_json
-from localcdap.studio.documents.model import PipelineDocument
-from localcdap.studio.editing.edits import Connect, Disconnect
-from localcdap.studio.editing.view import StageState
-from localcdap.studio.rules.plugin_types import (
+from localcdap.pipeline.document.lenient import artifact_json
+from localcdap.pipeline.document.model import PipelineDocument
+from localcdap.pipeline.editing.edits import Connect, Disconnect
+from localcdap.pipeline.editing.view import StageState
+from localcdap.pipeline.rules.plugin_types import (
     CONDITION,
     CONTROL,
     ERROR_EMITTERS,

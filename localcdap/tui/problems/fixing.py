@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from localcdap.api.failures import ARTIFACT_NOT_FOUND, UNKNOWN_PROPERTY, ValidationFailure
-from localcdap.studio.documents.lenient import artifact_json
-from localcdap.studio.editing.edits import Edit, SetPlugin, SetProperty, Together
+from localcdap.pipeline.document.lenient import artifact_json
+from localcdap.pipeline.editing.edits import Edit, SetPlugin, SetProperty, Together
 from localcdap.tui.pipeline.editor import Editor
 
 _MEANT: Final = re.compile(r"Did you mean '(.+)'\?")

@@ -8,8 +8,8 @@ from localcdap.api.errors import DocumentError
 from localcdap.home import Home
 from localcdap.host import demo
 from localcdap.host.link import Cdap
+from localcdap.pipeline.library.model import Deployment, DeployRequest
 from localcdap.runs.model import Run, RunRequest
-from localcdap.studio.library.model import Deployment, DeployRequest
 
 
 def read(path: Path) -> str:

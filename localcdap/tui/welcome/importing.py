@@ -11,7 +11,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Button, Static
 
-from localcdap.studio.library.model import Deployment
+from localcdap.pipeline.library.model import Deployment
 from localcdap.tui.screen import DialogScreen
 from localcdap.tui.words import plural
 

@@ -16,8 +16,8 @@ from textual.widgets.option_list import Option
 
 from localcdap.api.app.events import SYSTEM_NAMESPACE
 from localcdap.host.link import Cdap
+from localcdap.pipeline.library.model import Deployment
 from localcdap.runs.model import Run
-from localcdap.studio.library.model import Deployment
 from localcdap.tui.lists.item import Item
 from localcdap.tui.lists.options import Options
 from localcdap.tui.places import Deployed, NewPipeline, PipelineFile, Place, RunPlace

@@ -16,9 +16,9 @@ from localcdap.api import (
 )
 from localcdap.api.failures import FailureCollector
 from localcdap.api.rules import check_reference_name, check_subset
-from localcdap.files.sink import FilesSink
-from localcdap.files.sink_checks import unwritable
-from localcdap.files.sink_config import FileSinkConfig
+from localcdap.plugin_lib.files.sink import FilesSink
+from localcdap.plugin_lib.files.sink_checks import unwritable
+from localcdap.plugin_lib.files.sink_config import FileSinkConfig
 
 from .account import AccountConfig, check_path
 

@@ -15,7 +15,7 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.dataframes.columns import column
+from localcdap.plugin_lib.spark.columns import column
 
 from .conversions import can_convert, converted
 

@@ -12,7 +12,7 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.api.rules import check_reference_name, check_simple_fields
-from localcdap.dataframes.columns import column
+from localcdap.plugin_lib.spark.columns import column
 
 from .connecting import (
     DatabaseConfig,

@@ -18,9 +18,9 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.api.rules import check_reference_name
-from localcdap.dataframes.columns import quoted
-from localcdap.dataframes.conforming import conformed_columns
-from localcdap.dataframes.ddl import type_name
+from localcdap.plugin_lib.spark.columns import quoted
+from localcdap.plugin_lib.spark.conforming import conformed_columns
+from localcdap.plugin_lib.spark.ddl import type_name
 
 from .arguments import kind_of
 from .connecting import (

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from localcdap.dataframes.lost_reasons import told_reason
+from localcdap.plugin_lib.spark.lost_reasons import told_reason
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,7 +12,7 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.api.rules import check_reference_name
-from localcdap.files.arguments import set_arguments
+from localcdap.plugin_lib.files.arguments import set_arguments
 
 from .account import AccountConfig
 from .bucket_files import objects

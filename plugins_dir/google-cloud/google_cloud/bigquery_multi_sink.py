@@ -16,7 +16,7 @@ from localcdap.api import (
 )
 from localcdap.api.rules import check_reference_name
 from localcdap.api.table_writes import TableLoading, TableWrite
-from localcdap.dataframes.columns import column
+from localcdap.plugin_lib.spark.columns import column
 
 from .account import TablesConfig
 from .multi_sinks import SPLIT, check_split_field, schemas_of_places

@@ -16,7 +16,7 @@ from localcdap.api import (
 )
 from localcdap.api.rules import check_names, check_reference_name, check_table_key
 from localcdap.api.table_writes import Order, TableWrite
-from localcdap.dataframes.conforming import conformed_columns
+from localcdap.plugin_lib.spark.conforming import conformed_columns
 
 from .bigquery_sink_config import BigQuerySinkConfig
 from .bigquery_sql import SqlError

@@ -15,7 +15,7 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.api.rules import check_reference_name
-from localcdap.dataframes.conforming import conformed_columns
+from localcdap.plugin_lib.spark.conforming import conformed_columns
 
 from .account import TablesConfig
 from .bigquery_sql import SqlError

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from localcdap.api import ControlContext
-from localcdap.files.inputs import is_remote
+from localcdap.plugin_lib.files.inputs import is_remote
 
 from .storage_paths import SCHEME, storage_path
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from localcdap.api import Capabilities, SinkContext, StageConfigurer, capability, field, plugin
 from localcdap.api.rules import check_reference_name
-from localcdap.dataframes.columns import column
-from localcdap.dataframes.conforming import conformed_columns
-from localcdap.files.sink import FilesSink
-from localcdap.files.sink_checks import check_format, unwritable
+from localcdap.plugin_lib.files.sink import FilesSink
+from localcdap.plugin_lib.files.sink_checks import check_format, unwritable
+from localcdap.plugin_lib.spark.columns import column
+from localcdap.plugin_lib.spark.conforming import conformed_columns
 
 from .gcs_sink import GcsSinkConfig
 from .multi_sinks import SPLIT, check_split_field, schemas_of_places

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from localcdap.api import Capabilities, StageConfigurer, capability, field, plugin
-from localcdap.files.sink import FilesSink
-from localcdap.files.sink_config import FileSinkConfig
+from localcdap.plugin_lib.files.sink import FilesSink
+from localcdap.plugin_lib.files.sink_config import FileSinkConfig
 
 from .account import AccountConfig
 from .storage_paths import check_storage_path, storage_path

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from localcdap.api import Capabilities, StageConfigurer, capability, field, plugin
-from localcdap.files.source import FilesSource
-from localcdap.files.source_config import FileSourceConfig
+from localcdap.plugin_lib.files.source import FilesSource
+from localcdap.plugin_lib.files.source_config import FileSourceConfig
 
 from .account import AccountConfig
 from .storage_paths import check_storage_path, storage_path

@@ -16,8 +16,8 @@ from localcdap.api import (
 )
 from localcdap.api.failures import FailureCollector
 from localcdap.api.rules import check_reference_name
-from localcdap.files.sink import FilesSink
-from localcdap.files.sink_config import FileSinkConfig
+from localcdap.plugin_lib.files.sink import FilesSink
+from localcdap.plugin_lib.files.sink_config import FileSinkConfig
 
 from .account import AccountConfig
 from .storage_paths import SCHEME, check_storage_path

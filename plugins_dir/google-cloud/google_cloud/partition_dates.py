@@ -6,7 +6,7 @@ import datetime
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api import SourceContext, StageConfigurer, TableShape
-from localcdap.dataframes.columns import column
+from localcdap.plugin_lib.spark.columns import column
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

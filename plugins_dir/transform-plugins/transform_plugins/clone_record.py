@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api import PluginConfig, SparkContext, StageConfigurer, Transform, field, plugin
-from localcdap.dataframes.columns import column
+from localcdap.plugin_lib.spark.columns import column
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -13,8 +13,8 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.dataframes.columns import column
-from localcdap.dataframes.lookups import KEY, VALUE, key_values
+from localcdap.plugin_lib.spark.columns import column
+from localcdap.plugin_lib.spark.lookups import KEY, VALUE, key_values
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from localcdap.api import FailureBuilder, FailureCollector, Schema, StageConfigurer
-from localcdap.wrangler.directives.lookups import TableLookup
-from localcdap.wrangler.language import Problem, loaded_names
-from localcdap.wrangler.recipe.building import FindDirective, precondition_call, registry_with
-from localcdap.wrangler.recipe.judging import misfits
-from localcdap.wrangler.recipe.precondition import NAME, Precondition
-from localcdap.wrangler.recipe.propagation import (
+from localcdap.plugin_lib.wrangler.directives.lookups import TableLookup
+from localcdap.plugin_lib.wrangler.language import Problem, loaded_names
+from localcdap.plugin_lib.wrangler.recipe.building import (
+    FindDirective,
+    precondition_call,
+    registry_with,
+)
+from localcdap.plugin_lib.wrangler.recipe.judging import misfits
+from localcdap.plugin_lib.wrangler.recipe.precondition import NAME, Precondition
+from localcdap.plugin_lib.wrangler.recipe.propagation import (
     columns_of,
     propagate,
     proposed_schema,
 )
-from localcdap.wrangler.recipe.registry import Registry
-from localcdap.wrangler.recipe.steps import Step, Steps, build_step, check
+from localcdap.plugin_lib.wrangler.recipe.registry import Registry
+from localcdap.plugin_lib.wrangler.recipe.steps import Step, Steps, build_step, check
 
 from .config import WranglerConfig
 

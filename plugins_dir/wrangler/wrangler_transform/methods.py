@@ -9,11 +9,11 @@ import msgspec
 from localcdap.api import Schema
 from localcdap.api.errors import BadRequestError
 from localcdap.api.record_json import record_to_json, records_from_json
-from localcdap.wrangler.language import Problem
-from localcdap.wrangler.recipe.propagation import columns_of, propagate
-from localcdap.wrangler.recipe.registry import shipped
-from localcdap.wrangler.recipe.sampling import sample
-from localcdap.wrangler.recipe.steps import check
+from localcdap.plugin_lib.wrangler.language import Problem
+from localcdap.plugin_lib.wrangler.recipe.propagation import columns_of, propagate
+from localcdap.plugin_lib.wrangler.recipe.registry import shipped
+from localcdap.plugin_lib.wrangler.recipe.sampling import sample
+from localcdap.plugin_lib.wrangler.recipe.steps import check
 
 from .checking import ALL, given_schema
 from .config import WranglerConfig

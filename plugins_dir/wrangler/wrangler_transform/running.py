@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from localcdap.api import Schema, SparkContext
-from localcdap.wrangler.recipe.building import (
+from localcdap.plugin_lib.wrangler.recipe.building import (
     Builder,
     Source,
     built,
     precondition_call,
     registry_with,
 )
-from localcdap.wrangler.recipe.compilation import Compiled, Job, compile_recipe
-from localcdap.wrangler.recipe.frame import ERROR, FAILURE, INPUT
-from localcdap.wrangler.recipe.propagation import columns_of, propagate
-from localcdap.wrangler.recipe.steps import Step
+from localcdap.plugin_lib.wrangler.recipe.compilation import Compiled, Job, compile_recipe
+from localcdap.plugin_lib.wrangler.recipe.frame import ERROR, FAILURE, INPUT
+from localcdap.plugin_lib.wrangler.recipe.propagation import columns_of, propagate
+from localcdap.plugin_lib.wrangler.recipe.steps import Step
 
 from .checking import ALL, RECORD, given_schema, steps_of
 from .config import DEFAULT_MODE, FAIL, SEND, WranglerConfig

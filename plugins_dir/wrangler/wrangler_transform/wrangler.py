@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from localcdap.api import SparkContext, StageConfigurer, Transform, plugin, plugin_method
-from localcdap.wrangler.recipe.registry import DirectiveInfo, shipped
+from localcdap.plugin_lib.wrangler.recipe.registry import DirectiveInfo, shipped
 
 from .checking import Configuration
 from .config import WranglerConfig

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from localcdap.api.schema import Schema
-from localcdap.studio.service import PipelineRequest
+from localcdap.pipeline.service import PipelineRequest
 from localcdap.testing.instance import TemporaryInstance
 
 ITEM = Schema.record(

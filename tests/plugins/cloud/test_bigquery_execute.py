@@ -15,8 +15,8 @@ import pytest
 
 from localcdap.api.table_writes import Partitioning
 from localcdap.artifacts.loading import load_plugin
-from localcdap.engine.process.statements import Statements, carry_out
-from localcdap.studio.service import PipelineRequest
+from localcdap.engine.driver.statements import Statements, carry_out
+from localcdap.pipeline.service import PipelineRequest
 from localcdap.testing import artifact_ref
 from localcdap.testing.instance import TemporaryInstance
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from localcdap.api.codec import plain
-from localcdap.studio.service import PipelineRequest
+from localcdap.pipeline.service import PipelineRequest
 from localcdap.testing.instance import TemporaryInstance
 
 SCHEMA = json.dumps({"type": "record", "name": "r", "fields": [{"name": "a", "type": "int"}]})

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from localcdap.studio.service import PipelineRequest
+from localcdap.pipeline.service import PipelineRequest
 from localcdap.testing.instance import TemporaryInstance
 
 ARTIFACTS = ("google-cloud", "amazon-s3-plugins")

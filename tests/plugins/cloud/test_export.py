@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from localcdap.datasets.sql import SqlRequest
-from localcdap.studio.service import PipelineRequest
+from localcdap.pipeline.service import PipelineRequest
 from localcdap.testing.instance import TemporaryInstance
 
 CUSTOMERS = "id,name,country\n1,Ann,de\n2,Bob,fr\n3,Cid,de\n"

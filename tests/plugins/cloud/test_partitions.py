@@ -10,7 +10,7 @@ import pytest
 from localcdap.api import Schema
 from localcdap.api.table_writes import Partitioning
 from localcdap.artifacts.loading import load_plugin
-from localcdap.studio.service import PipelineRequest
+from localcdap.pipeline.service import PipelineRequest
 from localcdap.testing import GivenTable, StageTester, artifact_ref
 from localcdap.testing.instance import TemporaryInstance
 from tests.plugins.cloud.test_actions import PLUGINS

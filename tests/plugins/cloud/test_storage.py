@@ -11,9 +11,9 @@ import pytest
 from localcdap.api import Schema
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.pipeline import PipelineValidation
-from localcdap.files.inputs import folders
-from localcdap.files.reading.lines import PathField
-from localcdap.studio.service import PipelineRequest
+from localcdap.pipeline.service import PipelineRequest
+from localcdap.plugin_lib.files.inputs import folders
+from localcdap.plugin_lib.files.reading.lines import PathField
 from localcdap.testing.instance import TemporaryInstance
 
 SCHEMA = json.dumps(

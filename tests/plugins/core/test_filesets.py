@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from localcdap.studio.service import PipelineRequest
+from localcdap.pipeline.service import PipelineRequest
 from localcdap.testing.instance import TemporaryInstance
 
 SCHEMA = json.dumps(

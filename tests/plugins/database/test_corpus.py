@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from localcdap.studio.service import PipelineRequest
+from localcdap.pipeline.service import PipelineRequest
 from localcdap.testing.instance import TemporaryInstance
 
 OURS = ("Database", "Excel", "ArgumentSetter", "KVTable", "ValueMapper")

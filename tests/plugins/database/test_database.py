@@ -16,7 +16,7 @@ from database_plugins.drivers import DriverNotFoundError, find_driver, place_for
 from localcdap.api.errors import StageError
 from localcdap.api.schema import Schema
 from localcdap.engine.local.launch import spark_home
-from localcdap.studio.service import PipelineRequest
+from localcdap.pipeline.service import PipelineRequest
 from localcdap.testing.instance import TemporaryInstance
 from tests.plugins.database.support import configure, messages
 

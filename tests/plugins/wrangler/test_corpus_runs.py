@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from localcdap.api import Schema, Type
+from localcdap.plugin_lib.wrangler.recipe.registry import shipped
+from localcdap.plugin_lib.wrangler.recipe.steps import check
 from localcdap.testing import artifact_ref
 from localcdap.testing.pipeline import PipelineTester
-from localcdap.wrangler.recipe.registry import shipped
-from localcdap.wrangler.recipe.steps import check
 from tests.conftest import REPOSITORY
 
 WORDS = [

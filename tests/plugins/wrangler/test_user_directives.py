@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from localcdap.runs.trials.preview_model import PreviewRequest
-from localcdap.studio.service import PipelineRequest
+from localcdap.pipeline.service import PipelineRequest
+from localcdap.runs.preview.model import PreviewRequest
 from localcdap.testing.instance import TemporaryInstance
 
 REVERSE = """

@@ -6,8 +6,8 @@ import pytest
 
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.schema import Schema
+from localcdap.pipeline.editing.view import StageState
 from localcdap.runs.model import StageCounts
-from localcdap.studio.editing.view import StageState
 from localcdap.tui.canvas.faces import Mark, amount, face
 
 SCHEMA = Schema.parse({"type": "record", "name": "r", "fields": [{"name": "a", "type": "int"}]})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcdap.namespaces.preferences import Level
-from localcdap.studio.editing.edits import RenameStage, SetProperties, SetProperty
+from localcdap.pipeline.editing.edits import RenameStage, SetProperties, SetProperty
 from localcdap.tui.inspector.properties.completion import Aid
 from localcdap.tui.inspector.properties.controls import AreaControl, LineControl, Toggle
 from localcdap.tui.inspector.properties.listing import ListControl

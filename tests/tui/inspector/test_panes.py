@@ -8,9 +8,9 @@ import pytest
 from textual.widgets import Markdown
 
 from localcdap.api.schema import Schema
-from localcdap.engine.trials.samples import Rejected, StageSample
-from localcdap.runs.trials.preview_model import Preview, PreviewStatus
-from localcdap.studio.editing.edits import SetProperty
+from localcdap.engine.preview.samples import Rejected, StageSample
+from localcdap.pipeline.editing.edits import SetProperty
+from localcdap.runs.preview.model import Preview, PreviewStatus
 from localcdap.tui.inspector.asking import MethodDialog, template
 from localcdap.tui.inspector.properties.form import MethodButton
 from localcdap.tui.inspector.properties.lines import Lines

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import pytest
 
 from localcdap.api.errors import BadRequestError
-from localcdap.engine.trials.samples import Problem, Rejected
-from localcdap.runs.trials.debug_model import DebugAnswer, DebugOutput
-from localcdap.studio.editing.draft import Draft
+from localcdap.engine.preview.samples import Problem, Rejected
+from localcdap.pipeline.editing.draft import Draft
+from localcdap.runs.debug.model import DebugAnswer, DebugOutput
 from localcdap.tui.inspector.trials.upstream import Upstream
 
 

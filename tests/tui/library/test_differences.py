@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from localcdap.studio.comparison import compare_pipelines
-from localcdap.studio.documents.document import read_document
+from localcdap.pipeline.comparison import compare_pipelines
+from localcdap.pipeline.document.document import read_document
 from localcdap.tui.library.differences import differences, summary
 from tests.e2e.pipelines import pipeline, stage
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from textual.widgets import Static
 
-from localcdap.studio.documents.document import read_document
-from localcdap.studio.library.draft_model import DraftRequest
-from localcdap.studio.library.model import DeployRequest
-from localcdap.studio.propagation.plugin_templates import PluginTemplate
+from localcdap.pipeline.document.document import read_document
+from localcdap.pipeline.library.draft_model import DraftRequest
+from localcdap.pipeline.library.model import DeployRequest
+from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 from localcdap.tui import places
 from localcdap.tui.library.comparison import ComparisonScreen
 from localcdap.tui.lists.listing import Listing

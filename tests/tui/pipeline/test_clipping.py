@@ -9,10 +9,10 @@ from hypothesis import given
 
 from localcdap.api.errors import BadRequestError
 from localcdap.api.pipeline import Connection
-from localcdap.studio.editing.draft import Draft
-from localcdap.studio.editing.writing import stage_names, written
+from localcdap.pipeline.editing.draft import Draft
+from localcdap.pipeline.editing.writing import stage_names, written
 from localcdap.tui.pipeline.clipping import copied, pasted
-from tests.studio.json_documents import JSON
+from tests.pipeline.json_documents import JSON
 from tests.tui.pipeline.documents import orders, pipeline
 
 

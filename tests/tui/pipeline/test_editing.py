@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from localcdap.pipeline.editing.edits import SetProperty
 from localcdap.settings import load_settings
-from localcdap.studio.editing.edits import SetProperty
 from localcdap.tui.pipeline.palette import Chip, StagePalette
 from localcdap.tui.places import Document, NewPipeline
 from tests.tui.driving import SMALL

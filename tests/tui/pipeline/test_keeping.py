@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from localcdap.studio.editing.edits import SetProperty
+from localcdap.pipeline.editing.edits import SetProperty
 from localcdap.tui.places import Deployed, Document, Draft, NewPipeline, PipelineFile
 from tests.tui.pipeline.documents import orders
 from tests.tui.pipeline.test_editing import TEXT
@@ -30,7 +30,7 @@ async def test_a_new_pipeline_becomes_a_draft_and_is_saved_again(open_studio, cd
 
 
 async def test_a_draft_that_was_saved_elsewhere_is_replaced_only_when_asked(open_studio, cdap):
-    from localcdap.studio.library.draft_model import DraftRequest
+    from localcdap.pipeline.library.draft_model import DraftRequest
 
     made = cdap.drafts.save("default", DraftRequest(TEXT, name="shared"))
     async with open_studio(place=Draft(made.id)) as driver:
@@ -108,7 +108,7 @@ async def test_what_cannot_be_opened_is_told(open_studio, tmp_path):
 
 
 async def test_a_place_opens_at_its_stage(open_studio, cdap):
-    from localcdap.studio.library.model import DeployRequest
+    from localcdap.pipeline.library.model import DeployRequest
 
     cdap.applications.deploy(DeployRequest(orders(), name="placed"))
     async with open_studio(place=Deployed("placed", stage="Out")) as driver:
@@ -136,7 +136,7 @@ async def test_leaving_with_unsaved_changes_asks(open_studio, cdap):
 
 
 async def test_drafts_deployed_pipelines_and_files_are_offered_to_be_opened(open_studio, cdap):
-    from localcdap.studio.library.draft_model import DraftRequest
+    from localcdap.pipeline.library.draft_model import DraftRequest
 
     cdap.drafts.save("default", DraftRequest(TEXT, name="offered"))
     async with open_studio() as driver:

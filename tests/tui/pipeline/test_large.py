@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from localcdap.studio.editing.edits import DuplicateStage, SetProperty
+from localcdap.pipeline.editing.edits import DuplicateStage, SetProperty
 from localcdap.tui.places import Document
 from tests.tui.pipeline.documents import SCHEMA, pipeline, stage
 from tests.tui.pipeline.test_editing import agreed

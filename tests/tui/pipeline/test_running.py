@@ -7,9 +7,9 @@ import json
 import pytest
 
 from localcdap.engine.messages import RunStatus
+from localcdap.pipeline.editing.edits import SetProperty
 from localcdap.runs.model import RunRequest
-from localcdap.runs.trials.preview_model import PreviewStatus
-from localcdap.studio.editing.edits import SetProperty
+from localcdap.runs.preview.model import PreviewStatus
 from localcdap.tui.pipeline.running import Running
 from localcdap.tui.places import Document
 from localcdap.tui.runs.arguments import ArgumentRow, ArgumentsEditor

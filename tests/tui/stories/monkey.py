@@ -30,8 +30,8 @@ from textual.keys import _character_to_key
 from localcdap.api.errors import EngineError
 from localcdap.home import Home, shipped_data, shipped_plugins
 from localcdap.host.link import Cdap
-from localcdap.studio.library.draft_model import DraftRequest
-from localcdap.studio.library.model import DeployRequest
+from localcdap.pipeline.library.draft_model import DraftRequest
+from localcdap.pipeline.library.model import DeployRequest
 from localcdap.tui.app import StudioApp
 from localcdap.tui.connection import Connection
 
@@ -181,8 +181,8 @@ def cage(folder: Path) -> Iterator[Home]:
             mock.patch("localcdap.tui.manners.paths.expanded", inside),
             mock.patch("localcdap.tui.settings.file.write", side_effect=OSError("not for monkeys")),
             mock.patch("localcdap.runs.service.RunService.start", side_effect=idle),
-            mock.patch("localcdap.runs.trials.previews.PreviewService.start", side_effect=idle),
-            mock.patch("localcdap.runs.trials.debugging.DebugService.debug", side_effect=idle),
+            mock.patch("localcdap.runs.preview.service.PreviewService.start", side_effect=idle),
+            mock.patch("localcdap.runs.debug.service.DebugService.debug", side_effect=idle),
         ):
             yield home
     finally:

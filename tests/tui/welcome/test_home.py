@@ -10,8 +10,8 @@ from textual.widgets import OptionList, Static
 
 from localcdap.home import shipped_data
 from localcdap.host import demo
-from localcdap.studio.library.draft_model import DraftRequest
-from localcdap.studio.library.model import DeployRequest
+from localcdap.pipeline.library.draft_model import DraftRequest
+from localcdap.pipeline.library.model import DeployRequest
 from localcdap.tui.places import Deployed, PipelineFile, RunPlace
 from localcdap.tui.welcome.importing import ImportDialog
 from localcdap.tui.welcome.screen import _spread

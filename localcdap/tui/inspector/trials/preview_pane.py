@@ -11,7 +11,7 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from localcdap.host.link import Cdap
-from localcdap.runs.trials.preview_model import Preview, PreviewStatus
+from localcdap.runs.preview.model import Preview, PreviewStatus
 from localcdap.tui.calls import Calling, Following
 from localcdap.tui.inspector.trials.sample_view import SampleView
 from localcdap.tui.inspector.trials.samples import of_preview

@@ -11,7 +11,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Tab, Tabs
 
-from localcdap.engine.trials.samples import Problem
+from localcdap.engine.preview.samples import Problem
 from localcdap.tui.inspector.trials.samples import Findings, Sheet
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.told import Told

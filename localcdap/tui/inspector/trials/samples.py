@@ -6,8 +6,8 @@ import json
 from typing import Any, NamedTuple
 
 from localcdap.api.schema import Schema
-from localcdap.engine.trials.samples import Problem, Rejected, StageSample
-from localcdap.runs.trials.debug_model import DebugAnswer
+from localcdap.engine.preview.samples import Problem, Rejected, StageSample
+from localcdap.runs.debug.model import DebugAnswer
 
 
 class Sheet(NamedTuple):

@@ -15,7 +15,7 @@ from textual.widgets import TextArea
 from localcdap.api.errors import BadRequestError, LocalcdapError
 from localcdap.api.schema import Schema
 from localcdap.host.link import Cdap
-from localcdap.runs.trials.debug_model import DebugAnswer, DebugRequest, GivenRecords
+from localcdap.runs.debug.model import DebugAnswer, DebugRequest, GivenRecords
 from localcdap.tui.calls import Calling
 from localcdap.tui.inspector.context import Context
 from localcdap.tui.inspector.properties.controls import Area

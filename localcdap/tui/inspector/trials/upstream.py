@@ -7,9 +7,9 @@ from typing import Any
 from localcdap.api.errors import BadRequestError
 from localcdap.api.pipeline import Connection
 from localcdap.host.link import Cdap
-from localcdap.runs.trials.debug_model import DebugAnswer, DebugRequest, GivenRecords
-from localcdap.studio.documents.model import PipelineDocument
-from localcdap.studio.rules.plugin_types import CONDITION, ERROR_TRANSFORM
+from localcdap.pipeline.document.model import PipelineDocument
+from localcdap.pipeline.rules.plugin_types import CONDITION, ERROR_TRANSFORM
+from localcdap.runs.debug.model import DebugAnswer, DebugRequest, GivenRecords
 
 Records = list[Any]
 

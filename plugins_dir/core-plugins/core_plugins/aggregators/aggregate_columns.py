@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from localcdap.api import Schema, Type
 from localcdap.api.arrow import arrow_type
-from localcdap.dataframes.columns import column
+from localcdap.plugin_lib.spark.columns import column
 
 from .aggregates import ALL, Aggregate
 

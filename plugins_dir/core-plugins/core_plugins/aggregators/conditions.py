@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from localcdap.api import LogicalType, Schema, Type
-from localcdap.dataframes.columns import column
+from localcdap.plugin_lib.spark.columns import column
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree

@@ -15,7 +15,7 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.dataframes.columns import column
+from localcdap.plugin_lib.spark.columns import column
 
 from .aggregate_columns import ORDER, aggregate_column, needs_order
 from .aggregates import ALL, FUNCTIONS, Aggregate, parse_aggregates

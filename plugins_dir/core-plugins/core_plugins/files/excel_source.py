@@ -17,8 +17,8 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.api.rules import check_reference_name
-from localcdap.files.cluster import require_file_system
-from localcdap.files.inputs import FilesNotFoundError, input_files
+from localcdap.plugin_lib.files.cluster import require_file_system
+from localcdap.plugin_lib.files.inputs import FilesNotFoundError, input_files
 
 from .excel_reading import TYPES, Selection, column_index, read_workbook
 

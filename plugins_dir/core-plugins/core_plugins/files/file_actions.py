@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from localcdap.api import Action, ActionContext, PluginConfig, StageConfigurer, field, plugin
-from localcdap.files.inputs import is_remote
+from localcdap.plugin_lib.files.inputs import is_remote
 
 _REGEX: Final = "fileRegex"
 _WHICH: Final = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from localcdap.api import plugin
-from localcdap.files.sink import FilesSink
+from localcdap.plugin_lib.files.sink import FilesSink
 
 
 @plugin(

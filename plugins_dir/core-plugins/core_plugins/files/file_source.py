@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from localcdap.api import plugin
-from localcdap.files.source import FilesSource
+from localcdap.plugin_lib.files.source import FilesSource
 
 
 @plugin(

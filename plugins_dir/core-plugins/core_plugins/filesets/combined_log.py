@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api import Schema
-from localcdap.dataframes.ddl import type_ddl
+from localcdap.plugin_lib.spark.ddl import type_ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -14,10 +14,10 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.files.sink import FilesSink
-from localcdap.files.sink_config import FileSinkConfig
 from localcdap.java.simple_date import format_date
 from localcdap.java.zones import zone_of
+from localcdap.plugin_lib.files.sink import FilesSink
+from localcdap.plugin_lib.files.sink_config import FileSinkConfig
 
 from . import partitions
 

@@ -14,9 +14,9 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.files.inputs import FilesNotFoundError, input_files
-from localcdap.files.reading.records import read_files
-from localcdap.files.source_config import FileSourceConfig
+from localcdap.plugin_lib.files.inputs import FilesNotFoundError, input_files
+from localcdap.plugin_lib.files.reading.records import read_files
+from localcdap.plugin_lib.files.source_config import FileSourceConfig
 
 from . import partitions
 from .partitions import Partition

@@ -16,11 +16,11 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.dataframes.columns import column
-from localcdap.files.inputs import FilesNotFoundError, input_files
-from localcdap.files.reading.lines import PathField
-from localcdap.files.reading.records import read_files
-from localcdap.files.source_config import FileSourceConfig
+from localcdap.plugin_lib.files.inputs import FilesNotFoundError, input_files
+from localcdap.plugin_lib.files.reading.lines import PathField
+from localcdap.plugin_lib.files.reading.records import read_files
+from localcdap.plugin_lib.files.source_config import FileSourceConfig
+from localcdap.plugin_lib.spark.columns import column
 
 from . import partitions
 from .combined_log import COMBINED_LOG, combined_log_columns

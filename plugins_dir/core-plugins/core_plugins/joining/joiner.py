@@ -16,7 +16,7 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.dataframes.columns import column
+from localcdap.plugin_lib.spark.columns import column
 
 from .definition import (
     JoinDefinition,

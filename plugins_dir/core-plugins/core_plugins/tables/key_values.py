@@ -17,9 +17,9 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.api.rules import check_table_key, check_table_name
-from localcdap.dataframes.columns import column
-from localcdap.dataframes.guards import required
-from localcdap.dataframes.lookups import KEY, VALUE, key_values
+from localcdap.plugin_lib.spark.columns import column
+from localcdap.plugin_lib.spark.guards import required
+from localcdap.plugin_lib.spark.lookups import KEY, VALUE, key_values
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

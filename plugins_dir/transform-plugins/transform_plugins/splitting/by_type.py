@@ -17,7 +17,7 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.api.arrow import is_proper_union, union_tags
-from localcdap.dataframes.columns import column
+from localcdap.plugin_lib.spark.columns import column
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

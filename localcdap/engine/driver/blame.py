@@ -1,0 +1,226 @@
+"""What went wrong in Spark, told as the failure of a stage."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any, Final
+
+from localcdap.api.errors import LocalcdapError, PluginError, StageError
+from localcdap.api.plugin import Grain
+from localcdap.artifacts.loading import load_plugin
+from localcdap.engine.plan.flow import Stage
+from localcdap.engine.tasks.failing import Failure, failure_in
+from localcdap.plugin_lib.spark.lost_reasons import told_reason
+
+_ACTIONS: Final[Mapping[str, str]] = {
+    "PATH_NOT_FOUND": "Check the path, or map it under [locations] in localcdap.toml.",
+    "PATH_ALREADY_EXISTS": "Remove the directory, or write to another path.",
+    "MALFORMED_RECORD_IN_PARSING": "Correct the data, or the format and schema of the source.",
+    "MALFORMED_CSV_RECORD": "Correct the data, or the format and schema of the source.",
+    "FAILED_READ_FILE": "Check that the files are of the source's format and schema.",
+    "CANNOT_READ_FILE_FOOTER": "Check that the files are of the source's format.",
+    "ARITHMETIC_OVERFLOW": "Use a wider type, for example long, double or a decimal of more digits.",
+    "NUMERIC_VALUE_OUT_OF_RANGE": "Use a wider type, for example a decimal of more digits.",
+    "DIVIDE_BY_ZERO": "Filter out the zeros, or divide by nullif(divisor, 0).",
+    "CAST_INVALID_INPUT": "Correct the data, or use a type that its values fit, such as string.",
+    "CAST_OVERFLOW": "Use a wider type.",
+    "CANNOT_PARSE_TIMESTAMP": "Correct the data, or the date pattern.",
+    "UNRESOLVED_COLUMN": "Choose a field that the input of the stage has.",
+    "PARSE_SYNTAX_ERROR": "Correct the expression.",
+    "UNRESOLVED_ROUTINE": "Use a function that Spark SQL has.",
+    "TABLE_OR_VIEW_NOT_FOUND": "Check the name of the table.",
+}
+_NO_MODULE: Final = r"ModuleNotFoundError: No module named '([\w.]+)'"
+_GIVE_MODULE: Final = (
+    "Install it for their Python; or name it in 'packages' of the profile, if they are a cluster's."
+)
+_SYMPTOMS: Final = (
+    (r"No space left on device", "the disk is full.", "Free some space and run again."),
+    (r"Permission denied|AccessControlException", "access was denied.", "Check the permissions."),
+    (
+        r"OutOfMemoryError|GC overhead limit",
+        "Spark ran out of memory.",
+        "Give it more with engine.memory in localcdap.toml, and restart the engine.",
+    ),
+    (
+        r"Python worker exited unexpectedly",
+        "the Python process in which records are computed crashed, or a plugin ended it.",
+        "Look for os._exit, for native code and for much memory in the plugins up to this stage.",
+    ),
+    (_NO_MODULE, r"Spark's Python workers have no module '\1'.", _GIVE_MODULE),
+)
+_LOST: Final = "UnknownReason"
+_CRASHED: Final = "Python worker exited unexpectedly"
+_OURS: Final = re.compile(r"[/\\](?:localcdap[/\\]engine|pyspark|grpc|concurrent|threading)[/\\.]")
+_IN_PYTHON: Final = (Grain.RECORD, Grain.BATCH)
+_MARK: Final = "localcdap-stage:"
+_MARK_END: Final = ":localcdap-end "
+_MARKED: Final = re.compile(f"{_MARK}(.*?){_MARK_END}(.*?)(?: SQLSTATE: \\w+|$)", re.DOTALL)
+_MOST_TEXT: Final = 800
+_MOST_FRAMES: Final = 8
+
+
+_current: Final[ContextVar[str | None]] = ContextVar("stage", default=None)
+
+
+@contextlib.contextmanager
+def working_on(stage: str) -> Iterator[None]:
+    """Blames the stage for whatever is raised inside, and names it in what is logged there."""
+    token = _current.set(stage)
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        raise stage_error(error, stage) from error
+    finally:
+        _current.reset(token)
+
+
+def current_stage() -> str | None:
+    """The stage that this thread is working on."""
+    return _current.get()
+
+
+def culprit(error: BaseException, stages: Sequence[Stage]) -> str | None:
+    """The one stage that an error of an action can come from, by what Spark says of the expression.
+
+    An action computes many stages. Spark quotes the expression that failed, which may be a property of a
+    stage, or names the line that made it, which may lie in the artifact of one stage only. Of a crash it
+    says nothing, but there may be only one stage in Python.
+    """
+    if _CRASHED in _text(error):
+        python = [s.name for s in stages if load_plugin(s.plugin).grain() in _IN_PYTHON]
+        return python[0] if len(python) == 1 else None
+    ask = getattr(error, "getQueryContext", None)
+    for context in ask() if ask is not None else ():
+        if context.contextType().name == "SQL":
+            text = context.fragment()
+            found = [s for s in stages if any(text in value for value in s.properties.values())]
+        else:
+            file = context.callSite().rpartition(":")[0]
+            found = [s for s in stages if Path(file).is_relative_to(s.plugin.path)]
+        if len(found) == 1:
+            return found[0].name
+    return None
+
+
+def marked(stage: str) -> str:
+    """What a message of Spark starts with whose failure is that of a stage."""
+    return f"{_MARK}{stage}{_MARK_END}"
+
+
+def stage_error(error: BaseException, stage: str | None = None) -> StageError:
+    """The failure of a stage that an exception means.
+
+    :param stage: the stage to blame when the exception itself does not say.
+    :returns: the error; its notes are the plugin's own frames, innermost last.
+    """
+    if isinstance(error, StageError):
+        return _named(error, stage)
+    text = _text(error)
+    failure = failure_in(text) or _raised(text)
+    if failure is not None:
+        return _of_failure(failure)
+    message, action = _told(error)
+    made = StageError(_prefixed(message, stage), action, stage=stage)
+    frames = error.traceback if isinstance(error, PluginError) else _own_frames(error)
+    return _noted(made, frames)
+
+
+def _raised(text: str) -> Failure | None:
+    """The failure of a column that a stage made to fail the run."""
+    found = _MARKED.search(text)
+    if found is None:
+        return None
+    return Failure(found[1], _first_lines(found[2]), "Correct the data, or the schema.")
+
+
+def _text(error: BaseException) -> str:
+    """All that Spark says, the messages of the causes included."""
+    text = "\n".join(str(each) for each in (error, error.__cause__) if each is not None)
+    if _LOST not in text:
+        return text
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.sql.connect.session import SparkSession
+
+    try:
+        return told_reason(text, SparkSession.active())
+    except PySparkRuntimeError:
+        return text
+
+
+def _named(error: StageError, stage: str | None) -> StageError:
+    if error.stage is not None or stage is None:
+        return error
+    made = StageError(_prefixed(error.message, stage), error.corrective_action, stage=stage)
+    return _noted(made, _own_frames(error))
+
+
+def _of_failure(failure: Failure) -> StageError:
+    message, remedy = failure.message, failure.corrective_action
+    if remedy is None and (missing := re.search(_NO_MODULE, message)):
+        message, remedy = f"Spark's Python workers have no module '{missing[1]}'.", _GIVE_MODULE
+    message = _prefixed(message, failure.stage)
+    if failure.record is not None:
+        message = f"{message.rstrip('.')}. Record: {failure.record}"
+    made = StageError(message, remedy, stage=failure.stage)
+    return _noted(made, failure.frames)
+
+
+def _prefixed(message: str, stage: str | None) -> str:
+    return message if stage is None or f"'{stage}'" in message else f"Stage '{stage}': {message}"
+
+
+def _noted(error: StageError, frames: list[str]) -> StageError:
+    for frame in frames:
+        error.add_note(frame)
+    return error
+
+
+def _explained(error: BaseException) -> tuple[str, str | None]:
+    text = _text(error)
+    for pattern, message, remedy in _SYMPTOMS:
+        if found := re.search(pattern, text):
+            return found.expand(message), remedy
+    condition = _condition(error)
+    if condition is None:
+        return f"{type(error).__name__}: {_first_lines(str(error))}", None
+    known = (a for name, a in _ACTIONS.items() if name in condition or name in text)
+    return _first_lines(_innermost(text)), next(known, None)
+
+
+def _told(error: BaseException) -> tuple[str, str | None]:
+    if isinstance(error, LocalcdapError):
+        return error.message, error.corrective_action
+    return _explained(error)
+
+
+def _condition(error: BaseException) -> str | None:
+    """The name of the error condition of an exception of Spark, None for any other exception."""
+    from pyspark.errors import PySparkException
+
+    if not isinstance(error, PySparkException):
+        return None
+    return error.getCondition() or ""
+
+
+def _innermost(text: str) -> str:
+    """The message of the deepest known cause in a message that quotes causes."""
+    found = re.findall(r"(\[[A-Z][A-Z_.]+\] .*?)(?:\n|$)", text)
+    known: list[str] = [m for m in found if any(f"[{name}" in m for name in _ACTIONS)]
+    return known[-1] if known else (found[-1] if found else text)
+
+
+def _first_lines(text: str) -> str:
+    kept = text.split("JVM stacktrace")[0].split("\n\tat ")[0].strip()
+    return kept if len(kept) <= _MOST_TEXT else kept[: _MOST_TEXT - 1] + "…"
+
+
+def _own_frames(error: BaseException) -> list[str]:
+    frames: Any = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if not _OURS.search(f.filename)]
+    return [f"{f.filename}:{f.lineno} in {f.name}: {f.line}" for f in own[-_MOST_FRAMES:]]

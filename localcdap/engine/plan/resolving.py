@@ -1,0 +1,153 @@
+"""From a work order to flows: the pipeline configured once more, with every macro evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from localcdap.api.errors import InvalidPipelineError, StageError
+from localcdap.api.pipeline import Connection, PipelineSpec, StageSpec
+from localcdap.api.schema import Schema
+from localcdap.artifacts.loading import load_plugin
+from localcdap.engine.driver.host_tables import table_finder
+from localcdap.engine.driver.secrets import secrets_of
+from localcdap.engine.order import WorkOrder
+from localcdap.engine.plan.flow import CONDITION, DATA_TYPES, SINKS, Flow, Stage
+from localcdap.engine.plan.phases import Route
+from localcdap.pipeline.document.document import read_document
+from localcdap.pipeline.macros.evaluation import MacroContext
+from localcdap.pipeline.macros.functions import macro_functions
+from localcdap.pipeline.validation.plugins import PinnedPlugins
+from localcdap.pipeline.validation.resolution import ResolvedPipeline, resolve_pipeline
+from localcdap.sandbox.configuring import configure_stage
+
+_LATER: Final = "alertpublisher"
+
+
+class Resolved:
+    """A pipeline whose stages are configured, but for those behind actions that have not run yet."""
+
+    def __init__(
+        self, pipeline: ResolvedPipeline, spec: PipelineSpec, done: frozenset[str]
+    ) -> None:
+        self.done: Final = done
+        """The stages that had run."""
+        self._pipeline: Final = pipeline
+        self._specs: Final = {s.name: s for s in spec.stages if s.plugin.type != _LATER}
+        self.ending_actions: Final = [each.name for each in spec.ending_actions]
+        spark = {key: value for key, value in spec.properties.items() if key.startswith("spark.")}
+        self.spark_properties: Final = spark
+        """Engine properties that are Spark's, such as ``spark.sql.shuffle.partitions``."""
+        self.route: Final = Route(msgspec.structs.replace(spec, stages=list(self._specs.values())))
+
+    def phase(self, stages: Collection[str], live: Collection[Connection]) -> Flow:
+        """Data stages, in topological order, with the conditions that stand before and behind them.
+
+        Of the conditions those before come first, as sources, those behind come last, as sinks.
+
+        :param live: the connections that are not on a branch that was not taken.
+        :raises StageError: for a stage that cannot be run.
+        """
+        entries, exits = self.route.entries(stages, live), self.route.exits(stages)
+        inside = {*entries, *stages, *exits}
+        made = [
+            *(self._entry(name) for name in entries),
+            *(self._stage(self._specs[name]) for name in stages),
+            *(self._exit(name, inside) for name in exits),
+        ]
+        connections = [
+            c
+            for c in self.route.connections
+            if c in live and {c.source, c.target} <= inside and self.route.carries_records(c)
+        ]
+        return Flow(made, [c for c in connections if c.target not in entries])
+
+    def control(self, name: str) -> Stage:
+        """An action or a condition, or a post action."""
+        plugin, properties = self._pipeline.plugins[name], self._pipeline.properties[name]
+        return Stage(name, plugin, properties, {})
+
+    def _stage(self, spec: StageSpec) -> Stage:
+        if spec.plugin.type not in (*DATA_TYPES, *SINKS, CONDITION):
+            raise StageError(
+                f"Stage '{spec.name}': stages of type '{spec.plugin.type}' cannot be run yet.",
+                "Remove the stage.",
+                stage=spec.name,
+            )
+        return Stage(
+            name=spec.name,
+            plugin=self._pipeline.plugins[spec.name],
+            properties=self._pipeline.properties[spec.name],
+            input_schemas=_known(spec, self._data_inputs(spec.name)),
+            output_schema=spec.output_schema,
+            error_schema=spec.error_schema,
+            port_schemas=spec.port_schemas,
+        )
+
+    def _data_inputs(self, stage: str) -> set[str]:
+        into = (c for c in self.route.connections if c.target == stage)
+        return {c.source for c in into if self.route.carries_records(c)}
+
+    def _entry(self, name: str) -> Stage:
+        stage = self._stage(self._specs[name])
+        return msgspec.structs.replace(stage, input_schemas={})
+
+    def _exit(self, name: str, inside: Collection[str]) -> Stage:
+        stage = self._stage(self._specs[name])
+        inputs = {source: s for source, s in stage.input_schemas.items() if source in inside}
+        return msgspec.structs.replace(stage, input_schemas=inputs)
+
+
+def resolve(
+    order: WorkOrder,
+    arguments: Mapping[str, str] | None = None,
+    done: Collection[str] = (),
+) -> Resolved:
+    """Configure all stages in this process and take over their schemas.
+
+    :param arguments: those of the order by default.
+    :param done: the stages that have run, of which the actions count.
+    :raises DocumentError: when the document is no pipeline.
+    :raises InvalidPipelineError: with every failure.
+    :raises StageError: when the stages have no order in which they can run.
+    """
+    given = order.arguments if arguments is None else arguments
+    secrets = secrets_of(order)
+    functions = macro_functions(
+        order.logical_start_ms, secure=secrets.source, conn=secrets.connections
+    )
+    resolved = resolve_pipeline(
+        read_document(order.document),
+        PinnedPlugins(order.plugins, load_plugin),
+        partial(configure_stage, find_table=table_finder(order)),
+        MacroContext(given, functions, runtime=True),
+        locations=order.places,
+        done=done,
+        unevaluated=order.preview.unevaluated if order.preview is not None else (),
+    )
+    if resolved.spec is None:
+        texts = [failure.full_message for failure in resolved.errors]
+        raise InvalidPipelineError(
+            "The pipeline is not valid: " + " ".join(texts),
+            "Validate it with the same arguments, and correct what is reported.",
+            failures=[msgspec.to_builtins(failure) for failure in resolved.errors],
+        )
+    return Resolved(resolved, resolved.spec, frozenset(done))
+
+
+def _known(spec: StageSpec, inputs: Collection[str]) -> dict[str, Schema]:
+    known: dict[str, Schema] = {}
+    for source, schema in spec.input_schemas.items():
+        if source not in inputs:
+            continue
+        if schema is None:
+            raise StageError(
+                f"Stage '{spec.name}': the schema of the records from '{source}' is not known.",
+                f"Set the output schema of stage '{source}'.",
+                stage=spec.name,
+            )
+        known[source] = schema
+    return known

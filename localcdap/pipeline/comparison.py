@@ -1,0 +1,237 @@
+"""What is different between two pipelines, told by stage, property and connection.
+
+Layout, comments and other keys of user interfaces do not count, nor does the order of stages,
+connections and properties. Schemas are compared field by field, not as text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from localcdap.api.errors import SchemaError
+from localcdap.api.pipeline import Connection
+from localcdap.api.schema import Schema
+from localcdap.pipeline.document.model import PipelineDocument, StageUse
+
+_ALIKE: Final = 0.5
+"""Part of its properties that a stage keeps at least when it is renamed."""
+_SETTINGS: Final = {
+    "name": "name",
+    "description": "description",
+    "engine": "engine",
+    "schedule": "schedule",
+    "resources": "resources",
+    "driver_resources": "driverResources",
+    "client_resources": "clientResources",
+    "stage_logging_enabled": "stageLoggingEnabled",
+    "process_timing_enabled": "processTimingEnabled",
+    "num_of_records_preview": "numOfRecordsPreview",
+    "max_concurrent_runs": "maxConcurrentRuns",
+}
+"""The settings of a pipeline as documents call them, by attribute."""
+
+
+class Change(msgspec.Struct):
+    """A value that differs; None where there is none."""
+
+    what: str
+    """A property, a part of the plugin (``artifact``), or a field of a schema (``schema.price``)."""
+    before: Any
+    after: Any
+
+
+class StageChange(msgspec.Struct):
+    """A stage that differs."""
+
+    name: str
+    """In the second pipeline; in the first one for a removed stage."""
+    kind: str
+    """``added``, ``removed``, ``renamed`` (and perhaps changed) or ``changed``."""
+    before: str | None
+    """The name in the first pipeline; None for an added stage."""
+    plugin: str
+    """Type and name of the plugin, as ``transform Projection``."""
+    changes: list[Change]
+    """Empty for an added or removed stage."""
+
+
+class PipelineComparison(msgspec.Struct):
+    """What is different in a second pipeline from a first one."""
+
+    settings: list[Change]
+    stages: list[StageChange]
+    """Those of the first pipeline in its order, then added ones."""
+    added_connections: list[Connection]
+    removed_connections: list[Connection]
+    """With the names that the stages have in the second pipeline."""
+
+    @property
+    def is_equal(self) -> bool:
+        return not (
+            self.settings or self.stages or self.added_connections or self.removed_connections
+        )
+
+
+def compare_pipelines(first: PipelineDocument, second: PipelineDocument) -> PipelineComparison:
+    """What is different in ``second`` from ``first``.
+
+    A stage that has another name and the same plugin with at least half of its properties is renamed.
+    """
+    before, after = _stages(first), _stages(second)
+    renamed = _renamed(before, after)
+    kept = {**{name: name for name in before if name in after}, **renamed}
+    return PipelineComparison(
+        settings=list(_settings(first, second)),
+        stages=[
+            *(change for name in before for change in _stage(before[name], after, kept)),
+            *(_added(stage) for name, stage in after.items() if name not in kept.values()),
+        ],
+        added_connections=_missing(second.connections, first.connections, {}, kept),
+        removed_connections=_missing(first.connections, second.connections, kept, {}),
+    )
+
+
+def _stages(document: PipelineDocument) -> dict[str, StageUse]:
+    """By name; of stages with the same name the first one counts."""
+    stages: dict[str, StageUse] = {}
+    for stage in (*document.stages, *document.post_actions):
+        stages.setdefault(stage.name, stage)
+    return stages
+
+
+def _renamed(before: Mapping[str, StageUse], after: Mapping[str, StageUse]) -> dict[str, str]:
+    """New names by old ones, the most alike first."""
+    gone = [stage for name, stage in before.items() if name not in after]
+    new = [stage for name, stage in after.items() if name not in before]
+    pairs = sorted(
+        ((_likeness(old, other), old.name, other.name) for old in gone for other in new),
+        key=lambda pair: -pair[0],
+    )
+    renamed: dict[str, str] = {}
+    for likeness, old, other in pairs:
+        if likeness >= _ALIKE and old not in renamed and other not in renamed.values():
+            renamed[old] = other
+    return renamed
+
+
+def _likeness(one: StageUse, other: StageUse) -> float:
+    """The part of all properties that are equal; -1 for different plugins."""
+    if (one.plugin.type, one.plugin.name) != (other.plugin.type, other.plugin.name):
+        return -1.0
+    before, after = one.plugin.properties, other.plugin.properties
+    names = before.keys() | after.keys()
+    equal = [name for name in names if _are_equal(before.get(name), after.get(name))]
+    return len(equal) / len(names) if names else 1.0
+
+
+def _are_equal(one: str | None, other: str | None) -> bool:
+    if one == other:
+        return True
+    schema = _schema(one)
+    return schema is not None and schema == _schema(other)
+
+
+def _stage(
+    stage: StageUse, after: Mapping[str, StageUse], kept: Mapping[str, str]
+) -> Iterator[StageChange]:
+    plugin = _plugin_of(stage)
+    if stage.name not in kept:
+        yield StageChange(stage.name, "removed", stage.name, plugin, [])
+        return
+    other = after[kept[stage.name]]
+    changes = [*_plugin(stage, other), *_properties(stage, other)]
+    if stage.name != other.name:
+        yield StageChange(other.name, "renamed", stage.name, _plugin_of(other), changes)
+    elif changes:
+        yield StageChange(other.name, "changed", stage.name, _plugin_of(other), changes)
+
+
+def _added(stage: StageUse) -> StageChange:
+    return StageChange(stage.name, "added", None, _plugin_of(stage), [])
+
+
+def _plugin_of(stage: StageUse) -> str:
+    return f"{stage.plugin.type} {stage.plugin.name}".strip()
+
+
+def _plugin(stage: StageUse, other: StageUse) -> Iterator[Change]:
+    if _plugin_of(stage) != _plugin_of(other):
+        yield Change("plugin", _plugin_of(stage), _plugin_of(other))
+    if stage.plugin.artifact != other.plugin.artifact:
+        yield Change("artifact", stage.plugin.artifact, other.plugin.artifact)
+
+
+def _properties(stage: StageUse, other: StageUse) -> Iterator[Change]:
+    before, after = stage.plugin.properties, other.plugin.properties
+    for name in dict.fromkeys((*before, *after)):
+        one, two = before.get(name), after.get(name)
+        if one == two:
+            continue
+        schemas = _schema(one), _schema(two)
+        if schemas[0] is not None and schemas[1] is not None:
+            yield from _fields(name, schemas[0], schemas[1])
+        else:
+            yield Change(name, one, two)
+
+
+def _schema(text: str | None) -> Schema | None:
+    """The schema that a property's text is; None when it is none."""
+    if text is None or not text.lstrip().startswith("{") or '"fields"' not in text:
+        return None
+    try:
+        return Schema.parse_record(text)
+    except SchemaError:
+        return None
+
+
+def _fields(path: str, before: Schema, after: Schema) -> Iterator[Change]:
+    """The fields that differ; the order of fields when nothing else does."""
+    changes = []
+    for name in dict.fromkeys((*before.field_names, *after.field_names)):
+        one, two = before.field(name), after.field(name)
+        schemas = (one.schema if one else None), (two.schema if two else None)
+        if schemas[0] != schemas[1]:
+            shown = [schema.display_name if schema else None for schema in schemas]
+            if shown[0] == shown[1]:  # the difference is further inside
+                shown = [str(schema) for schema in schemas]
+            changes.append(Change(f"{path}.{name}", *shown))
+    if not changes and before.field_names != after.field_names:
+        changes.append(Change(path, ", ".join(before.field_names), ", ".join(after.field_names)))
+    yield from changes
+
+
+def _settings(first: PipelineDocument, second: PipelineDocument) -> Iterator[Change]:
+    for attribute, key in _SETTINGS.items():
+        one, two = getattr(first, attribute), getattr(second, attribute)
+        if one != two:
+            yield Change(key, one, two)
+    for name in dict.fromkeys((*first.properties, *second.properties)):
+        values = first.properties.get(name), second.properties.get(name)
+        if values[0] != values[1]:
+            yield Change(f"properties.{name}", *values)
+
+
+def _missing(
+    connections: Sequence[Connection],
+    others: Sequence[Connection],
+    names: Mapping[str, str],
+    other_names: Mapping[str, str],
+) -> list[Connection]:
+    """The connections that are not among the others, both with new names."""
+    known = {_with_names(connection, other_names) for connection in others}
+    return [
+        named
+        for named in (_with_names(connection, names) for connection in connections)
+        if named not in known
+    ]
+
+
+def _with_names(connection: Connection, names: Mapping[str, str]) -> Connection:
+    return msgspec.structs.replace(
+        connection,
+        source=names.get(connection.source, connection.source),
+        target=names.get(connection.target, connection.target),
+    )

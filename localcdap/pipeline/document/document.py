@@ -1,0 +1,176 @@
+"""Reading pipeline documents of CDAP 3.2 to 6, in every form in which they are found.
+
+A document is the export of a studio (``{"artifact", "config"}``), a bare configuration (also what hub
+packages hold), a stored draft around either, or an application detail whose ``configuration`` is JSON
+text. A 3.x configuration (``source``, ``transforms``, ``sinks``) is converted as CDAP 6 does it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from localcdap.api.errors import DocumentError
+from localcdap.api.failures import ValidationFailure
+from localcdap.pipeline.document.legacy import is_legacy, is_realtime, upgrade
+from localcdap.pipeline.document.lenient import (
+    as_bool,
+    as_int,
+    as_properties,
+    as_resources,
+    as_text,
+    kind_of,
+)
+from localcdap.pipeline.document.model import App, Path, PipelineDocument
+from localcdap.pipeline.document.parts import read_connections, read_stages
+from localcdap.pipeline.document.source import decode, name_of
+from localcdap.pipeline.rules.failure import structural
+
+STREAMING_ARTIFACTS: Final = frozenset(("cdap-data-streams", "cdap-etl-realtime", "etlrealtime"))
+BATCH_ARTIFACTS: Final = frozenset(("cdap-data-pipeline", "cdap-etl-batch", "etlbatch"))
+"""Names of application artifacts, those of CDAP 3 included, in lower case."""
+
+_MARKS: Final = ("stages", "source", "config", "configuration")
+_STREAMING_SOURCES: Final = frozenset(("streamingsource", "realtimesource"))
+_MAX_DEPTH: Final = 4
+"""Envelopes around a configuration: more than a draft of an exported application is not known."""
+
+
+def read_document(document: Any, file: str | None = None) -> PipelineDocument:
+    """The typed document of JSON text, UTF-8 bytes, or decoded JSON.
+
+    :param file: where it came from, named in errors.
+    :raises DocumentError: when it is no JSON or no pipeline. What is wrong inside a pipeline is not an
+        error but one of the document's ``problems``.
+    """
+    try:
+        source = decode(document, file)
+        found = _Envelope(source, file)
+        return _document(source, found, document if isinstance(document, str) else None)
+    except RecursionError:
+        raise DocumentError(
+            f"{name_of(file)} is nested too deeply to be a pipeline.", file=file
+        ) from None
+
+
+class _Envelope:
+    """What lies around a configuration, and the way to it."""
+
+    def __init__(self, source: Any, file: str | None) -> None:
+        self.labels: dict[str, Any] = {}
+        """Name, description, artifact and template, as the innermost envelope gives them."""
+        path: list[str | int] = []
+        node = source
+        for _ in range(_MAX_DEPTH):
+            if not isinstance(node, Mapping) or not any(key in node for key in _MARKS):
+                raise _not_a_pipeline(node, path, file)
+            if "stages" in node or not _is_envelope(node):
+                break
+            keys = ("name", "description", "artifact", "template", "artifactName", "version")
+            self.labels |= {key: node[key] for key in keys if node.get(key) is not None}
+            key = "config" if "config" in node else "configuration"
+            node = decode(node[key], file, part=key)
+            path.append(key)
+            if key == "config" and isinstance(node, Mapping) and not _is_envelope(node):
+                break  # a configuration without stages, which is for the rules to say
+        if not isinstance(node, Mapping):
+            raise _not_a_pipeline(node, path, file)
+        self.path: Path = tuple(path)
+        self.config: Mapping[str, Any] = node
+
+
+def _is_envelope(node: Mapping[str, Any]) -> bool:
+    return "config" in node or "configuration" in node
+
+
+def _not_a_pipeline(node: Any, path: list[str | int], file: str | None) -> DocumentError:
+    found = kind_of(node)
+    if isinstance(node, Mapping):
+        keys = [str(key) for key in list(node)[:8]]
+        more = " …" if len(node) > len(keys) else ""
+        found = f"an object with {', '.join(keys)}{more}" if keys else "an empty object"
+    where = f" under '{'.'.join(map(str, path))}'" if path else ""
+    return DocumentError(
+        f"{name_of(file)} is not a pipeline: it holds {found}{where}.",
+        "A pipeline is an object with 'config' (what CDAP exports) or 'stages'; "
+        "one of CDAP 3 has 'source' and 'sinks'.",
+        file=file,
+    )
+
+
+def _document(source: Any, found: _Envelope, text: str | None) -> PipelineDocument:
+    config, problems = found.config, list[ValidationFailure]()
+    artifact_name, app = _application(found.labels, config, problems)
+    if is_legacy(config):
+        config = upgrade(config, app is App.STREAMING, problems)
+    stages = read_stages(config, "stages", problems)
+    post_actions = read_stages(config, "postActions", problems, default_type="postaction")
+    engine = (as_text(config.get("engine")) or "").upper()
+    return PipelineDocument(
+        source=source,
+        text=text,
+        config_path=found.path,
+        app=app,
+        artifact_name=artifact_name,
+        name=as_text(found.labels.get("name", config.get("name"))),
+        description=as_text(found.labels.get("description", config.get("description"))),
+        stages=stages,
+        connections=read_connections(config, problems),
+        post_actions=post_actions,
+        problems=problems,
+        engine=engine if engine in ("MAPREDUCE", "SPARK") else "MAPREDUCE",
+        schedule=as_text(config.get("schedule")),
+        properties=as_properties(config.get("properties")),
+        resources=as_resources(config.get("resources")),
+        driver_resources=as_resources(config.get("driverResources")),
+        client_resources=as_resources(config.get("clientResources")),
+        stage_logging_enabled=as_bool(config.get("stageLoggingEnabled"), True),
+        process_timing_enabled=as_bool(config.get("processTimingEnabled"), True),
+        num_of_records_preview=as_int(config.get("numOfRecordsPreview"), 100) or 100,
+        max_concurrent_runs=as_int(config.get("maxConcurrentRuns"), None),
+    )
+
+
+def _application(
+    labels: Mapping[str, Any], config: Mapping[str, Any], problems: list[ValidationFailure]
+) -> tuple[str | None, App]:
+    """The artifact's name and the kind of pipeline, guessed for a bare configuration."""
+    artifact = labels.get("artifact")
+    if isinstance(artifact, Mapping):
+        name = as_text(artifact.get("name")) or ""
+        if not name:
+            problems.append(
+                structural(
+                    "Invalid artifact in pipeline request: Artifact name must be specified.",
+                    f"Set the name of 'artifact' to '{App.BATCH.value}'.",
+                )
+            )
+            return None, _guess(config)
+    else:
+        name = as_text(artifact) or as_text(labels.get("template")) or ""
+    if not name:
+        return None, _guess(config)
+    if name.lower() in STREAMING_ARTIFACTS:
+        return name, App.STREAMING
+    if name.lower() not in BATCH_ARTIFACTS:
+        first, second = App.BATCH.value, App.STREAMING.value
+        problems.append(
+            structural(
+                f"Invalid artifact '{name}'. Must be '{first}' or '{second}'.",
+                f"Set the name of 'artifact' to '{first}'.",
+            )
+        )
+    return name, App.BATCH
+
+
+def _guess(config: Mapping[str, Any]) -> App:
+    if is_legacy(config):
+        return App.STREAMING if is_realtime(config) else App.BATCH
+    stages = config.get("stages")
+    types = [
+        as_text(stage["plugin"].get("type"))
+        for stage in (stages if isinstance(stages, list) else [])
+        if isinstance(stage, Mapping) and isinstance(stage.get("plugin"), Mapping)
+    ]
+    streaming = "batchInterval" in config or not _STREAMING_SOURCES.isdisjoint(types)
+    return App.STREAMING if streaming and "batchsource" not in types else App.BATCH

@@ -1,0 +1,96 @@
+"""A pipeline document, typed."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+import msgspec
+
+from localcdap.api.failures import ValidationFailure
+from localcdap.api.pipeline import Connection, Resources
+from localcdap.artifacts.model import ArtifactSelector
+
+Path = tuple[str | int, ...]
+"""Keys and indexes that lead to a place in decoded JSON."""
+
+
+class App(enum.Enum):
+    """What kind of pipeline a document is; the value is the artifact of CDAP 6."""
+
+    BATCH = "cdap-data-pipeline"
+    STREAMING = "cdap-data-streams"
+
+
+class PluginUse(msgspec.Struct, frozen=True):
+    """The plugin that a stage asks for."""
+
+    type: str
+    """Empty when the document does not say it."""
+    name: str
+    """Empty likewise."""
+    properties: dict[str, str]
+    """As in the document, macros not evaluated; nulls are left out."""
+    artifact: ArtifactSelector | None = None
+    template: str | None = None
+    """The template it is marked to be made from, :mod:`localcdap.pipeline.validation.plugin_templates`."""
+
+
+class StageUse(msgspec.Struct, frozen=True):
+    """A stage of the document."""
+
+    name: str
+    plugin: PluginUse
+    path: Path = ()
+    """Where it stands in the configuration."""
+    noted_schema: str | None = None
+    """The output schema that CDAP's studio noted beside the plugin: what it was when the pipeline was
+    drawn, as JSON text."""
+
+
+class PipelineDocument(msgspec.Struct):
+    """What a pipeline file says, and the file itself, untouched.
+
+    A structural problem that keeps a part from being read is one of :attr:`problems`; the part is left
+    out then.
+    """
+
+    source: Any
+    """The decoded JSON exactly as it was, unknown keys and key order included."""
+    text: str | None
+    """The text it was read from; None when it came decoded."""
+    config_path: Path
+    """Where the configuration stands in the source; empty for a bare configuration."""
+    app: App
+    artifact_name: str | None
+    """The application's artifact as the document names it; None in a bare configuration."""
+    name: str | None
+    description: str | None
+    stages: list[StageUse]
+    """In document order; those of a 3.x configuration converted."""
+    connections: list[Connection]
+    """In document order, without repetitions."""
+    post_actions: list[StageUse]
+    problems: list[ValidationFailure]
+    engine: str = "MAPREDUCE"
+    """``MAPREDUCE`` or ``SPARK``, as asked for; localcdap always runs on Spark."""
+    schedule: str | None = None
+    properties: dict[str, str] = {}
+    resources: Resources = msgspec.field(default_factory=Resources)
+    driver_resources: Resources = msgspec.field(default_factory=Resources)
+    client_resources: Resources = msgspec.field(default_factory=Resources)
+    stage_logging_enabled: bool = True
+    process_timing_enabled: bool = True
+    num_of_records_preview: int = 100
+    max_concurrent_runs: int | None = None
+    """None for any number."""
+
+    @property
+    def engine_properties(self) -> dict[str, str]:
+        """The properties for the document's engine, without the prefix ``system.<engine>.``."""
+        prefix = f"system.{self.engine.lower()}."
+        return {
+            key.removeprefix(prefix): value
+            for key, value in self.properties.items()
+            if key.startswith(prefix)
+        }

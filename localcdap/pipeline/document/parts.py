@@ -1,0 +1,168 @@
+"""Stages and connections of a configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from localcdap.api.failures import ValidationFailure
+from localcdap.api.pipeline import Connection
+from localcdap.pipeline.document.lenient import (
+    as_properties,
+    as_selector,
+    as_text,
+    json_text,
+    kind_of,
+)
+from localcdap.pipeline.document.model import Path, PluginUse, StageUse
+from localcdap.pipeline.rules.failure import structural
+
+TEMPLATE_MARK: Final = "pluginTemplate"
+"""By it CDAP's studio notes, in a stage or its plugin, the template that it was made from."""
+_NAME_IT = "Give it a name that no other stage has."
+
+
+def read_stages(
+    config: Mapping[str, Any],
+    key: str,
+    problems: list[ValidationFailure],
+    default_type: str = "",
+) -> list[StageUse]:
+    """The stages under a key, in order. What is no stage is left out and told in ``problems``.
+
+    Stages that are equal in name and plugin are one stage (CDAP 6 ``ETLConfig``: a set).
+
+    :param default_type: the plugin type of a stage that does not say one.
+    """
+    nodes = _list(config, key, problems)
+    found: dict[tuple[Any, ...], StageUse] = {}
+    for index, node in enumerate(nodes):
+        path = _path_of(node, key, index)
+        stage = _read_stage(node, path, f"{key}[{index}]", problems, default_type)
+        if stage is not None:
+            use = stage.plugin
+            same = (stage.name, use.type, use.name, use.artifact, *sorted(use.properties.items()))
+            found.setdefault(same, stage)
+    return list(found.values())
+
+
+def read_stage(node: Any) -> tuple[StageUse | None, list[ValidationFailure]]:
+    """A stage on its own, and what is wrong with its form; None when it has not even a name."""
+    problems: list[ValidationFailure] = []
+    return _read_stage(node, (), "stage", problems, ""), problems
+
+
+def _path_of(node: Any, key: str, index: int) -> Path:
+    """Where a stage stands; a converted one remembers where it came from."""
+    return node.path if isinstance(node, MovedStage) else (key, index)
+
+
+class MovedStage(dict[str, Any]):
+    """A stage that the document holds in another place."""
+
+    def __init__(self, node: Mapping[str, Any], path: Path) -> None:
+        super().__init__(node)
+        self.path = path
+
+
+def _list(config: Mapping[str, Any], key: str, problems: list[ValidationFailure]) -> list[Any]:
+    value = config.get(key)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        problems.append(
+            structural(f"'{key}' must be a list, not {kind_of(value)}.", "Put it in brackets.")
+        )
+        return []
+    return value
+
+
+def _read_stage(
+    node: Any, path: Path, place: str, problems: list[ValidationFailure], default_type: str
+) -> StageUse | None:
+    if not isinstance(node, Mapping):
+        message = f"Invalid stage '{place}': it must be an object, not {kind_of(node)}."
+        problems.append(structural(message, "Write name and plugin of the stage, or remove it."))
+        return None
+    name = as_text(node.get("name")) or ""
+    if not name:
+        message = f"Invalid stage '{place}': name must be specified."
+        problems.append(structural(message, _NAME_IT))
+    raw = node.get("plugin")
+    if not isinstance(raw, Mapping):
+        message = f"Invalid stage '{name or place}': plugin must be specified."
+        action = "Set 'plugin' to an object with name, type and properties."
+        problems.append(structural(message, action, stage=name or None))
+        raw = {}
+        plugin = PluginUse("", "", {})
+    else:
+        plugin = read_plugin(raw, default_type, node)
+        _check_plugin(plugin, raw, name or None, problems)
+    return StageUse(name, plugin, path, _noted_schema(node)) if name else None
+
+
+def _noted_schema(node: Mapping[str, Any]) -> str | None:
+    """The output schema of a stage as CDAP's studio notes it: text, an object, or a list of named ones."""
+    noted = node.get("outputSchema")
+    if isinstance(noted, list) and noted and isinstance(noted[0], Mapping):
+        noted = noted[0].get("schema")
+    if isinstance(noted, Mapping):
+        return json_text(noted)
+    return noted if isinstance(noted, str) else None
+
+
+def read_plugin(
+    node: Mapping[str, Any], default_type: str = "", stage: Mapping[str, Any] | None = None
+) -> PluginUse:
+    """The plugin of a stage; name and type are empty where they are missing."""
+    marks = [(each or {}).get(TEMPLATE_MARK) for each in (node, stage)]
+    return PluginUse(
+        type=as_text(node.get("type")) or default_type,
+        name=as_text(node.get("name")) or "",
+        properties=as_properties(node.get("properties")),
+        artifact=as_selector(node.get("artifact")),
+        template=next((mark for mark in marks if isinstance(mark, str) and mark), None),
+    )
+
+
+def _check_plugin(
+    plugin: PluginUse, raw: Mapping[str, Any], stage: str | None, problems: list[ValidationFailure]
+) -> None:
+    # CDAP 6 ETLPlugin.validate; properties are not shown, they may hold secrets.
+    shown = f"Plugin{{name='{plugin.name}', type='{plugin.type}'}}"
+    for key in ("name", "type"):
+        if not getattr(plugin, key):
+            message = f"Invalid plugin {shown}: {key} must be specified."
+            problems.append(structural(message, f"Set the {key} of the plugin.", stage=stage))
+    properties = raw.get("properties")
+    if properties is not None and not isinstance(properties, Mapping):
+        message = (
+            f"Invalid plugin {shown}: properties must be an object, not {kind_of(properties)}."
+        )
+        problems.append(structural(message, "Write them as keys with values.", stage=stage))
+
+
+def read_connections(
+    config: Mapping[str, Any], problems: list[ValidationFailure]
+) -> list[Connection]:
+    """The connections in order, each once (CDAP 6 ``ETLConfig``: a set)."""
+    found: dict[Connection, None] = {}
+    for index, node in enumerate(_list(config, "connections", problems)):
+        if not isinstance(node, Mapping):
+            message = f"Invalid connection 'connections[{index}]': it must be an object."
+            problems.append(structural(message, 'Write it as {"from": …, "to": …}.'))
+            continue
+        source, target = (as_text(node.get(key)) or "" for key in ("from", "to"))
+        if not source or not target:
+            missing = "to" if source else "from"
+            message = f"Invalid connection {json_text(node)}: '{missing}' must be specified."
+            problems.append(structural(message, "Name the stage, or remove the connection."))
+            continue
+        port = as_text(node.get("port")) or None
+        found[Connection(source, target, port, _condition(node.get("condition")))] = None
+    return list(found)
+
+
+def _condition(value: Any) -> str | None:
+    text = as_text(value) or None
+    return text.lower() if text and text.lower() in ("true", "false") else text

@@ -1,0 +1,68 @@
+"""Writing changes into a document, so that everything else of it stays as it is."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from localcdap.pipeline.document.lenient import artifact_json, json_text
+from localcdap.pipeline.document.model import Path, PipelineDocument
+from localcdap.pipeline.validation.plugins import Repair
+
+StageChange = Callable[[dict[str, Any]], None]
+"""Changes the node of a stage in place."""
+
+
+def repaired(document: PipelineDocument, repairs: Iterable[Repair]) -> Any:
+    """A copy of the document's source in which the repaired stages name their new artifacts."""
+
+    def change(repair: Repair) -> StageChange:
+        return lambda stage: plugin_of(stage).update(artifact=artifact_json(repair.artifact))
+
+    return with_stages(document, {repair.stage: change(repair) for repair in repairs})
+
+
+def plugin_of(stage: dict[str, Any]) -> dict[str, Any]:
+    """The node of a stage's plugin; a stage of CDAP 3.2 is its own."""
+    plugin: dict[str, Any] = stage.get("plugin") or stage
+    return plugin
+
+
+def with_stages(document: PipelineDocument, changes: Mapping[str, StageChange]) -> Any:
+    """A copy of the document's source with changes to the nodes of stages, by stage."""
+    source = copy.deepcopy(document.source)
+    if not changes:
+        return source
+
+    def rewrite(config: Any) -> None:
+        for stage in (*document.stages, *document.post_actions):
+            if stage.name in changes:
+                changes[stage.name](_node(config, stage.path))
+
+    return _inside(source, list(document.config_path), rewrite)
+
+
+def configuration(document: PipelineDocument) -> Any:
+    """A copy of the decoded configuration, in its old form where it has one."""
+    found: list[Any] = []
+    _inside(copy.deepcopy(document.source), list(document.config_path), found.append)
+    return found[0]
+
+
+def _inside(node: Any, path: list[str | int], rewrite: Callable[[Any], None]) -> Any:
+    """The node with the configuration at the path rewritten; JSON text on the way stays text."""
+    if isinstance(node, str):
+        return json_text(_inside(json.loads(node), path, rewrite))
+    if path:
+        node[path[0]] = _inside(node[path[0]], path[1:], rewrite)
+    else:
+        rewrite(node)
+    return node
+
+
+def _node(config: Any, path: Path) -> Any:
+    for key in path:
+        config = config[key]
+    return config

@@ -1,0 +1,106 @@
+"""A pipeline's decoded JSON while it is edited; an edit makes a new one, which shares what stays the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from localcdap.api.failures import ValidationFailure
+from localcdap.pipeline.document.document import read_document
+from localcdap.pipeline.document.legacy import is_legacy, upgrade
+from localcdap.pipeline.document.lenient import json_text
+from localcdap.pipeline.document.model import App, Path, PipelineDocument
+
+_LEGACY_PARTS: Final = ("source", "transforms", "sinks", "sink", "actions")
+
+
+class Draft:
+    """A document: what lies around the configuration, and the configuration itself.
+
+    :param around: the whole decoded JSON; its configuration counts only as long as it was not edited.
+    """
+
+    def __init__(
+        self, around: Any, path: Path, config: Mapping[str, Any], original: str | None
+    ) -> None:
+        self._around = around
+        self._path = path
+        self._original = original
+        self.config: Final = config
+
+    @classmethod
+    def read(cls, document: Any, file: str | None = None) -> tuple[Draft, PipelineDocument]:
+        """A document as it is given; one of CDAP 3 is edited in the form of CDAP 6.
+
+        :param document: JSON text, or decoded JSON.
+        :returns: the draft, and the typed document.
+        :raises DocumentError: when it is no pipeline at all.
+        """
+        found = read_document(document, file)
+        config = _at(found.source, found.config_path)
+        if is_legacy(config):
+            config = _upgraded(config, found.app)
+        original = found.text if found.text is not None else json_text(found.source)
+        return cls(found.source, found.config_path, config, original), found
+
+    def with_config(self, config: Mapping[str, Any]) -> Draft:
+        return Draft(self._around, self._path, config, None)
+
+    def with_label(self, key: str, value: Any) -> Draft:
+        """With another value of a key beside the configuration, or in it when nothing is around it."""
+        if not self._path:
+            return self.with_config(_with(self.config, key, value))
+        holder = _at(self._around, self._path[:-1])
+        around = _put(self._around, self._path[:-1], _with(holder, key, value))
+        return Draft(around, self._path, self.config, None)
+
+    def source(self) -> Any:
+        """The decoded JSON with the configuration as it is now, all else as it was."""
+        return _put(self._around, self._path, self.config)
+
+    def text(self) -> str:
+        """The document as JSON text; the very text that it was read from while nothing is changed."""
+        if self._original is not None:
+            return self._original
+        return json.dumps(self.source(), indent=2, ensure_ascii=False)
+
+    def document(self) -> PipelineDocument:
+        """The typed document, of what :meth:`text` gives."""
+        return read_document(self._around if self._original is not None else self.source())
+
+
+def _at(node: Any, path: Path) -> Any:
+    for key in path:
+        node = _decoded(node)[key]
+    return _decoded(node)
+
+
+def _put(node: Any, path: Path, value: Any) -> Any:
+    """The node with another value at the path; JSON text on the way stays text."""
+    if isinstance(node, str):
+        return json_text(_put(json.loads(node), path, value))
+    if not path:
+        return value
+    return {**node, path[0]: _put(node[path[0]], path[1:], value)}
+
+
+def _decoded(node: Any) -> Any:
+    return json.loads(node) if isinstance(node, str) else node
+
+
+def _with(node: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
+    changed = {**node, key: value}
+    if value is None:
+        del changed[key]
+    return changed
+
+
+def _upgraded(config: Mapping[str, Any], app: App) -> dict[str, Any]:
+    problems: list[ValidationFailure] = []
+    changed = upgrade(config, app is App.STREAMING, problems)
+    for part in _LEGACY_PARTS:
+        changed.pop(part, None)
+    for key in ("stages", "postActions"):
+        changed[key] = [dict(node) if isinstance(node, Mapping) else node for node in changed[key]]
+    return changed

@@ -1,0 +1,145 @@
+"""What is known of the pipeline of a session, kept up to date by the least work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from localcdap.api.failures import ValidationFailure
+from localcdap.pipeline.document.model import App, PipelineDocument, StageUse
+from localcdap.pipeline.editing.view import StageState, stage_state
+from localcdap.pipeline.macros.secrets import Secrets
+from localcdap.pipeline.rules.structural import check_structure
+from localcdap.pipeline.rules.structure import Structure
+from localcdap.pipeline.validation.outcome import Outcome
+from localcdap.pipeline.validation.specification import pipeline_properties
+from localcdap.pipeline.validation.stages import Propagation, StageConfiguration
+
+DetectedAt = Callable[[str], int | None]
+"""When the outside world was looked at for a stage, in milliseconds since 1970."""
+
+
+class Judgement:
+    """The failures and schemas of a document, as :func:`resolve_pipeline` gives them.
+
+    The rules of the structure are asked again when stages or connections changed, stages are configured
+    again as :class:`Propagation` says.
+    """
+
+    def __init__(self, configure: StageConfiguration, secrets: Secrets) -> None:
+        self._configure = configure
+        self._secrets = secrets
+        self._propagation = Propagation(configure)
+        self._shape: Any = None
+        self._structure: Structure | None = None
+        self._structural: dict[str | None, list[ValidationFailure]] = {}
+        self._endings: dict[int, Outcome] = {}
+        self._shown: dict[str, tuple[list[Outcome], tuple[Any, ...], StageState]] = {}
+
+    def reset(self, configure: StageConfiguration, secrets: Secrets) -> None:
+        """Configure everything anew the next time: plugins or values of macros may be others now."""
+        self._configure, self._secrets = configure, secrets
+        self._propagation.reset(configure)
+        self._endings, self._shown = {}, {}
+
+    def forget(self, stage: str) -> None:
+        """Configure a stage anew the next time."""
+        self._propagation.forget(stage)
+        self._endings = {k: v for k, v in self._endings.items() if v.stage.name != stage}
+
+    def late(self, stage: str, *, is_late: bool) -> None:
+        """Let those behind a stage whose plugin takes long go on without it, or wait for it again."""
+        (self._propagation.late.add if is_late else self._propagation.late.discard)(stage)
+
+    def update(self, document: PipelineDocument) -> None:
+        """Judge a document that may be another one than before, or whose plugins have answered since."""
+        shape = _shape(document)
+        if self._structure is None or shape != self._shape:
+            self._shape, self._structure = shape, Structure(document)
+            self._structural = {}
+            for failure in check_structure(self._structure):
+                self._structural.setdefault(failure.stage, []).append(failure)
+        else:
+            self._structure = self._structure.with_document(document)
+        if document.app is App.STREAMING:
+            self._propagation = Propagation(self._configure)
+            self._endings = {}
+            return
+        self._endings = {
+            place: self._ending(place, stage)
+            for place, stage in enumerate(document.post_actions)
+            if stage.plugin.name
+        }
+        self._propagation.update(self._structure)
+
+    def outcome(self, stage: str) -> Outcome | None:
+        """The outcome of a stage; None when there is no such stage, or it was not configured."""
+        return next(iter(self._outcomes().get(stage, [])), None)
+
+    def errors(self) -> list[ValidationFailure]:
+        """The failures that belong to no stage."""
+        assert self._structure is not None
+        document = self._structure.document
+        _, conflicts = pipeline_properties(document, self._propagation.outcomes.values())
+        return self._secrets.without(self._structural.get(None, []) + conflicts)
+
+    def states(self, detected_at: DetectedAt, detecting: set[str]) -> dict[str, StageState]:
+        """The state of every stage and post action, in document order."""
+        assert self._structure is not None
+        outcomes = self._outcomes()
+        shown, self._shown = self._shown, {}
+        document = self._structure.document
+        for stage in (*document.stages, *document.post_actions):
+            name = stage.name
+            found = outcomes.get(name, [])
+            structural = self._structural.get(name, [])
+            more = (structural, detected_at(name), name in detecting)
+            before = shown.get(name)
+            if before is not None and _same(before[0], found) and before[1] == more:
+                self._shown[name] = before
+            else:
+                self._shown[name] = (found, more, self._state(found, *more))
+        return {name: state for name, (_, _, state) in self._shown.items()}
+
+    def _state(
+        self,
+        outcomes: list[Outcome],
+        structural: list[ValidationFailure],
+        detected_ms: int | None,
+        is_detecting: bool,
+    ) -> StageState:
+        first = outcomes[0] if outcomes else None
+        secrets = self._secrets
+        state = stage_state(first, structural, secrets, detected_ms, is_detecting=is_detecting)
+        for each in outcomes[1:]:
+            state.errors = state.errors + secrets.without(each.failures)
+            state.checking = state.checking or each.is_checking
+        return state
+
+    def _ending(self, place: int, stage: StageUse) -> Outcome:
+        before = self._endings.get(place)
+        if before is not None and before.stage == stage and not before.is_checking:
+            return before
+        return self._configure(stage, {})
+
+    def _outcomes(self) -> dict[str, list[Outcome]]:
+        """All outcomes by name: of stages first, of the first stage of a name before further ones."""
+        found = {name: [outcome] for name, outcome in self._propagation.outcomes.items()}
+        for outcome in (*self._propagation.further, *self._endings.values()):
+            found.setdefault(outcome.stage.name, []).append(outcome)
+        return found
+
+
+def _shape(document: PipelineDocument) -> Any:
+    """Everything of a document that the rules of the structure look at."""
+    return (
+        document.app,
+        document.problems,
+        document.connections,
+        [(each.name, each.plugin.type) for each in document.stages],
+        [each.name for each in document.post_actions],
+    )
+
+
+def _same(some: list[Outcome], others: list[Outcome]) -> bool:
+    return len(some) == len(others) and all(a is b for a, b in zip(some, others, strict=True))

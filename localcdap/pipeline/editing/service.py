@@ -1,0 +1,237 @@
+"""Editing sessions, for front ends in any process."""
+
+from __future__ import annotations
+
+import gc
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+
+from localcdap.api.errors import ConflictError, NotFoundError
+from localcdap.api.locations import Locations
+from localcdap.pipeline.detection import Tables
+from localcdap.pipeline.editing.checks import Checks
+from localcdap.pipeline.editing.draft import Draft
+from localcdap.pipeline.editing.edits import Edit
+from localcdap.pipeline.editing.session import EditingSession, Surroundings
+from localcdap.pipeline.editing.view import Change
+from localcdap.pipeline.macros.evaluation import MacroContext
+from localcdap.pipeline.macros.functions import macro_functions
+from localcdap.pipeline.macros.secrets import Secrets
+from localcdap.pipeline.service import Preferences, SecretsOf, Templates
+from localcdap.pipeline.validation.plugins import Artifacts, IndexedPlugins
+from localcdap.pipeline.validation.stages import Configurer, StageConfiguration
+from localcdap.rpc.methods import once
+from localcdap.sandbox.pool import PluginWorkers
+
+PATIENCE_S: Final = 0.006
+"""Seconds for which an edit waits for the plugins that it concerns, unless its caller says otherwise."""
+_LONGEST_WAIT_S: Final = 60.0
+_UNUSED_S: Final = 1800.0
+"""Seconds after which a session that nobody asks for anything is closed."""
+_MOST: Final = 200
+"""Sessions at once."""
+
+
+class OpenRequest(msgspec.Struct, rename="camel"):
+    """A pipeline to be edited."""
+
+    document: Any
+    """JSON text, or decoded JSON."""
+    namespace: str = "default"
+    arguments: dict[str, str] = {}
+    """Values of macros; preferences give the others."""
+    file: str | None = None
+    """Where the document came from, named in errors."""
+    name: str | None = None
+    """What the pipeline is called, where that is not what the document says: whose preferences hold."""
+
+
+class Opened(msgspec.Struct):
+    """A session that was opened."""
+
+    id: str
+    change: Change
+    """Everything that is known so far."""
+
+
+class EditingService:
+    """Keeps editing sessions. They end when they are closed, unused for half an hour, or with the host.
+
+    :param workers: ask plugins, and remember what they said.
+    :param locations: where paths of documents lie; without, there are no connected checks.
+    :param check_namespace: raises NotFoundError for a namespace that does not exist.
+    :param preferences: the values of macros that arguments do not define.
+    :param secrets: none by default.
+    :param templates: the templates of plugins, by namespace.
+    :param tables: the structured datasets that connected checks see.
+    """
+
+    def __init__(
+        self,
+        artifacts: Artifacts,
+        workers: PluginWorkers,
+        *,
+        locations: Locations | None = None,
+        check_namespace: Callable[[str], object] = lambda _: None,
+        preferences: Preferences = lambda _, __: {},
+        secrets: SecretsOf = lambda _: Secrets(None),
+        templates: Templates = lambda _: (),
+        tables: Tables = lambda _: {},
+    ) -> None:
+        self._artifacts = artifacts
+        self._workers = workers
+        self._locations = locations
+        self._check_namespace = check_namespace
+        self._preferences = preferences
+        self._secrets = secrets
+        self._templates = templates
+        self._tables = tables
+        self._checks = Checks(workers.configure)
+        self._sessions: dict[str, EditingSession] = {}
+        self._lock = threading.Lock()
+        self._has_frozen = False
+
+    @once
+    def open(self, request: OpenRequest, wait_s: float = 0.25) -> Opened:
+        """Begin to edit a pipeline.
+
+        :param wait_s: seconds to wait for plugins that have not been asked before.
+        :raises DocumentError: when the document is no pipeline at all.
+        :raises NotFoundError: when there is no such namespace.
+        :raises ConflictError: when too many sessions are open.
+        """
+        self._check_namespace(request.namespace)
+        draft, document = Draft.read(request.document, request.file)
+        name = request.name or document.name
+        key = secrets.token_hex(8)
+        session = EditingSession(
+            key,
+            draft,
+            partial(self._surroundings, request, name),
+            self._workers,
+            self._checks,
+            lambda asked: msgspec.structs.replace(
+                asked, locations=self._locations, tables=dict(self._tables(request.namespace))
+            ),
+        )
+        self._close_unused()
+        with self._lock:
+            if len(self._sessions) >= _MOST:
+                raise ConflictError(f"There are {_MOST} editing sessions.", "Close some first.")
+            self._sessions[key] = session
+            self._spare_the_loaded()
+        return Opened(key, session.settled(-1, min(wait_s, _LONGEST_WAIT_S)))
+
+    @once
+    def apply(self, id: str, edit: Edit, wait_s: float = PATIENCE_S) -> Change:
+        """Make an edit; what is different after it.
+
+        What plugins answer later than after ``wait_s`` seconds is in :meth:`changes`.
+
+        :raises NotFoundError: when there is no such session, or what the edit is about is not there.
+        :raises ConflictError: when a name is taken, or there is nothing to undo or redo.
+        :raises BadRequestError: when the edit makes no sense.
+        """
+        return self._session(id).apply(edit, min(wait_s, _LONGEST_WAIT_S))
+
+    def changes(self, id: str, after: int = -1, wait_s: float = 0.0) -> Change:
+        """What is different since a revision, as soon as anything is; all that is known with -1.
+
+        :param wait_s: seconds to wait for it, at most 60.
+        """
+        return self._session(id).changes(after, min(wait_s, _LONGEST_WAIT_S))
+
+    def settled(self, id: str, after: int = -1, wait_s: float = _LONGEST_WAIT_S) -> Change:
+        """What is different since a revision, as soon as all plugins have answered."""
+        return self._session(id).settled(after, min(wait_s, _LONGEST_WAIT_S))
+
+    def detect(self, id: str, stages: list[str] | None = None) -> Change:
+        """Look at files and databases for stages, by default for all that do; results are in the changes.
+
+        They are kept as long as plugin, properties and input schemas of a stage stay the same; a stage's
+        ``detectedMs`` says how old they are. A run looks anew.
+        """
+        session = self._session(id)
+        session.detect(stages)
+        return session.changes(-1, 0)
+
+    def refresh(self, id: str) -> Change:
+        """Judge everything anew, with the preferences and plugins of now."""
+        session = self._session(id)
+        session.refresh()
+        return session.changes(-1, 0)
+
+    def document(self, id: str) -> str:
+        """The pipeline as it is now, as JSON text: what saving and exporting write."""
+        return self._session(id).text()
+
+    def close(self, id: str) -> None:
+        """End a session; one that is not there has ended already."""
+        with self._lock:
+            session = self._sessions.pop(id, None)
+        if session is not None:
+            session.close()
+
+    def refresh_soon(self) -> None:
+        """Have all sessions judged anew in the background: the index of plugins is another one now."""
+        if self._sessions:
+            threading.Thread(
+                target=self._refresh, name="localcdap-editing-refresh", daemon=True
+            ).start()
+
+    def close_all(self) -> None:
+        """End all sessions, and let go those who wait for changes."""
+        self._checks.close()
+        if self._has_frozen:
+            gc.unfreeze()
+        for key in list(self._sessions):
+            self.close(key)
+
+    def _spare_the_loaded(self) -> None:
+        """Keep the garbage collector from looking through all modules and tables in the middle of an edit.
+
+        A full collection takes longer than an edit may (20 ms here); without what was loaded before the
+        first session, hardly any of it is left.
+        """
+        if not self._has_frozen:
+            self._has_frozen = True
+            gc.collect()
+            gc.freeze()
+
+    def _refresh(self) -> None:
+        for session in list(self._sessions.values()):
+            session.refresh()
+
+    def _session(self, id: str) -> EditingSession:
+        session = self._sessions.get(id)
+        if session is None:
+            raise NotFoundError(
+                f"There is no editing session '{id}'; it ended, or its host did.",
+                "Open the pipeline again.",
+            )
+        session.used = time.monotonic()
+        return session
+
+    def _close_unused(self) -> None:
+        before = time.monotonic() - _UNUSED_S
+        for key, session in list(self._sessions.items()):
+            if session.used < before:
+                self.close(key)
+
+    def _surroundings(
+        self, request: OpenRequest, name: str | None, configurer: Configurer
+    ) -> Surroundings:
+        namespace = request.namespace
+        arguments = {**self._preferences(namespace, name), **request.arguments}
+        shown = self._secrets(namespace)
+        functions = macro_functions(secure=shown.source, conn=shown.connections)
+        macros = MacroContext(arguments, functions)
+        finder = IndexedPlugins(self._artifacts, namespace)
+        configure = StageConfiguration(finder, configurer, macros, places=self._locations)
+        return Surroundings(configure, shown, self._templates(namespace))

@@ -1,0 +1,259 @@
+"""One editing session: a pipeline, its history, and what is known of it now."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from localcdap.api.errors import BadRequestError, NotFoundError
+from localcdap.pipeline.document.model import PipelineDocument
+from localcdap.pipeline.editing.checks import Check, Checks
+from localcdap.pipeline.editing.draft import Draft
+from localcdap.pipeline.editing.edits import Edit, Redo, Undo
+from localcdap.pipeline.editing.history import History
+from localcdap.pipeline.editing.judgement import Judgement
+from localcdap.pipeline.editing.view import Board, Change
+from localcdap.pipeline.editing.writing import written
+from localcdap.pipeline.macros.secrets import Secrets
+from localcdap.pipeline.rules.plugin_types import ACTIONS, SINKS, SOURCES
+from localcdap.pipeline.validation.plugin_templates import PluginTemplate, with_templates
+from localcdap.pipeline.validation.stages import Configurer, StageConfiguration
+from localcdap.sandbox.configuring import ConfigureRequest, ConfigureResult
+from localcdap.sandbox.memo import Detected
+
+
+class Memory(Protocol):
+    """What plugins said before; see :class:`localcdap.sandbox.pool.PluginWorkers`."""
+
+    def remembered(self, request: ConfigureRequest) -> ConfigureResult | None: ...
+
+    def detected(self, request: ConfigureRequest) -> Detected | None: ...
+
+
+class Surroundings(NamedTuple):
+    """What a session is judged with, as it is now."""
+
+    configure: StageConfiguration
+    secrets: Secrets
+    templates: Sequence[PluginTemplate]
+
+
+Surround = Callable[[Configurer], Surroundings]
+Connect = Callable[[ConfigureRequest], ConfigureRequest]
+"""The same request with the checks that need files, databases or a network."""
+
+
+class EditingSession:
+    """A pipeline that is being edited. Threads may share it.
+
+    No call waits for a plugin for longer than it says: a plugin is asked in the background, its stage is
+    "checking" until it has answered, and what it said before stands until then.
+
+    :param key: tells the session from others.
+    """
+
+    def __init__(
+        self,
+        key: str,
+        draft: Draft,
+        surround: Surround,
+        memory: Memory,
+        checks: Checks,
+        connect: Connect,
+    ) -> None:
+        self.used = time.monotonic()
+        """When it was asked for something last."""
+        self._key = key
+        self._history = History(draft)
+        self._surround = surround
+        self._memory = memory
+        self._checks = checks
+        self._connect = connect
+        self._board = Board()
+        self._changed = threading.Condition()
+        self._asked: dict[str, ConfigureRequest] = {}
+        """By stage, the question that is open."""
+        self._to_ask: list[ConfigureRequest] = []
+        self._given: tuple[ConfigureRequest, ConfigureResult] | None = None
+        """An answer that just came, in case it is not remembered."""
+        self._detected_at: dict[str, int] = {}
+        self._detecting: set[str] = set()
+        self._closed = False
+        with self._changed:
+            configure, shown, self._templates = surround(self._configured)
+            self._judgement = Judgement(configure, shown)
+            self._document = self._read(draft)
+            self._update(is_edited=True)
+
+    def apply(self, edit: Edit, wait_s: float) -> Change:
+        """Make an edit, and wait a little for the plugins that it concerns.
+
+        :raises LocalcdapError: when the edit cannot be made; nothing is different then.
+        """
+        _require_text(edit)
+        with self._changed:
+            self._require_open()
+            before, asked = self._board.revision, dict(self._asked)
+            self._edit(edit)
+            self._changed.wait_for(lambda: self._asked.items() <= asked.items(), wait_s)
+            return self._since(before)
+
+    def changes(self, after: int, wait_s: float) -> Change:
+        """What changed after a revision (-1: everything), as soon as something has, or the time is over."""
+        with self._changed:
+            self._require_open()
+            self._changed.wait_for(lambda: self._closed or self._board.revision > after, wait_s)
+            self.used = time.monotonic()
+            return self._since(after)
+
+    def settled(self, after: int, wait_s: float) -> Change:
+        """What changed after a revision, as soon as no plugin has to answer, or the time is over."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._closed or not (self._asked or self._detecting), wait_s
+            )
+            return self._since(after)
+
+    def text(self) -> str:
+        """The document as it is now, as JSON text."""
+        with self._changed:
+            return self._history.draft.text()
+
+    def detect(self, stages: Collection[str] | None) -> None:
+        """Make the connected checks of stages in the background.
+
+        :param stages: None for sources, sinks and actions, which are what looks outside.
+        :raises NotFoundError: when there is no such stage.
+        """
+        with self._changed:
+            document = self._document
+            known = {s.name: s.plugin.type for s in (*document.stages, *document.post_actions)}
+            unknown = [stage for stage in stages or () if stage not in known]
+            if unknown:
+                names = ", ".join(known) or "none"
+                raise NotFoundError(
+                    f"The pipeline has no stage '{unknown[0]}'.", f"Its stages: {names}."
+                )
+            outside = SOURCES | SINKS | ACTIONS
+            for name in known if stages is None else stages:
+                if stages is not None or known[name] in outside:
+                    self._detect(name)
+            self._show()
+
+    def refresh(self) -> None:
+        """Judge everything anew: plugins or the values of macros may be others now."""
+        with self._changed:
+            if not self._closed:
+                configure, shown, self._templates = self._surround(self._configured)
+                self._judgement.reset(configure, shown)
+                self._document = self._read(self._history.draft)
+                self._update()
+
+    def close(self) -> None:
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    # -- all below is called with the lock held, but for what answers -----------------------------
+
+    def _edit(self, edit: Edit) -> None:
+        history = self._history
+        if isinstance(edit, Undo | Redo):
+            history.undo() if isinstance(edit, Undo) else history.redo()
+            self._document = self._read(history.draft)
+        else:
+            draft = written(history.draft, edit)
+            self._document = self._read(draft)
+            history.add(draft, edit)
+        self._update(is_edited=True)
+
+    def _read(self, draft: Draft) -> PipelineDocument:
+        return with_templates(draft.document(), self._templates)
+
+    def _update(self, *, is_edited: bool = False) -> None:
+        self._to_ask = []
+        self._judgement.update(self._document)
+        self._show(is_edited=is_edited)
+        for request in self._to_ask:
+            self._ask(request)
+
+    def _show(self, *, is_edited: bool = False) -> None:
+        judgement = self._judgement
+        states = judgement.states(self._detected_at.get, self._detecting)
+        self._board.put(judgement.errors(), states, is_edited=is_edited)
+        self._changed.notify_all()
+
+    def _since(self, revision: int) -> Change:
+        history = self._history
+        return self._board.since(revision, can_undo=history.can_undo, can_redo=history.can_redo)
+
+    def _configured(self, request: ConfigureRequest) -> ConfigureResult | None:
+        """What is known of a stage; if nothing is, its plugin will be asked."""
+        self._detected_at.pop(request.stage, None)
+        detected = self._memory.detected(request)
+        if detected is not None:
+            self._detected_at[request.stage] = detected.at_ms
+            return detected.result
+        result = self._memory.remembered(request)
+        if result is None and self._given is not None and self._given[0] == request:
+            result = self._given[1]
+        if result is None:
+            self._to_ask.append(request)
+        else:
+            self._asked.pop(request.stage, None)
+        return result
+
+    def _ask(self, request: ConfigureRequest) -> None:
+        stage = request.stage
+        if self._asked.get(stage) != request:
+            self._asked[stage] = request
+            check = Check(request, self._answered, partial(self._is_late, stage, request))
+            self._checks.ask((self._key, stage), check)
+
+    def _detect(self, stage: str) -> None:
+        outcome = self._judgement.outcome(stage)
+        if outcome is not None and outcome.request is not None:
+            self._detecting.add(stage)
+            check = Check(self._connect(outcome.request), self._was_detected, lambda: None)
+            self._checks.ask((self._key, stage, "detect"), check)
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise NotFoundError("The editing session was closed.", "Open the pipeline again.")
+
+    def _answered(self, request: ConfigureRequest, result: ConfigureResult) -> None:
+        with self._changed:
+            if self._closed or self._asked.get(request.stage) != request:
+                return  # the stage was changed meanwhile
+            del self._asked[request.stage]
+            self._judgement.late(request.stage, is_late=False)
+            self._given = (request, result)
+            self._update()
+            self._given = None
+
+    def _is_late(self, stage: str, request: ConfigureRequest) -> None:
+        with self._changed:
+            if not self._closed and self._asked.get(stage) == request:
+                self._judgement.late(stage, is_late=True)
+                self._update()
+
+    def _was_detected(self, request: ConfigureRequest, result: ConfigureResult) -> None:
+        with self._changed:
+            if not self._closed:
+                self._detecting.discard(request.stage)
+                self._judgement.forget(request.stage)
+                self._update()
+
+
+def _require_text(edit: Edit) -> None:
+    try:
+        msgspec.json.encode(edit)
+    except (UnicodeEncodeError, TypeError) as error:
+        raise BadRequestError(f"The edit cannot be written as JSON: {error}.") from None
+    except (OverflowError, RecursionError):
+        return  # a large number, or something deep, that JSON text can hold all the same

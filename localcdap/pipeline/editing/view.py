@@ -1,0 +1,131 @@
+"""What an editing session shows: the state of each stage, and what changed."""
+
+from __future__ import annotations
+
+import msgspec
+
+from localcdap.api.failures import ArtifactId, ValidationFailure
+from localcdap.api.schema import Schema
+from localcdap.pipeline.macros.secrets import Secrets
+from localcdap.pipeline.validation.outcome import Outcome
+from localcdap.pipeline.validation.warnings import warnings_of
+
+
+class StageState(msgspec.Struct, rename="camel"):
+    """What is known of a stage or post action now."""
+
+    errors: list[ValidationFailure]
+    """Those of the structure that name it first."""
+    warnings: list[ValidationFailure]
+    input_schemas: dict[str, Schema | None]
+    """By input stage; None where the schema is not known."""
+    output_schema: Schema | None
+    error_schema: Schema | None
+    port_schemas: dict[str, Schema]
+    artifact: ArtifactId | None
+    """What its plugin was found in; None while it is not found."""
+    checking: bool = False
+    """Whether its plugin has still to answer; the rest is then what was known before."""
+    detected_ms: int | None = None
+    """When files or databases were looked at for it, in milliseconds since 1970; None if they were not."""
+
+
+class Change(msgspec.Struct, rename="camel"):
+    """What is different since an earlier revision of a session."""
+
+    revision: int
+    """Grows with every edit and with every answer that came later."""
+    errors: list[ValidationFailure] | None
+    """All that belong to no stage; None when they are as they were."""
+    stages: dict[str, StageState]
+    """Those that are different, in the order of the pipeline."""
+    removed: list[str]
+    """Stages that are no longer there."""
+    checking: list[str]
+    """All stages whose plugins have still to answer."""
+    valid: bool
+    """Whether nothing is wrong, and no answer open."""
+    can_undo: bool
+    can_redo: bool
+
+
+def stage_state(
+    outcome: Outcome | None,
+    structural: list[ValidationFailure],
+    secrets: Secrets,
+    detected_ms: int | None,
+    *,
+    is_detecting: bool,
+) -> StageState:
+    """:param outcome: None for a stage that was not configured, of a streaming pipeline."""
+    if outcome is None:
+        return StageState(structural, [], {}, None, None, {}, None)
+    shown = secrets.schema_without
+    ports = {port: shown(schema) for port, schema in outcome.ports.items()}
+    return StageState(
+        errors=secrets.without(structural + outcome.failures),
+        warnings=warnings_of(outcome),
+        input_schemas={stage: shown(schema) for stage, schema in outcome.inputs.items()},
+        output_schema=shown(outcome.output),
+        error_schema=shown(outcome.error),
+        port_schemas={port: schema for port, schema in ports.items() if schema is not None},
+        artifact=outcome.plugin.artifact if outcome.plugin is not None else None,
+        checking=outcome.is_checking or is_detecting,
+        detected_ms=detected_ms,
+    )
+
+
+class Board:
+    """The states of a session's stages, with the revision in which each changed last."""
+
+    def __init__(self) -> None:
+        self.revision = 0
+        self._states: dict[str, tuple[int, StageState]] = {}
+        self._removed: dict[str, int] = {}
+        self._errors: tuple[int, list[ValidationFailure]] = (0, [])
+
+    def put(
+        self,
+        errors: list[ValidationFailure],
+        states: dict[str, StageState],
+        *,
+        is_edited: bool = False,
+    ) -> None:
+        """Show other states from the next revision on, which begins when they differ.
+
+        :param states: of all stages, in order.
+        :param is_edited: the next revision begins in any case.
+        """
+        revision, before = self.revision + 1, self._states
+        self._states = {}
+        changed = is_edited or list(before) != list(states)
+        for name, state in states.items():
+            kept = before.get(name)
+            if kept is not None and (kept[1] is state or kept[1] == state):
+                self._states[name] = kept
+            else:
+                self._states[name], changed = (revision, state), True
+        for name in before.keys() - states.keys():
+            self._removed[name] = revision
+        for name in states.keys() & self._removed.keys():
+            del self._removed[name]
+        if errors != self._errors[1]:
+            self._errors, changed = (revision, errors), True
+        self.revision += changed
+
+    def since(self, revision: int, *, can_undo: bool, can_redo: bool) -> Change:
+        """What changed after a revision; everything after -1."""
+        told, errors = self._errors
+        states = {name: state for name, (at, state) in self._states.items() if at > revision}
+        checking = [name for name, (_, state) in self._states.items() if state.checking]
+        wrong = errors or any(state.errors for _, state in self._states.values())
+        return Change(
+            revision=self.revision,
+            errors=errors if told > revision or revision < 0 else None,
+            stages=states,
+            removed=[name for name, at in self._removed.items() if at > revision],
+            checking=checking,
+            valid=not wrong and not checking,
+            can_undo=can_undo,
+            can_redo=can_redo,
+        )

@@ -1,0 +1,126 @@
+"""Applications as they are remembered in the instance's database."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from localcdap.api.errors import NotFoundError
+from localcdap.api.failures import ArtifactId
+from localcdap.artifacts.selection import nearest
+from localcdap.pipeline.library.model import LATEST, Application, ChangeDetail
+from localcdap.store.store import Transaction
+
+_COLUMNS: Final = (
+    "a.namespace, a.name, a.version, a.number, a.description, a.artifact, a.author, a.change, "
+    "a.created, a.number = (SELECT max(b.number) FROM applications b "
+    "WHERE b.namespace = a.namespace AND b.name = a.name)"
+)
+_OF_ALL: Final = "FROM applications a WHERE a.namespace = ?"
+_OF_ONE: Final = f"{_OF_ALL} AND a.name = ?"
+
+
+def add(tx: Transaction, application: Application, document: str) -> None:
+    """Keep a version with the text of its document."""
+    change = application.change
+    tx.execute(
+        "INSERT INTO applications VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            application.namespace,
+            application.name,
+            application.number,
+            application.version,
+            application.description,
+            msgspec.json.encode(application.artifact).decode(),
+            document,
+            change.author,
+            change.description,
+            change.creation_time_millis,
+        ),
+    )
+
+
+def versions(tx: Transaction, namespace: str, name: str) -> list[Application]:
+    """The versions of an application, newest first; none when there is no such application."""
+    rows = tx.execute(f"SELECT {_COLUMNS} {_OF_ONE} ORDER BY a.number DESC", (namespace, name))
+    return [_application(row) for row in rows]
+
+
+def latest_of_all(tx: Transaction, namespace: str) -> list[Application]:
+    """The latest version of each application, by name."""
+    rows = tx.execute(
+        f"SELECT {_COLUMNS} {_OF_ALL} ORDER BY a.name, a.number",
+        (namespace,),
+    )
+    return [each for each in map(_application, rows) if each.change.latest]
+
+
+def find(tx: Transaction, namespace: str, name: str, version: str | None = None) -> Application:
+    """A version by its id, the beginning of that, its number, ``latest`` or ``-SNAPSHOT``.
+
+    :raises NotFoundError: when there is none, or several; the message lists what there is.
+    """
+    known = versions(tx, namespace, name)
+    if not known:
+        raise _no_application(tx, namespace, name)
+    if version is None or version in LATEST:
+        return known[0]
+    found = [each for each in known if version == str(each.number)]
+    found = found or [each for each in known if version and each.version.startswith(version)]
+    if len(found) != 1:
+        what = "several versions that begin with" if found else "no version"
+        listed = ", ".join(f"{each.number} ({each.version})" for each in known[:10])
+        raise NotFoundError(
+            f"Application '{name}' has {what} '{version}'.", f"Its versions: {listed}."
+        )
+    return found[0]
+
+
+def document(tx: Transaction, application: Application) -> str:
+    """The text of a version's document."""
+    rows = tx.execute(
+        f"SELECT a.document {_OF_ONE} AND a.number = ?",
+        (application.namespace, application.name, application.number),
+    )
+    text: str = rows[0][0]
+    return text
+
+
+def remove(tx: Transaction, namespace: str, name: str) -> None:
+    """Remove an application with all of its versions."""
+    tx.execute("DELETE FROM applications WHERE namespace = ? AND name = ?", (namespace, name))
+
+
+def remove_all(tx: Transaction, namespace: str) -> None:
+    """Remove the applications of a namespace."""
+    tx.execute("DELETE FROM applications WHERE namespace = ?", (namespace,))
+
+
+def new_version() -> str:
+    """A version's id that is larger in time than those before it."""
+    return str(uuid.uuid1())
+
+
+def _application(row: Sequence[Any]) -> Application:
+    namespace, name, version, number, description, artifact, author, change, created, latest = row
+    return Application(
+        namespace=namespace,
+        name=name,
+        version=version,
+        number=number,
+        description=description,
+        artifact=msgspec.json.decode(artifact, type=ArtifactId),
+        change=ChangeDetail(author, change, created, latest),
+    )
+
+
+def _no_application(tx: Transaction, namespace: str, name: str) -> NotFoundError:
+    names = [each.name for each in latest_of_all(tx, namespace)]
+    similar = nearest(name, names) or names[:10]
+    known = ", ".join(similar) or "none; deploy one: localcdap import FILE"
+    return NotFoundError(
+        f"There is no application '{name}' in namespace '{namespace}'.", f"There are: {known}."
+    )

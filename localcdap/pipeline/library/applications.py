@@ -1,0 +1,254 @@
+"""Applications: pipelines that are deployed into a namespace, each version of them kept."""
+
+from __future__ import annotations
+
+import getpass
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from localcdap.api.app.events import Entity, EntityCreated, EntityDeleted
+from localcdap.api.errors import ConflictError
+from localcdap.messaging.topics import Topics
+from localcdap.namespaces.contents import NamespaceContents
+from localcdap.namespaces.service import NamespaceService
+from localcdap.pipeline.document.document import read_document
+from localcdap.pipeline.document.lenient import json_text
+from localcdap.pipeline.document.model import PipelineDocument
+from localcdap.pipeline.document.repair import configuration, repaired
+from localcdap.pipeline.library import application_records as records
+from localcdap.pipeline.library.model import (
+    LATEST,
+    Application,
+    ApplicationDetail,
+    ApplicationPlugin,
+    ChangeDetail,
+    Deployment,
+    DeployRequest,
+    application_artifact,
+    application_name,
+)
+from localcdap.pipeline.library.problems import import_problems
+from localcdap.pipeline.library.texts import formatted, require_text, text_of
+from localcdap.pipeline.library.upgrades import upgraded, upgrades
+from localcdap.pipeline.service import PipelineRequest, StudioService
+from localcdap.pipeline.validation.plugins import Artifacts, IndexedPlugins
+from localcdap.rpc.methods import once
+from localcdap.store.store import Store, Transaction
+
+ActiveRuns = Callable[[str, str], Sequence[str]]
+"""The ids of the runs of an application that are active, by namespace and name."""
+
+
+class ApplicationService:
+    """Deployed pipelines. Threads may share it.
+
+    :param active_runs: keep an application from being deleted.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        topics: Topics,
+        namespaces: NamespaceService,
+        artifacts: Artifacts,
+        studio: StudioService,
+        active_runs: ActiveRuns = lambda _, __: (),
+    ) -> None:
+        self._store = store
+        self._topics = topics
+        self._namespaces = namespaces
+        self._artifacts = artifacts
+        self._studio = studio
+        self._active_runs = active_runs
+        namespaces.holds(NamespaceContents("applications", remove=records.remove_all))
+
+    @once
+    def deploy(self, request: DeployRequest) -> Deployment:
+        """Validate a pipeline and keep it as the latest version of an application.
+
+        A pipeline with failures is not kept; the answer has them all. Templates of plugins are written out
+        in what is kept, so that it does not change with them.
+
+        :raises DocumentError: when the document is no pipeline.
+        :raises BadRequestError: when the application cannot be called so.
+        :raises ConflictError: when ``parent_version`` is not the latest version.
+        :raises NotFoundError: when there is no such namespace.
+        """
+        require_text(request.change or "")
+        given = self._studio.read(
+            PipelineRequest(request.document, request.namespace, file=request.file)
+        )
+        name = application_name(request, given)
+        finder = IndexedPlugins(self._artifacts, request.namespace)
+        found = import_problems(given, finder)
+        repairs = [repair for _, repair in found if repair is not None] if request.fix else []
+        text = text_of(repaired(given, repairs) if repairs else request.document)
+        validation = self._studio.validate_pipeline(
+            PipelineRequest(text, request.namespace, file=request.file, name=name)
+        )
+        kept = self._studio.write_out(request.namespace, text)
+        answer = Deployment(
+            name,
+            None,
+            validation.errors,
+            validation.warnings,
+            [problem for problem, _ in found],
+            repairs,
+            kept.templates,
+            upgrades(given),
+        )
+        if not validation.errors:
+            answer.application = self._keep(request, name, given, text_of(kept.document))
+        return answer
+
+    def list_applications(
+        self,
+        namespace: str,
+        artifact_names: list[str] | None = None,
+        artifact_version: str | None = None,
+        name_filter: str | None = None,
+    ) -> list[Application]:
+        """The latest versions of the applications of a namespace, by name.
+
+        :param name_filter: part of the name, without regard to case.
+        """
+        self._namespaces.require(namespace)
+        with self._store.snapshot() as tx:
+            found = records.latest_of_all(tx, namespace)
+        return [
+            each
+            for each in found
+            if (not artifact_names or each.artifact.name in artifact_names)
+            and (not artifact_version or each.artifact.version == artifact_version)
+            and (name_filter or "").lower() in each.name.lower()
+        ]
+
+    def exists(self, namespace: str, name: str) -> bool:
+        """Whether there is an application of that name."""
+        self._namespaces.require(namespace)
+        with self._store.snapshot() as tx:
+            return bool(records.versions(tx, namespace, name))
+
+    def versions(self, namespace: str, name: str) -> list[Application]:
+        """All versions of an application, newest first.
+
+        :raises NotFoundError: when there is no such application.
+        """
+        self._namespaces.require(namespace)
+        with self._store.snapshot() as tx:
+            records.find(tx, namespace, name)
+            return records.versions(tx, namespace, name)
+
+    def describe(self, namespace: str, name: str, version: str | None = None) -> ApplicationDetail:
+        """A version of an application; the latest one unless another is asked for.
+
+        :param version: its id, the beginning of that, its number, or ``latest``.
+        :raises NotFoundError: when there is none; the message lists what there is.
+        """
+        application, document = self._read(namespace, name, version)
+        return ApplicationDetail(
+            **msgspec.structs.asdict(application),
+            configuration=json_text(configuration(document)),
+            plugins=[
+                ApplicationPlugin(each.name, each.plugin.name, each.plugin.type)
+                for each in (*document.stages, *document.post_actions)
+            ],
+        )
+
+    def export(
+        self, namespace: str, name: str, version: str | None = None, upgrade: bool = False
+    ) -> str:
+        """The JSON text of the document as it was deployed, keys in their order, indented by two.
+
+        :param upgrade: in the form that CDAP 6 exports, where it has another one.
+        :raises NotFoundError: likewise.
+        """
+        _, document = self._read(namespace, name, version)
+        assert document.text is not None
+        return formatted(text_of(upgraded(document)) if upgrade else document.text)
+
+    def delete(self, namespace: str, name: str) -> Application:
+        """Delete an application with all of its versions; its runs stay. Returns the latest version.
+
+        :raises NotFoundError: when there is none.
+        :raises ConflictError: when runs of it are active.
+        """
+        self._namespaces.require(namespace)
+        active = self._active_runs(namespace, name)
+        with self._store.transaction() as tx:
+            found = records.find(tx, namespace, name)
+            if active:
+                raise ConflictError(
+                    f"Application '{name}' is running: {', '.join(active)}.",
+                    "Wait until that has ended, or stop it: localcdap stop RUN",
+                )
+            records.remove(tx, namespace, name)
+            self._topics.tell(tx, EntityDeleted(_entity(namespace, name), _now()))
+        return found
+
+    def _keep(
+        self, request: DeployRequest, name: str, document: PipelineDocument, text: str
+    ) -> Application:
+        namespace = request.namespace
+        with self._store.transaction() as tx:
+            self._namespaces.require_in(tx, namespace)
+            before = records.versions(tx, namespace, name)
+            _require_parent(tx, request, name, before)
+            application = Application(
+                namespace=namespace,
+                name=name,
+                version=records.new_version(),
+                number=before[0].number + 1 if before else 1,
+                description=document.description,
+                artifact=application_artifact(document),
+                change=ChangeDetail(getpass.getuser(), _change(request, document), _now(), True),
+            )
+            records.add(tx, application, text)
+            if not before:
+                self._topics.tell(tx, EntityCreated(_entity(namespace, name), _now()))
+        return application
+
+    def _read(
+        self, namespace: str, name: str, version: str | None
+    ) -> tuple[Application, PipelineDocument]:
+        self._namespaces.require(namespace)
+        with self._store.snapshot() as tx:
+            application = records.find(tx, namespace, name, version)
+            return application, read_document(records.document(tx, application))
+
+
+def _require_parent(
+    tx: Transaction, request: DeployRequest, name: str, before: Sequence[Application]
+) -> None:
+    asked = request.parent_version
+    if asked is None or asked in LATEST:
+        return
+    parent = records.find(tx, request.namespace, name, asked)
+    if not parent.change.latest:
+        latest = before[0]
+        raise ConflictError(
+            f"Cannot deploy '{name}': its version {parent.number} ({parent.version}), which this one was "
+            f"made from, is not the latest any more; that is {latest.number} ({latest.version}).",
+            f"Look at what changed: localcdap diff {name}@{parent.number} {name}@{latest.number}",
+        )
+
+
+def _change(request: DeployRequest, document: PipelineDocument) -> str | None:
+    """What is said to be new."""
+    if request.change is not None:
+        return request.change
+    source: Any = document.source
+    change = source.get("change") if isinstance(source, Mapping) else None
+    found = change.get("description") if isinstance(change, Mapping) else None
+    return found if isinstance(found, str) else None
+
+
+def _entity(namespace: str, name: str) -> Entity:
+    return Entity("application", {"namespace": namespace, "application": name})
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

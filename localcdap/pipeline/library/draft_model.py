@@ -1,0 +1,98 @@
+"""Drafts, as they are told. Names in JSON are those of CDAP 6 ``Draft`` and ``DraftStoreRequest``."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from localcdap.api.errors import BadRequestError
+from localcdap.api.failures import ArtifactId
+from localcdap.pipeline.document.document import BATCH_ARTIFACTS, STREAMING_ARTIFACTS
+from localcdap.pipeline.document.lenient import as_text
+from localcdap.pipeline.document.model import App, PipelineDocument
+from localcdap.pipeline.library.model import application_artifact
+from localcdap.pipeline.library.texts import require_text
+
+
+class Draft(msgspec.Struct, rename="camel"):
+    """A draft after one of its saves."""
+
+    id: str
+    name: str
+    description: str | None
+    artifact: ArtifactId
+    """The application's own, such as ``cdap-data-pipeline``."""
+    revision: int
+    """1 after the first save."""
+    hash: str
+    """Of what was saved; the ``previousHash`` of the next save."""
+    parent_version: str | None
+    """The version of the application that it is an edit of."""
+    created_time_millis: int
+    updated_time_millis: int
+    config: Any = msgspec.UNSET
+    """The configuration as it was given; absent where it was not asked for."""
+
+
+class DraftRequest(msgspec.Struct, rename="camel"):
+    """A pipeline to keep as a draft; it need not be finished."""
+
+    document: Any
+    """The pipeline document, its JSON text or decoded JSON."""
+    name: str | None = None
+    """By default as the document says."""
+    description: str | None = None
+    """By default as the document says."""
+    previous_hash: str | None = None
+    """The hash of the revision that this one was made from; None, or empty, when that is not known."""
+    revision: int | None = None
+    """The number of the revision that this one was made from; None, or 0, when that is not known."""
+    parent_version: str | None = None
+    file: str | None = None
+    """Where the document came from, named in errors."""
+
+
+def draft_name(request: DraftRequest, document: PipelineDocument) -> str:
+    """:raises BadRequestError: when there is none, or it is no text."""
+    name = request.name or document.name
+    if not name:
+        raise BadRequestError(
+            "The draft has no name.", "Give it one with --name, or as 'name' in the document."
+        )
+    require_text(name, request.description or "")
+    return name
+
+
+def draft_artifact(document: PipelineDocument) -> ArtifactId:
+    """The application's artifact, guessed for a bare configuration.
+
+    :raises BadRequestError: when it makes no pipelines (texts of CDAP 6 ``DraftHandler``).
+    """
+    source = document.source
+    given = source.get("artifact") if isinstance(source, Mapping) else None
+    if given is None and "artifact" in source:
+        raise BadRequestError("artifact is null", f"Name '{App.BATCH.value}' as the artifact.")
+    name = document.artifact_name
+    if name is not None and name.lower() not in BATCH_ARTIFACTS | STREAMING_ARTIFACTS:
+        raise BadRequestError(
+            f"Invalid config: artifact '{name}' is not supported, valid options are: "
+            f"'{App.BATCH.value}' or '{App.STREAMING.value}'"
+        )
+    default = application_artifact(document)
+    if not isinstance(given, Mapping):
+        return default
+    return ArtifactId(
+        as_text(given.get("name")) or default.name,
+        as_text(given.get("version")) or default.version,
+        (as_text(given.get("scope")) or default.scope).upper(),
+    )
+
+
+def draft_hash(name: str, description: str | None, document: PipelineDocument) -> str:
+    """A text that is another one when anything of a draft is; how its JSON is laid out does not count."""
+    content = json.dumps([name, description, document.source])
+    return hashlib.sha256(content.encode()).hexdigest()

@@ -1,0 +1,185 @@
+"""Drafts: pipelines that are being made, every save of them kept."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import uuid
+from collections.abc import Iterator
+
+import msgspec
+
+from localcdap.api.errors import BadRequestError, ConflictError
+from localcdap.namespaces.contents import NamespaceContents
+from localcdap.namespaces.service import NamespaceService
+from localcdap.pipeline.document.document import read_document
+from localcdap.pipeline.document.repair import configuration
+from localcdap.pipeline.library.draft_model import (
+    Draft,
+    DraftRequest,
+    draft_artifact,
+    draft_hash,
+    draft_name,
+)
+from localcdap.pipeline.library.draft_records import DraftRecords, remove_all
+from localcdap.pipeline.library.texts import formatted, text_of
+from localcdap.rpc.methods import once
+from localcdap.store.store import Store
+
+
+class DraftService:
+    """The drafts of namespaces. Threads may share it.
+
+    A draft is meant by its id, or by its name where no other has the same.
+    """
+
+    def __init__(self, store: Store, namespaces: NamespaceService) -> None:
+        self._store = store
+        self._namespaces = namespaces
+        namespaces.holds(NamespaceContents("drafts", remove=remove_all))
+
+    @once
+    def save(self, namespace: str, request: DraftRequest, draft: str | None = None) -> Draft:
+        """Keep a pipeline as the next revision of a draft, or as a new one.
+
+        :param draft: its id, which a new one gets; by default the draft of the request's name.
+        :raises DocumentError: when the document is no pipeline at all; what is wrong inside does not matter.
+        :raises BadRequestError: when it has no name, or its artifact makes no pipelines.
+        :raises ConflictError: when ``revision`` or ``previous_hash`` is not of the latest revision: another
+            save came between.
+        :raises NotFoundError: when there is no such namespace.
+        """
+        document = read_document(request.document, request.file)
+        name = draft_name(request, document)
+        given = request.description
+        description = document.description if given is None else given
+        artifact, now = draft_artifact(document), _now()
+        with self._changing(namespace) as drafts:
+            before = drafts.find(draft or name)
+            _require_latest(name, before, request)
+            saved = Draft(
+                id=before.id if before is not None else draft or str(uuid.uuid4()),
+                name=name,
+                description=description,
+                artifact=artifact,
+                revision=before.revision + 1 if before is not None else 1,
+                hash=draft_hash(name, description, document),
+                parent_version=request.parent_version
+                or (before.parent_version if before else None),
+                created_time_millis=before.created_time_millis if before is not None else now,
+                updated_time_millis=now,
+            )
+            drafts.save(saved, text_of(request.document))
+        return saved
+
+    def list_drafts(
+        self,
+        namespace: str,
+        include_config: bool = False,
+        sort_by: str = "name",
+        sort_order: str = "ASC",
+        filter: str | None = None,
+    ) -> list[Draft]:
+        """The drafts of a namespace (CDAP 6 ``DraftHandler``).
+
+        :param sort_by: a column of CDAP's table of drafts, such as ``updatedTimeMillis``.
+        :param sort_order: anything but ``ASC`` is the other way round.
+        :param filter: part of the name, without regard to case.
+        :raises BadRequestError: when there is no such column.
+        """
+        with self._reading(namespace) as drafts:
+            found = [
+                each
+                for each in drafts.list(sort_by, descending=sort_order.upper() != "ASC")
+                if (filter or "").lower() in each.name.lower()
+            ]
+            return [_with_config(drafts, each) for each in found] if include_config else found
+
+    def get(self, namespace: str, draft: str, revision: int | None = None) -> Draft:
+        """A revision of a draft with its configuration; the latest one unless another is asked for.
+
+        :raises NotFoundError: when there is none; the message lists what there is.
+        """
+        with self._reading(namespace) as drafts:
+            return _with_config(drafts, drafts.get(draft, revision))
+
+    def export(self, namespace: str, draft: str, revision: int | None = None) -> str:
+        """The JSON text of the document as it was saved, keys in their order, indented by two.
+
+        :raises NotFoundError: likewise.
+        """
+        with self._reading(namespace) as drafts:
+            return formatted(drafts.text(drafts.get(draft, revision)))
+
+    def revisions(self, namespace: str, draft: str) -> list[Draft]:
+        """What a draft was after each save, newest first.
+
+        :raises NotFoundError: likewise.
+        """
+        with self._reading(namespace) as drafts:
+            return list(drafts.revisions(drafts.get(draft).id))
+
+    @once
+    def restore(self, namespace: str, draft: str, revision: int) -> Draft:
+        """Save an earlier revision again, as the latest one.
+
+        :raises NotFoundError: likewise.
+        """
+        with self._changing(namespace) as drafts:
+            latest, earlier = drafts.get(draft), drafts.get(draft, revision)
+            saved = msgspec.structs.replace(
+                earlier, revision=latest.revision + 1, updated_time_millis=_now()
+            )
+            drafts.save(saved, drafts.text(earlier))
+        return saved
+
+    def delete(self, namespace: str, draft: str) -> Draft:
+        """Delete a draft with all of its revisions. Returns the latest one.
+
+        :raises NotFoundError: likewise.
+        """
+        with self._changing(namespace) as drafts:
+            found = drafts.get(draft)
+            drafts.remove(found.id)
+        return found
+
+    @contextlib.contextmanager
+    def _reading(self, namespace: str) -> Iterator[DraftRecords]:
+        with self._store.snapshot() as tx:
+            yield DraftRecords(tx, namespace, self._namespaces.require_in(tx, namespace))
+
+    @contextlib.contextmanager
+    def _changing(self, namespace: str) -> Iterator[DraftRecords]:
+        with self._store.transaction() as tx:
+            yield DraftRecords(tx, namespace, self._namespaces.require_in(tx, namespace))
+
+
+def _require_latest(name: str, before: Draft | None, request: DraftRequest) -> None:
+    """:raises ConflictError: when the save was made from another revision than the latest."""
+    if before is None:
+        if request.revision or request.previous_hash:
+            raise ConflictError(
+                f"Draft '{name}', which this save was made from, is not there any more.",
+                "Save it without a revision to make it anew.",
+            )
+        return
+    if request.revision is not None and request.revision < 0:
+        raise BadRequestError(f"A revision is a number from 1 on, not {request.revision}.")
+    is_other = bool(request.revision) and request.revision != before.revision
+    if is_other or (request.previous_hash and request.previous_hash != before.hash):
+        base = f"revision {request.revision}" if request.revision else "an earlier revision"
+        base += f" (hash {request.previous_hash[:12]})" if request.previous_hash else ""
+        raise ConflictError(
+            f"Draft '{name}' was changed meanwhile: this save was made from {base}, the latest is "
+            f"revision {before.revision} (hash {before.hash[:12]}).",
+            "Take over what changed, and save again from the latest revision.",
+        )
+
+
+def _with_config(drafts: DraftRecords, draft: Draft) -> Draft:
+    config = configuration(read_document(drafts.text(draft)))
+    return msgspec.structs.replace(draft, config=config)
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

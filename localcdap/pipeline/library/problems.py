@@ -1,0 +1,134 @@
+"""What a pipeline from elsewhere asks for that this instance does not have just so, and the repair."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+
+import msgspec
+
+from localcdap.api.errors import BadRequestError
+from localcdap.api.failures import ArtifactId
+from localcdap.artifacts.model import ArtifactSelector, PluginLookup, PluginRef
+from localcdap.artifacts.version import ArtifactVersion, VersionRange
+from localcdap.pipeline.document.model import PipelineDocument, StageUse
+from localcdap.pipeline.validation.plugins import PluginFinder, Repair, describe, repair_of
+
+
+class ProblemKind(enum.StrEnum):
+    """What is not just so."""
+
+    RANGE = "range"
+    """The version is a range: what the stage means depends on what is there. No failure where one fits."""
+    VERSION = "version"
+    """There is another version of the artifact."""
+    SCOPE = "scope"
+    """The artifact is there in the other scope."""
+    ARTIFACT = "artifact"
+    """Another artifact has the plugin."""
+    UNREADABLE = "unreadable"
+    """Scope or version cannot be read."""
+    MISSING = "missing"
+    """There is no such plugin; the only kind without a repair."""
+
+
+class ImportProblem(msgspec.Struct, rename="camel"):
+    """A stage whose plugin is not there just as it asks for it."""
+
+    stage: str
+    kind: ProblemKind
+    plugin_type: str
+    plugin_name: str
+    requested: ArtifactSelector
+    message: str
+    repair: ArtifactId | None
+    """The artifact that the stage should name instead; None when there is none."""
+
+
+def import_problems(
+    document: PipelineDocument, finder: PluginFinder
+) -> list[tuple[ImportProblem, Repair | None]]:
+    """Of every stage and post action in document order, with the repair where there is one."""
+    return [
+        found
+        for stage in (*document.stages, *document.post_actions)
+        if stage.plugin.type and stage.plugin.name
+        for found in _problems(stage, finder)
+    ]
+
+
+def _problems(
+    stage: StageUse, finder: PluginFinder
+) -> Iterator[tuple[ImportProblem, Repair | None]]:
+    asked = stage.plugin.artifact or ArtifactSelector()
+    try:
+        lookup = finder.find(stage.name, stage.plugin)
+        range_ = VersionRange.parse(asked.version) if asked.version else None
+    except BadRequestError as error:
+        found = _find(stage, finder, ArtifactSelector())
+        yield _problem(stage, asked, ProblemKind.UNREADABLE, found.plugin, error.message)
+        return
+    is_range = range_ is not None and not range_.is_exact
+    if lookup.plugin is not None:
+        if is_range:
+            yield _problem(stage, asked, ProblemKind.RANGE, lookup.plugin, "it takes")
+        return
+    if lookup.suggested is None:
+        similar = f"; similar ones here: {', '.join(lookup.nearest)}" if lookup.nearest else ""
+        what = f"there is no plugin '{stage.plugin.name}' of type '{stage.plugin.type}'{similar}"
+        yield _problem(stage, asked, ProblemKind.MISSING, None, what)
+        return
+    other = _in_other_scope(stage, finder, asked)
+    if other is not None:
+        yield _problem(stage, asked, ProblemKind.SCOPE, other, "in the other scope there is")
+    else:
+        yield _problem(stage, asked, *_difference(asked, lookup.suggested, is_range))
+
+
+def _in_other_scope(
+    stage: StageUse, finder: PluginFinder, asked: ArtifactSelector
+) -> PluginRef | None:
+    if not asked.scope:
+        return None
+    return _find(stage, finder, msgspec.structs.replace(asked, scope=None)).plugin
+
+
+def _difference(
+    asked: ArtifactSelector, suggested: PluginRef, is_range: bool
+) -> tuple[ProblemKind, PluginRef, str]:
+    """Kind, repair, and what leads up to its name."""
+    found = suggested.artifact
+    if asked.name and asked.name != found.name:
+        return ProblemKind.ARTIFACT, suggested, "another artifact has the plugin:"
+    if is_range or not asked.version:
+        return ProblemKind.RANGE, suggested, "nothing here fits; there is"
+    is_newer = ArtifactVersion(found.version) > ArtifactVersion(asked.version)
+    return ProblemKind.VERSION, suggested, f"{'a newer' if is_newer else 'an older'} one is here:"
+
+
+def _find(stage: StageUse, finder: PluginFinder, selector: ArtifactSelector) -> PluginLookup:
+    return finder.find(stage.name, msgspec.structs.replace(stage.plugin, artifact=selector))
+
+
+def _problem(
+    stage: StageUse, asked: ArtifactSelector, kind: ProblemKind, found: PluginRef | None, what: str
+) -> tuple[ImportProblem, Repair | None]:
+    use = stage.plugin
+    repair = repair_of(stage, found) if found is not None else None
+    shown = ""
+    if found is not None and kind is not ProblemKind.UNREADABLE:
+        artifact = found.artifact
+        shown = f" {artifact.name} {artifact.version} ({artifact.scope})"
+    message = f"Stage '{stage.name}' asks for {describe(asked)}: {what}{shown}"
+    return (
+        ImportProblem(
+            stage.name,
+            kind,
+            use.type,
+            use.name,
+            asked,
+            message if message.endswith(".") else f"{message}.",
+            found.artifact if found is not None else None,
+        ),
+        repair,
+    )

@@ -1,0 +1,173 @@
+"""The properties of a stage with their macros expanded."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from localcdap.api.config import PluginProperty
+from localcdap.api.errors import LocalcdapError, MacroError, NotFoundError
+from localcdap.api.failures import FailureCollector, ValidationFailure
+from localcdap.pipeline.document.model import StageUse
+from localcdap.pipeline.macros.functions import SECRET_FUNCTIONS
+from localcdap.pipeline.macros.language import (
+    Function,
+    MacroOptions,
+    MacroParser,
+    call_of,
+    lookup_in,
+    macros_in,
+)
+
+_CONNECTION: Final = re.compile(r"conn\(([^${}()]*)\)")
+
+
+_SELF: Final = ("useConnection", "connection")
+
+
+class MacroContext:
+    """What macros mean.
+
+    :param arguments: values of ``${key}``.
+    :param runtime: whether every macro must have a value. If not, a macro without one stays, and only
+        the functions that give secrets are called, so that what is shown is what is validated.
+    """
+
+    def __init__(
+        self,
+        arguments: Mapping[str, str] | None = None,
+        functions: Mapping[str, Function] | None = None,
+        *,
+        runtime: bool = False,
+    ) -> None:
+        self.runtime = runtime
+        self._given = (arguments, functions)
+        self._lookup = lookup_in(arguments or {})
+        self._call = _caught(functions or {})
+        self._parsers = {escaping: self._parser(escaping) for escaping in (False, True)}
+
+    def _parser(self, escaping: bool) -> MacroParser:
+        whitelist = frozenset() if self.runtime else SECRET_FUNCTIONS
+        options = MacroOptions(
+            whitelist=whitelist, escaping=escaping, skip_invalid=not self.runtime
+        )
+        return MacroParser(self._lookup, call_of(self._call), options)
+
+    def before_runtime(self) -> MacroContext:
+        """The same at a time when a macro may still be without a value."""
+        return MacroContext(*self._given) if self.runtime else self
+
+    def missing(self, macro: str) -> MacroError | None:
+        """Why a macro that was left is wrong even before a run: it names a connection that is not there."""
+        call = _CONNECTION.fullmatch(macro)
+        function = self._call.get("conn") if call is not None else None
+        if call is None or function is None:
+            return None
+        try:
+            function(call[1])
+        except MacroError as error:
+            return error if isinstance(error.__cause__, NotFoundError) else None
+        return None
+
+    def parser(self, escaping: bool) -> MacroParser:
+        return self._parsers[escaping]
+
+
+def _caught(functions: Mapping[str, Function]) -> dict[str, Function]:
+    """The functions with every error of a provider as the error of a macro."""
+
+    def caught(function: Function) -> Function:
+        def call(*arguments: str) -> str:
+            try:
+                return function(*arguments)
+            except MacroError:
+                raise
+            except LocalcdapError as error:
+                raise MacroError(error.message, error.corrective_action) from error
+
+        return call
+
+    return {name: caught(function) for name, function in functions.items()}
+
+
+class Evaluated(msgspec.Struct):
+    """The properties of a stage after evaluation."""
+
+    properties: dict[str, str]
+    macros: list[str]
+    """Names of the properties that still hold a macro."""
+    failures: list[ValidationFailure]
+
+
+def evaluate(
+    stage: StageUse, declared: Mapping[str, PluginProperty], context: MacroContext
+) -> Evaluated:
+    """Expand the macros of the properties that allow them; all others are literal text."""
+    properties = dict(stage.plugin.properties)
+    macros: list[str] = []
+    failures = FailureCollector(stage.name)
+    for name, value in stage.plugin.properties.items():
+        info = declared.get(name)
+        if info is None or not info.macro_supported:
+            continue
+        escaping = info.macro_escaping_enabled
+        if "${" not in value and not (escaping and "\\" in value):
+            continue
+        try:
+            expansion = context.parser(escaping).expand(value)
+        except MacroError as error:
+            action = error.corrective_action
+            failures.add(error.message, action).with_config_property(name)
+            macros.append(name)  # or the plugin would judge the macro's own text
+            continue
+        properties[name] = expansion.text
+        if expansion.unresolved:
+            macros.append(name)
+        for missing in filter(None, map(context.missing, expansion.unresolved)):
+            failures.add(missing.message, missing.corrective_action).with_config_property(name)
+    if properties.get("useConnection", "").strip().lower() == "true":
+        _use_connection(properties, macros, declared)
+    return Evaluated(properties, macros, list(failures))
+
+
+def _use_connection(
+    properties: dict[str, str], macros: list[str], declared: Mapping[str, PluginProperty]
+) -> None:
+    """Have a connection say what it knows of a plugin's properties; that goes before what the stage says.
+
+    As in CDAP 6.5, where a plugin takes its part about the connection from ``${conn(name)}`` as a whole.
+    """
+    text = properties.get("connection", "")
+    if "connection" in macros:  # it may yet give whatever is needed
+        lacking = [name for name, each in declared.items() if each.required]
+        for name in lacking:
+            if not properties.get(name):
+                properties[name] = text
+                macros.append(name)
+        return
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return
+    for name, value in found.items() if isinstance(found, dict) else ():
+        if name in declared and name not in _SELF and isinstance(value, str):
+            properties[name] = value
+            if name in macros:
+                macros.remove(name)
+
+
+def connections_used(properties: Mapping[str, str]) -> list[str]:
+    """Names of the connections that properties refer to with ``${conn(name)}``."""
+    names: list[str] = []
+    for value in properties.values():
+        if "${" in value and "conn(" in value:
+            try:
+                calls = macros_in(value, escaping=False)
+            except MacroError:
+                continue
+            names += [c[5:-1].strip() for c in reversed(calls) if c.startswith("conn(")]
+    return names

@@ -1,0 +1,120 @@
+"""The macro functions of batch pipelines: ``logicalStartTime``, ``secure``, ``oauth``, ``conn``."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from localcdap.api.errors import MacroError
+from localcdap.java.simple_date import format_date
+from localcdap.java.zones import zone_of
+from localcdap.pipeline.document.lenient import json_text
+from localcdap.pipeline.macros.language import Function
+
+SECRET_FUNCTIONS: Final = frozenset(("secure", "oauth", "conn"))
+"""The functions that validation evaluates too (CDAP 6 ``ValidationHandler``)."""
+_OFFSET: Final = re.compile(r"([+-]?)(\d+)([dhms])")
+_UNIT_MS: Final = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000}
+_FORMAT: Final = (
+    "Write it as logicalStartTime(yyyy-MM-dd,1d-4h+30m,UTC); all three may be left out."
+)
+
+SecureStore = Callable[[str], str]
+"""The value of a secure key of the pipeline's namespace."""
+Credentials = Callable[[str, str], Mapping[str, str]]
+"""The token of an OAuth provider and credential."""
+Connections = Callable[[str], Mapping[str, str]]
+"""The plugin properties of a named connection.
+
+Every provider raises :class:`localcdap.api.errors.LocalcdapError` when there is no such thing."""
+
+
+def macro_functions(
+    logical_start_ms: int | None = None,
+    secure: SecureStore | None = None,
+    oauth: Credentials | None = None,
+    conn: Connections | None = None,
+) -> dict[str, Function]:
+    """The functions by name; one whose provider is None says so when it is called.
+
+    :param logical_start_ms: when the run was meant to start, in milliseconds since 1970; None before a
+        run, where ``logicalStartTime`` is not evaluated.
+    """
+    functions: dict[str, Function] = {
+        "secure": _texts("secure", 1, secure, "the secure store"),
+        "oauth": _maps("oauth", 2, oauth, "OAuth credentials"),
+        "conn": _maps("conn", 1, conn, "named connections"),
+    }
+    if logical_start_ms is not None:
+        functions["logicalStartTime"] = lambda *given: logical_start_time(logical_start_ms, *given)
+    return functions
+
+
+def _texts(name: str, count: int, provider: Callable[..., str] | None, what: str) -> Function:
+    def function(*arguments: str) -> str:
+        if provider is None:
+            raise MacroError(
+                f"Macro function '{name}' cannot be used: {what} is not available here.",
+                "Write the value itself, or use an argument and give it with -a NAME=VALUE.",
+            )
+        if len(arguments) != count:
+            raise MacroError(
+                f"Macro function '{name}' takes {count} argument(s), not {len(arguments)}.",
+                f"Write it as {name}({'provider,credential' if count == 2 else 'name'}).",
+            )
+        return provider(*(argument.strip() for argument in arguments))
+
+    return function
+
+
+def _maps(
+    name: str, count: int, provider: Callable[..., Mapping[str, str]] | None, what: str
+) -> Function:
+    """A function whose value is a JSON object."""
+    if provider is None:
+        return _texts(name, count, None, what)
+    return _texts(name, count, lambda *given: json_text(dict(provider(*given))), what)
+
+
+def logical_start_time(start_ms: int, *arguments: str) -> str:
+    """``logicalStartTime([format[,offset[,timezone]]])`` (CDAP 6 ``LogicalStartTimeMacroEvaluator``).
+
+    Without a format the milliseconds since 1970; the offset (``1d-4h+30m``) is subtracted; the zone is
+    UTC unless given.
+
+    :raises MacroError: when an argument cannot be understood.
+    """
+    if list(arguments) in ([], [""]):
+        return str(start_ms)
+    if len(arguments) > 3:
+        raise MacroError(
+            "logicalStartTime takes at most 3 arguments: format, offset, timezone. "
+            "A format that contains a comma is not supported.",
+            _FORMAT,
+        )
+    pattern, offset, zone = (*arguments, "", "")[:3]
+    try:
+        moment = _moment(start_ms - _milliseconds(offset.strip()), zone_of(zone.strip() or "UTC"))
+        return format_date(moment, pattern)
+    except (ValueError, OverflowError) as error:
+        raise MacroError(f"logicalStartTime({','.join(arguments)}): {error}.", _FORMAT) from None
+
+
+def _moment(ms: int, zone: datetime.tzinfo) -> datetime.datetime:
+    start = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+    return (start + datetime.timedelta(milliseconds=ms)).astimezone(zone)
+
+
+def _milliseconds(offset: str) -> int:
+    total, at = 0, 0
+    for part in _OFFSET.finditer(offset):
+        if part.start() != at:
+            break
+        sign = -1 if part[1] == "-" else 1
+        total += sign * int(part[2]) * _UNIT_MS[part[3]]
+        at = part.end()
+    if at != len(offset):
+        raise ValueError(f"'{offset}' is no offset such as 1d-4h+30m")
+    return total

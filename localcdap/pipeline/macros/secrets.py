@@ -1,0 +1,137 @@
+"""Values that must not be shown: remembered when they are asked for, and taken out of every text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from localcdap.api.errors import SchemaError
+from localcdap.api.pipeline import OutputPort, PipelineSpec, StageSpec
+from localcdap.api.schema import Schema
+from localcdap.pipeline.macros.functions import Connections, SecureStore
+from localcdap.pipeline.macros.language import MacroOptions, MacroParser, call_of, lookup_in
+
+HIDDEN: Final = "********"
+_LEAST_IN_SCHEMA: Final = 4
+_T = TypeVar("_T", bound=msgspec.Struct)
+
+
+class Secrets:
+    """The secure keys that a piece of work has used, its own or those in the connections that it uses.
+
+    :param store: gives the value of a key; None where there are no keys.
+    :param connections: gives the properties of a connection, which may hold ``${secure(key)}``; None where
+        there are no connections.
+    """
+
+    def __init__(self, store: SecureStore | None, connections: Connections | None = None) -> None:
+        self._store = store
+        self._connections = connections
+        self._values: dict[str, str] = {}
+        self._forms: Sequence[str] = ()
+        """How the values may stand in a text, longest first."""
+
+    @property
+    def source(self) -> SecureStore | None:
+        """What macros ask for values."""
+        return self._get if self._store is not None else None
+
+    @property
+    def connections(self) -> Connections | None:
+        """What macros ask for the properties of connections."""
+        return self._connection if self._connections is not None else None
+
+    def _connection(self, name: str) -> dict[str, str]:
+        assert self._connections is not None
+        functions = {} if self._store is None else {"secure": self._get}
+        options = MacroOptions(whitelist=frozenset(("secure",)), skip_invalid=True)
+        parser = MacroParser(lookup_in({}), call_of(functions), options)
+        found = self._connections(name)
+        return {
+            key: parser.parse(value) or "" if "${secure(" in value else value
+            for key, value in found.items()
+        }
+
+    def _get(self, key: str) -> str:
+        """The value of a key, always the same one.
+
+        :raises LocalcdapError: when there is none.
+        """
+        if key not in self._values:
+            assert self._store is not None
+            self._values[key] = self._store(key)
+            found = {form for value in self._values.values() for form in _forms(value)}
+            self._forms = sorted(found, key=len, reverse=True)
+        return self._values[key]
+
+    def hide(self, text: str) -> str:
+        """The text with each value that was asked for replaced."""
+        for form in self._forms:
+            text = text.replace(form, HIDDEN)
+        return text
+
+    def without(self, told: Sequence[_T]) -> list[_T]:
+        """Structs with the values taken out of every text in them."""
+        if not self._forms:
+            return list(told)
+        return [
+            msgspec.convert(self._cleaned(msgspec.to_builtins(each)), type(each)) for each in told
+        ]
+
+    def schema_without(self, schema: Schema | None) -> Schema | None:
+        """The schema with the values taken out of the names in it; None when it is none after that.
+
+        A value of fewer than four characters is no secret, but would spoil many names.
+        """
+        long = [form for form in self._forms if len(form) >= _LEAST_IN_SCHEMA]
+        if schema is None or not any(form in str(schema) for form in long):
+            return schema
+        try:
+            return Schema.parse(self._cleaned(schema.to_json()))
+        except SchemaError:
+            return None
+
+    def stage_without(self, spec: StageSpec) -> StageSpec:
+        """The specification of a stage with the values taken out of its schemas."""
+        if not self._forms:
+            return spec
+        ports = {port: self.schema_without(schema) for port, schema in spec.port_schemas.items()}
+        return msgspec.structs.replace(
+            spec,
+            input_schemas={k: self.schema_without(v) for k, v in spec.input_schemas.items()},
+            port_schemas={port: schema for port, schema in ports.items() if schema is not None},
+            output_ports={
+                target: OutputPort(each.port, self.schema_without(each.schema))
+                for target, each in spec.output_ports.items()
+            },
+            output_schema=self.schema_without(spec.output_schema),
+            error_schema=self.schema_without(spec.error_schema),
+        )
+
+    def pipeline_without(self, spec: PipelineSpec) -> PipelineSpec:
+        """The specification of a pipeline likewise; stages may have put values into its properties."""
+        if not self._forms:
+            return spec
+        return msgspec.structs.replace(
+            spec,
+            stages=[self.stage_without(stage) for stage in spec.stages],
+            properties={key: self.hide(value) for key, value in spec.properties.items()},
+        )
+
+    def _cleaned(self, value: Any) -> Any:
+        match value:
+            case str():
+                return self.hide(value)
+            case list():
+                return [self._cleaned(each) for each in value]
+            case dict():
+                return {key: self._cleaned(each) for key, each in value.items()}
+        return value
+
+
+def _forms(value: str) -> set[str]:
+    """The value itself, and as Python and JSON write it inside quotation marks."""
+    return {value, repr(value)[1:-1], json.dumps(value)[1:-1]} - {""}

@@ -1,0 +1,90 @@
+"""A document's stages and connections, prepared for the rules."""
+
+from __future__ import annotations
+
+import copy
+from functools import cached_property
+
+from localcdap.api.pipeline import Connection
+from localcdap.pipeline.document.model import App, PipelineDocument, StageUse
+from localcdap.pipeline.rules.graph import Graph
+from localcdap.pipeline.rules.plugin_types import (
+    ACTIONS,
+    BATCH,
+    CONDITION,
+    CONTROL,
+    SINKS,
+    SOURCES,
+    STREAMING,
+)
+
+
+class Structure:
+    """What the rules ask about. Of stages with the same name the first one counts."""
+
+    def __init__(self, document: PipelineDocument) -> None:
+        self.document = document
+        self.types: dict[str, str] = {}
+        """Plugin type by stage; empty where the document does not say it."""
+        self.stages, self.further = _by_name(document)
+        """By name, and those with a name that another one has."""
+        for stage in document.stages:
+            self.types.setdefault(stage.name, stage.plugin.type)
+        self.graph = Graph(self.types, document.connections)
+        self.dangling: list[tuple[Connection, str]] = [
+            (connection, name)
+            for connection in document.connections
+            for name in (connection.source, connection.target)
+            if name not in self.types
+        ]
+        """Connections to what is no stage, with the name that is none."""
+        self.loose: frozenset[str] = frozenset(
+            name
+            for connection, _ in self.dangling
+            for name in (connection.source, connection.target)
+        )
+        """Stages whose real neighbour is not known because of a dangling connection."""
+        known = BATCH | STREAMING if document.app is App.STREAMING else BATCH
+        self.unknown: frozenset[str] = frozenset(s for s, t in self.types.items() if t not in known)
+        """Stages whose type, and so whose role, is not known."""
+
+    def with_document(self, document: PipelineDocument) -> Structure:
+        """The same for a document in which nothing is different but plugins of a type and properties."""
+        renewed = copy.copy(self)
+        renewed.document = document
+        renewed.stages, renewed.further = _by_name(document)
+        return renewed
+
+    @cached_property
+    def order(self) -> list[str]:
+        """See :meth:`Graph.order`."""
+        return self.graph.order()
+
+    @cached_property
+    def knots(self) -> list[list[str]]:
+        """See :meth:`Graph.knots`."""
+        return self.graph.knots()
+
+    def is_source(self, stage: str) -> bool:
+        return self.types[stage] in SOURCES
+
+    def is_sink(self, stage: str) -> bool:
+        return self.types[stage] in SINKS
+
+    def is_action(self, stage: str) -> bool:
+        return self.types[stage] in ACTIONS
+
+    def is_condition(self, stage: str) -> bool:
+        return self.types[stage] == CONDITION
+
+    def is_control(self, stage: str) -> bool:
+        return self.types[stage] in CONTROL
+
+    def stages_of(self, type: str) -> list[str]:
+        return [stage for stage, each in self.types.items() if each == type]
+
+
+def _by_name(document: PipelineDocument) -> tuple[dict[str, StageUse], list[StageUse]]:
+    first: dict[str, StageUse] = {}
+    further = [s for s in document.stages if first.setdefault(s.name, s) is not s]
+    return first, further

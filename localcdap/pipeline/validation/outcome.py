@@ -1,0 +1,64 @@
+"""What configuring one stage gave."""
+
+from __future__ import annotations
+
+import msgspec
+
+from localcdap.api.failures import ValidationFailure
+from localcdap.api.schema import Schema
+from localcdap.artifacts.model import PluginRef
+from localcdap.pipeline.document.model import StageUse
+from localcdap.pipeline.rules.plugin_types import ACTIONS, CONDITION, SINKS, SOURCES
+from localcdap.sandbox.configuring import ConfigureRequest, ConfigureResult
+
+
+class Outcome(msgspec.Struct):
+    """A configured stage. Unlike in its result, the schemas here are those that leave the stage."""
+
+    stage: StageUse
+    failures: list[ValidationFailure]
+    request: ConfigureRequest | None = None
+    """None when the plugin was not found."""
+    result: ConfigureResult = msgspec.field(default_factory=lambda: ConfigureResult([]))
+    inputs: dict[str, Schema | None] = {}
+    """By input stage, in connection order."""
+    output: Schema | None = None
+    error: Schema | None = None
+    ports: dict[str, Schema] = {}
+    declared: frozenset[str] = frozenset()
+    """Names of the properties that the plugin has."""
+    is_checking: bool = False
+    """Whether the plugin has still to answer; the result is then that of the stage before, if any."""
+    is_broken: bool = False
+    """Whether it failed by no fault of another: what it does not tell is unknown because of it."""
+    is_tainted: bool = False
+    """Whether an input is unknown because of a broken stage, however far before."""
+    forwarded: list[str] = []
+    """Of a condition: the broken stages before it, which make unknown what it passes on."""
+
+    def settle(self, common: Schema | None) -> None:
+        """Set the schemas that leave the stage, from its result and the schema common to its inputs.
+
+        A condition forwards its input; a sink and an action have no output; errors have the input's
+        schema unless the plugin sets another.
+        """
+        type, result = self.stage.plugin.type, self.result
+        if type in ACTIONS:
+            return
+        if type == CONDITION:
+            self.output = common
+            return
+        self.error = result.error_schema or (None if type in SOURCES else common)
+        if type not in SINKS:
+            self.ports = result.port_schemas
+            self.output = None if self.ports else result.output_schema
+
+    def passes_on(self) -> tuple[object, ...]:
+        """Everything of it that matters to the stages behind it."""
+        type = self.stage.plugin.type
+        flags = (self.is_broken, self.is_tainted, tuple(self.forwarded))
+        return type, self.output, self.error, self.ports, flags
+
+    @property
+    def plugin(self) -> PluginRef | None:
+        return self.request.plugin if self.request else None

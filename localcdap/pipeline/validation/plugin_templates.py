@@ -1,0 +1,150 @@
+"""Templates of plugins: what a stage that uses one stands for.
+
+A template is a plugin with properties set beforehand, some of them locked, under a name of its own. A stage
+uses it by that name as the plugin's name, or by the key ``pluginTemplate`` of the stage or its plugin, which
+is how CDAP's studio notes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from localcdap.api.failures import FailureCollector, ValidationFailure
+from localcdap.artifacts.model import ArtifactSelector
+from localcdap.pipeline.document.model import PipelineDocument, StageUse
+from localcdap.pipeline.document.parts import TEMPLATE_MARK
+from localcdap.pipeline.document.repair import plugin_of, with_stages
+
+
+class PluginTemplate(msgspec.Struct, rename="camel"):
+    """A plugin with properties set beforehand."""
+
+    name: str
+    plugin_type: str
+    plugin_name: str
+    """Of the plugin itself."""
+    properties: dict[str, str]
+    """What a stage has where it does not say anything else; may hold macros."""
+    locked: list[str] = []
+    """The properties that a stage cannot have otherwise."""
+    artifact: ArtifactSelector = ArtifactSelector()
+    """Where the plugin is from, for stages that do not say it."""
+    description: str = ""
+
+
+class TemplateUse(msgspec.Struct, rename="camel"):
+    """A stage that uses a template."""
+
+    stage: str
+    template: str
+    plugin: str
+    """The plugin that it stands for, as ``batchsource File``."""
+
+    def __str__(self) -> str:
+        return f"Stage '{self.stage}' uses template '{self.template}': {self.plugin}."
+
+
+def with_templates(
+    document: PipelineDocument, templates: Sequence[PluginTemplate]
+) -> PipelineDocument:
+    """The document with the plugins that templates stand for; its source stays as it is.
+
+    A locked property that a stage has otherwise is one of the problems.
+    """
+    known = by_name(templates)
+    if not known:
+        return document
+    problems = list(document.problems)
+    stages, endings = (
+        [with_template(stage, known, problems) for stage in listed]
+        for listed in (document.stages, document.post_actions)
+    )
+    return msgspec.structs.replace(document, stages=stages, post_actions=endings, problems=problems)
+
+
+def with_template(
+    stage: StageUse,
+    known: Mapping[tuple[str, str], PluginTemplate],
+    problems: list[ValidationFailure],
+) -> StageUse:
+    """The stage with the plugin that its template stands for; itself when it uses none.
+
+    :param known: templates by type and name.
+    :param problems: gets a failure for each locked property that the stage has otherwise.
+    """
+    template = _template_of(stage, known)
+    if template is None:
+        return stage
+    use = stage.plugin
+    failures = FailureCollector(stage.name)
+    for name in template.locked:
+        if use.properties.get(name, template.properties[name]) != template.properties[name]:
+            failures.add(
+                f"Property '{name}' is locked by template '{template.name}'.",
+                "Remove it from the stage, which then has the template's value.",
+            ).with_config_property(name)
+    problems += failures
+    locked = {name: template.properties[name] for name in template.locked}
+    plugin = msgspec.structs.replace(
+        use,
+        name=template.plugin_name,
+        properties={**template.properties, **use.properties, **locked},
+        artifact=use.artifact or _given(template.artifact),
+        template=None,
+    )
+    return msgspec.structs.replace(stage, plugin=plugin)
+
+
+def written_out(
+    document: PipelineDocument, templates: Sequence[PluginTemplate]
+) -> tuple[Any, list[TemplateUse]]:
+    """A copy of the document's source without templates, each written out as the plugin that it stands for;
+    and the stages that used one.
+    """
+    known = by_name(templates)
+    uses, changes = [], {}
+    for stage in (*document.stages, *document.post_actions):
+        template = _template_of(stage, known)
+        if template is not None:
+            plugin = f"{template.plugin_type} {template.plugin_name}"
+            uses.append(TemplateUse(stage.name, template.name, plugin))
+            changes[stage.name] = _Writing(with_template(stage, known, []))
+    return with_stages(document, changes), uses
+
+
+class _Writing:
+    """Writes a plugin into the node of its stage."""
+
+    def __init__(self, stage: StageUse) -> None:
+        self._use = stage.plugin
+
+    def __call__(self, node: dict[str, Any]) -> None:
+        plugin = plugin_of(node)
+        plugin["name"] = self._use.name
+        plugin["properties"] = self._use.properties
+        if self._use.artifact is not None:
+            named = msgspec.structs.asdict(self._use.artifact)
+            plugin["artifact"] = {key: value for key, value in named.items() if value}
+        for each in (node, plugin):
+            each.pop(TEMPLATE_MARK, None)
+
+
+def by_name(templates: Sequence[PluginTemplate]) -> Mapping[tuple[str, str], PluginTemplate]:
+    """Templates by type and name."""
+    return {(each.plugin_type, each.name): each for each in templates}
+
+
+def _template_of(
+    stage: StageUse, known: Mapping[tuple[str, str], PluginTemplate]
+) -> PluginTemplate | None:
+    """A mark that names no template here is one of elsewhere and means nothing."""
+    use = stage.plugin
+    marked = known.get((use.type, use.template)) if use.template else None
+    return marked or known.get((use.type, use.name))
+
+
+def _given(selector: ArtifactSelector) -> ArtifactSelector | None:
+    return selector if selector != ArtifactSelector() else None

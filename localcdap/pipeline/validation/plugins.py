@@ -1,0 +1,157 @@
+"""Finding the plugins of a pipeline, and saying what to do when one is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+import msgspec
+
+from localcdap.api.config import PluginProperty
+from localcdap.api.failures import ARTIFACT_NOT_FOUND, ArtifactId, Cause, ValidationFailure
+from localcdap.api.plugin import Plugin
+from localcdap.artifacts.model import ArtifactSelector, PluginInfo, PluginLookup, PluginRef
+from localcdap.pipeline.document.model import PluginUse, StageUse
+
+
+class PluginFinder(Protocol):
+    """Where plugins come from."""
+
+    def find(self, stage: str, plugin: PluginUse) -> PluginLookup:
+        """The plugin that a stage asks for."""
+
+    def properties(self, plugin: PluginRef) -> Mapping[str, PluginProperty]:
+        """The declared properties of a plugin that was found."""
+
+
+class Artifacts(Protocol):
+    """What is asked of :class:`localcdap.artifacts.service.ArtifactService`."""
+
+    def find_plugin(
+        self, namespace: str, type: str, name: str, selector: ArtifactSelector | None = None
+    ) -> PluginLookup: ...
+
+    def get_plugin(
+        self, namespace: str, type: str, name: str, selector: ArtifactSelector | None = None
+    ) -> PluginInfo: ...
+
+
+class IndexedPlugins:
+    """The plugins that a namespace sees. Asks for each once: make a new one for each pipeline."""
+
+    def __init__(self, artifacts: Artifacts, namespace: str) -> None:
+        self._artifacts = artifacts
+        self._namespace = namespace
+        self._lookups: dict[tuple[str, str, ArtifactSelector | None], PluginLookup] = {}
+        self._properties: dict[PluginRef, Mapping[str, PluginProperty]] = {}
+
+    def find(self, stage: str, plugin: PluginUse) -> PluginLookup:
+        """The plugin chosen now.
+
+        :raises BadRequestError: when the artifact asked for has a scope or version that is none.
+        """
+        key = (plugin.type, plugin.name, plugin.artifact)
+        if key not in self._lookups:
+            self._lookups[key] = self._artifacts.find_plugin(self._namespace, *key)
+        return self._lookups[key]
+
+    def properties(self, plugin: PluginRef) -> Mapping[str, PluginProperty]:
+        if plugin not in self._properties:
+            exact = plugin.artifact
+            selector = ArtifactSelector(exact.scope, exact.name, exact.version)
+            info = self._artifacts.get_plugin(self._namespace, plugin.type, plugin.name, selector)
+            self._properties[plugin] = info.properties
+        return self._properties[plugin]
+
+
+class PinnedPlugins:
+    """The plugins that were chosen earlier, by stage: what a run process works with.
+
+    :param load: the class of a plugin, such as ``localcdap.artifacts.loading.load_plugin``.
+    """
+
+    def __init__(
+        self, plugins: Mapping[str, PluginRef], load: Callable[[PluginRef], type[Plugin]]
+    ) -> None:
+        self._plugins = plugins
+        self._load = load
+
+    def find(self, stage: str, plugin: PluginUse) -> PluginLookup:
+        pinned = self._plugins.get(stage)
+        if pinned is not None and (pinned.type, pinned.name) != (plugin.type, plugin.name):
+            pinned = None
+        return PluginLookup(pinned)
+
+    def properties(self, plugin: PluginRef) -> Mapping[str, PluginProperty]:
+        declared = self._load(plugin).Config.declared()
+        return {name: field.describe() for name, field in declared.items()}
+
+
+class Repair(msgspec.Struct, rename="camel"):
+    """A stage that was given another artifact than the one it asks for, which is not there."""
+
+    stage: str
+    plugin_type: str
+    plugin_name: str
+    requested: ArtifactSelector
+    artifact: ArtifactId
+    """What it was given."""
+
+    def __str__(self) -> str:
+        chosen = f"{self.artifact.name} {self.artifact.version}"
+        return f"Stage '{self.stage}' uses {chosen} instead of {describe(self.requested)}."
+
+
+def describe(selector: ArtifactSelector) -> str:
+    """The artifact asked for, in words: ``core-plugins 1.2.0 (SYSTEM)``."""
+    parts = [selector.name or "any artifact", selector.version or ""]
+    scope = f"({selector.scope})" if selector.scope else ""
+    return " ".join(part for part in (*parts, scope) if part)
+
+
+def repair_of(stage: StageUse, suggested: PluginRef) -> Repair:
+    use = stage.plugin
+    requested = use.artifact or ArtifactSelector()
+    return Repair(stage.name, use.type, use.name, requested, suggested.artifact)
+
+
+def not_found(stage: StageUse, lookup: PluginLookup) -> ValidationFailure:
+    """The failure of a plugin that is not there (CDAP 6 ``ValidationFailure.withPluginNotFound``)."""
+    use, suggested = stage.plugin, lookup.suggested
+    attributes = {"pluginId": stage.name, "pluginName": use.name, "pluginType": use.type}
+    message = f"Plugin named '{use.name}' of type '{use.type}' not found."
+    if use.artifact is not None:
+        message += f" The pipeline asks for artifact {describe(use.artifact)}."
+        attributes |= _attributes("requested", use.artifact)
+    if suggested is not None:
+        attributes |= _attributes("suggested", suggested.artifact)
+    return ValidationFailure(
+        ARTIFACT_NOT_FOUND,
+        message,
+        _action(use, lookup),
+        [Cause(attributes)],
+        stage=stage.name,
+        suggested_artifact=suggested.artifact if suggested else None,
+    )
+
+
+def _attributes(prefix: str, artifact: ArtifactSelector | ArtifactId) -> dict[str, str]:
+    values = {
+        f"{prefix}ArtifactName": artifact.name,
+        f"{prefix}ArtifactScope": artifact.scope,
+        f"{prefix}ArtifactVersion": artifact.version,
+    }
+    return {key: value for key, value in values.items() if value}
+
+
+def _action(use: PluginUse, lookup: PluginLookup) -> str:
+    if lookup.suggested is not None:
+        found = lookup.suggested.artifact
+        return (
+            f"Use artifact '{found.name}' version {found.version} ({found.scope}), which has this "
+            "plugin."
+        )
+    action = f"Make sure plugin '{use.name}' of type '{use.type}' is already deployed."
+    if lookup.nearest:
+        action += f" Similar plugins that are: {', '.join(lookup.nearest)}."
+    return action

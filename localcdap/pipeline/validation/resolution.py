@@ -1,0 +1,128 @@
+"""A document made into a specification: the one way by which pipelines are validated and prepared."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import msgspec
+
+from localcdap.api.failures import ValidationFailure
+from localcdap.api.locations import Locations
+from localcdap.api.pipeline import PipelineSpec, StageSpec
+from localcdap.artifacts.model import PluginRef
+from localcdap.pipeline.document.model import App, PipelineDocument
+from localcdap.pipeline.macros.evaluation import MacroContext
+from localcdap.pipeline.rules.structural import check_structure
+from localcdap.pipeline.rules.structure import Structure
+from localcdap.pipeline.validation.outcome import Outcome
+from localcdap.pipeline.validation.plugins import PluginFinder, Repair
+from localcdap.pipeline.validation.specification import (
+    pipeline_properties,
+    pipeline_spec,
+    stage_specs,
+)
+from localcdap.pipeline.validation.stages import Configurer, Propagation, StageConfiguration
+from localcdap.pipeline.validation.warnings import warnings_of
+from localcdap.sandbox.configuring import ConfigureRequest
+
+
+class ResolvedPipeline(msgspec.Struct):
+    """Everything that is known about a pipeline before it runs."""
+
+    errors: list[ValidationFailure]
+    """Those of the structure first, then those of the post actions and stages in the order of the run."""
+    spec: PipelineSpec | None
+    """None when there are errors. Its properties are not evaluated."""
+    repairs: list[Repair]
+    """The artifacts that were exchanged, with ``use_suggested``."""
+    plugins: dict[str, PluginRef]
+    """By stage and post action; without those whose plugin was not found."""
+    properties: dict[str, dict[str, str]]
+    """Evaluated properties, likewise. They may hold secrets: never to be shown or stored."""
+    requests: dict[str, ConfigureRequest]
+    """With what each stage was configured, likewise."""
+    stages: dict[str, StageSpec] = {}
+    """The specification of every stage whose plugin was found, in topological order."""
+    warnings: list[ValidationFailure] = []
+    """Those of the post actions, then of the stages, when they were asked for."""
+    detected: dict[str, int] = {}
+    """See :class:`localcdap.api.pipeline.PipelineValidation`."""
+
+
+def resolve_pipeline(
+    document: PipelineDocument,
+    finder: PluginFinder,
+    configurer: Configurer,
+    macros: MacroContext | None = None,
+    *,
+    use_suggested: bool = False,
+    locations: Locations | None = None,
+    places: Locations | None = None,
+    done: Collection[str] = (),
+    unevaluated: Collection[str] = (),
+    warn: bool = False,
+) -> ResolvedPipeline:
+    """Check the structure, configure every post action and stage, and build the specification.
+
+    :param macros: what macros mean; by default none has a value and all may stay.
+    :param use_suggested: take the suggested artifact where the one asked for is missing.
+    :param locations: where paths lie; given, the checks that need files, databases or a network are
+        made too.
+    :param places: where foreign paths lie by the settings, see :class:`StageConfiguration`.
+    :param done: the stages that have run. What comes behind another action is taken as it is before a run:
+        its macros may lack a value, and the world outside is not looked at.
+    :param unevaluated: stages that will not be run, which are taken as they are before a run likewise.
+    :param warn: look for what is probably a mistake, too.
+    """
+    structure = Structure(document)
+    errors = check_structure(structure)
+    if document.app is App.STREAMING:
+        return ResolvedPipeline(errors, None, [], {}, {}, {})
+    configure = StageConfiguration(
+        finder,
+        configurer,
+        macros or MacroContext(),
+        use_suggested=use_suggested,
+        locations=locations,
+        places=places,
+        later=_behind_actions(structure, done) | set(unevaluated),
+    )
+    ending = [configure(each, {}) for each in document.post_actions if each.plugin.name]
+    propagation = Propagation(configure)
+    propagation.update(structure)
+    outcomes = propagation.outcomes
+    properties, conflicts = pipeline_properties(document, outcomes.values())
+    errors += [failure for each in ending for failure in each.failures]
+    errors += propagation.failures + conflicts
+    stages = stage_specs(document, structure.graph, outcomes)
+    spec = None if errors else pipeline_spec(document, stages, ending, properties)
+    configured = [*ending, *outcomes.values()]
+    resolved = _resolved(errors, spec, configure.repairs, configured)
+    resolved.stages = stages
+    if warn:
+        resolved.warnings = [warning for each in configured for warning in warnings_of(each)]
+    return resolved
+
+
+def _behind_actions(structure: Structure, done: Collection[str]) -> set[str]:
+    """The stages behind actions that have not run, and all post actions while there is such an action."""
+    ahead = [name for name in structure.types if structure.is_action(name) and name not in done]
+    behind = {stage for action in ahead for stage in structure.graph.after(action)}
+    return behind | ({each.name for each in structure.document.post_actions} if ahead else set())
+
+
+def _resolved(
+    errors: list[ValidationFailure],
+    spec: PipelineSpec | None,
+    repairs: list[Repair],
+    outcomes: list[Outcome],
+) -> ResolvedPipeline:
+    requests = {each.stage.name: each.request for each in outcomes if each.request is not None}
+    return ResolvedPipeline(
+        errors=errors,
+        spec=spec,
+        repairs=repairs,
+        plugins={name: request.plugin for name, request in requests.items()},
+        properties={name: request.properties for name, request in requests.items()},
+        requests=requests,
+    )

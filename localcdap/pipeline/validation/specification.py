@@ -1,0 +1,117 @@
+"""The specification of a pipeline whose stages were configured (CDAP 6 ``BatchPipelineSpec``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from localcdap.api.failures import ValidationFailure
+from localcdap.api.pipeline import EndingAction, OutputPort, PipelineSpec, PluginSpec, StageSpec
+from localcdap.artifacts.model import PluginRef
+from localcdap.pipeline.document.model import PipelineDocument, PluginUse
+from localcdap.pipeline.macros.evaluation import connections_used
+from localcdap.pipeline.rules.failure import structural
+from localcdap.pipeline.rules.graph import Graph
+from localcdap.pipeline.validation.outcome import Outcome
+
+
+def stage_specs(
+    document: PipelineDocument, graph: Graph, outcomes: Mapping[str, Outcome]
+) -> dict[str, StageSpec]:
+    """The specification of each stage that has a plugin, as it stands in its pipeline."""
+    stages = {}
+    for name, outcome in outcomes.items():
+        if outcome.plugin is None:
+            continue
+        spec = stage_spec(outcome)
+        spec.input_stages = graph.inputs[name]
+        spec.output_ports = _output_ports(graph, outcome)
+        spec.stage_logging_enabled = document.stage_logging_enabled
+        spec.process_timing_enabled = document.process_timing_enabled
+        spec.max_preview_records = document.num_of_records_preview
+        stages[name] = spec
+    return stages
+
+
+def pipeline_spec(
+    document: PipelineDocument,
+    stages: Mapping[str, StageSpec],
+    ending: Iterable[Outcome],
+    properties: dict[str, str],
+) -> PipelineSpec:
+    """The specification of a pipeline all of whose stages and post actions have a plugin.
+
+    :param properties: see :func:`pipeline_properties`.
+    """
+    used = [name for each in stages.values() for name in connections_used(each.plugin.properties)]
+    return PipelineSpec(
+        stages=list(stages.values()),
+        connections=document.connections,
+        resources=document.resources,
+        driver_resources=document.driver_resources,
+        client_resources=document.client_resources,
+        stage_logging_enabled=document.stage_logging_enabled,
+        process_timing_enabled=document.process_timing_enabled,
+        num_of_records_preview=document.num_of_records_preview,
+        properties=properties,
+        ending_actions=[EndingAction(each.stage.name, _plugin_spec(each)) for each in ending],
+        engine=document.engine,
+        connections_used=list(dict.fromkeys(used)),
+    )
+
+
+def stage_spec(outcome: Outcome) -> StageSpec:
+    """The specification of a stage on its own, connected to nothing."""
+    return StageSpec(
+        name=outcome.stage.name,
+        plugin=_plugin_spec(outcome),
+        input_schemas=outcome.inputs,
+        input_stages=list(outcome.inputs),
+        output_ports={},
+        port_schemas=outcome.ports,
+        output_schema=outcome.output,
+        error_schema=outcome.error,
+    )
+
+
+def _plugin_spec(outcome: Outcome) -> PluginSpec:
+    assert outcome.plugin is not None  # a stage without a plugin is a failure, and ends in no spec
+    return plugin_spec(outcome.stage.plugin, outcome.plugin)
+
+
+def plugin_spec(use: PluginUse, plugin: PluginRef) -> PluginSpec:
+    """The plugin with its exact artifact, and its properties before evaluation, so that no secret shows."""
+    return PluginSpec(use.type, use.name, use.properties, plugin.artifact)
+
+
+def _output_ports(graph: Graph, outcome: Outcome) -> dict[str, OutputPort]:
+    ports: dict[str, OutputPort] = {}
+    for connection in graph.outgoing[outcome.stage.name]:
+        if outcome.ports and connection.port is not None:
+            port = OutputPort(connection.port, outcome.ports.get(connection.port))
+        else:
+            port = OutputPort(connection.port, outcome.output)
+        ports.setdefault(connection.target, port)
+    return ports
+
+
+def pipeline_properties(
+    document: PipelineDocument, outcomes: Iterable[Outcome]
+) -> tuple[dict[str, str], list[ValidationFailure]]:
+    """The engine properties: those of the document, overridden by those that stages ask for.
+
+    Two stages must not ask for different values (CDAP 6 ``PipelineSpecGenerator``).
+    """
+    asked: dict[str, tuple[str, str]] = {}
+    failures: list[ValidationFailure] = []
+    for outcome in outcomes:
+        stage = outcome.stage.name
+        for key, value in outcome.result.pipeline_properties.items():
+            other, earlier = asked.setdefault(key, (stage, value))
+            if earlier != value:
+                message = (
+                    f"Pipeline property '{key}' is being set to different values by stages. "
+                    f"stage '{other}' = '{earlier}', stage '{stage}' = '{value}'"
+                )
+                failures.append(structural(message, "Configure the two stages alike."))
+    properties = document.engine_properties | {key: value for key, (_, value) in asked.items()}
+    return properties, failures

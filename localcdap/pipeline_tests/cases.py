@@ -1,0 +1,250 @@
+"""Pipelines tried on given records, several in one process: what tests of pipelines are made of.
+
+They are kept in memory only, and end with the process that has the instance.
+"""
+
+from __future__ import annotations
+
+import getpass
+import threading
+import uuid
+from collections import OrderedDict
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from localcdap.api.errors import LocalcdapError, NotFoundError
+from localcdap.engine.order import Case, WorkOrder
+from localcdap.namespaces.service import NamespaceService
+from localcdap.pipeline.document.document import read_document
+from localcdap.pipeline.service import PipelineRequest, StudioService
+from localcdap.pipeline.validation.plugins import Artifacts
+from localcdap.pipeline_tests.case_model import (
+    CaseRequest,
+    CaseResult,
+    CasesProgress,
+    CasesRequest,
+    CaseStatus,
+)
+from localcdap.pipeline_tests.case_results import Hearing
+from localcdap.pipeline_tests.case_stages import preview_of
+from localcdap.rpc.methods import once
+from localcdap.runs.capabilities import (
+    PREVIEW_REQUIRES,
+    indexed_capabilities,
+    require_capabilities,
+)
+from localcdap.runs.model import RunError, now
+from localcdap.runs.preview.process import TrialProcesses
+
+_KEPT: Final = 5
+"""Sets of cases whose results are remembered."""
+
+
+class CaseService:
+    """Tries pipelines on given records. Threads may share it.
+
+    :param artifacts: know what a plugin is capable of.
+    :param home: what relative paths in pipelines are relative to.
+    """
+
+    def __init__(
+        self,
+        namespaces: NamespaceService,
+        artifacts: Artifacts,
+        studio: StudioService,
+        processes: TrialProcesses,
+        *,
+        home: Path,
+    ) -> None:
+        self._namespaces = namespaces
+        self._artifacts = artifacts
+        self._studio = studio
+        self._processes = processes
+        self._home = home
+        self._sets: OrderedDict[str, _Set] = OrderedDict()
+        self._changed = threading.Condition()
+
+    @once
+    def start(self, request: CasesRequest) -> str:
+        """Begin to try pipelines. Returns at once, with an id for :meth:`progress`.
+
+        :raises NotFoundError: when there is no such namespace.
+        """
+        self._namespaces.require(request.namespace)
+        made = _Set(request)
+        name = str(uuid.uuid1())
+        with self._changed:
+            while len(self._sets) >= _KEPT and next(iter(self._sets.values())).is_ended:
+                self._sets.popitem(last=False)
+            self._sets[name] = made
+        made.thread = threading.Thread(target=self._carry_out, args=(made,), name="cases")
+        made.thread.start()
+        return name
+
+    def progress(self, cases: str, seen: int, timeout_s: float) -> CasesProgress:
+        """The results behind the first ``seen`` ones, as soon as there is one, or the time is over.
+
+        :raises NotFoundError: when there are no such cases, or they are not remembered any more.
+        """
+        made = self._get(cases)
+        with self._changed:
+            self._changed.wait_for(lambda: made.is_ended or len(made.results) > seen, timeout_s)
+            return CasesProgress(made.results[seen:], made.is_ended)
+
+    def stop(self, cases: str) -> None:
+        """Stop: the case that is being tried and those to come are KILLED.
+
+        :raises NotFoundError: likewise.
+        """
+        made = self._get(cases)
+        made.is_stopped = True
+        with self._changed:
+            self._changed.wait_for(lambda: made.is_ended)
+
+    def close(self) -> None:
+        """End it all."""
+        for made in list(self._sets.values()):
+            made.is_stopped = True
+            if made.thread is not None:
+                made.thread.join()
+
+    def _get(self, cases: str) -> _Set:
+        made = self._sets.get(cases)
+        if made is None:
+            raise NotFoundError(f"There are no cases '{cases}'.", "Start them again.")
+        return made
+
+    # -- in the thread of a set -----------------------------------------------------------------
+
+    def _carry_out(self, made: _Set) -> None:
+        try:
+            orders: dict[int, Case] = {}
+            for number, request in enumerate(made.request.cases):
+                if made.is_stopped:
+                    break
+                prepared = self._prepared(made.request.namespace, request)
+                if isinstance(prepared, CaseResult):
+                    prepared.case = number
+                    self._add(made, prepared)
+                else:
+                    orders[number] = prepared
+            while orders and not made.is_stopped:
+                self._try_all(made, orders)
+        except Exception as error:
+            told = error if isinstance(error, LocalcdapError) else LocalcdapError(str(error))
+            made.failure = RunError(told.message, told.corrective_action)
+            if not isinstance(error, LocalcdapError):
+                raise
+        finally:
+            self._finish(made)
+
+    def _finish(self, made: _Set) -> None:
+        """Let every case have a result."""
+        have = {each.case for each in made.results}
+        status = CaseStatus.FAILED if made.failure else CaseStatus.KILLED
+        for number in range(len(made.request.cases)):
+            if number not in have:
+                self._add(made, CaseResult(number, status, error=made.failure))
+        with self._changed:
+            made.is_ended = True
+            self._changed.notify_all()
+
+    def _prepared(self, namespace: str, request: CaseRequest) -> Case | CaseResult:
+        """What to order of the engine; or how the case has ended already."""
+        try:
+            return self._ordered(namespace, request)
+        except LocalcdapError as error:
+            told = RunError(error.message, error.corrective_action)
+            return CaseResult(0, CaseStatus.INVALID, error=told)
+
+    def _ordered(self, namespace: str, request: CaseRequest) -> Case | CaseResult:
+        written = self._studio.write_out(namespace, request.document).document
+        text = written if isinstance(written, str) else msgspec.json.encode(written).decode()
+        document = read_document(text)
+        preview = preview_of(document, request)
+        resolved = self._studio.resolve(
+            PipelineRequest(
+                text,
+                namespace,
+                request.arguments,
+                runtime=True,
+                unevaluated=preview.unevaluated,
+                use_suggested=request.use_suggested,
+            )
+        )
+        if resolved.errors:
+            return CaseResult(0, CaseStatus.INVALID, errors=resolved.errors)
+        require_capabilities(
+            resolved.plugins,
+            indexed_capabilities(self._artifacts, namespace),
+            PREVIEW_REQUIRES,
+            "a preview",
+        )
+        name = document.name or request.name or "pipeline"
+        return Case(
+            pipeline=name,
+            document=text,
+            plugins=resolved.plugins,
+            arguments=self._studio.arguments(namespace, name, request.arguments),
+            logical_start_ms=now()
+            if request.logical_start_ms is None
+            else request.logical_start_ms,
+            preview=preview,
+        )
+
+    def _try_all(self, made: _Set, orders: dict[int, Case]) -> None:
+        """Try cases in one process; those that have a result then are taken out of ``orders``.
+
+        :raises EngineError: when the engine cannot be had.
+        """
+        numbers = list(orders)
+        hearing = Hearing(made.request.cases, numbers, lambda result: self._add(made, result))
+        process = self._processes.start()
+        try:
+            order = self._order(made.request.namespace, [orders[each] for each in numbers])
+            process.carry_out(
+                order, hearing.hear, lambda: made.is_stopped or hearing.is_out_of_time()
+            )
+        finally:
+            process.close()
+        if not made.is_stopped:
+            hearing.end()
+        for each in hearing.done:
+            del orders[each]
+
+    def _order(self, namespace: str, cases: list[Case]) -> WorkOrder:
+        return WorkOrder(
+            run_id="",
+            namespace=namespace,
+            pipeline="tests",
+            document="{}",
+            plugins={},
+            arguments={},
+            logical_start_ms=now(),
+            engine_url="",
+            base_directory=str(self._home),
+            user=getpass.getuser(),
+            host_directory=str(self._home),
+            cases=cases,
+        )
+
+    def _add(self, made: _Set, result: CaseResult) -> None:
+        with self._changed:
+            made.results.append(result)
+            # Nobody needs to wait until the process has gone.
+            made.is_ended = len(made.results) == len(made.request.cases)
+            self._changed.notify_all()
+
+
+class _Set:
+    """Cases, and how far they are."""
+
+    def __init__(self, request: CasesRequest) -> None:
+        self.request: Final = request
+        self.results: Final[list[CaseResult]] = []
+        self.thread: threading.Thread | None = None
+        self.failure: RunError | None = None
+        self.is_stopped = False
+        self.is_ended = False

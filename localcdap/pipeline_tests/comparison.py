@@ -1,0 +1,305 @@
+"""Expected records compared with those that a pipeline gave: what is missing, unexpected or changed."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from decimal import Decimal, InvalidOperation
+from difflib import SequenceMatcher
+from typing import Any, Final
+
+import msgspec
+
+from localcdap.api.errors import BadRequestError
+from localcdap.api.record_json import record_to_json, records_from_json
+from localcdap.api.schema import LogicalType, Schema
+from localcdap.pipeline_tests.model import RELATIVE_TOLERANCE, Expectation
+
+_MOST_PAIRS: Final = 100_000
+"""Pairs of records of which the most similar are looked for; with more they are paired as they come."""
+_ABSENT: Final = None
+
+
+class FieldDifference(msgspec.Struct):
+    """A value that differs."""
+
+    field: str
+    """A path such as ``address.city``."""
+    expected: Any
+    actual: Any
+
+
+class RecordDifference(msgspec.Struct):
+    """A record that differs."""
+
+    kind: str
+    """``missing``, ``unexpected`` or ``changed``"""
+    label: str
+    """How a person recognises the record: some of its values."""
+    fields: list[FieldDifference] = []
+    """Of a changed record."""
+
+
+def differences(
+    expected: Sequence[Any], actual: Sequence[Any], how: Expectation, schema: Schema | None = None
+) -> list[RecordDifference]:
+    """What is different in the actual records.
+
+    :param schema: of the actual records, where it is known: expected values are read with it, so that
+        ``12.5`` is the decimal ``"12.50"``.
+    """
+    compared = _Comparison(how, schema)
+    wanted = [compared.normal(each) for each in expected]
+    found = [_by_value(each, schema) for each in actual]
+    pairs = list(
+        compared.in_order(wanted, found) if how.ordered else compared.in_any_order(wanted, found)
+    )
+    return [each for one, other in pairs for each in compared.difference(one, other)]
+
+
+_Pair = tuple[Any, Any]
+"""An expected and an actual record; ``_NONE`` for none."""
+_NONE: Final = object()
+
+
+class _Comparison:
+    def __init__(self, how: Expectation, schema: Schema | None) -> None:
+        self._how: Final = how
+        self._schema: Final = schema
+
+    def normal(self, record: Any) -> Any:
+        """An expected record in the form in which actual ones are, as far as it fits the schema."""
+        schema = self._schema
+        if schema is None or not isinstance(record, dict):
+            return record
+        fitting = {}
+        for name, value in record.items():
+            field = schema.field(name)
+            fitting[name] = value
+            if field is not None and value is not None:
+                alone = Schema.record("record", [field])
+                try:
+                    fitting[name] = record_to_json(records_from_json(alone, [{name: value}])[0])[
+                        name
+                    ]
+                except BadRequestError:
+                    continue
+        return _by_value(fitting, schema)
+
+    # -- which records belong together ----------------------------------------------------------
+
+    def in_order(self, expected: list[Any], actual: list[Any]) -> list[_Pair]:
+        """Records by their place, where some were put in or left out between them."""
+        aligned = list(self._aligned(expected, actual))
+        if len(expected) != len(actual):
+            return aligned
+        pairs = zip(expected, actual, strict=True)
+        by_place = [(one, other) for one, other in pairs if not self._equal(one, other)]
+        return by_place if len(by_place) <= len(aligned) else aligned
+
+    def _aligned(self, expected: list[Any], actual: list[Any]) -> Iterator[_Pair]:
+        kinds: list[Any] = []
+        here_kinds = [self._kind(each, kinds) for each in expected]
+        there_kinds = [self._kind(each, kinds) for each in actual]
+        matcher = SequenceMatcher(None, here_kinds, there_kinds, autojunk=False)
+        for what, start, end, other, other_end in matcher.get_opcodes():
+            if what == "equal":
+                continue
+            here, there = expected[start:end], actual[other:other_end]
+            both = min(len(here), len(there))
+            yield from zip(here[:both], there[:both], strict=True)
+            yield from ((each, _NONE) for each in here[both:])
+            yield from ((_NONE, each) for each in there[both:])
+
+    def in_any_order(self, expected: list[Any], actual: list[Any]) -> Iterator[_Pair]:
+        """Records that are the most alike."""
+        here, there = self._without_equal(expected, actual)
+        for one in list(here):
+            other = next((each for each in there if self._same_key(one, each)), _NONE)
+            if other is not _NONE:
+                here.remove(one)
+                there.remove(other)
+                yield one, other
+        if not self._how.key:
+            for one, other in self._alike(here, there):
+                yield one, other
+        yield from ((each, _NONE) for each in here)
+        yield from ((_NONE, each) for each in there)
+
+    def _kind(self, record: Any, kinds: list[Any]) -> int:
+        for number, kind in enumerate(kinds):
+            if self._equal(kind, record):
+                return number
+        kinds.append(record)
+        return len(kinds) - 1
+
+    def _without_equal(self, expected: list[Any], actual: list[Any]) -> tuple[list[Any], list[Any]]:
+        """The records without the pairs of equal ones; first those that are alike to the letter."""
+        texts = Counter(_text(each) for each in actual)
+        rest = []
+        for each in expected:
+            text = _text(each)
+            if self._how.fields is None and not self._how.named_only and texts[text]:
+                texts[text] -= 1
+            else:
+                rest.append(each)
+        left: list[Any] = []
+        for each in actual:
+            text = _text(each)
+            if texts[text]:
+                texts[text] -= 1
+                left.append(each)
+        here = []
+        for one in rest:
+            place = next((n for n, each in enumerate(left) if self._equal(one, each)), None)
+            if place is None:
+                here.append(one)
+            else:
+                del left[place]
+        return here, left
+
+    def _same_key(self, one: Any, other: Any) -> bool:
+        key = self._how.key
+        if not key or not (isinstance(one, dict) and isinstance(other, dict)):
+            return False
+        return all(self._same(one.get(name), other.get(name)) for name in key)
+
+    def _alike(self, here: list[Any], there: list[Any]) -> Iterator[_Pair]:
+        """Pairs that have a value in common, the most similar first; taken out of both lists."""
+        if len(here) * len(there) > _MOST_PAIRS:
+            both = min(len(here), len(there))
+            yield from list(zip(here[:both], there[:both], strict=True))
+            del here[:both], there[:both]
+            return
+        ranked = sorted(
+            (
+                (-self._likeness(one, other), n, m)
+                for n, one in enumerate(here)
+                for m, other in enumerate(there)
+            ),
+        )
+        ours: set[int] = set()
+        theirs: set[int] = set()
+        for likeness, n, m in ranked:
+            if likeness < 0 and n not in ours and m not in theirs:
+                ours.add(n)
+                theirs.add(m)
+                yield here[n], there[m]
+        here[:] = [each for n, each in enumerate(here) if n not in ours]
+        there[:] = [each for m, each in enumerate(there) if m not in theirs]
+
+    def _likeness(self, one: Any, other: Any) -> int:
+        names = self._names(one, other)
+        return sum(
+            1
+            for name in names
+            if one.get(name) is not None and self._same(one.get(name), other.get(name))
+        )
+
+    # -- how two records differ -----------------------------------------------------------------
+
+    def difference(self, one: Any, other: Any) -> Iterator[RecordDifference]:
+        if other is _NONE:
+            yield RecordDifference("missing", _label(one))
+        elif one is _NONE:
+            yield RecordDifference("unexpected", _label(other))
+        else:
+            fields = list(self._fields(one, other, ""))
+            if fields:
+                label = self._recognised(one, other)
+                yield RecordDifference("changed", label, fields)
+
+    def _fields(self, one: Any, other: Any, path: str) -> Iterator[FieldDifference]:
+        if not (isinstance(one, dict) and isinstance(other, dict)):
+            if not self._same(one, other):
+                yield FieldDifference(path, one, other)
+            return
+        names = self._names(one, other) if not path else list(dict.fromkeys([*one, *other]))
+        for name in names:
+            if path and self._how.named_only and name not in one:
+                continue
+            inner = f"{path}.{name}" if path else name
+            yield from self._fields(one.get(name, _ABSENT), other.get(name, _ABSENT), inner)
+
+    def _names(self, one: Any, other: Any) -> list[str]:
+        """The fields that are compared."""
+        if not (isinstance(one, dict) and isinstance(other, dict)):
+            return []
+        if self._how.fields is not None:
+            return self._how.fields
+        return list(one) if self._how.named_only else list(dict.fromkeys([*other, *one]))
+
+    def _equal(self, one: Any, other: Any) -> bool:
+        return next(self._fields(one, other, ""), None) is None
+
+    def _same(self, one: Any, other: Any) -> bool:
+        if isinstance(one, dict) and isinstance(other, dict):
+            return all(self._same(one.get(k), other.get(k)) for k in one.keys() | other.keys())
+        if isinstance(one, list) and isinstance(other, list):
+            return len(one) == len(other) and all(map(self._same, one, other))
+        if _is_number(one) and _is_number(other):
+            return one == other or self._near(one, other)
+        tolerance = self._how.tolerance
+        if tolerance is not None and isinstance(one, str) and isinstance(other, str):
+            return one == other or _decimals_near(one, other, tolerance)
+        return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
+
+    def _near(self, one: float, other: float) -> bool:
+        if self._how.tolerance is not None:
+            return abs(one - other) <= self._how.tolerance
+        is_floating = isinstance(one, float) or isinstance(other, float)
+        return is_floating and abs(one - other) <= RELATIVE_TOLERANCE * max(abs(one), abs(other))
+
+    def _recognised(self, one: dict[str, Any], other: dict[str, Any]) -> str:
+        """The key of a record, or else the first values that have not changed."""
+        names = self._how.key or [
+            name for name in one if name in other and self._same(one[name], other[name])
+        ]
+        return _label({name: one.get(name) for name in names[: len(self._how.key) or 2]})
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _decimals_near(one: str, other: str, tolerance: float) -> bool:
+    try:
+        return abs(Decimal(one) - Decimal(other)) <= Decimal(str(tolerance))
+    except InvalidOperation:
+        return False
+
+
+def _by_value(record: Any, schema: Schema | None) -> Any:
+    """The record with decimals of its fields written without the zeros at their end."""
+    if schema is None or not isinstance(record, dict):
+        return record
+    return {name: _plain(schema, name, value) for name, value in record.items()}
+
+
+def _plain(schema: Schema, name: str, value: Any) -> Any:
+    field = schema.field(name)
+    if field is None or not isinstance(value, str):
+        return value
+    if field.schema.non_nullable.logical_type is not LogicalType.DECIMAL:
+        return value
+    try:
+        return format(Decimal(value).normalize() + 0, "f")
+    except InvalidOperation:
+        return value
+
+
+def _text(record: Any) -> str:
+    return json.dumps(record, sort_keys=True, ensure_ascii=False)
+
+
+def _label(record: Any) -> str:
+    if not isinstance(record, dict):
+        return _text(record)
+    return " ".join(f"{name}={shown(value)}" for name, value in record.items())
+
+
+def shown(value: Any) -> str:
+    """A value on one line, not too long."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 80 else text[:79] + "…"

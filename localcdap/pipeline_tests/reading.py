@@ -1,0 +1,330 @@
+"""Reading of test files, with every mistake at once.
+
+::
+
+    pipeline = "pipeline.json"           # beside the test; or: application = "NAME[@VERSION]"
+    description = "…"                    # optional, as all below
+    start = 2026-01-02T03:04:05Z         # when the run is taken to start
+    skip = ["Move files"]                # actions that are not run
+    records = 10000                      # the most records of each source that is run
+    timeout = 60                         # seconds
+
+    [arguments]
+    "input.date" = "2026-01-02"
+
+    [decisions]
+    "Is weekend" = true                  # the condition is not asked
+
+    [given]                              # in place of a source, or of any stage with an output
+    Purchases = [{ customer = "ada", price = 1.2 }]
+    Customers = "customers.csv"          # or .json, .jsonl
+    "Split.big" = []                     # a port of a splitter
+    "Parse.errors" = [{ record = { body = "x" }, code = 31, message = "…" }]
+
+    [expect]                             # of a sink: the records that it would write
+    "Spending" = [{ customer = "ada", spent = 1.2 }]
+    "Parse.errors" = 1                   # a number of records
+
+    [expect."By customer"]
+    records = "expected.json"
+    ordered = true                       # otherwise the order does not count
+    tolerance = 0.01                     # of numbers
+    fields = ["customer", "spent"]       # compare these only; "named": those that a record names
+    key = ["customer"]                   # by which records are recognised in a diff
+    count = 1
+
+    [fails]                              # the pipeline must fail
+    when = "validation"                  # or "run"
+    stage = "Parse"
+    message = "is not defined"           # a part of the message
+
+A file may be JSON with the same keys instead. Records are in the form of :mod:`localcdap.api.record_json`.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from localcdap.api.errors import BadRequestError
+from localcdap.api.record_json import record_to_json
+from localcdap.pipeline.document.model import PipelineDocument
+from localcdap.pipeline_tests import values
+from localcdap.pipeline_tests.model import Expectation, Fails, Golden, Mistake, Records, stream_of
+from localcdap.pipeline_tests.places import line_of
+from localcdap.pipeline_tests.record_files import read_records
+
+SUFFIXES: Final = (".test.toml", ".test.json")
+_KEYS: Final = [
+    "pipeline",
+    "application",
+    "description",
+    "arguments",
+    "given",
+    "skip",
+    "decisions",
+    "expect",
+    "fails",
+    "start",
+    "records",
+    "timeout",
+]
+_EXPECT_KEYS: Final = ["records", "count", "ordered", "tolerance", "fields", "key"]
+_FAILS_KEYS: Final = ["message", "stage", "when"]
+
+_Value = TypeVar("_Value")
+
+
+def find_tests(paths: Sequence[Path]) -> list[Path]:
+    """The test files that are named, and those in the folders that are, by name.
+
+    :raises BadRequestError: for a path that is not there, or is no test file.
+    """
+    found: dict[Path, None] = {}
+    for path in paths:
+        if path.is_dir():
+            inside = (each for suffix in SUFFIXES for each in path.rglob(f"*{suffix}"))
+            found |= dict.fromkeys(sorted(inside))
+        elif not path.exists():
+            raise BadRequestError(f"{path}: there is no such file or folder.")
+        elif not path.name.endswith(SUFFIXES):
+            raise BadRequestError(
+                f"{path} is no test file: its name ends with neither {' nor '.join(SUFFIXES)}.",
+                f"Write a test of a pipeline: localcdap test --new {path}",
+            )
+        else:
+            found[path] = None
+    return list(found)
+
+
+def read_golden(file: Path) -> tuple[Golden | None, list[Mistake]]:
+    """The test in a file, and everything that is wrong with it; None where nothing of it can be read."""
+    reader = _Reader(file)
+    return reader.golden(), reader.mistakes
+
+
+def check_stages(golden: Golden, document: PipelineDocument) -> list[Mistake]:
+    """Names of stages that the pipeline does not have, or that cannot be what they are named as."""
+    reader = _Reader(golden.file)
+    reader.check_stages(golden, document)
+    return reader.mistakes
+
+
+def name_of(file: Path) -> str:
+    """What a test is called."""
+    return file.name.removesuffix(SUFFIXES[0]).removesuffix(SUFFIXES[1])
+
+
+class _Reader:
+    """Reads one file; what is wrong is noted and left out."""
+
+    def __init__(self, file: Path) -> None:
+        self._file: Final = file
+        self._text = ""
+        self.mistakes: Final[list[Mistake]] = []
+        try:
+            self._text = file.read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            self.note((), f"it cannot be read: {error}.")
+
+    def note(self, path: Sequence[str], message: str) -> None:
+        line = line_of(self._text, path)
+        self.mistakes.append(Mistake(self._file, line, ".".join(path), message))
+
+    # -- the whole ------------------------------------------------------------------------------
+
+    def golden(self) -> Golden | None:
+        content = self._content()
+        if content is None:
+            return None
+        self._known((), content, _KEYS)
+        golden = Golden(file=self._file, name=name_of(self._file))
+        self._which(golden, content)
+        golden.description = self._get((), content, "description", values.text)
+        arguments = self._get((), content, "arguments", values.table) or {}
+        for name, value in arguments.items():
+            golden.arguments[name] = self._one(("arguments", name), value, values.argument) or ""
+        for output, value in (self._get((), content, "given", values.table) or {}).items():
+            records = self._records(("given", output), value)
+            if records is not None:
+                golden.given[output] = records
+        golden.skip = self._get((), content, "skip", values.texts) or []
+        for name, value in (self._get((), content, "decisions", values.table) or {}).items():
+            golden.decisions[name] = bool(self._one(("decisions", name), value, values.boolean))
+        for output, value in (self._get((), content, "expect", values.table) or {}).items():
+            golden.expect[output] = self._expectation(("expect", output), value)
+        if "fails" in content:
+            golden.fails = self._fails(content["fails"])
+        golden.start_ms = self._get((), content, "start", values.moment)
+        golden.records = self._get((), content, "records", values.positive) or golden.records
+        golden.timeout_s = self._get((), content, "timeout", values.seconds) or golden.timeout_s
+        if not golden.expect and golden.fails is None and "expect" not in content:
+            self.note((), "it expects nothing; add [expect] or [fails].")
+        return golden
+
+    def _content(self) -> dict[str, Any] | None:
+        if self.mistakes:
+            return None
+        try:
+            content = (
+                json.loads(self._text)
+                if self._file.suffix == ".json"
+                else tomllib.loads(self._text)
+            )
+        except json.JSONDecodeError as error:
+            self.mistakes.append(
+                Mistake(self._file, error.lineno, "", f"it is no JSON: {error.msg}.")
+            )
+            return None
+        except (ValueError, RecursionError) as error:
+            self.note((), f"it is no {self._file.suffix[1:].upper()}: {error}.")
+            return None
+        if not isinstance(content, dict):
+            self.note((), "expected an object.")
+            return None
+        return content
+
+    def _which(self, golden: Golden, content: dict[str, Any]) -> None:
+        pipeline = self._get((), content, "pipeline", values.text)
+        golden.application = self._get((), content, "application", values.text)
+        if pipeline is not None:
+            golden.pipeline = self._file.parent / pipeline
+            if golden.application is not None:
+                self.note(("application",), "there is 'pipeline' already; name one of them.")
+            if not golden.pipeline.is_file():
+                self.note(("pipeline",), f"there is no file {golden.pipeline}.")
+        elif golden.application is None and not {"pipeline", "application"} & content.keys():
+            self.note((), 'it names no pipeline: write pipeline = "FILE" or application = "NAME".')
+
+    # -- the parts ------------------------------------------------------------------------------
+
+    def _expectation(self, path: tuple[str, ...], value: Any) -> Expectation:
+        if isinstance(value, int) and not isinstance(value, bool):
+            return Expectation(count=self._one(path, value, values.count))
+        if not isinstance(value, dict):
+            return Expectation(records=self._records(path, value))
+        for key in [each for each in value if each not in _EXPECT_KEYS]:
+            hint = _nearest(key, _EXPECT_KEYS)
+            if key == "errors" or not hint:
+                hint = f' For an output of a stage write "{path[1]}.{key}".'
+            self.note((*path, key), f"there is no such key.{hint}")
+        if not {"records", "count"} & value.keys():
+            self.note(path, "it expects neither 'records' nor 'count'.")
+        expectation = Expectation(
+            count=self._get(path, value, "count", values.count),
+            ordered=bool(self._get(path, value, "ordered", values.boolean)),
+            tolerance=self._get(path, value, "tolerance", values.tolerance),
+            key=self._get(path, value, "key", values.texts) or [],
+        )
+        if "records" in value:
+            expectation.records = self._records((*path, "records"), value["records"])
+        if value.get("fields") == "named":
+            expectation.named_only = True
+        else:
+            expectation.fields = self._get(path, value, "fields", values.fields)
+        return expectation
+
+    def _fails(self, value: Any) -> Fails | None:
+        if not isinstance(value, dict):
+            self.note(("fails",), "expected a table with message, stage or when.")
+            return None
+        self._known(("fails",), value, _FAILS_KEYS)
+        return Fails(
+            message=self._get(("fails",), value, "message", values.text),
+            stage=self._get(("fails",), value, "stage", values.text),
+            when=self._get(("fails",), value, "when", values.when),
+        )
+
+    def _records(self, path: tuple[str, ...], value: Any) -> Records | None:
+        if isinstance(value, str):
+            try:
+                found = read_records(self._file.parent / value)
+            except BadRequestError as error:
+                self.note(path, error.message)
+                return None
+        elif isinstance(value, list):
+            found = Records([record_to_json(each) for each in value])
+        else:
+            self.note(
+                path,
+                f"expected an array of records or the name of a file, not {values.shown(value)}.",
+            )
+            return None
+        wrong = [n for n, each in enumerate(found.records, 1) if not isinstance(each, dict)]
+        if wrong:
+            listed = ", ".join(map(str, wrong[:10]))
+            self.note(path, f"records are objects; these are none: number {listed}.")
+            return None
+        if found.are_text and path[1].endswith(".errors"):
+            self.note(path, "error records cannot come from a CSV file; use JSON.")
+        return found
+
+    # -- values ---------------------------------------------------------------------------------
+
+    def _get(
+        self,
+        path: tuple[str, ...],
+        content: dict[str, Any],
+        key: str,
+        read: Callable[[Any], _Value],
+    ) -> _Value | None:
+        return self._one((*path, key), content[key], read) if key in content else None
+
+    def _one(
+        self, path: tuple[str, ...], value: Any, read: Callable[[Any], _Value]
+    ) -> _Value | None:
+        try:
+            return read(value)
+        except ValueError as error:
+            self.note(path, f"expected {error}, not {values.shown(value)}.")
+            return None
+
+    def _known(self, path: tuple[str, ...], content: dict[str, Any], keys: Sequence[str]) -> None:
+        for key in content:
+            if key not in keys:
+                self.note((*path, key), f"there is no such key.{_nearest(key, keys)}")
+
+    # -- against the pipeline -------------------------------------------------------------------
+
+    def check_stages(self, golden: Golden, document: PipelineDocument) -> None:
+        types = {stage.name: stage.plugin.type for stage in document.stages}
+        given = set()
+        for output in golden.given:
+            if self._stage(("given", output), types, output):
+                stream = stream_of(output, list(types))
+                given.add(stream.stage if stream else output)
+        for output in golden.expect:
+            stream = stream_of(output, list(types))
+            self._stage(("expect", output), types, output)
+            if stream and stream.stage in given:
+                self.note(("expect", output), "its records are given: it is not run.")
+        for name in golden.skip:
+            if self._stage(("skip",), types, name) and types[name] not in _ACTIONS:
+                self.note(
+                    ("skip",), f"'{name}' is no action; put its records under [given] instead."
+                )
+        for name in golden.decisions:
+            if self._stage(("decisions", name), types, name) and types[name] != "condition":
+                self.note(("decisions", name), f"it is no condition but of type {types[name]}.")
+        if golden.fails is not None and golden.fails.stage is not None:
+            self._stage(("fails", "stage"), types, golden.fails.stage)
+
+    def _stage(self, path: tuple[str, ...], types: dict[str, str], output: str) -> bool:
+        if stream_of(output, list(types)) is not None:
+            return True
+        hint = _nearest(output, list(types)) or f" Its stages: {', '.join(types) or 'none'}."
+        self.note(path, f"the pipeline has no stage '{output}'.{hint}")
+        return False
+
+
+_ACTIONS: Final = ("action", "sparkprogram")
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    from rapidfuzz import process
+
+    found = process.extractOne(name, known, score_cutoff=60)
+    return f" Did you mean '{found[0]}'?" if found else ""

@@ -1,0 +1,87 @@
+"""Files of records beside a test: CSV with a header, a JSON array, or lines of JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any, Final
+
+from localcdap.api.errors import BadRequestError
+from localcdap.pipeline_tests.model import Records
+
+SUFFIXES: Final = (".csv", ".json", ".jsonl")
+
+
+def read_records(file: Path) -> Records:
+    """The records of a file.
+
+    :raises BadRequestError: when it cannot be read; with the line.
+    """
+    if file.suffix not in SUFFIXES:
+        raise BadRequestError(f"{file.name} is none of {', '.join(SUFFIXES)}.")
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise BadRequestError(f"there is no file {file}.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadRequestError(f"{file} cannot be read: {error}.") from None
+    if file.suffix == ".csv":
+        return Records(_rows(file, text), are_text=True, file=file)
+    return Records(_json(file, text), file=file)
+
+
+def write_records(file: Path, records: list[Any]) -> None:
+    """Put records into a file in the place of those that it has, in its own form."""
+    if file.suffix == ".csv":
+        names = list(dict.fromkeys(name for each in records for name in each))
+        text = io.StringIO()
+        writer = csv.DictWriter(text, names, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({k: _cell(v) for k, v in each.items()} for each in records)
+        file.write_text(text.getvalue(), encoding="utf-8")
+        return
+    lines = [json.dumps(each, ensure_ascii=False) for each in records]
+    if file.suffix == ".jsonl":
+        file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    else:
+        listed = ",\n  ".join(lines)
+        file.write_text(f"[\n  {listed}\n]\n" if lines else "[]\n", encoding="utf-8")
+
+
+def _rows(file: Path, text: str) -> list[Any]:
+    reader = csv.reader(io.StringIO(text), strict=True)
+    rows: list[Any] = []
+    try:
+        header = next(reader, [])
+        if not header or len(set(header)) < len(header):
+            raise BadRequestError(f"{file}:1: the header must name every column once.")
+        for row in reader:
+            if row and len(row) != len(header):
+                raise BadRequestError(
+                    f"{file}:{reader.line_num}: {len(row)} values, but {len(header)} columns."
+                )
+            if row:
+                rows.append(dict(zip(header, row, strict=True)))
+    except csv.Error as error:
+        raise BadRequestError(f"{file}:{reader.line_num}: {error}.") from None
+    return rows
+
+
+def _json(file: Path, text: str) -> list[Any]:
+    try:
+        if file.suffix == ".jsonl":
+            return [json.loads(line) for line in text.splitlines() if line.strip()]
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadRequestError(f"{file} is no JSON: {error}.") from None
+    if not isinstance(found, list):
+        raise BadRequestError(f"{file}: expected an array of records.")
+    return found
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

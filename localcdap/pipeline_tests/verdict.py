@@ -1,0 +1,160 @@
+"""What a test found out about a pipeline."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+import msgspec
+
+from localcdap.api.record_text import record_from_text
+from localcdap.api.schema import Schema
+from localcdap.engine.preview.samples import StageSample
+from localcdap.pipeline_tests.case_model import CaseResult, CaseStatus
+from localcdap.pipeline_tests.comparison import RecordDifference, differences
+from localcdap.pipeline_tests.model import Expectation, Fails, Golden, stream_of
+
+
+class Outcome(enum.StrEnum):
+    """How a test has ended."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    """Something is not as it is expected."""
+    STOPPED = "stopped"
+
+
+class OutputDifference(msgspec.Struct, rename="camel"):
+    """What is different in the records of one output."""
+
+    output: str
+    expected_count: int
+    actual_count: int
+    records: list[RecordDifference] = []
+    """Empty when only a number of records was expected."""
+
+
+class Verdict(msgspec.Struct, rename="camel"):
+    """What came of a test."""
+
+    test: str
+    file: str
+    outcome: Outcome
+    reasons: list[str] = []
+    """What is wrong, but for the records."""
+    outputs: list[OutputDifference] = []
+    took_ms: int = 0
+
+
+class Given(msgspec.Struct):
+    """The records of one output, and what is known of them."""
+
+    records: list[Any]
+    count: int
+    schema: Schema | None = None
+    problem: str | None = None
+    """Why there can be no records."""
+
+
+def judge(golden: Golden, result: CaseResult, outputs: list[str] | None = None) -> Verdict:
+    """Compare what came of a pipeline with what was expected.
+
+    :param outputs: the only ones that are looked at; None for all.
+    """
+    verdict = Verdict(golden.name, str(golden.file), Outcome.PASSED, took_ms=result.took_ms)
+    if result.status is CaseStatus.KILLED and result.error is None:
+        verdict.outcome = Outcome.STOPPED
+        return verdict
+    verdict.reasons = _end_reasons(golden.fails, result)
+    if golden.fails is not None or result.status is CaseStatus.COMPLETED:
+        for output, expectation in golden.expect.items():
+            if outputs is None or output in outputs:
+                _compare(output, expectation, actual(output, result), verdict)
+    if verdict.reasons or verdict.outputs:
+        verdict.outcome = Outcome.FAILED
+    return verdict
+
+
+def actual(output: str, result: CaseResult) -> Given:
+    """The records that an output gave; none where its stage was not run."""
+    stream = stream_of(output, list(result.stages))
+    if stream is None:
+        return Given([], 0)
+    sample = result.stages[stream.stage]
+    if stream.errors:
+        return Given(msgspec.to_builtins(sample.errors), sample.error_count)
+    if stream.port is not None:
+        port = sample.ports.get(stream.port)
+        if port is None:
+            known = ", ".join(sample.ports) or "none"
+            problem = f"stage '{stream.stage}' has no port '{stream.port}'; its ports: {known}"
+            return Given([], 0, problem=problem)
+        return Given(port.records, port.count, port.schema)
+    if sample.ports:
+        problem = f"a port of the splitter must be named: {_ports(stream.stage, sample)}"
+        return Given([], 0, problem=problem)
+    return Given(sample.records, sample.count, sample.schema)
+
+
+def _ports(stage: str, sample: StageSample) -> str:
+    return ", ".join(f"'{stage}.{port}'" for port in sample.ports)
+
+
+def _compare(output: str, how: Expectation, given: Given, verdict: Verdict) -> None:
+    if given.problem is not None:
+        verdict.reasons.append(f"{output}: {given.problem}.")
+        return
+    wanted = how.count
+    found: list[RecordDifference] = []
+    if how.records is not None:
+        records = how.records.records
+        if how.records.are_text and given.schema is not None:
+            records = [record_from_text(given.schema, each) for each in records]
+        wanted = len(records) if wanted is None else wanted
+        found = differences(records, given.records, how, given.schema)
+    if found or (wanted is not None and wanted != given.count):
+        verdict.outputs.append(OutputDifference(output, wanted or 0, given.count, found))
+
+
+def _end_reasons(fails: Fails | None, result: CaseResult) -> list[str]:
+    """What is wrong with how the pipeline ended."""
+    told = _failures(result)
+    if fails is None:
+        if result.status is CaseStatus.COMPLETED:
+            return []
+        what = "is not valid" if result.status is CaseStatus.INVALID else "failed"
+        listed = [f"{stage}: {text}" if stage else text for stage, text in told]
+        return [f"The pipeline {what}: {each}" for each in listed] or [f"The pipeline {what}."]
+    if result.status is CaseStatus.COMPLETED:
+        return ["The pipeline was expected to fail, but did not."]
+    reasons = []
+    is_invalid = result.status is CaseStatus.INVALID
+    if fails.when is not None and is_invalid is not (fails.when == "validation"):
+        reasons.append(
+            f"Expected to fail at {fails.when}, but it failed at {'validation' if is_invalid else 'run'}."
+        )
+    matching = [
+        text
+        for stage, text in told
+        if (fails.stage is None or stage == fails.stage)
+        and (fails.message is None or fails.message in text)
+    ]
+    if not matching:
+        where = f" of stage '{fails.stage}'" if fails.stage is not None else ""
+        wanted = f" with '{fails.message}'" if fails.message is not None else ""
+        said = "; ".join(f"{stage or 'pipeline'}: {text}" for stage, text in told)
+        reasons.append(f"Expected a failure{where}{wanted}, but it says: {said}")
+    return reasons
+
+
+def _failures(result: CaseResult) -> list[tuple[str | None, str]]:
+    """Stage and text of all that has failed."""
+    found = [(each.stage, each.message) for each in result.errors]
+    found += [
+        (name, problem.message) for name, each in result.stages.items() for problem in each.problems
+    ]
+    error = result.error
+    if error is not None and (error.stage, error.message) not in found:
+        lines = [error.message, error.corrective_action or "", *error.trace]
+        found.append((error.stage, "\n".join(line for line in lines if line)))
+    return found

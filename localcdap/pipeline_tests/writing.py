@@ -1,0 +1,158 @@
+"""Writing of test files: a first test from what a pipeline gives, and new expectations after a change."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from localcdap.api.errors import ConflictError
+from localcdap.engine.plan.flow import SINKS, SOURCE
+from localcdap.pipeline.document.model import PipelineDocument
+from localcdap.pipeline_tests.case_model import CaseResult
+from localcdap.pipeline_tests.model import Expectation, Golden
+from localcdap.pipeline_tests.record_files import write_records
+from localcdap.pipeline_tests.verdict import Verdict, actual
+
+if TYPE_CHECKING:
+    from tomlkit.items import Item
+
+_MOST_INLINE: Final = 50
+"""Records that are written into the test itself; more go into a file beside it."""
+
+
+def write_new(
+    file: Path,
+    pipeline: Path,
+    arguments: dict[str, str],
+    document: PipelineDocument,
+    result: CaseResult,
+) -> None:
+    """Write a test that passes now: the sources' records are given, those of sinks and errors expected.
+
+    :raises ConflictError: when the file is there already.
+    """
+    import tomlkit
+
+    if file.exists():
+        raise ConflictError(f"{file} is there already.", "Name another file, or use --update.")
+    content = tomlkit.document()
+    content["pipeline"] = os.path.relpath(pipeline, file.parent)
+    for title, table in (
+        ("arguments", dict(arguments)),
+        ("given", _given(document, result)),
+        ("expect", _expected(document, result)),
+    ):
+        if table or title == "expect":
+            made = tomlkit.table()
+            for name, value in table.items():
+                made[name] = _written(file, name, value) if isinstance(value, list) else value
+            content[title] = made
+    file.write_text(tomlkit.dumps(content), encoding="utf-8")
+
+
+def update(golden: Golden, verdict: Verdict, result: CaseResult) -> list[str]:
+    """Put what came into the place of what was expected, where that differs; the rest of the file stays.
+
+    :returns: the outputs whose expectations were changed.
+    """
+    text = golden.file.read_text(encoding="utf-8-sig")
+    content: Any
+    if golden.file.suffix == ".json":
+        content = json.loads(text)
+    else:
+        import tomlkit
+
+        content = tomlkit.parse(text)
+    changed = [each.output for each in verdict.outputs]
+    for output in changed:
+        _update(golden, content["expect"], output, result)
+    if golden.file.suffix == ".json":
+        text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    else:
+        text = tomlkit.dumps(content)
+    golden.file.write_text(text, encoding="utf-8")
+    return changed
+
+
+def _update(golden: Golden, expect: Any, output: str, result: CaseResult) -> None:
+    how, given = golden.expect[output], actual(output, result)
+    is_table = isinstance(expect[output], dict)
+    if how.count is not None:
+        if is_table:
+            expect[output]["count"] = given.count
+        else:
+            expect[output] = given.count
+    if how.records is None:
+        return
+    records = [_reduced(each, how) for each in given.records]
+    if how.records.file is not None:
+        write_records(how.records.file, records)
+        return
+    value = records if golden.file.suffix == ".json" else _written(golden.file, output, records)
+    if is_table:
+        expect[output]["records"] = value
+    else:
+        expect[output] = value
+
+
+def _reduced(record: Any, how: Expectation) -> Any:
+    """Of a record the fields that are compared."""
+    names = how.fields
+    if how.named_only and how.records is not None:
+        names = list(dict.fromkeys(name for each in how.records.records for name in each))
+    if names is None or not isinstance(record, dict):
+        return record
+    kept = {*names, *how.key}
+    return {name: value for name, value in record.items() if name in kept}
+
+
+def _given(document: PipelineDocument, result: CaseResult) -> dict[str, list[Any]]:
+    sources = [each.name for each in document.stages if each.plugin.type == SOURCE]
+    return {name: result.stages[name].records for name in sources if name in result.stages}
+
+
+def _expected(document: PipelineDocument, result: CaseResult) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for stage in document.stages:
+        sample = result.stages.get(stage.name)
+        if sample is not None and sample.errors:
+            found[f"{stage.name}.errors"] = actual(f"{stage.name}.errors", result).records
+        if sample is not None and stage.plugin.type in SINKS:
+            found[stage.name] = sample.records
+    return found
+
+
+def _written(file: Path, output: str, records: list[Any]) -> Item | str:
+    """Records as an array of TOML, one a line; or the name of a file, where TOML cannot hold them."""
+    import tomlkit
+
+    if len(records) > _MOST_INLINE or _has_null_item(records):
+        name = re.sub(r"[^\w.-]+", "-", f"{file.name.split('.')[0]}.{output}").lower() + ".json"
+        write_records(file.parent / name, records)
+        return name
+    array = tomlkit.array().multiline(bool(records))
+    for record in records:
+        array.append(_inline(record))
+    return array
+
+
+def _inline(value: Any) -> Any:
+    """A value for TOML, in which a field that is not there is null."""
+    if isinstance(value, dict):
+        import tomlkit
+
+        table = tomlkit.inline_table()
+        for name, each in value.items():
+            if each is not None:
+                table[name] = _inline(each)
+        return table
+    return [_inline(each) for each in value] if isinstance(value, list) else value
+
+
+def _has_null_item(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(_has_null_item(each) for each in value.values())
+    return isinstance(value, list) and any(each is None or _has_null_item(each) for each in value)

@@ -1,0 +1,1 @@
+"""What shipped plugins build on; no package of the core imports it."""

@@ -1,0 +1,201 @@
+"""Lines of text files with their byte offsets, read in Spark's Python workers.
+
+A line ends with a line feed, a carriage return, or both (Hadoop ``LineReader``).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+from collections.abc import Iterator
+from typing import IO, TYPE_CHECKING, Any, Final, cast
+
+from localcdap.api import StageError
+from localcdap.plugin_lib.files.encodings import character_width
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+OFFSET: Final = "offset"
+LINE: Final = "line"
+PATH: Final = "path"
+_BLOCK: Final = 4 * 1024 * 1024
+_ROWS: Final = 16_384
+_BOM: Final = b"\xef\xbb\xbf"
+
+
+@dataclasses.dataclass(frozen=True)
+class Piece:
+    """A part of a file: the lines that start in bytes ``start`` to ``end``."""
+
+    file: str
+    shown: str
+    """The path that goes into records."""
+    start: int = 0
+    end: int | None = None
+    """None for the whole rest, which must be read in one piece."""
+
+
+@dataclasses.dataclass(frozen=True)
+class LineFormat:
+    """What the lines of a file look like, and what is made of them."""
+
+    columns: tuple[tuple[str, str], ...]
+    """Name and content (offset, line or path) of each column."""
+    encoding: str = "utf-8"
+    separator: str | None = None
+    """What ends a record, instead of the end of the line."""
+    skip_header: bool = False
+
+    @property
+    def splittable(self) -> bool:
+        """Whether several tasks can read parts of one file."""
+        return self.encoding == "utf-8" and self.separator is None
+
+
+def read_lines(piece: Piece, format: LineFormat) -> Iterator[pa.RecordBatch]:
+    """The lines of a piece.
+
+    :raises StageError: when the file cannot be read.
+    """
+    import pyarrow as pa
+
+    try:
+        with open_input(piece.file) as stream:
+            for offsets, texts in _parts(stream, piece, format):
+                skipped = 1 if format.skip_header and piece.start == 0 and offsets[0] == 0 else 0
+                for first in range(skipped, len(texts), _ROWS):
+                    taken = slice(first, first + _ROWS)
+                    values = {
+                        OFFSET: lambda: pa.array(offsets[taken], pa.int64()),  # noqa: B023
+                        LINE: lambda: texts[taken],  # noqa: B023
+                        PATH: lambda: pa.array([piece.shown] * len(texts[taken])),  # noqa: B023
+                    }
+                    yield pa.RecordBatch.from_arrays(
+                        [values[content]() for _, content in format.columns],
+                        names=[name for name, _ in format.columns],
+                    )
+    except (OSError, EOFError, UnicodeError) as error:
+        raise StageError(f"File '{piece.file}' cannot be read: {error}.") from error
+
+
+def open_input(file: str) -> IO[bytes]:
+    """The bytes of a file, decompressed when its name ends in .gz, .bz2, .zst or .deflate."""
+    import bz2
+    import gzip
+    import zlib
+    from pathlib import Path
+
+    match Path(file).suffix.lower():
+        case ".gz":
+            return cast(IO[bytes], gzip.open(file))
+        case ".bz2":
+            return cast(IO[bytes], bz2.open(file))
+        case ".zst":
+            import pyarrow as pa
+
+            return io.BufferedReader(pa.input_stream(file, compression="zstd"))
+        case ".deflate":
+            try:
+                return io.BytesIO(zlib.decompress(Path(file).read_bytes()))
+            except zlib.error as error:
+                raise OSError(str(error)) from None
+        case ".snappy" | ".lz4":
+            raise OSError(
+                "its compression is only understood without offsets, headers and encodings"
+            )
+    return Path(file).open("rb")
+
+
+def _parts(stream: IO[bytes], piece: Piece, format: LineFormat) -> Iterator[tuple[Any, pa.Array]]:
+    """Offsets and texts of consecutive lines, at least one line at a time."""
+    if not format.splittable:
+        yield from _decoded_parts(stream, format)
+        return
+    position = piece.start
+    if position > 0:
+        stream.seek(position - 1)
+        position += len(stream.readline()) - 1
+    for data in _blocks(stream, position, piece.end):
+        yield _split(data, position)
+        position += len(data)
+
+
+def _blocks(stream: IO[bytes], position: int, end: int | None) -> Iterator[bytes]:
+    """Blocks of whole lines; the last line of all may lack its line feed."""
+    while end is None or position < end:
+        data = stream.read(_BLOCK if end is None else min(_BLOCK, end - position))
+        if not data:
+            return
+        if not data.endswith(b"\n"):
+            data += stream.readline()
+        yield data
+        position += len(data)
+
+
+def _split(data: bytes, position: int) -> tuple[Any, pa.Array]:
+    """Offsets and texts of the lines in a block that starts at ``position``."""
+    import numpy as np
+    import pyarrow as pa
+
+    mark = len(_BOM) if position == 0 and data.startswith(_BOM) else 0
+    content = np.frombuffer(data, np.uint8)[mark:]
+    ends_line = content == ord("\n")
+    dropped = ends_line
+    if b"\r" in data:
+        is_return = content == ord("\r")
+        before_feed = np.append(ends_line[1:], False)
+        dropped = ends_line | is_return
+        ends_line = ends_line | (is_return & ~before_feed)
+    ends = np.flatnonzero(ends_line) + 1
+    if len(ends) == 0 or ends[-1] != len(content):
+        ends = np.append(ends, len(content))
+    starts = np.append(0, ends[:-1])
+    kept = content[~dropped]
+    kept_starts = starts - np.searchsorted(np.flatnonzero(dropped), starts)
+    limits = np.append(kept_starts, len(kept)).astype(np.int32)
+    texts = pa.StringArray.from_buffers(len(starts), pa.py_buffer(limits), pa.py_buffer(kept))
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        texts = pa.array(
+            [t.decode("utf-8", "replace") for t in texts.cast(pa.binary()).to_pylist()]
+        )
+    offsets = starts + (position + mark)
+    offsets[0] = position
+    return offsets, texts
+
+
+def _decoded_parts(stream: IO[bytes], format: LineFormat) -> Iterator[tuple[list[int], pa.Array]]:
+    """Like :func:`_parts`, line by line, for any encoding and separator."""
+    import itertools
+
+    import pyarrow as pa
+
+    lines = _decoded_lines(stream, format)
+    while chunk := list(itertools.islice(lines, _ROWS)):
+        yield [offset for offset, _ in chunk], pa.array([text for _, text in chunk], pa.string())
+
+
+def _decoded_lines(stream: IO[bytes], format: LineFormat) -> Iterator[tuple[int, str]]:
+    encoding = "utf-8-sig" if format.encoding == "utf-8" else format.encoding
+    reader = io.TextIOWrapper(stream, encoding=encoding, errors="replace", newline="")
+    width = character_width(encoding)
+    offset = 0
+    ended = _lines_ended_by(reader, format.separator) if format.separator else reader
+    for line in ended:
+        separator = format.separator
+        yield offset, line.removesuffix(separator) if separator else line.rstrip("\r\n")
+        offset += len(line) * width if width > 1 else len(line.encode(format.encoding, "replace"))
+
+
+def _lines_ended_by(reader: io.TextIOWrapper, separator: str) -> Iterator[str]:
+    """Records with the separator at their end; the last one may lack it."""
+    rest = ""
+    while block := reader.read(_BLOCK):
+        records = (rest + block).split(separator)
+        rest = records.pop()
+        for record in records:
+            yield record + separator
+    if rest:
+        yield rest

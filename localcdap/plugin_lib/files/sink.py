@@ -1,0 +1,101 @@
+"""A sink of files: the base of every plugin that writes some."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from localcdap.api import BatchSink, Schema, SinkContext, StageConfigurer
+from localcdap.api.rules import check_reference_name
+from localcdap.java.simple_date import format_date
+from localcdap.plugin_lib.files.inputs import is_remote
+from localcdap.plugin_lib.files.sink_checks import check_sink, written_schema
+from localcdap.plugin_lib.files.sink_config import FileSinkConfig
+from localcdap.plugin_lib.files.writing.avro import write_avro
+from localcdap.plugin_lib.files.writing.delimited import write_delimited
+from localcdap.plugin_lib.spark.columns import column
+from localcdap.plugin_lib.spark.guards import required
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class FilesSink(BatchSink):
+    """Writes files of many formats into a new folder. A plugin gives it a name, and properties of its own.
+
+    ``Config`` may derive from :class:`FileSinkConfig`; :meth:`path` says where the folder is.
+    """
+
+    Config = FileSinkConfig
+    config: FileSinkConfig
+
+    def path(self) -> str:
+        """The folder as the document has it, without the suffix."""
+        return self.config.path
+
+    def configure(self, stage: StageConfigurer) -> None:
+        check_reference_name(stage, self.config.reference_name)
+        check_sink(stage, self.config)
+
+    def write(self, df: DataFrame, context: SinkContext) -> None:
+        self.write_files(df, context)
+
+    def write_files(self, df: DataFrame, context: SinkContext) -> str:
+        """Write the records; the directory in which the files are until the run has succeeded."""
+        schema = written_schema(self.config, context.input_schema)
+        assert schema is not None
+        return self.write_folder(df, context, self.path(), schema)
+
+    def write_folder(self, df: DataFrame, context: SinkContext, path: str, schema: Schema) -> str:
+        """:meth:`write_files` with the fields of a schema, into a folder as the document has it."""
+        final = context.resolve_path(path)
+        if self.config.suffix:
+            at = context.logical_start_time
+            final = f"{final.rstrip('/')}/{format_date(at, self.config.suffix)}"
+        if is_remote(final) and self.config.format_name == "avro":
+            raise context.fail(
+                f"Avro is written by Python, which does not reach '{final}'.",
+                "Write to a path that all workers see, or in another format.",
+            )
+        directory = context.staging_directory(final)
+        columns = [
+            required(context, column(f.name), f.name, f.schema).alias(f.name) for f in schema
+        ]
+        self._write(df.select(columns), schema, directory)
+        if not context.is_remote:
+            _remove_markers(Path(directory))
+        return directory
+
+    def _write(self, df: DataFrame, schema: Schema, directory: str) -> None:
+        config = self.config
+        # The staging directory exists already, empty.
+        writer = df.write.mode("append")
+        match config.format_name:
+            case "avro":
+                write_avro(df, schema, directory, config.codec)
+            case "json":
+                writer.options(
+                    ignoreNullFields="false",
+                    timeZone="UTC",
+                    timestampFormat="yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+                    timestampNTZFormat="yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+                ).json(directory)
+            case "parquet" | "orc" as format:
+                codec = "uncompressed" if config.codec == "none" else config.codec
+                writer.format(format).option("compression", codec).save(directory)
+            case _:
+                write_delimited(
+                    df,
+                    schema,
+                    directory,
+                    config.value_delimiter,
+                    header=config.write_header,
+                    quoted=config.enable_quoted_values,
+                )
+
+
+def _remove_markers(directory: Path) -> None:
+    """Leave the files that hold data, without what Spark and Hadoop put beside them."""
+    for file in directory.iterdir():
+        if file.name.startswith(("_", ".")) and file.is_file():
+            file.unlink()

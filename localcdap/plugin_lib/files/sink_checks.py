@@ -1,0 +1,125 @@
+"""Validation of the File sink."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+from typing import Final
+
+from localcdap.api import Field, LogicalType, Schema, StageConfigurer, Type
+from localcdap.api.rules import check_subset
+from localcdap.java.simple_date import format_date
+from localcdap.plugin_lib.files.sink_config import CODECS, DELIMITED, FORMATS, TYPED, FileSinkConfig
+
+_AVRO_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def check_sink(stage: StageConfigurer, config: FileSinkConfig) -> None:
+    """Add a failure for each property that is wrong, by itself or for the input."""
+    if not check_format(stage, config) or config.contains_macro("schema"):
+        return
+    schema = written_schema(config, stage.input_schema)
+    if schema is None:
+        return
+    if stage.input_schema is not None:
+        check_subset(stage, stage.input_schema, schema)
+    for each in schema:
+        _check_field(stage, config.format_name, each)
+
+
+def check_format(stage: StageConfigurer, config: FileSinkConfig) -> bool:
+    """Add a failure for each property that is wrong by itself; whether the format is a known one."""
+    _check_suffix(stage, config.suffix)
+    _check_json(stage, config.file_system_properties)
+    if config.contains_macro("format") or config.format is None:
+        return False
+    if config.format_name not in FORMATS:
+        stage.failures.add(
+            f"Invalid format '{config.format}'. The value must be one of {', '.join(FORMATS)}"
+        ).with_config_property("format")
+        return False
+    _check_codec(stage, config)
+    return True
+
+
+def written_schema(config: FileSinkConfig, given: Schema | None) -> Schema | None:
+    """The fields that are written; None when they are not known."""
+    if config.format_name in TYPED and config.schema is not None:
+        return config.schema
+    return given
+
+
+def _check_suffix(stage: StageConfigurer, suffix: str | None) -> None:
+    try:
+        format_date(datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC), suffix or "")
+    except ValueError as error:
+        stage.failures.add(
+            f"Invalid suffix: {error}.", "Ensure provided suffix is valid."
+        ).with_config_property("suffix")
+
+
+def _check_json(stage: StageConfigurer, text: str | None) -> None:
+    try:
+        valid = isinstance(json.loads(text or "{}"), dict)
+    except ValueError:
+        valid = False
+    if not valid:
+        stage.failures.add("File system properties must be a valid json.").with_config_property(
+            "fileSystemProperties"
+        )
+
+
+def _check_codec(stage: StageConfigurer, config: FileSinkConfig) -> None:
+    codecs = CODECS.get(config.format_name)
+    if codecs is not None and config.codec not in codecs:
+        stage.failures.add(
+            f"Format '{config.format_name}' has no compression '{config.compression_codec}'.",
+            f"Use one of {', '.join(codecs)}.",
+        ).with_config_property("compressionCodec")
+
+
+def _check_field(stage: StageConfigurer, format: str, field: Field) -> None:
+    problem = unwritable(format, field)
+    if problem is not None:
+        stage.failures.add(
+            f"Field '{field.name}' {problem}, which the '{format}' format cannot hold.",
+            "Change or drop the field before this sink, or use another format.",
+        ).with_input_field(field.name)
+
+
+def unwritable(format: str, field: Field) -> str | None:
+    """Why a format cannot hold a field, to be read after its name; None when it can."""
+    inner = field.schema.non_nullable
+    is_simple = inner.type.is_simple or inner.type is Type.ENUM
+    if format in DELIMITED and not is_simple:
+        return f"is of type '{inner.display_name}'"
+    if format in TYPED:
+        for part in _parts(field.schema):
+            reason = _unsupported(format, part)
+            if reason is not None:
+                return reason if part == inner else f"{reason} inside"
+    if format == "avro" and _AVRO_NAME.fullmatch(field.name) is None:
+        return "has a name with characters other than letters, digits and '_'"
+    return None
+
+
+def _unsupported(format: str, schema: Schema) -> str | None:
+    if schema.type is Type.NULL:
+        return "is of type 'null'"
+    is_time = schema.logical_type in (LogicalType.TIME_MILLIS, LogicalType.TIME_MICROS)
+    if format == "orc" and is_time:
+        return f"is of type '{schema.display_name}'"
+    keys = schema.keys.non_nullable if schema.keys is not None else Schema.STRING
+    if format == "avro" and keys.type is not Type.STRING:
+        return f"is a map with keys of type '{keys.display_name}'"
+    return None
+
+
+def _parts(schema: Schema) -> list[Schema]:
+    """A schema without null, and everything inside it."""
+    inner = schema.non_nullable
+    children = [s for s in (inner.items, inner.keys, inner.values) if s is not None]
+    children += [f.schema for f in inner]
+    children += [m for m in inner.members if m.type is not Type.NULL]
+    return [inner, *(part for child in children for part in _parts(child))]

@@ -1,0 +1,93 @@
+"""A source of files: the base of every plugin that reads some."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from localcdap.api import BatchSource, SourceContext, StageConfigurer
+from localcdap.api.rules import check_reference_name
+from localcdap.plugin_lib.files.cluster import cluster_files
+from localcdap.plugin_lib.files.detection import detect_schema
+from localcdap.plugin_lib.files.inputs import FilesNotFoundError, input_files, is_remote
+from localcdap.plugin_lib.files.reading.records import read_files
+from localcdap.plugin_lib.files.source_checks import (
+    check_properties,
+    output_schema,
+    with_path_field,
+)
+from localcdap.plugin_lib.files.source_config import FileSourceConfig
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class FilesSource(BatchSource):
+    """Reads files of many formats. A plugin gives it a name, and properties of its own where it has some.
+
+    ``Config`` may derive from :class:`FileSourceConfig`; :meth:`path` says where the files are.
+    """
+
+    Config = FileSourceConfig
+    config: FileSourceConfig
+
+    def path(self) -> str:
+        """The path as the document has it, of a file, a folder, or a pattern."""
+        return self.config.path
+
+    def configure(self, stage: StageConfigurer) -> None:
+        check_reference_name(stage, self.config.reference_name)
+        check_properties(stage, self.config)
+        stage.output_schema = output_schema(stage, self.config)
+
+    def configure_connected(self, stage: StageConfigurer) -> None:
+        """Take the schema from the first file where the properties do not say it."""
+        deciding = (
+            *("path", "format", "schema", "delimiter", "skipHeader", "pathField", "override"),
+            *("sheet", "sheetValue"),
+        )
+        unknown = any(self.config.contains_macro(name) for name in deciding)
+        if stage.output_schema is not None or unknown or len(stage.failures):
+            return
+        detected = detect_schema(stage, self.config, self.path())
+        if detected is not None:
+            stage.output_schema = with_path_field(detected, self.config.path_field)
+
+    def read(self, context: SourceContext) -> DataFrame:
+        schema = context.output_schema
+        if schema is None:
+            raise context.fail(
+                f"the schema of format '{self.config.format_name}' is not known.",
+                "Set the 'schema' property.",
+            )
+        files = self._files(context)
+        if not files:
+            return context.empty(schema)
+        return read_files(context, self.config, files, schema, written=self.path())
+
+    def _files(self, context: SourceContext) -> list[str]:
+        config = self.config
+        path = context.resolve_path(self.path())
+        if is_remote(path) and not context.is_remote:
+            raise context.fail(
+                f"'{path}' does not lie on this machine.",
+                "Name a local folder for it under [locations] in localcdap.toml.",
+            )
+        try:
+            find = partial(cluster_files, context) if context.is_remote else input_files
+            return find(
+                path,
+                recursive=config.recursive,
+                file_regex=config.file_regex,
+                written=self.path(),
+            )
+        except FilesNotFoundError as error:
+            if config.ignore_non_existing_folders:
+                return []
+            raise context.fail(
+                str(error), f"{error.action} Or set 'ignoreNonExistingFolders' to true."
+            ) from None
+        except OSError as error:
+            raise context.fail(
+                f"input path '{path}' cannot be read: {error}.", "Check the path's permissions."
+            ) from None

@@ -1,0 +1,186 @@
+"""Makes the tree of an expression of what lark's parser finds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+from typing import Any, Final
+
+from lark import Token, Transformer
+
+from localcdap.java.numbers import parse_decimal
+from localcdap.java.text import nearest_float
+from localcdap.plugin_lib.jexl.errors import Problem
+from localcdap.plugin_lib.jexl.tree import CHAINED, DEEPEST, Node, make, plain_path
+
+_ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_CONSTANTS: Final = {"true": True, "false": False, "null": None, "NaN": float("nan")}
+
+
+class TreeError(Exception):
+    """Stops the parser where the grammar allows more than there is."""
+
+    def __init__(self, message: str, place: Any, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.problem = Problem(
+            message, getattr(place, "line", 1), getattr(place, "column", 1), hint
+        )
+
+
+def _text(token: str) -> str:
+    """The value of a text literal; a backslash before what it does not escape stays, as in patterns."""
+    quote, body = token[0], token[1:-1]
+    if "\\" not in body:
+        return body
+
+    def replace(found: re.Match[str]) -> str:
+        code, char = found.groups()
+        if code:
+            return chr(int(code, 16))
+        return char if char in ("\\", quote) else "\\" + char
+
+    return _ESCAPE.sub(replace, body)
+
+
+def _integer(text: str) -> int:
+    digits = text.rstrip("lLhH")
+    if digits[:2] in ("0x", "0X"):
+        return int(digits, 0)
+    return int(digits, 8) if len(digits) > 1 and digits[0] == "0" else int(digits)
+
+
+def _real(text: str) -> float | Decimal:
+    if text[-1] in "bB":
+        return parse_decimal(text[:-1])
+    value = float(text.rstrip("fFdD"))
+    return nearest_float(value) if text[-1] in "fF" else value
+
+
+def _node(kind: str, value: Any, parts: Any, places: Iterable[Any] = ()) -> Node:
+    place = next((p for p in (*places, *parts) if getattr(p, "line", None)), None)
+    line, column = (place.line, place.column) if place is not None else (1, 1)
+    made = make(kind, value, parts, line, column)
+    if made.depth > 4 * DEEPEST:
+        hint = "Set a column to a part of it first."
+        raise TreeError(f"The expression is nested more than {DEEPEST} levels deep", made, hint)
+    return made
+
+
+def _whole(kind: str) -> Callable[[Builder, list[Any]], Node]:
+    def build(_: Builder, parts: list[Any]) -> Node:
+        return _node(kind, None, _nodes(parts), parts)
+
+    return build
+
+
+def _nodes(parts: list[Any]) -> list[Node]:
+    return [part for part in parts if isinstance(part, Node)]
+
+
+def _names(parts: list[Any], kind: str = "NAME") -> list[str]:
+    return [str(p) for p in parts if isinstance(p, Token) and p.type == kind]
+
+
+class Builder(Transformer[Any, Node]):
+    """One method for each rule of the grammar."""
+
+    start = _whole("script")
+    block = _whole("block")
+    nothing = _whole("nothing")
+    ternary = _whole("ternary")
+    elvis = _whole("elvis")
+    coalesce = _whole("coalesce")
+    leave = _whole("break")
+    again = _whole("continue")
+    give = _whole("return")
+    repeat = _whole("while")
+    conditional_statement = _whole("if")
+    list = _whole("list")
+    set = _whole("set")
+    entry = _whole("entry")
+
+    def map(self, parts: Any) -> Node:
+        return _node("map", None, [p for e in _nodes(parts) for p in e.parts])
+
+    def arguments(self, parts: Any) -> Any:
+        return _nodes(parts)
+
+    def group(self, parts: Any) -> Node:
+        # A chain in brackets is an operand of its own, not more of the chain around it.
+        inner: Node = parts[0]
+        return _node("group", None, (inner,)) if inner.kind in ("chain", "name") else inner
+
+    def binary(self, parts: Any) -> Node:
+        left, operator, right = parts[0], str(parts[1]), parts[2]
+        if operator not in CHAINED:
+            return _node("binary", operator, (left, right), parts)
+        if left.kind != "chain" or _level(left.value[0]) != _level(operator):
+            return _node("chain", [operator], [left, right])
+        # The parser hands each chain on once, so it may grow in place: a long one costs linear time.
+        left.value.append(operator)
+        left.parts.append(right)
+        depth = max(left.depth, right.depth + 1)
+        return Node("chain", left.value, left.parts, left.line, left.column, depth)
+
+    def unary(self, parts: Any) -> Node:
+        operator, operand = str(parts[0]), parts[1]
+        if operator == "-" and operand.kind == "constant" and _is_number(operand.value):
+            return _node("constant", -operand.value, (), parts)
+        return _node("unary", operator, (operand,), parts)
+
+    def call(self, parts: Any) -> Node:
+        namespace = next(iter(_names(parts, "NAMESPACE")), "")
+        return _node("call", (namespace, _names(parts)[0]), parts[-1], parts)
+
+    def member(self, parts: Any) -> Node:
+        name = _text(parts[2]) if parts[2].type == "STRING" else str(parts[2])
+        return _node("member", (name, parts[1] == "?."), (parts[0],), parts)
+
+    def index(self, parts: Any) -> Node:
+        return _node("index", None, parts, parts)
+
+    def method(self, parts: Any) -> Node:
+        value = (str(parts[2]), parts[1] == "?.")
+        return _node("method", value, (parts[0], *parts[3]), parts)
+
+    def assign(self, parts: Any) -> Node:
+        name = plain_path(parts[0])
+        if name is None:
+            hint = "Only variables can be assigned to."
+            raise TreeError("A part of a value cannot be assigned to", parts[0], hint)
+        operator = str(parts[1]) if isinstance(parts[1], Token) else "="
+        return _node("assign", (operator.rstrip("=") or "=", name), (parts[-1],), parts)
+
+    def declare(self, parts: Any) -> Node:
+        return _node("declare", _names(parts)[0], _nodes(parts), parts)
+
+    def for_each(self, parts: Any) -> Node:
+        return _node("for_each", _names(parts)[0], _nodes(parts), parts)
+
+    def name(self, parts: Any) -> Node:
+        return _node("name", str(parts[0]), (), parts)
+
+    def integer(self, parts: Any) -> Node:
+        return _node("constant", _integer(parts[0]), (), parts)
+
+    def real(self, parts: Any) -> Node:
+        return _node("constant", _real(parts[0]), (), parts)
+
+    def string(self, parts: Any) -> Node:
+        return _node("constant", _text(parts[0]), (), parts)
+
+    def refused(self, parts: Any) -> Node:
+        raise TreeError(f"'{parts[0]}' cannot be used here", parts[0])
+
+    def constant(self, parts: Any) -> Node:
+        return _node("constant", _CONSTANTS[parts[0]], (), parts)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+
+
+def _level(operator: str) -> str:
+    """Which operators are one chain: sums, products, and each of the others."""
+    return "+" if operator in "+-" else "*" if operator in "*/%" else operator

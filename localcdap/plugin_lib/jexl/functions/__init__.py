@@ -1,0 +1,51 @@
+"""The functions of expressions, by namespace: those that the original's ``EL`` registers."""
+
+from __future__ import annotations
+
+from localcdap.plugin_lib.jexl.functions import (
+    arithmetics,
+    arrays,
+    byte_arrays,
+    dates,
+    datetimes,
+    decimals,
+    escapes,
+    everywhere,
+    fences,
+    guava,
+    json_values,
+    logic,
+    maths,
+    numeric,
+    quality,
+    schemas,
+    strings,
+)
+from localcdap.plugin_lib.jexl.functions.registry import FUNCTIONS, Function, Overload
+
+NAMESPACES = frozenset(namespace for namespace, _ in FUNCTIONS if namespace)
+"""The names that may stand before the colon of a call."""
+
+__all__ = [
+    "FUNCTIONS",
+    "NAMESPACES",
+    "Function",
+    "Overload",
+    "arithmetics",
+    "arrays",
+    "byte_arrays",
+    "dates",
+    "datetimes",
+    "decimals",
+    "escapes",
+    "everywhere",
+    "fences",
+    "guava",
+    "json_values",
+    "logic",
+    "maths",
+    "numeric",
+    "quality",
+    "schemas",
+    "strings",
+]

@@ -1,0 +1,162 @@
+"""``arithmetic:``: the original's ``ArithmeticOperations``; null where any operand is null."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_HALF_EVEN, Decimal
+from fractions import Fraction
+from typing import Any
+
+from localcdap.java.text import double_text
+from localcdap.plugin_lib.jexl.functions.decimals import (
+    EXACT,
+    divided,
+    scale_of,
+    stripped,
+    with_scale,
+)
+from localcdap.plugin_lib.jexl.functions.registry import Namespace
+
+arithmetic = Namespace("arithmetic")
+
+
+def _widest(values: tuple[Any, ...]) -> type | None:
+    """Decimal, float or int; None when a value is null."""
+    if any(value is None for value in values):
+        return None
+    kinds = [kind for kind in (Decimal, float) if any(isinstance(v, kind) for v in values)]
+    return kinds[0] if kinds else int
+
+
+def _decimal(value: Any) -> Decimal:
+    return Decimal(double_text(value)) if isinstance(value, float) else Decimal(value)
+
+
+def _as(kind: type, values: tuple[Any, ...]) -> list[Any]:
+    return [_decimal(value) if kind is Decimal else kind(value) for value in values]
+
+
+@arithmetic("N* -> O")
+def add(*values: Any) -> Any:
+    kind = _widest(values)
+    if kind is None:
+        return None
+    operands = _as(kind, values)
+    if kind is not Decimal:
+        return sum(operands, kind(0))
+    total = Decimal(0)
+    for operand in operands:
+        total = EXACT.add(total, operand)
+    return stripped(total)
+
+
+@arithmetic("N N -> O")
+def minus(first: Any, second: Any) -> Any:
+    kind = _widest((first, second))
+    if kind is None:
+        return None
+    x, y = _as(kind, (first, second))
+    return stripped(EXACT.subtract(x, y)) if kind is Decimal else x - y
+
+
+@arithmetic("N* -> O")
+def multiply(*values: Any) -> Any:
+    kind = _widest(values)
+    if kind is None:
+        return None
+    product: Any = kind(1)
+    for operand in _as(kind, values):
+        product = EXACT.multiply(product, operand) if kind is Decimal else product * operand
+    return product
+
+
+@arithmetic("N N -> O")
+def divideq(dividend: Any, divisor: Any) -> Any:
+    kind = _widest((dividend, divisor))
+    if kind is None or float(divisor) == 0:
+        return None
+    if kind is Decimal:
+        return stripped(divided(_decimal(dividend), _decimal(divisor)))
+    return float(dividend) / float(divisor)
+
+
+@arithmetic("N N -> O")
+def divider(dividend: Any, divisor: Any) -> Any:
+    kind = _widest((dividend, divisor))
+    if kind is None or float(divisor) == 0:
+        return None
+    x, y = _as(kind, (dividend, divisor))
+    if kind is Decimal:
+        return EXACT.remainder(x, y)
+    if kind is float:
+        return math.nan if math.isinf(x) else math.fmod(x, y)
+    rest = abs(x) % abs(y)
+    return -rest if x < 0 else rest
+
+
+@arithmetic("N N -> O")
+def lcm(first: Any, second: Any) -> Any:
+    kind = _widest((first, second))
+    if kind is None:
+        return None
+    x, y = _decimal(first), _decimal(second)
+    if kind is int:
+        return math.lcm(int(x), int(y))
+    power = max(scale_of(x), scale_of(y), 0)
+    whole = [int(value.scaleb(power, EXACT)) for value in (x, y)]
+    common = math.gcd(*whole)
+    if common == 0:
+        return kind(0)
+    scale = min(scale_of(x), scale_of(y))
+    exact = Fraction(abs(whole[0] * whole[1]), common * 10**power)
+    result = EXACT.divide(Decimal(exact.numerator), Decimal(exact.denominator))
+    return kind(with_scale(result, scale, ROUND_HALF_EVEN))
+
+
+@arithmetic("N* -> B?")
+def equal(*values: Any) -> bool | None:
+    """Null when a value is null before one that differs."""
+    kinds = {type(value) for value in values if value is not None}
+    if len(kinds) > 1:
+        raise ValueError("the values are of different types")
+    for value in values:
+        if value is None:
+            return None
+        if value != values[0] or _scale(value) != _scale(values[0]):
+            return False
+    return True
+
+
+def _scale(value: Any) -> int:
+    return scale_of(value) if isinstance(value, Decimal) else 0
+
+
+@arithmetic("N* -> O")
+def max_(*values: Any) -> Any:
+    kind = _widest(values)
+    return None if kind is None else max(_as(kind, values))
+
+
+@arithmetic("N* -> O")
+def min_(*values: Any) -> Any:
+    kind = _widest(values)
+    return None if kind is None else min(_as(kind, values))
+
+
+@arithmetic("N* -> O")
+def average(*values: Any) -> Any:
+    """Of the values that are not null, without overflow: each moves the average by its share."""
+    mean: Any = 0.0
+    count = 0
+    for value in values:
+        if value is None:
+            continue
+        count += 1
+        if isinstance(value, Decimal) and not isinstance(mean, Decimal):
+            mean = Decimal(double_text(mean)) if count > 1 else Decimal(0)
+        if isinstance(mean, Decimal):
+            distance = EXACT.subtract(_decimal(value), mean)
+            mean = EXACT.add(mean, divided(distance, Decimal(count)))
+        else:
+            mean += (float(value) - mean) / count
+    return mean if count else None

@@ -1,0 +1,143 @@
+"""``decimal:``: the original's ``DecimalTransform``. Results keep Java's scale."""
+
+from __future__ import annotations
+
+from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Context, Decimal
+from typing import Any
+
+from localcdap.java.text import double_text
+from localcdap.plugin_lib.jexl.functions.registry import Namespace
+
+decimal = Namespace("decimal")
+
+EXACT = Context(prec=2000, rounding=ROUND_HALF_EVEN)
+"""``BigDecimal``'s own arithmetic has no limit; this one stops where a value is none of a record."""
+
+
+def scale_of(value: Decimal) -> int:
+    exponent = value.as_tuple().exponent
+    assert isinstance(exponent, int), "a decimal is a number"
+    return -exponent
+
+
+def with_scale(value: Decimal, scale: int, rounding: str) -> Decimal:
+    return value.quantize(Decimal(1).scaleb(-scale), rounding, EXACT)
+
+
+def divided(dividend: Decimal, divisor: Decimal) -> Decimal:
+    """``BigDecimal.divide(divisor, ROUND_HALF_EVEN)``: the scale is the dividend's."""
+    quotient = EXACT.divide(dividend, divisor)
+    return with_scale(quotient, scale_of(dividend), ROUND_HALF_EVEN)
+
+
+def stripped(value: Decimal) -> Decimal:
+    """``stripTrailingZeros``: 1200 is 1.2E+3, as in Java."""
+    return value.normalize(EXACT) if value else Decimal(0)
+
+
+def _given(value: Decimal | None) -> Decimal:
+    if value is None:
+        raise ValueError("the decimal is null")
+    return value
+
+
+def _operand(value: Any) -> Decimal:
+    if isinstance(value, Decimal):
+        return value
+    if value.__class__ is int:
+        return Decimal(value)
+    if value.__class__ is float:
+        return Decimal(double_text(value))
+    raise ValueError("the second value is no number")
+
+
+@decimal("M O -> M!")
+def add(value: Decimal | None, other: Any) -> Decimal:
+    return _operand(other) if value is None else EXACT.add(value, _operand(other))
+
+
+@decimal("M O -> M!")
+def subtract(value: Decimal | None, other: Any) -> Decimal:
+    return -_operand(other) if value is None else EXACT.subtract(value, _operand(other))
+
+
+@decimal("M O -> M!")
+def multiply(value: Decimal | None, other: Any) -> Decimal:
+    operand = _operand(other) if value is not None else Decimal(0)
+    return Decimal(0) if value is None else EXACT.multiply(value, operand)
+
+
+@decimal("M O -> M")
+def divideq(value: Decimal | None, other: Any) -> Decimal | None:
+    divisor = _operand(other)
+    if divisor == 0 and scale_of(divisor) == 0:
+        return None
+    return Decimal(0) if value is None else divided(value, divisor)
+
+
+@decimal("M O -> M")
+def divider(value: Decimal | None, other: Any) -> Decimal | None:
+    divisor = _operand(other)
+    if divisor == 0 and scale_of(divisor) == 0:
+        return None
+    return Decimal(0) if value is None else EXACT.remainder(value, divisor)
+
+
+@decimal("M -> M!")
+def abs_(value: Decimal | None) -> Decimal:
+    return abs(_given(value))
+
+
+@decimal("M -> I")
+def precision(value: Decimal | None) -> int:
+    return len(_given(value).as_tuple().digits)
+
+
+@decimal("M -> I")
+def scale(value: Decimal | None) -> int:
+    return scale_of(_given(value))
+
+
+@decimal("M -> O")
+def unscaled(value: Decimal | None) -> int:
+    return int(_given(value).scaleb(scale_of(_given(value)), EXACT))
+
+
+@decimal("M I -> M!")
+def decimal_left(value: Decimal | None, places: int) -> Decimal:
+    return stripped(_given(value).scaleb(-_places(places), EXACT))
+
+
+@decimal("M I -> M!")
+def decimal_right(value: Decimal | None, places: int) -> Decimal:
+    given = _given(value)
+    moved = EXACT.multiply(given, Decimal(10) ** _places(places))
+    return with_scale(moved, max(scale_of(given) - places, 0), ROUND_DOWN)
+
+
+def _places(places: int) -> int:
+    if abs(places) > 300:
+        raise ValueError(f"the point cannot be moved by {places} places")
+    return places
+
+
+@decimal("M I -> M!")
+def pow_(value: Decimal | None, exponent: int) -> Decimal:
+    if not 0 <= exponent <= 999:
+        raise ValueError(f"{exponent} is no exponent from 0 to 999")
+    return EXACT.power(_given(value), exponent)
+
+
+@decimal("M -> M!")
+def negate(value: Decimal | None) -> Decimal:
+    return -_given(value) if value else Decimal(0)
+
+
+@decimal("M -> M!")
+def strip_zero(value: Decimal | None) -> Decimal:
+    return stripped(_given(value))
+
+
+@decimal("M -> I")
+def sign(value: Decimal | None) -> int:
+    return (_given(value) > 0) - (_given(value) < 0)

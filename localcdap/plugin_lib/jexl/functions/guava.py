@@ -1,0 +1,62 @@
+"""``strings:``: Guava's ``Strings``."""
+
+# ruff: noqa: N802 - functions have the names that expressions call them by
+
+from __future__ import annotations
+
+from localcdap.plugin_lib.jexl.functions.registry import Namespace
+from localcdap.plugin_lib.jexl.functions.strings.differences import common_length
+from localcdap.plugin_lib.jexl.functions.strings.padding import checked_length, padding
+
+guava = Namespace("strings")
+
+
+@guava("S -> S!")
+def nullToEmpty(text: str | None) -> str:
+    return text or ""
+
+
+@guava("S -> S")
+def emptyToNull(text: str | None) -> str | None:
+    return text or None
+
+
+@guava("S -> B")
+def isNullOrEmpty(text: str | None) -> bool:
+    return not text
+
+
+def pad_start(text: str | None, size: int, pad: str) -> str:
+    return padding(pad, size - len(_given(text))) + _given(text)
+
+
+def pad_end(text: str | None, size: int, pad: str) -> str:
+    return _given(text) + padding(pad, size - len(_given(text)))
+
+
+def repeated(text: str | None, count: int) -> str:
+    if count < 0:
+        raise ValueError(f"invalid count: {count}")
+    checked_length(len(_given(text)) * count)
+    return _given(text) * count
+
+
+def _given(text: str | None) -> str:
+    if text is None:
+        raise ValueError("a text is null")
+    return text
+
+
+guava("S I C -> S!", "padStart")(pad_start)
+guava("S I C -> S!", "padEnd")(pad_end)
+guava("S I -> S!", "repeat")(repeated)
+
+
+@guava("S S -> S!")
+def commonPrefix(first: str | None, second: str | None) -> str:
+    return _given(first)[: common_length([_given(first), _given(second)])]
+
+
+@guava("S S -> S!")
+def commonSuffix(first: str | None, second: str | None) -> str:
+    return commonPrefix(_given(first)[::-1], _given(second)[::-1])[::-1]

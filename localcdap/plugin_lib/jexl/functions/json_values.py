@@ -1,0 +1,142 @@
+"""``json:``: the original's ``JsonFunctions``. Elements are dict, list, text, number, bool, None."""
+# ruff: noqa: N802 - functions have the names that expressions call them by
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from localcdap.java.json_path import NothingFoundError, select
+from localcdap.java.text import json_text
+from localcdap.plugin_lib.jexl.functions.registry import Namespace
+
+values = Namespace("json")
+
+
+def _read(text: str | None) -> Any:
+    if text is None:
+        raise ValueError("the text is null")
+    if not text.strip():
+        return None
+    try:
+        return json.loads(text, strict=False)
+    except RecursionError:
+        raise ValueError("the JSON is nested too deeply") from None
+
+
+@values("S -> J", "Parse")
+def Parse(text: str | None) -> Any:
+    """None when it is no JSON."""
+    try:
+        return _read(text)
+    except json.JSONDecodeError:
+        return None
+
+
+@values("S -> J", "parse")
+def parse_strictly(text: str | None) -> Any:
+    return _read(text)
+
+
+@values("S B -> J", "parse", "Parse")
+def parse_lowering(text: str | None, lower: bool) -> Any:
+    return keysToLower(_read(text)) if lower else _read(text)
+
+
+@values("S -> B")
+def IsValid(text: str | None) -> bool:
+    try:
+        _read(text)
+    except json.JSONDecodeError:
+        return False
+    return True
+
+
+@values("J -> B")
+def IsNull(element: Any) -> bool:
+    return element is None
+
+
+@values("J -> B")
+def IsObject(element: Any) -> bool:
+    return isinstance(element, dict)
+
+
+@values("J -> B")
+def IsArray(element: Any) -> bool:
+    return isinstance(element, list)
+
+
+@values("J -> I?")
+def ArrayLength(element: Any) -> int | None:
+    if element is not None and not isinstance(element, list):
+        raise ValueError("the value is no JSON array")
+    return None if element is None else len(element)
+
+
+def _one_selected(element: Any, path: str) -> Any:
+    """What a path selects, null for nothing, which the directive ``json-path`` does not take."""
+    try:
+        return select(element, path)
+    except NothingFoundError:
+        return None
+
+
+def _selected(element: Any, paths: tuple[str, ...]) -> Any:
+    found = [_one_selected(element, path) for path in paths]
+    return found[0] if len(found) == 1 else found
+
+
+@values("J S S* -> J", "Select")
+def Select(element: Any, path: str, *paths: str) -> Any:
+    """What a path selects, or a list of what each does."""
+    return _selected(element, (path, *paths))
+
+
+@values("J B S S* -> J", "select")
+def select_lowering(element: Any, lower: bool, path: str, *paths: str) -> Any:
+    parsed = _read(element) if isinstance(element, str) else element
+    return _selected(keysToLower(parsed) if lower else parsed, (path, *paths))
+
+
+@values("J S S* -> J", "select")
+def select_lower(element: Any, path: str, *paths: str) -> Any:
+    return select_lowering(element, True, path, *paths)
+
+
+@values("J S S* -> J", "drop", "Drop")
+def drop(element: Any, field: str, *fields: str) -> Any:
+    """Without the fields of these names, at any depth below objects."""
+    parsed = _read(element) if isinstance(element, str) else element
+    return _without(parsed, {field, *fields})
+
+
+def _without(element: Any, fields: set[str]) -> Any:
+    if isinstance(element, dict):
+        return {key: _without(value, fields) for key, value in element.items() if key not in fields}
+    if isinstance(element, list):
+        return [_without(one, fields) if isinstance(one, dict) else one for one in element]
+    return element
+
+
+@values("J -> J", "keysToLower", "KeysToLower")
+def keysToLower(element: Any) -> Any:
+    if isinstance(element, dict):
+        return {key.lower(): keysToLower(value) for key, value in element.items()}
+    return [keysToLower(one) for one in element] if isinstance(element, list) else element
+
+
+@values("J S -> S!", "join", "Join")
+def join(element: Any, separator: str | None) -> str:
+    """The elements as JSON, a separator behind each; of arrays and objects only the separator."""
+    if not isinstance(element, list):
+        return ""
+    plain = [
+        "" if one is None or isinstance(one, dict | list) else json_text(one) for one in element
+    ]
+    return "".join(text + (separator or "null") for text in plain)
+
+
+@values("J -> S!", "stringify", "Stringify")
+def stringify(element: Any) -> str:
+    return json_text(element)

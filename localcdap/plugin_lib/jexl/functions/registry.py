@@ -1,0 +1,279 @@
+"""How functions of expressions are declared, found and called with the arguments Java would take.
+
+A signature is written ``"S I -> S"``: the kinds of the arguments, the kind of the result. Kinds:
+
+====  ==============================================  ====  =========================================
+S     text or null                                    O     anything
+I L   whole number of 32 or 64 bits, not null         i l   the same or null
+D     number as a double, not null                    N     any number or null
+B     boolean, not null                               M     decimal or null
+C     a text of one character                         Y     bytes or null
+d     date or null (or its text)                      t     time or null (or its text)
+T     datetime without zone or null (or its text)     Z     timestamp (a datetime) or null
+A     list or null                                    J     JSON: anything that JSON has
+====  ==============================================  ====  =========================================
+
+``S*`` at the end takes any number more. Results have the same letters; with ``?`` or ``!`` behind
+where they may be null though a primitive, or never are though an object.
+"""
+
+from __future__ import annotations
+
+import datetime
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Final, NoReturn, TypeVar
+
+from localcdap.java import numbers
+from localcdap.plugin_lib.jexl.errors import EvaluationError, type_name
+from localcdap.plugin_lib.jexl.functions.moment_texts import read_date, read_datetime, read_time
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+PRIMITIVE: Final = frozenset("BILDF")
+"""Kinds of results that are never null unless marked."""
+
+_REJECTED: Final = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Overload:
+    """One form of a function."""
+
+    kinds: tuple[str, ...]
+    rest: str | None
+    """The kind of any number of further arguments, or None."""
+    returns: str
+    never_null: bool
+    run: Callable[..., Any]
+
+    def takes(self, count: int) -> bool:
+        return count == len(self.kinds) or (self.rest is not None and count >= len(self.kinds))
+
+    def accept(self, arguments: tuple[Any, ...]) -> list[Any] | None:
+        """The arguments as the function takes them, or None when one does not fit."""
+        taken = []
+        for at, value in enumerate(arguments):
+            kind = self.kinds[at] if at < len(self.kinds) else self.rest
+            assert kind is not None
+            fitting = _ACCEPT[kind](value)
+            if fitting is _REJECTED:
+                return None
+            taken.append(fitting)
+        return taken
+
+
+@dataclass(slots=True)
+class Function:
+    """A function of a namespace with all its forms."""
+
+    namespace: str
+    name: str
+    overloads: list[Overload] = field(default_factory=list)
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.namespace}:{self.name}" if self.namespace else self.name
+
+    def forms(self, count: int) -> list[Overload]:
+        """The forms that take so many arguments."""
+        return [overload for overload in self.overloads if overload.takes(count)]
+
+    @property
+    def usage(self) -> str:
+        """Each form as ``string:left(text, length)``."""
+        shown = []
+        for overload in self.overloads:
+            names = list(inspect.signature(overload.run).parameters)
+            if overload.rest is not None:
+                names[-1] += "…"
+            shown.append(f"{self.full_name}({', '.join(names)})")
+        return " or ".join(dict.fromkeys(shown))
+
+    def caller(self, count: int) -> Callable[..., Any]:
+        """What calls the function with so many arguments: chooses the form, raises EvaluationError only."""
+        forms = self.forms(count)
+        if len(forms) == 1:
+            return _call_one(self, forms[0], count)
+        return _call_fitting(self, forms)
+
+
+FUNCTIONS: Final[dict[tuple[str, str], Function]] = {}
+"""Every function by namespace ("" is the global one) and name."""
+
+
+class Namespace:
+    """Declares the functions of one namespace; an instance is the decorator."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, signature: str, *names: str) -> Callable[[_F], _F]:
+        """A form of a function.
+
+        :param names: what it is called; the Python function's name when none is given.
+        """
+
+        def declare(run: _F) -> _F:
+            overload = _overload(signature, run)
+            for name in names or (run.__name__.rstrip("_"),):
+                key = (self.name, name)
+                FUNCTIONS.setdefault(key, Function(self.name, name)).overloads.append(overload)
+            return run
+
+        return declare
+
+
+def signature_parts(signature: str) -> tuple[list[str], str | None, str]:
+    """The kinds of the arguments, of any number more (or None), and of the result with its mark."""
+    taken, _, returns = signature.partition("->")
+    kinds = taken.split()
+    rest = kinds.pop().removesuffix("*") if kinds and kinds[-1].endswith("*") else None
+    return kinds, rest, returns.strip()
+
+
+def _overload(signature: str, run: Callable[..., Any]) -> Overload:
+    kinds, rest, returns = signature_parts(signature)
+    never_null = returns[-1] == "!" or (returns[0] in PRIMITIVE and returns[-1] != "?")
+    return Overload(tuple(kinds), rest, returns[0], never_null, run)
+
+
+def _call_one(function: Function, form: Overload, count: int) -> Callable[..., Any]:
+    """Calls a form with so many arguments; those of one or two texts, or of anything, without detours."""
+    kinds = {form.kinds[at] if at < len(form.kinds) else form.rest for at in range(count)}
+    run = form.run
+
+    def call_unchecked(*arguments: Any) -> Any:
+        try:
+            return run(*arguments)
+        except Exception as error:
+            _failed(function, error)
+
+    def call_text(text: Any) -> Any:
+        if text is None or text.__class__ is str:
+            return call_unchecked(text)
+        return _no_form(function, (text,))
+
+    def call(*arguments: Any) -> Any:
+        taken = form.accept(arguments)
+        return _no_form(function, arguments) if taken is None else call_unchecked(*taken)
+
+    if kinds <= {"O", "J"}:
+        return call_unchecked
+    return call_text if kinds == {"S"} and count == 1 else call
+
+
+def _call_fitting(function: Function, forms: list[Overload]) -> Callable[..., Any]:
+    """Calls the first form that takes the arguments."""
+
+    def call(*arguments: Any) -> Any:
+        for form in forms:
+            taken = form.accept(arguments)
+            if taken is not None:
+                try:
+                    return form.run(*taken)
+                except Exception as error:
+                    _failed(function, error)
+        return _no_form(function, arguments)
+
+    return call
+
+
+def _failed(function: Function, error: Exception) -> NoReturn:
+    """Whatever a value does to a function is an error of its row, as every Java exception is."""
+    if isinstance(error, EvaluationError):
+        raise error
+    if isinstance(error, TimeoutError):
+        raise EvaluationError(f"{function.full_name} took too long") from None
+    raise EvaluationError(f"{function.full_name}: {error or type(error).__name__}") from error
+
+
+def _no_form(function: Function, arguments: tuple[Any, ...]) -> Any:
+    given = ", ".join(type_name(value) for value in arguments)
+    raise EvaluationError(f"{function.full_name} cannot be used with ({given})")
+
+
+# -- what each kind takes ---------------------------------------------------------------------------
+
+
+def _text(value: Any) -> Any:
+    return value if value is None or value.__class__ is str else _REJECTED
+
+
+def _character(value: Any) -> Any:
+    return value if value.__class__ is str and len(value) == 1 else _REJECTED
+
+
+def _whole(low: int, high: int, *, null: bool) -> Callable[[Any], Any]:
+    def accept(value: Any) -> Any:
+        if value.__class__ is int:
+            return value if low <= value <= high else _REJECTED
+        if isinstance(value, Decimal) and value.is_finite() and value == int(value):
+            return int(value)
+        return None if value is None and null else _REJECTED
+
+    return accept
+
+
+def _double(value: Any) -> Any:
+    if value.__class__ is float:
+        return value
+    if value.__class__ is int or isinstance(value, Decimal):
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf if value > 0 else -math.inf
+    return _REJECTED
+
+
+def _number(value: Any) -> Any:
+    fits = value is None or value.__class__ in (int, float, Decimal)
+    return value if fits else _REJECTED
+
+
+def _decimal(value: Any) -> Any:
+    return value if value is None or isinstance(value, Decimal) else _REJECTED
+
+
+def _instance(*types: type) -> Callable[[Any], Any]:
+    return lambda value: value if value is None or isinstance(value, types) else _REJECTED
+
+
+def _moment(kind: type, read: Callable[[str], Any]) -> Callable[[Any], Any]:
+    def accept(value: Any) -> Any:
+        if value is None or value.__class__ is kind:
+            return value
+        return read(value) if value.__class__ is str else _REJECTED
+
+    return accept
+
+
+def _timestamp(value: Any) -> Any:
+    if value.__class__ is datetime.datetime and value.tzinfo is None:
+        return value.replace(tzinfo=datetime.UTC)
+    return _instance(datetime.datetime)(value)
+
+
+_ACCEPT: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "S": _text,
+    "O": lambda value: value,
+    "J": lambda value: value,
+    "I": _whole(numbers.INT_MIN, numbers.INT_MAX, null=False),
+    "L": _whole(numbers.LONG_MIN, numbers.LONG_MAX, null=False),
+    "i": _whole(numbers.INT_MIN, numbers.INT_MAX, null=True),
+    "l": _whole(numbers.LONG_MIN, numbers.LONG_MAX, null=True),
+    "D": _double,
+    "N": _number,
+    "B": lambda value: value if value is True or value is False else _REJECTED,
+    "C": _character,
+    "M": _decimal,
+    "Y": _instance(bytes),
+    "A": _instance(list, tuple, set, range),
+    "d": _moment(datetime.date, read_date),
+    "t": _moment(datetime.time, read_time),
+    "T": _moment(datetime.datetime, read_datetime),
+    "Z": _timestamp,
+}

@@ -1,0 +1,276 @@
+"""The types of expressions, as far as schemas tell them.
+
+Whole numbers of the original grow where they overflow, so sums of ints are longs here: any answer fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Final
+
+from localcdap.api.schema import Schema, Type
+from localcdap.plugin_lib.jexl.functions import FUNCTIONS, Overload
+from localcdap.plugin_lib.jexl.names import local_names
+from localcdap.plugin_lib.jexl.tree import CONDITIONS, Node, plain_path
+
+_STRICT: Final = frozenset(("+", "-", "*", "/", "%"))
+
+WHOLE: Final = (Schema.INT, Schema.LONG)
+
+RESULTS: Final = {
+    "S": Schema.STRING,
+    "C": Schema.STRING,
+    "I": Schema.INT,
+    "L": Schema.LONG,
+    "D": Schema.DOUBLE,
+    "F": Schema.FLOAT,
+    "B": Schema.BOOLEAN,
+    "Y": Schema.BYTES,
+    "d": Schema.DATE,
+    "t": Schema.TIME,
+    "T": Schema.DATETIME,
+    "Z": Schema.TIMESTAMP,
+    "A": Schema.array(Schema.STRING.as_nullable),
+}
+"""Schemas of the results of functions by their letter."""
+
+_RETURN_FIRST: Final = frozenset(
+    ("coalesce", "rcoalesce", "NullToEmpty", "NullToZero", "NullToValue")
+)
+_METHODS: Final = {
+    **dict.fromkeys(("trim", "strip", "toUpperCase", "toLowerCase", "substring"), Schema.STRING),
+    **dict.fromkeys(("concat", "replace", "replaceAll", "replaceFirst", "toString"), Schema.STRING),
+    **dict.fromkeys(("isEmpty", "contains", "startsWith", "endsWith", "matches"), Schema.BOOLEAN),
+    **dict.fromkeys(("equalsIgnoreCase", "equals", "isBlank"), Schema.BOOLEAN),
+    **dict.fromkeys(("length", "indexOf", "lastIndexOf", "intValue", "hashCode"), Schema.INT),
+    "longValue": Schema.LONG,
+    "doubleValue": Schema.DOUBLE,
+    "floatValue": Schema.FLOAT,
+}
+
+
+def type_of(root: Node, schema: Schema) -> Schema | None:
+    """The schema of an expression's values, None where only data can tell.
+
+    :param schema: a record of what is known; nothing is known of names that are not in it.
+    """
+    if len(root.parts) != 1 or local_names(root):
+        return None
+    found = _Types(schema).of(root.parts[0])
+    return None if found == Schema.NULL else found
+
+
+def literal_type(value: object) -> Schema:
+    """The schema of a constant."""
+    if isinstance(value, bool):
+        return Schema.BOOLEAN
+    if isinstance(value, int):
+        return Schema.INT if -(2**31) <= value < 2**31 else Schema.LONG
+    if isinstance(value, Decimal):
+        digits, exponent = value.as_tuple().digits, value.as_tuple().exponent
+        scale = max(-exponent if isinstance(exponent, int) else 0, 0)
+        return Schema.decimal(max(len(digits), scale + 1), scale)
+    if value is None:
+        return Schema.NULL
+    return Schema.DOUBLE if isinstance(value, float) else Schema.STRING
+
+
+def arithmetic_type(symbol: str, left: Schema, right: Schema) -> Schema | None:
+    """The schema of ``left symbol right``, both without null; None where only data can tell."""
+    if symbol == "+" and (_is_text(left) or _is_text(right)):
+        return Schema.STRING
+    if left in WHOLE and right in WHOLE:
+        small = left == right == Schema.INT
+        return Schema.INT if small and symbol == "%" else Schema.LONG
+    numbers = (*WHOLE, Schema.FLOAT, Schema.DOUBLE)
+    if left in numbers and right in numbers:
+        return Schema.DOUBLE
+    if Schema.DOUBLE in (left, right) and (_is_text(left) or _is_text(right)):
+        return Schema.DOUBLE
+    return None
+
+
+def find_field(schema: Schema, name: str) -> tuple[str, Schema] | None:
+    """The field of a name without regard to case, by the name it has and its schema."""
+    field = schema.field(name)
+    if field is None:
+        wanted = name.lower()
+        field = next((each for each in schema if each.name.lower() == wanted), None)
+    return None if field is None else (field.name, field.schema)
+
+
+def _is_text(schema: Schema) -> bool:
+    return schema == Schema.STRING
+
+
+class _Types:
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+
+    def of(self, node: Node) -> Schema | None:
+        find = _BY_KIND.get(node.kind)
+        return find(self, node) if find is not None else None
+
+    def _name(self, node: Node) -> Schema | None:
+        found = find_field(self._schema, node.value)
+        return found[1] if found is not None else None
+
+    def _member(self, node: Node) -> Schema | None:
+        dotted = plain_path(node)
+        found = find_field(self._schema, dotted) if dotted is not None else None
+        if found is not None:
+            return found[1].as_nullable
+        inner = self.of(node.parts[0])
+        field = find_field(inner.non_nullable, node.value[0]) if inner is not None else None
+        return field[1].as_nullable if field is not None else None
+
+    def _index(self, node: Node) -> Schema | None:
+        inner = self.of(node.parts[0])
+        if inner is None:
+            return None
+        plain = inner.non_nullable
+        key = node.parts[1].value if node.parts[1].kind == "constant" else None
+        if plain.type is Type.RECORD and isinstance(key, str):
+            field = find_field(plain, key)
+            return field[1].as_nullable if field is not None else None
+        element = plain.items if plain.type is Type.ARRAY else plain.values
+        return element.as_nullable if element is not None else None
+
+    def _unary(self, node: Node) -> Schema | None:
+        if node.value in ("!", "empty"):
+            return Schema.BOOLEAN
+        if node.value == "size":
+            return Schema.INT
+        if node.value == "~":
+            return Schema.LONG
+        inner = self.of(node.parts[0])
+        if inner is None:
+            return None
+        plain = inner.non_nullable
+        return Schema.LONG if plain == Schema.INT else plain if plain != Schema.STRING else None
+
+    def _binary(self, node: Node) -> Schema | None:
+        if node.value in CONDITIONS:
+            return Schema.BOOLEAN
+        return Schema.LONG if node.value in ("<<", ">>") else Schema.array(Schema.LONG)
+
+    def _chain(self, node: Node) -> Schema | None:
+        if node.value[0] in ("&&", "||"):
+            return Schema.BOOLEAN
+        if node.value[0] not in _STRICT:
+            return Schema.LONG
+        result = self.of(node.parts[0])
+        for symbol, part in zip(node.value, node.parts[1:], strict=True):
+            right = self.of(part)
+            if result is not None and right is not None:
+                result = arithmetic_type(symbol, result.non_nullable, right.non_nullable)
+            else:
+                known = result if result is not None else right
+                text = known is not None and _is_text(known.non_nullable)
+                result = Schema.STRING if symbol == "+" and text else None
+        return result
+
+    def _ternary(self, node: Node) -> Schema | None:
+        return _common(self._protected(node.parts[1]), self._protected(node.parts[2]))
+
+    def _protected(self, node: Node) -> Schema | None:
+        """A method of null is null right inside of ``? :``."""
+        found = self.of(node)
+        return found.as_nullable if found is not None and node.kind == "method" else found
+
+    def _either(self, node: Node) -> Schema | None:
+        left = self.of(node.parts[0])
+        right = self.of if node.kind == "coalesce" else self._protected
+        return _common(left.non_nullable if left is not None else None, right(node.parts[1]))
+
+    def _call(self, node: Node) -> Schema | None:
+        function = FUNCTIONS[node.value]
+        if not node.value[0] and node.value[1] in _RETURN_FIRST:
+            return self._first_not_null(node)
+        forms = function.forms(len(node.parts))
+        results = {_result(form) for form in forms}
+        if len(results) == 1:
+            return next(iter(results))
+        return self._math(node)
+
+    def _first_not_null(self, node: Node) -> Schema | None:
+        found = [self.of(part) for part in node.parts]
+        if node.value[1] == "NullToEmpty":
+            found.append(Schema.STRING)
+        elif node.value[1] == "NullToZero":
+            found.append(Schema.INT)
+        common: Schema | None = Schema.NULL
+        for one in found:
+            common = _common(common, one)
+        if common is None or common == Schema.NULL:
+            return None
+        never_null = any(
+            one is not None and not one.is_nullable and one != Schema.NULL for one in found
+        )
+        return common.non_nullable if never_null else common
+
+    def _math(self, node: Node) -> Schema | None:
+        """``math:abs``, ``max`` and ``min``: as wide as their arguments."""
+        known = [self.of(part) for part in node.parts]
+        if node.value[0] != "math" or None in known:
+            return None
+        plain = [one.non_nullable for one in known if one is not None]
+        whole = all(one in WHOLE for one in plain)
+        return Schema.LONG if whole else Schema.DOUBLE
+
+    def _method(self, node: Node) -> Schema | None:
+        inner = self.of(node.parts[0])
+        if (
+            inner is None
+            or inner.non_nullable.type is Type.RECORD
+            or inner.non_nullable.type is Type.MAP
+        ):
+            return None
+        found = _METHODS.get(node.value[0])
+        return found.as_nullable if found is not None and node.value[1] else found
+
+    def _group(self, node: Node) -> Schema | None:
+        return self.of(node.parts[0])
+
+    def _constant(self, node: Node) -> Schema | None:
+        return literal_type(node.value)
+
+
+def _result(form: Overload) -> Schema | None:
+    schema = RESULTS.get(form.returns)
+    return schema if schema is None or form.never_null else schema.as_nullable
+
+
+def _common(left: Schema | None, right: Schema | None) -> Schema | None:
+    """What holds values of both; None where they differ in more than null."""
+    if left is None or right is None:
+        return None
+    if Schema.NULL in (left, right):
+        other = right if left == Schema.NULL else left
+        return other if other == Schema.NULL else other.as_nullable
+    a, b = left.non_nullable, right.non_nullable
+    if a == b:
+        joint = a
+    elif a in WHOLE and b in WHOLE:
+        joint = Schema.LONG
+    else:
+        return None
+    return joint.as_nullable if left.is_nullable or right.is_nullable else joint
+
+
+_BY_KIND: Final[dict[str, Callable[[_Types, Node], Schema | None]]] = {
+    "constant": _Types._constant,
+    "name": _Types._name,
+    "group": _Types._group,
+    "member": _Types._member,
+    "index": _Types._index,
+    "unary": _Types._unary,
+    "binary": _Types._binary,
+    "chain": _Types._chain,
+    "ternary": _Types._ternary,
+    "elvis": _Types._either,
+    "coalesce": _Types._either,
+    "call": _Types._call,
+    "method": _Types._method,
+}

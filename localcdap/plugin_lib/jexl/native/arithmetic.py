@@ -1,0 +1,102 @@
+"""Sums, products, quotients, and texts put together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from operator import add, mod, mul, sub, truediv
+from typing import TYPE_CHECKING, Final
+
+from localcdap.api.schema import Schema
+from localcdap.plugin_lib.jexl.native.conversions import to_double, to_long, to_text
+from localcdap.plugin_lib.jexl.native.part import (
+    NUMBERS,
+    NoNativeError,
+    Part,
+    either,
+    fails_on_null,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+_OPERATORS: Final = {"+": add, "-": sub, "*": mul, "/": truediv, "%": mod}
+
+
+def calculated(symbol: str, left: Part, right: Part) -> Part:
+    """``+``, ``-``, ``*``, ``/`` or ``%``."""
+    failing = either(fails_on_null(left), fails_on_null(right))
+    if Schema.NULL in (left.type, right.type):
+        raise NoNativeError
+    if symbol == "+" and (left.is_text or right.is_text):
+        return _concatenated(left, right, failing)
+    if left.type not in NUMBERS or right.type not in NUMBERS:
+        raise NoNativeError
+    if Schema.DOUBLE in (left.type, right.type):
+        return _of_doubles(symbol, left, right, failing)
+    return _of_whole_numbers(symbol, left, right, failing)
+
+
+def negated(part: Part) -> Part:
+    number = _number_with_sign(part)
+    return replace(number, column=-number.column, failing=fails_on_null(part))
+
+
+def absolute(part: Part) -> Part:
+    from pyspark.sql import functions as f
+
+    number = _number_with_sign(part)
+    return replace(number, column=f.abs(number.column), failing=fails_on_null(part))
+
+
+def _number_with_sign(part: Part) -> Part:
+    """A number for which there is one of the other sign."""
+    if part.type not in NUMBERS or part.bits > 62:
+        raise NoNativeError
+    return part if part.type == Schema.DOUBLE else to_long(part)
+
+
+def _concatenated(left: Part, right: Part, failing: Column | None) -> Part:
+    from pyspark.sql import functions as f
+
+    a, b = to_text(left), to_text(right)
+    nullable = left.nullable or right.nullable
+    return Part(f.concat(a.column, b.column), Schema.STRING, nullable, failing)
+
+
+def _of_doubles(symbol: str, left: Part, right: Part, failing: Column | None) -> Part:
+    a, b = to_double(left).column, to_double(right).column
+    if symbol in ("/", "%"):
+        b, failing = _divisor(b, failing)
+    return Part(_OPERATORS[symbol](a, b), Schema.DOUBLE, True, failing)
+
+
+def _of_whole_numbers(symbol: str, left: Part, right: Part, failing: Column | None) -> Part:
+    from pyspark.sql import functions as f
+
+    a, b = left.column.cast("bigint"), right.column.cast("bigint")
+    bits = _bits(symbol, left.bits, right.bits)
+    if bits > 63:
+        raise NoNativeError
+    if symbol in ("/", "%"):
+        b, failing = _divisor(b, failing)
+    column = f.call_function("div", a, b) if symbol == "/" else _OPERATORS[symbol](a, b)
+    if symbol == "%" and left.type == right.type == Schema.INT:
+        return Part(column.cast("int"), Schema.INT, True, failing, bits)
+    return Part(column, Schema.LONG, True, failing, bits)
+
+
+def _bits(symbol: str, left: int, right: int) -> int:
+    """The bits that a result can have."""
+    if symbol == "*":
+        return left + right
+    if symbol == "/":
+        return left
+    return min(left, right) if symbol == "%" else max(left, right) + 1
+
+
+def _divisor(number: Column, failing: Column | None) -> tuple[Column, Column | None]:
+    """What is divided by, null where it is 0, and what fails, with the rows where it is 0."""
+    from pyspark.sql import functions as f
+
+    is_zero = f.coalesce(number == 0, f.lit(False))
+    return f.when(number != 0, number), either(failing, is_zero)

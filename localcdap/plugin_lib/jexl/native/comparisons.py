@@ -1,0 +1,114 @@
+"""``==``, and what is less or greater."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from localcdap.api.schema import Schema
+from localcdap.plugin_lib.jexl.inference import WHOLE
+from localcdap.plugin_lib.jexl.native.conversions import to_double, to_long, to_truth
+from localcdap.plugin_lib.jexl.native.part import (
+    NoNativeError,
+    Part,
+    both,
+    certain,
+    either,
+    is_null,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+
+def equal(left: Part, right: Part) -> Part:
+    from pyspark.sql import functions as f
+
+    if Schema.NULL in (left.type, right.type):
+        return _same_as_null(left, right)
+    if Schema.BOOLEAN in (left.type, right.type):
+        return _equal_truths(left, right)
+    a, b = _alike(left, right)
+    same = f.equal_null(a.column, b.column)
+    unread = either(a.failing, b.failing)  # a text that is no number has become null
+    found = _compared(a, b, same if unread is None else same & ~unread)
+    return replace(found, failing=either(left.failing, right.failing, found.failing))
+
+
+def ordered(symbol: str, left: Part, right: Part) -> Part:
+    """``<``, ``<=``, ``>`` or ``>=``."""
+    from pyspark.sql import functions as f
+
+    or_same = symbol in ("<=", ">=")
+    if Schema.NULL in (left.type, right.type):
+        return _same_as_null(left, right) if or_same else certain(f.lit(False), left, right)
+    if left.is_text and right.is_text:
+        raise NoNativeError
+    a, b = _alike(left, right)
+    if symbol in (">", ">="):
+        a, b = b, a
+    below = _below(a, b)
+    found = below | (a.column == b.column) if or_same else below
+    nulls = _surely_null(a) & _surely_null(b) if or_same else f.lit(False)
+    known = a.column.isNotNull() & b.column.isNotNull()
+    compared = _compared(a, b, f.when(known, found).otherwise(nulls))
+    return replace(compared, failing=either(left.failing, right.failing, compared.failing))
+
+
+def _below(a: Part, b: Part) -> Column:
+    """NaN is the lowest here, the highest in Spark."""
+    from pyspark.sql import functions as f
+
+    below = a.column < b.column
+    if a.type != Schema.DOUBLE:
+        return below
+    first, second = f.isnan(a.column), f.isnan(b.column)
+    return f.when(first | second, first & ~second).otherwise(below)
+
+
+def _same_as_null(left: Part, right: Part) -> Part:
+    """``==`` with the constant null."""
+    other = right if left.type == Schema.NULL else left
+    return certain(is_null(other), left, right)
+
+
+def _equal_truths(left: Part, right: Part) -> Part:
+    from pyspark.sql import functions as f
+
+    nulls = is_null(left) | is_null(right)
+    same = to_truth(left) == to_truth(right)
+    both_null = is_null(left) & is_null(right)
+    return certain(f.when(nulls, both_null).otherwise(same), left, right)
+
+
+def _alike(left: Part, right: Part) -> tuple[Part, Part]:
+    """Both as the type in which they are compared."""
+    if left.is_text and right.is_text:
+        return left, right
+    if Schema.DOUBLE in (left.type, right.type):
+        return to_double(left), to_double(right)
+    if left.type in WHOLE or right.type in WHOLE:
+        return to_long(left), to_long(right)
+    raise NoNativeError
+
+
+def _compared(left: Part, right: Part, column: Column) -> Part:
+    """A comparison in which a text that is no number fails only where the other side is not null."""
+    failing = either(both(_not_null(right), left.failing), both(_not_null(left), right.failing))
+    return Part(column, Schema.BOOLEAN, False, failing)
+
+
+def _not_null(part: Part) -> Column:
+    """Not null or failing: what was converted may be null because it fails."""
+    from pyspark.sql import functions as f
+
+    known = part.column.isNotNull() if part.nullable else f.lit(True)
+    return known if part.failing is None else known | part.failing
+
+
+def _surely_null(part: Part) -> Column:
+    """Null, and not because it fails."""
+    from pyspark.sql import functions as f
+
+    null = part.column.isNull() if part.nullable else f.lit(False)
+    return null if part.failing is None else null & ~part.failing

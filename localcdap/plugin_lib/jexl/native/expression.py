@@ -1,0 +1,82 @@
+"""A whole expression as a Spark column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from localcdap.api.schema import Schema
+from localcdap.plugin_lib.jexl.names import local_names
+from localcdap.plugin_lib.jexl.native import calls, operators
+from localcdap.plugin_lib.jexl.native.part import NoNativeError, Part, PartOf
+from localcdap.plugin_lib.jexl.native.values import Fields, constant
+from localcdap.plugin_lib.jexl.tree import Node
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+
+@dataclass(frozen=True, slots=True)
+class Native:
+    """An expression over the columns of a DataFrame."""
+
+    column: Column
+    type: Schema
+    """Nullable where a row can have null; rows that fail have null whatever it says."""
+    failing: Column | None
+    """True on the rows for which the batch form raises (never null); None: it never does."""
+
+
+def native_of(root: Node, schema: Schema, column: Callable[[str], Column] | None) -> Native | None:
+    """The Spark form of an expression, None where it has none.
+
+    :param schema: a record of all columns; a name that is not in it is a missing column, and null.
+    """
+    if len(root.parts) != 1 or local_names(root):
+        return None
+    from pyspark.sql import functions as f
+
+    try:
+        part = _part_of(Fields(schema, column or _quoted))(root.parts[0])
+    except NoNativeError:
+        return None
+    if part.type == Schema.NULL:
+        return None
+    value = part.column
+    if part.failing is not None:
+        value = f.when(~part.failing, value)
+    shown = part.type.as_nullable if part.nullable else part.type
+    return Native(value, shown, part.failing)
+
+
+def _quoted(name: str) -> Column:
+    from pyspark.sql import functions as f
+
+    return f.col("`" + name.replace("`", "``") + "`")
+
+
+def _part_of(fields: Fields) -> PartOf:
+    def of(node: Node) -> Part:
+        if node.kind in ("name", "member"):
+            return fields.of(node)
+        make = _BY_KIND.get(node.kind)
+        if make is None:
+            raise NoNativeError
+        return make(of, node)
+
+    return of
+
+
+_BY_KIND: Final[dict[str, Callable[[PartOf, Node], Part]]] = {
+    "constant": lambda _, node: constant(node.value),
+    "group": lambda of, node: of(node.parts[0]),
+    "unary": operators.unary,
+    "binary": operators.binary,
+    "chain": operators.chain,
+    "ternary": operators.ternary,
+    "elvis": operators.elvis,
+    "coalesce": operators.coalesce,
+    "call": calls.call,
+    "method": calls.method,
+}

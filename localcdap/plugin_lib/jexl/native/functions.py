@@ -1,0 +1,119 @@
+"""The functions of expressions that have an equal in Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from localcdap.api.schema import Schema
+from localcdap.plugin_lib.jexl.native.alternatives import first_not_null
+from localcdap.plugin_lib.jexl.native.arithmetic import absolute
+from localcdap.plugin_lib.jexl.native.conversions import to_double, to_long
+from localcdap.plugin_lib.jexl.native.measures import length
+from localcdap.plugin_lib.jexl.native.part import Part, certain, either, is_null
+from localcdap.plugin_lib.jexl.native.texts import Make, need_texts, of_text, spark, trim
+from localcdap.plugin_lib.jexl.native.values import constant
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+
+def _check(holds: Callable[..., Column], *, texts: bool = True) -> Make:
+    """A bool of all arguments that is never null."""
+
+    def make(parts: Sequence[Part]) -> Part:
+        from pyspark.sql import functions as f
+
+        if texts:
+            need_texts(parts)
+        return certain(f.coalesce(holds(*parts), f.lit(False)), *parts)
+
+    return make
+
+
+def _same(one: Part, other: Part) -> Column:
+    from pyspark.sql import functions as f
+
+    return f.equal_null(one.column, other.column)
+
+
+def _last_not_null(parts: Sequence[Part]) -> Part:
+    return first_not_null(parts[::-1])
+
+
+def _null_to(value: object) -> Make:
+    return lambda parts: first_not_null([parts[0], constant(value)])
+
+
+def _concat(parts: Sequence[Part]) -> Part:
+    """A null is left out; of two nulls it is null."""
+    from pyspark.sql import functions as f
+
+    need_texts(parts)
+    a, b = (part.column for part in parts)
+    column = f.coalesce(f.concat(a, b), a, b)
+    nullable = all(part.nullable for part in parts)
+    return Part(column, Schema.STRING, nullable, either(*(part.failing for part in parts)))
+
+
+def _length(parts: Sequence[Part]) -> Part:
+    from pyspark.sql import functions as f
+
+    need_texts(parts)
+    count = f.coalesce(length(parts[0].column), f.lit(0))
+    return Part(count, Schema.INT, False, parts[0].failing, 31)
+
+
+def _read(convert: Callable[[Part], Part]) -> Make:
+    """``toLong`` …: a null or empty text is an error."""
+
+    def make(parts: Sequence[Part]) -> Part:
+        from pyspark.sql import functions as f
+
+        need_texts(parts)
+        given = parts[0]
+        read = convert(given)
+        empty = f.coalesce(given.column == "", f.lit(True))
+        return replace(read, failing=either(read.failing, empty))
+
+    return make
+
+
+def _read_int(parts: Sequence[Part]) -> Part:
+    from pyspark.sql import functions as f
+
+    read = _read(to_long)(parts)
+    wide = (read.column < -(2**31)) | (read.column >= 2**31)
+    too_wide = f.coalesce(wide, f.lit(False))
+    column = f.when(~too_wide, read.column).cast("int")
+    return Part(column, Schema.INT, True, either(read.failing, too_wide), 32)
+
+
+FUNCTIONS: Final[dict[tuple[str, str, int], Make]] = {
+    ("", "IsNull", 1): _check(is_null, texts=False),
+    ("", "IsNotNull", 1): _check(lambda value: ~is_null(value), texts=False),
+    ("", "NullToEmpty", 1): _null_to(""),
+    ("", "NullToZero", 1): _null_to(0),
+    ("", "NullToValue", 2): first_not_null,
+    **{("", "coalesce", count): first_not_null for count in range(1, 9)},
+    **{("", "rcoalesce", count): _last_not_null for count in range(1, 9)},
+    ("", "concat", 2): _concat,
+    ("", "toInteger", 1): _read_int,
+    ("", "toLong", 1): _read(to_long),
+    ("", "toDouble", 1): _read(to_double),
+    ("math", "abs", 1): lambda parts: absolute(parts[0]),
+    ("dq", "isnull", 1): _check(is_null, texts=False),
+    ("dq", "isempty", 1): _check(lambda text: text.column == ""),
+    ("string", "upperCase", 1): of_text(spark("upper")),
+    ("string", "lowerCase", 1): of_text(spark("lower")),
+    ("string", "trim", 1): of_text(trim),
+    ("string", "reverse", 1): of_text(spark("reverse")),
+    ("string", "length", 1): _length,
+    ("string", "defaultString", 1): _null_to(""),
+    ("string", "isEmpty", 1): _check(lambda text: is_null(text) | (text.column == "")),
+    ("string", "isNotEmpty", 1): _check(lambda text: text.column != ""),
+    ("string", "equals", 2): _check(_same),
+    ("string", "contains", 2): _check(lambda text, other: text.column.contains(other.column)),
+}
+"""By namespace, name and number of arguments."""

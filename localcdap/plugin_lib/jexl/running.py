@@ -1,0 +1,102 @@
+"""What the written code of an expression calls besides operators and members."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, NoReturn
+
+from localcdap.plugin_lib.jexl.errors import EvaluationError, fail, null_operand, type_name
+from localcdap.plugin_lib.jexl.members import member
+from localcdap.plugin_lib.jexl.operators.conversions import to_boolean, to_long
+
+RANGE_LIMIT: Final = 1_000_000
+"""Elements that a range (``1..9``) may have."""
+STEP_LIMIT: Final = 1_000_000
+"""Rounds of all loops of one evaluation."""
+
+
+def holds(value: Any) -> bool:
+    """A condition of ``? :``, where null is false."""
+    return value is not None and to_boolean(value)
+
+
+def fold(operators: Sequence[Callable[[Any, Any], Any]], operands: Sequence[Any]) -> Any:
+    """A chain of operators from the left."""
+    value = operands[0]
+    for operate, operand in zip(operators, operands[1:], strict=True):
+        value = operate(value, operand)
+    return value
+
+
+def quiet(function: Callable[[Any], Any], value: Callable[[], Any], otherwise: Any) -> Any:
+    """``empty`` and ``size`` of what has no value because it is an error."""
+    try:
+        return function(value())
+    except EvaluationError:
+        return otherwise
+
+
+def path(first: Any, names: Sequence[str], dotted: Sequence[Any]) -> Any:
+    """``a.b.c``: members of ``a``, or where there is no ``a`` the column called ``a.b.c``."""
+    value = first
+    for name, other in zip(names, dotted, strict=True):
+        value = other if value is None else member(value, name)
+    return value
+
+
+def make_map(items: Sequence[Any]) -> dict[Any, Any]:
+    """Of keys and values in turns."""
+    try:
+        return dict(zip(items[::2], items[1::2], strict=True))
+    except TypeError:
+        fail("A list or a map cannot be the key of a map")
+
+
+def make_set(items: Iterable[Any]) -> list[Any]:
+    """Each value once."""
+    unique: list[Any] = []
+    for item in items:
+        if item not in unique:
+            unique.append(item)
+    return unique
+
+
+def make_range(left: Any, right: Any) -> range:
+    """``1..9``, from the smaller number to the larger."""
+    if left is None or right is None:
+        null_operand("..")
+    first, last = to_long(left), to_long(right)
+    low, high = min(first, last), max(first, last)
+    if high - low >= RANGE_LIMIT:
+        fail(f"The range {first}..{last} has more than {RANGE_LIMIT} elements")
+    return range(low, high + 1)
+
+
+def walk(value: Any) -> Iterable[Any]:
+    """What a loop goes through: elements of a list, values of a map, nothing of null."""
+    if value is None:
+        return ()
+    if isinstance(value, Mapping):
+        return list(value.values())
+    if isinstance(value, list | tuple | set | range):
+        return list(value) if isinstance(value, list) else value
+    return fail(f"A loop cannot go through a {type_name(value)}")
+
+
+class Steps:
+    """Counts the rounds of loops, so that none goes on for ever."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self) -> None:
+        self._left = STEP_LIMIT
+
+    def count(self) -> None:
+        self._left -= 1
+        if self._left < 0:
+            fail(f"A loop did not end after {STEP_LIMIT} rounds")
+
+
+def failed(error: Exception) -> NoReturn:
+    """Whatever else a value does to an expression is an error of its row."""
+    raise EvaluationError(str(error) or type(error).__name__) from error

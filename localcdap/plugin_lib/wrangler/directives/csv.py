@@ -1,0 +1,193 @@
+"""CSV within texts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from localcdap.api.directive import (
+    Columns,
+    Directive,
+    DirectiveError,
+    ErrorRow,
+    Frame,
+    NoNativeFormError,
+    Row,
+    RowContext,
+    argument,
+    plugin,
+)
+from localcdap.api.schema import Schema
+from localcdap.java.text import TRIMMED
+from localcdap.plugin_lib.wrangler.directives.columns import no_column
+from localcdap.plugin_lib.wrangler.directives.forms import need_text
+from localcdap.plugin_lib.wrangler.directives.refusals import coded, mismatched
+from localcdap.plugin_lib.wrangler.formats.csv import BLANKS, MALFORMED, CsvError, records
+from localcdap.plugin_lib.wrangler.values.escapes import unescaped
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+_TOLD: Final = coded(MALFORMED, 1, "parse-as-csv")
+_SPACES: Final = re.compile(r"[ \t\n\x0b\f\r]+")
+_PARTS: Final = "__parts"
+
+
+@plugin(
+    type="directive",
+    name="parse-as-csv",
+    description="Parses a text as CSV to the columns <column>_1, <column>_2 and so on, or to those that the "
+    "first row names.",
+)
+class ParseAsCsv(Directive):
+    categories = ("parser", "csv")
+    examples = ("parse-as-csv :body ','", "parse-as-csv :body '\\t' true")
+    col: str = argument.column("The column to parse; empty texts and null are passed over.")
+    delimiter: str = argument.text(r"One character, or \t or \u0001.", default=",")
+    header: bool = argument.boolean(
+        "Whether the first row that each task sees holds the names, if all of its fields are words.",
+        default=False,
+    )
+
+    @cached_property
+    def _delimiter(self) -> str:
+        text = self.delimiter
+        return (unescaped(text) if text.startswith("\\") else text)[:1]
+
+    def problem(self) -> str | None:
+        if not self._delimiter:
+            return "the delimiter is empty"
+        if self._delimiter in '"\r\n':
+            return "the delimiter must be neither a quote nor the end of a line"
+        return None
+
+    def propagate(self, columns: Columns) -> None:
+        if not no_column(columns, self.col, "parse", fails=False):
+            columns.open = True
+
+    def start(self, context: RowContext) -> None:
+        self._names: list[str] = []
+        self._looks_for_names = self.header
+
+    def expand(self, row: Row, context: RowContext) -> Iterable[Row]:
+        text = row.value(self.col)
+        if text is None or text == "":
+            return (row,)
+        if not isinstance(text, str):
+            raise mismatched(self.col, text)
+        try:
+            parsed = records(text, self._delimiter)
+        except CsvError:
+            raise ErrorRow(_TOLD, 1) from None
+        for fields in parsed:
+            if self._looks_for_names:
+                self._looks_for_names = False
+                if _are_names(fields):
+                    self._names = [_SPACES.sub("_", field.strip(TRIMMED)) for field in fields]
+                    return ()
+            self._add(row, fields)
+        return (row,)
+
+    def _add(self, row: Row, fields: list[str]) -> None:
+        names: list[str] = self._names or [f"{self.col}_{i}" for i in range(1, len(fields) + 1)]
+        if len(fields) > len(names):
+            raise DirectiveError(f"there are {len(fields)} fields, but only {len(names)} names")
+        for name, field in zip(names, fields, strict=False):
+            row.setdefault(name, field)
+
+    def native(self, frame: Frame) -> None:
+        if self.header:
+            raise NoNativeFormError("the first row that a task sees may hold the names")
+        if frame.wanted is None:
+            raise NoNativeFormError("only data tell how many columns there are")
+        need_text(frame, self.col)
+        pattern = re.compile(re.escape(f"{self.col}_".lower()) + r"([1-9]\d{0,4})")
+        found = sorted({int(m[1]) for m in map(pattern.fullmatch, frame.wanted) if m})
+        places = [place for place in found if frame.columns.find(f"{self.col}_{place}") is None]
+        self._parse(frame, places)
+
+    def _parse(self, frame: Frame, places: list[int]) -> None:
+        from pyspark.sql import functions as f
+
+        text = frame.column(self.col)
+        delimiter = self._delimiter
+        # Looking for characters is many times faster than for a pattern, and most texts hold none of them.
+        is_special = text.contains('"') | text.contains("\n") | text.contains("\r")
+        is_simple = ~is_special
+        quoted = _Quoted(delimiter)
+        frame.error_where(is_special & ~text.rlike(quoted.valid), _TOLD, 1)
+        simple = f.split(text, re.escape(delimiter), -1)
+        parts = f.when(text == "", None).when(is_simple, simple).otherwise(quoted.fields(text))
+        frame.put(_PARTS, parts, Schema.array(Schema.STRING).as_nullable)
+        made = frame.column(_PARTS)
+        for place in places:
+            frame.put(
+                f"{self.col}_{place}", f.get(made, f.lit(place - 1)), Schema.STRING.as_nullable
+            )
+        frame.remove(_PARTS)
+
+
+class _Quoted:
+    """Texts with quotes or several lines, as regular expressions of Java."""
+
+    def __init__(self, delimiter: str) -> None:
+        quoted = re.escape(delimiter)
+        blanks = f"(?:(?!{quoted})[{BLANKS}])*+"
+        self._field = f'(?:"[^"]*+(?:""[^"]*+)*+"{blanks}|(?!")[^\\r\\n{quoted}]*+)'
+        self._separated = quoted
+        self._delimiter = delimiter
+        self._record = f"{self._field}(?:{quoted}{self._field})*+"
+        self.valid = f"\\A[\\r\\n]*+(?:{self._record}(?:[\\r\\n]++|\\z))*+\\z"
+
+    def fields(self, text: Column) -> Column:
+        """The fields of the first record, and those of later ones that reach beyond it."""
+        from pyspark.sql import functions as f
+
+        lines = f.regexp_extract_all(
+            f.concat(f.lit("\n"), text), f.lit(f"[\\r\\n]({self._record})"), f.lit(1)
+        )
+        filled = f.filter(lines, lambda line: line != "")
+        several = f.transform(filled, self._split)
+        return f.aggregate(
+            several,
+            f.array().cast("array<string>"),
+            lambda before, later: f.concat(
+                before, f.slice(later, f.size(before) + 1, f.greatest(f.size(later), f.lit(1)))
+            ),
+        )
+
+    def _split(self, line: Column) -> Column:
+        from pyspark.sql import functions as f
+
+        found = f.regexp_extract_all(
+            f.concat(f.lit(self._delimiter), line),
+            f.lit(f"{self._separated}({self._field})"),
+            f.lit(1),
+        )
+        return f.transform(found, _unquoted)
+
+
+def _unquoted(field: Column) -> Column:
+    from pyspark.sql import functions as f
+
+    inner = f.regexp_replace(field, f'\\A"|"[{BLANKS}]*+\\z', "")
+    return f.when(field.startswith('"'), f.replace(inner, f.lit('""'), f.lit('"'))).otherwise(field)
+
+
+def _are_names(fields: list[str]) -> bool:
+    """Whether a row is one of names: all different, and words rather than numbers, dates or times."""
+    return len(set(fields)) == len(fields) and all(map(_is_word, fields))
+
+
+def _is_word(field: str) -> bool:
+    from localcdap.plugin_lib.jexl.functions import type_inference as inference
+
+    return not (
+        inference.is_empty(field)
+        or inference.is_boolean(field)
+        or inference.is_number(field)
+        or inference.is_date(field)
+        or inference.is_time(field)
+    )

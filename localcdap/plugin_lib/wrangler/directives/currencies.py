@@ -1,0 +1,65 @@
+"""Amounts of money, read and written."""
+
+from __future__ import annotations
+
+from localcdap.api.directive import Columns, Directive, Row, RowContext, argument, plugin
+from localcdap.api.schema import Schema
+from localcdap.plugin_lib.wrangler.directives.refusals import refused
+from localcdap.plugin_lib.wrangler.values.currency import LocaleError, currency_format
+
+
+class _Currency(Directive):
+    """Rows without a value of the right kind are passed over, as in the original."""
+
+    source: str = argument.column("The column to take.")
+    destination: str = argument.column("The column that gets the result.")
+    locale: str = argument.text("Whose way of writing, such as en_US.", default="en_US")
+
+    def problem(self) -> str | None:
+        try:
+            currency_format(self.locale)
+        except LocaleError as error:
+            return str(error)
+        return None
+
+
+@plugin(
+    type="directive",
+    name="parse-as-currency",
+    description="Reads amounts of money, such as $1,234.56, as numbers.",
+)
+class ParseAsCurrency(_Currency):
+    categories = ("currency",)
+    examples = ("parse-as-currency :price :amount 'en_US'",)
+
+    def propagate(self, columns: Columns) -> None:
+        if not columns.is_missing(self.source):
+            columns.put(self.destination, Schema.DOUBLE.as_nullable)
+
+    def change(self, row: Row, context: RowContext) -> None:
+        text = row.value(self.source)
+        if not isinstance(text, str) or not text.strip():
+            return
+        try:
+            row.put(self.destination, currency_format(self.locale).read(text))
+        except ValueError as error:
+            raise refused(str(error), 1, self.directive_name()) from None
+
+
+@plugin(
+    type="directive",
+    name="format-as-currency",
+    description="Writes numbers with a point as amounts of money.",
+)
+class FormatAsCurrency(_Currency):
+    categories = ("currency",)
+    examples = ("format-as-currency :amount :price 'en_US'",)
+
+    def propagate(self, columns: Columns) -> None:
+        if not columns.is_missing(self.source):
+            columns.put(self.destination, Schema.STRING.as_nullable)
+
+    def change(self, row: Row, context: RowContext) -> None:
+        amount = row.value(self.source)
+        if isinstance(amount, float):
+            row.put(self.destination, currency_format(self.locale).write(amount))

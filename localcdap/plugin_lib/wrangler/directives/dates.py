@@ -1,0 +1,182 @@
+"""Dates found in texts, written in a pattern, subtracted."""
+
+from __future__ import annotations
+
+import datetime
+from abc import abstractmethod
+from typing import Any, Final
+
+from localcdap.api.directive import (
+    Columns,
+    Directive,
+    DirectiveError,
+    Frame,
+    NoNativeFormError,
+    Row,
+    RowContext,
+    argument,
+    plugin,
+)
+from localcdap.api.schema import Schema
+from localcdap.java.zones import zone_of
+from localcdap.plugin_lib.wrangler.directives.columns import needed, no_column
+from localcdap.plugin_lib.wrangler.directives.forms import present
+from localcdap.plugin_lib.wrangler.directives.moments import InPattern, is_timestamp
+from localcdap.plugin_lib.wrangler.directives.refusals import mismatch, mismatched, refused
+from localcdap.plugin_lib.wrangler.recipe.declaration import text_like
+from localcdap.plugin_lib.wrangler.values.unix_time import (
+    OUT_OF_YEARS,
+    UNITS,
+    millis_of,
+    moment_of,
+    whole_number,
+)
+
+_FIRST_MILLIS: Final = 10**11
+"""What is less than this is Unix time in seconds, till the year 5138; as milliseconds it is of 1973."""
+
+
+class _Written(InPattern):
+    """A directive that writes moments in a pattern; null stays null."""
+
+    column: str
+
+    @abstractmethod
+    def moment(self, value: Any) -> datetime.datetime:
+        """:raises DirectiveError: when the value is none."""
+
+    def propagate(self, columns: Columns) -> None:
+        if not no_column(columns, self.column, "format"):
+            columns.put(self.column, text_like(columns, self.column))
+
+    def change(self, row: Row, context: RowContext) -> None:
+        found = needed(row, self.column)
+        value = row[found]
+        if value is not None:
+            row[found] = self.pattern.write(self.moment(value))
+
+
+@plugin(
+    type="directive", name="format-date", description="Writes timestamps and dates in a pattern."
+)
+class FormatDate(_Written):
+    categories = ("date", "format")
+    examples = ("format-date :date 'MM/dd/yyyy'",)
+    column: str = argument.column("The column with timestamps or dates; null stays null.")
+    format: str = argument.text("A pattern of Java's DateTimeFormatter.")
+
+    def moment(self, value: Any) -> datetime.datetime:
+        if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+            return datetime.datetime.combine(value, datetime.time(), datetime.UTC)
+        if is_timestamp(value):
+            return value
+        raise mismatched(self.column, value, "make it a date with parse-as-simple-date")
+
+
+@plugin(
+    type="directive",
+    name="format-unix-timestamp",
+    description="Writes Unix time in a pattern, in UTC. CDAP describes this directive but has it no more: "
+    "there it is parse-timestamp and format-date.",
+)
+class FormatUnixTimestamp(_Written):
+    categories = ("date", "format")
+    examples = ("format-unix-timestamp :at 'yyyy-MM-dd HH:mm:ss'",)
+    column: str = argument.column(
+        "The column with whole numbers or their texts; null stays null. Numbers of up to 11 digits are "
+        "seconds, longer ones milliseconds."
+    )
+    format: str = argument.text("A pattern of Java's DateTimeFormatter.")
+
+    def moment(self, value: Any) -> datetime.datetime:
+        number = whole_number(value)
+        if number is None:
+            raise DirectiveError(f"column '{self.column}' is no whole number, but Unix time is one")
+        unit = UNITS["SECONDS" if abs(number) < _FIRST_MILLIS else "MILLISECONDS"]
+        try:
+            return moment_of(number * unit)
+        except OverflowError:
+            raise DirectiveError(f"column '{self.column}' is {OUT_OF_YEARS}") from None
+
+
+@plugin(
+    type="directive",
+    name="diff-date",
+    description="Subtracts two timestamps: milliseconds, positive when the second is earlier.",
+)
+class DiffDate(Directive):
+    categories = ("date",)
+    examples = ("diff-date :end :start :duration", "diff-date :now :start :age")
+    column1: str = argument.column("A timestamp; 'now' is the moment when the run began.")
+    column2: str = argument.column("What is subtracted; 'now' as well.")
+    destination: str = argument.column("The column that gets the difference.")
+
+    def propagate(self, columns: Columns) -> None:
+        for name in (self.column1, self.column2):
+            if name.lower() != "now":
+                no_column(columns, name, "subtract")
+        columns.put(self.destination, Schema.LONG.as_nullable)
+
+    def start(self, context: RowContext) -> None:
+        self._now = datetime.datetime.now(datetime.UTC)
+
+    def change(self, row: Row, context: RowContext) -> None:
+        one, other = self._moment(row, self.column1), self._moment(row, self.column2)
+        difference = None
+        if one is not None and other is not None:
+            difference = millis_of(one) - millis_of(other)
+        row.put(self.destination, difference)
+
+    def native(self, frame: Frame) -> None:
+        from pyspark.sql import functions as f
+
+        if "now" in (self.column1.lower(), self.column2.lower()):
+            raise NoNativeFormError("the present is that of each task")
+        schemas = [present(frame, name) for name in (self.column1, self.column2)]
+        difference = f.lit(None).cast("bigint")
+        if all(schema.non_nullable == Schema.TIMESTAMP for schema in schemas):
+            one, other = frame.column(self.column1), frame.column(self.column2)
+            difference = f.unix_millis(one) - f.unix_millis(other)
+        frame.put(self.destination, difference, Schema.LONG.as_nullable)
+
+    def _moment(self, row: Row, name: str) -> datetime.datetime | None:
+        if name.lower() == "now":
+            return self._now
+        value = row[needed(row, name)]
+        return value if is_timestamp(value) else None
+
+
+@plugin(
+    type="directive",
+    name="parse-as-date",
+    description="Finds the dates in a text, in whatever way they are written, and puts them into the columns "
+    "<column>_1, <column>_2 and so on.",
+)
+class ParseAsDate(Directive):
+    categories = ("parser", "date")
+    examples = ("parse-as-date :created", "parse-as-date :created 'US/Eastern'")
+    column: str = argument.column("The column to read; null and timestamps are passed over.")
+    timezone: str = argument.text("Whose time it is; UTC for an unknown one.", default="UTC")
+
+    def propagate(self, columns: Columns) -> None:
+        if not columns.is_missing(self.column):
+            columns.add(f"{self.column}_1", Schema.TIMESTAMP.as_nullable)
+            columns.open = True
+
+    def start(self, context: RowContext) -> None:
+        try:
+            self._zone = zone_of(self.timezone)
+        except ValueError:
+            self._zone = datetime.UTC
+
+    def change(self, row: Row, context: RowContext) -> None:
+        value = row.value(self.column)
+        if value is None or is_timestamp(value):
+            return
+        if not isinstance(value, str):
+            raise refused(mismatch(self.column, value), 1, self.directive_name())
+        from localcdap.plugin_lib.wrangler.values.natural_dates import natural_dates
+
+        found = natural_dates(value, datetime.datetime.now(self._zone))
+        for number, moment in enumerate(found, 1):
+            row.add(f"{self.column}_{number}", moment)

@@ -1,0 +1,158 @@
+"""Datetimes: dates with times and without a zone."""
+
+from __future__ import annotations
+
+import datetime
+from abc import abstractmethod
+from typing import Any
+
+from localcdap.api.directive import (
+    Columns,
+    Frame,
+    NoNativeFormError,
+    Row,
+    RowContext,
+    argument,
+    plugin,
+)
+from localcdap.api.schema import Schema
+from localcdap.java.text import java_text
+from localcdap.plugin_lib.wrangler.directives.forms import present
+from localcdap.plugin_lib.wrangler.directives.moments import (
+    DatetimeMap,
+    InPattern,
+    InZone,
+    is_datetime,
+    is_timestamp,
+)
+from localcdap.plugin_lib.wrangler.directives.refusals import refused
+from localcdap.plugin_lib.wrangler.recipe.declaration import ColumnMap, schema_like, text_like
+
+
+def _shown(column: str, value: object, wanted: str) -> str:
+    """That a column holds another value than is wanted."""
+    kind = type(value).__name__
+    return f"column '{column}' is '{java_text(value)[:80]}', a {kind}; a {wanted} is needed"
+
+
+class _OfDatetime(ColumnMap):
+    """A directive that makes something else of datetimes; null stays null."""
+
+    @abstractmethod
+    def made(self, value: datetime.datetime) -> Any:
+        """:raises ErrorRow: when it cannot be made."""
+
+    def map(self, value: Any) -> Any:
+        if value is None:
+            return None
+        if not is_datetime(value):
+            raise refused(_shown(self.column, value, "datetime"), 2, self.directive_name())
+        return self.made(value)
+
+
+@plugin(
+    type="directive", name="current-datetime", description="Puts the present time into a column."
+)
+class CurrentDatetime(InZone):
+    categories = ("datetime",)
+    examples = ("current-datetime :loaded_at", "current-datetime :loaded_at 'Europe/Paris'")
+    column: str = argument.column("The column, new or not.")
+    timezone: str | None = argument.text("Whose time it is; UTC when left out.", default=None)
+
+    def propagate(self, columns: Columns) -> None:
+        columns.put(self.column, Schema.DATETIME)
+
+    def change(self, row: Row, context: RowContext) -> None:
+        row.put(self.column, datetime.datetime.now(self.zone).replace(tzinfo=None))
+
+
+@plugin(
+    type="directive", name="datetime-to-timestamp", description="Makes timestamps of datetimes."
+)
+class DatetimeToTimestamp(InZone, _OfDatetime):
+    categories = ("datetime",)
+    examples = ("datetime-to-timestamp :at", "datetime-to-timestamp :at 'America/New_York'")
+    column: str = argument.column("The column to change.")
+    timezone: str | None = argument.text("Whose time it is; UTC when left out.", default=None)
+
+    def propagate(self, columns: Columns) -> None:
+        if not columns.is_missing(self.column):
+            made = schema_like(columns, self.column, Schema.TIMESTAMP)
+            columns.put(self.column, made)
+
+    def made(self, value: datetime.datetime) -> datetime.datetime:
+        return value.replace(tzinfo=self.zone)
+
+    def native(self, frame: Frame) -> None:
+        if frame.columns.find(self.column) is None:
+            return
+        if self.zone is not datetime.UTC:
+            raise NoNativeFormError("Spark's session is in UTC")
+        if present(frame, self.column).non_nullable != Schema.DATETIME:
+            raise NoNativeFormError(f"column '{self.column}' is no datetime")
+        made = schema_like(frame.columns, self.column, Schema.TIMESTAMP)
+        frame.put(self.column, frame.column(self.column).cast("timestamp"), made)
+
+
+@plugin(
+    type="directive",
+    name="timestamp-to-datetime",
+    description="Makes datetimes of timestamps, which lose their zone.",
+)
+class TimestampToDatetime(DatetimeMap):
+    categories = ("datetime",)
+    examples = ("timestamp-to-datetime :at",)
+    column: str = argument.column("The column to change.")
+
+    def made(self, value: Any) -> datetime.datetime:
+        if not is_timestamp(value):
+            raise self.refused(_shown(self.column, value, "timestamp"), 2)
+        return value.replace(tzinfo=None)
+
+    def native(self, frame: Frame) -> None:
+        if frame.columns.find(self.column) is None:
+            return
+        given = present(frame, self.column).non_nullable
+        if given == Schema.DATETIME:
+            return
+        if given != Schema.TIMESTAMP:
+            raise NoNativeFormError(f"column '{self.column}' is no timestamp")
+        made = schema_like(frame.columns, self.column, Schema.DATETIME)
+        frame.put(self.column, frame.column(self.column).cast("timestamp_ntz"), made)
+
+
+@plugin(
+    type="directive",
+    name="parse-as-datetime",
+    description="Reads a text in a pattern as a datetime.",
+)
+class ParseAsDatetime(InPattern, DatetimeMap):
+    categories = ("parser", "datetime")
+    examples = ("parse-as-datetime :at \"yyyy-MM-dd'T'HH:mm:ss\"",)
+    column: str = argument.column("The column to read; null and datetimes stay as they are.")
+    format: str = argument.text("A pattern of Java's DateTimeFormatter.")
+
+    def made(self, value: Any) -> datetime.datetime:
+        try:
+            return self.pattern.read(java_text(value))
+        except ValueError as error:
+            raise self.refused(f"column '{self.column}': {error}", 2) from None
+
+
+@plugin(type="directive", name="format-datetime", description="Writes datetimes in a pattern.")
+class FormatDatetime(InPattern, _OfDatetime):
+    categories = ("format", "datetime")
+    examples = ("format-datetime :at 'MM/dd/yyyy HH:mm'",)
+    column: str = argument.column("The column with datetimes; null stays null.")
+    format: str = argument.text("A pattern of Java's DateTimeFormatter.")
+
+    def propagate(self, columns: Columns) -> None:
+        if not columns.is_missing(self.column):
+            columns.put(self.column, text_like(columns, self.column))
+
+    def made(self, value: datetime.datetime) -> str:
+        try:
+            return self.pattern.write(value)
+        except ValueError as error:
+            told = f"column '{self.column}': {error}"
+            raise refused(told, 2, self.directive_name()) from None

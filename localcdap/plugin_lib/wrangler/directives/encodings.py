@@ -1,0 +1,227 @@
+"""Texts and bytes in other forms: base64 and hex, those of URLs, character sets."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from typing import Any, Final
+
+from localcdap.api.directive import (
+    Columns,
+    Directive,
+    DirectiveError,
+    Frame,
+    NoNativeFormError,
+    Row,
+    RowContext,
+    argument,
+    plugin,
+)
+from localcdap.java.charsets import decoded, python_encoding
+from localcdap.plugin_lib.wrangler.directives.columns import needed, no_column
+from localcdap.plugin_lib.wrangler.directives.forms import need_text
+from localcdap.plugin_lib.wrangler.directives.masks import text_of
+from localcdap.plugin_lib.wrangler.recipe.declaration import text_like
+
+METHODS: Final = ("base64", "base32", "hex")
+
+
+def bytes_of(value: Any, name: str) -> bytes:
+    """The bytes of a text or of bytes.
+
+    :raises DirectiveError: for any other value.
+    """
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace")
+    if isinstance(value, bytes):
+        return value
+    kind = "null" if value is None else f"a {type(value).__name__}"
+    raise DirectiveError(f"column '{name}' is {kind}; a text or bytes are needed")
+
+
+class _Coding(Directive):
+    """A directive that puts another form of a column into a new one; null and missing are passed over."""
+
+    word: str
+    method: str = argument.text("base64, base32 or hex.", choices=METHODS)
+    column: str = argument.column("The column.")
+
+    def _target(self) -> str:
+        return f"{self.column}_{self.word}_{self.method}"
+
+    def propagate(self, columns: Columns) -> None:
+        if not columns.is_missing(self.column):
+            columns.put(self._target(), text_like(columns, self.column))
+
+    def coded(self, value: bytes) -> str:
+        raise NotImplementedError
+
+    def change(self, row: Row, context: RowContext) -> None:
+        value = row.value(self.column)
+        if value is not None:
+            row.put(self._target(), self.coded(bytes_of(value, self.column)))
+
+
+@plugin(
+    type="directive",
+    name="encode",
+    description="Puts the base64, base32 or hex form of a column into <column>_encode_<method>.",
+)
+class Encode(_Coding):
+    categories = ("transform",)
+    examples = ("encode base64 :body",)
+    word = "encode"
+
+    def coded(self, value: bytes) -> str:
+        match self.method:
+            case "base64":
+                return base64.b64encode(value).decode()
+            case "base32":
+                return base64.b32encode(value).decode()
+            case _:
+                return value.hex()
+
+    def native(self, frame: Frame) -> None:
+        from pyspark.sql import functions as f
+
+        if frame.columns.find(self.column) is None:
+            return
+        need_text(frame, self.column)
+        encoded = f.encode(frame.column(self.column), "UTF-8")
+        if self.method == "hex":
+            value = f.lower(f.hex(encoded))
+        elif self.method == "base64":
+            # Spark parts base64 into lines.
+            value = f.regexp_replace(f.base64(encoded), "[\\r\\n]", "")
+        else:
+            raise NoNativeFormError("Spark has no base32")
+        frame.put(self._target(), value, text_like(frame.columns, self.column))
+
+
+@plugin(
+    type="directive",
+    name="decode",
+    description="Puts what base64, base32 or hex stands for into <column>_decode_<method>.",
+)
+class Decode(_Coding):
+    categories = ("transform",)
+    examples = ("decode base64 :body",)
+    word = "decode"
+
+    def coded(self, value: bytes) -> str:
+        match self.method:
+            case "base64":
+                decoded = _decoded(value, rb"[^A-Za-z0-9+/]", 6, _standard)
+            case "base32":
+                decoded = _decoded(value, rb"[^A-Z2-7]", 5, bytes)
+            case _:
+                try:
+                    decoded = binascii.unhexlify(value)
+                except binascii.Error as error:
+                    raise DirectiveError(f"column '{self.column}' is no hex: {error}") from None
+        return decoded.decode("utf-8", "replace")
+
+
+def _standard(value: bytes) -> bytes:
+    return value.translate(bytes.maketrans(b"-_", b"+/"))
+
+
+def _decoded(value: bytes, foreign: bytes, bits: int, prepare: Any) -> bytes:
+    """What a text of the alphabet stands for: it ends at ``=``, other characters are passed over and what
+    is left of a byte is dropped (Commons Codec).
+    """
+    letters = re.sub(foreign, b"", prepare(value.partition(b"=")[0]))
+    group = 4 if bits == 6 else 8
+    count = len(letters) * bits // 8
+    padded = letters + b"A" * (-len(letters) % group)
+    decode = base64.b64decode if bits == 6 else base64.b32decode
+    return decode(padded)[:count]
+
+
+@plugin(type="directive", name="url-encode", description="Writes texts for the query of a URL.")
+class UrlEncode(Directive):
+    categories = ("transform",)
+    examples = ("url-encode :name",)
+    column: str = argument.column("The column to change.")
+
+    def propagate(self, columns: Columns) -> None:
+        no_column(columns, self.column, "encode")
+
+    def change(self, row: Row, context: RowContext) -> None:
+        from urllib.parse import quote_plus
+
+        text = text_of(row, self.column)
+        # Java leaves the star as it is, and writes the tilde in digits.
+        quoted = quote_plus(text, safe="*", errors="replace").replace("~", "%7E")
+        row[needed(row, self.column)] = quoted
+
+    def native(self, frame: Frame) -> None:
+        from pyspark.sql import functions as f
+
+        schema = need_text(frame, self.column)
+        value = frame.column(self.column)
+        frame.fail_where(value.isNull(), f"column '{self.column}' is null; a text is needed")
+        frame.put(self.column, f.url_encode(value), schema)
+
+
+@plugin(type="directive", name="url-decode", description="Reads texts out of the query of a URL.")
+class UrlDecode(Directive):
+    categories = ("transform",)
+    examples = ("url-decode :name",)
+    column: str = argument.column("The column to change.")
+
+    def propagate(self, columns: Columns) -> None:
+        no_column(columns, self.column, "decode")
+
+    def change(self, row: Row, context: RowContext) -> None:
+        from urllib.parse import unquote_plus
+
+        text = text_of(row, self.column)
+        if re.search(r"%(?![0-9a-fA-F]{2})", text):
+            raise DirectiveError(
+                f"column '{self.column}' has a % without two hexadecimal digits behind it"
+            )
+        row[needed(row, self.column)] = unquote_plus(text, errors="replace")
+
+    def native(self, frame: Frame) -> None:
+        from pyspark.sql import functions as f
+
+        schema = need_text(frame, self.column)
+        value = frame.column(self.column)
+        is_wrong = value.rlike("%(?![0-9a-fA-F]{2})")
+        frame.fail_where(value.isNull(), f"column '{self.column}' is null; a text is needed")
+        frame.fail_where(
+            is_wrong, f"column '{self.column}' has a % without two hexadecimal digits behind it"
+        )
+        frame.put(self.column, f.when(~is_wrong, f.try_url_decode(value)), schema.as_nullable)
+
+
+@plugin(type="directive", name="set-charset", description="Reads bytes as text of a character set.")
+class SetCharset(Directive):
+    categories = ("language",)
+    examples = ("set-charset :body 'UTF-8'",)
+    column: str = argument.column("The column with bytes.")
+    charset: str = argument.text("The character set, such as UTF-8 or ISO-8859-1.")
+
+    def problem(self) -> str | None:
+        is_known = python_encoding(self.charset) is not None
+        return None if is_known else f"there is no character set '{self.charset}'"
+
+    def propagate(self, columns: Columns) -> None:
+        if not columns.is_missing(self.column):
+            columns.put(self.column, text_like(columns, self.column))
+
+    def start(self, context: RowContext) -> None:
+        self._encoding = python_encoding(self.charset) or ""
+
+    def change(self, row: Row, context: RowContext) -> None:
+        found = row.find(self.column)
+        if found is None or row[found] is None:
+            return
+        value = row[found]
+        if not isinstance(value, bytes):
+            raise DirectiveError(
+                f"column '{self.column}' is a {type(value).__name__}; bytes are needed"
+            )
+        row[found] = decoded(value, self._encoding)

@@ -1,0 +1,89 @@
+"""Workbooks of Excel within bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from localcdap.api.directive import (
+    Columns,
+    Directive,
+    Row,
+    RowContext,
+    argument,
+    plugin,
+)
+from localcdap.api.schema import Schema
+from localcdap.plugin_lib.wrangler.directives.columns import no_column
+from localcdap.plugin_lib.wrangler.directives.refusals import refused
+from localcdap.plugin_lib.wrangler.formats.excel import ExcelError, sheet_rows
+
+
+@plugin(
+    type="directive",
+    name="parse-as-excel",
+    description="Makes a row of each row of a sheet (xlsx), with columns A, B, … or those that the first row "
+    "names; fwd and bkd count them from the start and from the end. All values are texts.",
+)
+class ParseAsExcel(Directive):
+    categories = ("parser", "excel")
+    examples = ("parse-as-excel :body '0'", "parse-as-excel :body 'Sheet1' true")
+    column: str = argument.column("The column with workbooks, bytes.")
+    sheet: str = argument.text("The name of the sheet, or its number from 0.", default="0")
+    first_row_as_header: bool = argument.boolean(
+        "Whether the first row holds the names.", name="first-row-as-header", default=False
+    )
+
+    def propagate(self, columns: Columns) -> None:
+        if no_column(columns, self.column, "parse", fails=False):
+            return
+        columns.remove(self.column)
+        columns.replace([("fwd", Schema.INT), ("bkd", Schema.INT), *columns.items()])
+        columns.open = True
+
+    def expand(self, row: Row, context: RowContext) -> Iterable[Row]:
+        found = row.find(self.column)
+        if found is None:
+            return ()
+        content = row[found]
+        if not isinstance(content, bytes):
+            told = f"Column '{self.column}' should be of type 'byte array' or 'ByteBuffer'."
+            raise refused(told, 1, self.directive_name())
+        try:
+            parsed = list(sheet_rows(content, self.sheet))
+        except ExcelError as error:
+            told = f"Column '{self.column}': {error}"
+            raise refused(told, 1, self.directive_name()) from None
+        header = parsed[0] if self.first_row_as_header and parsed else {}
+        first = 1 if header else 0
+        others = {name: value for name, value in row.items() if name != self.column}
+        return [
+            self._row(cells, header, others, number, len(parsed) - 1 - number)
+            for number, cells in enumerate(parsed)
+            if number >= first
+        ]
+
+    def _row(
+        self,
+        cells: dict[int, str],
+        header: dict[int, str],
+        others: dict[str, object],
+        fwd: int,
+        bkd: int,
+    ) -> Row:
+        made = Row(fwd=fwd, bkd=bkd)
+        for place, text in cells.items():
+            made.add(header.get(place) or _letters(place), text)
+        for name, value in others.items():
+            if made.find(name) is None:
+                made.add(name, value)
+        return made
+
+
+def _letters(place: int) -> str:
+    """``A`` … ``Z``, ``AA`` …"""
+    letters = ""
+    while place >= 0:
+        place, last = divmod(place, 26)
+        letters = chr(65 + last) + letters
+        place -= 1
+    return letters

@@ -1,0 +1,114 @@
+"""Columns that get what is fixed, joined, or made anew."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from localcdap.api.directive import Columns, Directive, Frame, Row, RowContext, argument, plugin
+from localcdap.api.schema import Schema
+from localcdap.java.text import java_text
+from localcdap.plugin_lib.wrangler.directives.columns import no_column
+from localcdap.plugin_lib.wrangler.directives.forms import as_text, is_text, need_text
+from localcdap.plugin_lib.wrangler.values.escapes import unescaped
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+
+@plugin(
+    type="directive",
+    name="fill-null-or-empty",
+    description="Puts a value where a column is null, empty or missing.",
+)
+class FillNullOrEmpty(Directive):
+    categories = ("transform",)
+    examples = ("fill-null-or-empty :city 'unknown'",)
+    column: str = argument.column("The column to fill.")
+    value: str = argument.text("The text that is put in.")
+
+    def problem(self) -> str | None:
+        return None if self.value else "the value must not be empty"
+
+    def propagate(self, columns: Columns) -> None:
+        schema = columns.schema(self.column)
+        if is_text(schema) or columns.is_missing(self.column):
+            columns.put(self.column, Schema.STRING)
+        else:
+            columns.put(self.column, None if schema is None or schema.is_nullable else schema)
+
+    def change(self, row: Row, context: RowContext) -> None:
+        if row.value(self.column) in (None, ""):
+            row.put(self.column, self.value)
+
+    def native(self, frame: Frame) -> None:
+        from pyspark.sql import functions as f
+
+        if frame.columns.find(self.column) is None:
+            frame.put(self.column, f.lit(self.value), Schema.STRING)
+            return
+        need_text(frame, self.column)
+        value = frame.column(self.column)
+        filled = f.when(value.isNull() | (value == ""), f.lit(self.value)).otherwise(value)
+        frame.put(self.column, filled, Schema.STRING)
+
+
+@plugin(type="directive", name="merge", description="Joins two columns to a third one.")
+class Merge(Directive):
+    categories = ("column",)
+    examples = ("merge :first :last :fullname ' '",)
+    column1: str = argument.column("What comes first.")
+    column2: str = argument.column("What comes last.")
+    destination: str = argument.column("The new column.")
+    separator: str = argument.text(r"What stands between; \n, \t and \u000A are read as such.")
+
+    @cached_property
+    def _between(self) -> str:
+        return unescaped(self.separator)
+
+    def propagate(self, columns: Columns) -> None:
+        missing = [
+            no_column(columns, name, "merge", fails=False) for name in (self.column1, self.column2)
+        ]
+        if not any(missing) and columns.find(self.destination) is None:
+            columns.add(
+                self.destination, Schema.STRING.as_nullable if columns.open else Schema.STRING
+            )
+
+    def change(self, row: Row, context: RowContext) -> None:
+        first, last = row.find(self.column1), row.find(self.column2)
+        if first is not None and last is not None and row.find(self.destination) is None:
+            joined = f"{java_text(row[first])}{self._between}{java_text(row[last])}"
+            row[self.destination] = joined
+
+    def native(self, frame: Frame) -> None:
+        from pyspark.sql import functions as f
+
+        def written(name: str) -> Column:
+            return f.coalesce(as_text(frame, name), f.lit("null"))
+
+        joined = f.concat(written(self.column1), f.lit(self._between), written(self.column2))
+        if frame.columns.find(self.destination) is None:
+            frame.put(self.destination, joined, Schema.STRING)
+
+
+@plugin(
+    type="directive", name="generate-uuid", description="Puts a random identifier into a column."
+)
+class GenerateUuid(Directive):
+    categories = ("transform", "uuid")
+    examples = ("generate-uuid :id",)
+    column: str = argument.column("The column that gets it, new or not.")
+
+    def propagate(self, columns: Columns) -> None:
+        columns.put(self.column, Schema.STRING)
+
+    def change(self, row: Row, context: RowContext) -> None:
+        import uuid
+
+        row.put(self.column, str(uuid.uuid4()))
+
+    def native(self, frame: Frame) -> None:
+        from pyspark.sql import functions as f
+
+        frame.put(self.column, f.uuid(), Schema.STRING)

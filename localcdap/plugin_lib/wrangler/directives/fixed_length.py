@@ -1,0 +1,85 @@
+"""Records of fixed widths within texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Final
+
+from localcdap.api.directive import (
+    Columns,
+    Directive,
+    ErrorRow,
+    Row,
+    RowContext,
+    argument,
+    plugin,
+)
+from localcdap.api.schema import Schema
+from localcdap.java.regex import compile_regex
+from localcdap.plugin_lib.wrangler.directives.columns import no_column
+from localcdap.plugin_lib.wrangler.directives.refusals import mismatched
+from localcdap.plugin_lib.wrangler.directives.splits import regex_problem
+
+_MOST: Final = 100_000
+
+
+@plugin(
+    type="directive",
+    name="parse-as-fixed-length",
+    description="Cuts a text into columns <column>_1, <column>_2 … of fixed widths; each record that a "
+    "text holds becomes a row. A row without the column is dropped, as in the original.",
+)
+class ParseAsFixedLength(Directive):
+    categories = ("parser",)
+    examples = ("parse-as-fixed-length :body 2,4,5,3", "parse-as-fixed-length :body 10,5 '#'")
+    column: str = argument.column("The column to cut.")
+    width: list[int] = argument.numbers("The widths in characters.")
+    padding: str | None = argument.text(
+        "What fields are filled up with, a regular expression; it is removed.", default=None
+    )
+
+    @cached_property
+    def _widths(self) -> list[int]:
+        return [int(width) for width in self.width]
+
+    def problem(self) -> str | None:
+        wrong = [width for width in self.width if width != int(width) or not 0 < width <= _MOST]
+        if wrong:
+            return f"a width must be a whole number from 1 to {_MOST}, not {wrong[0]}"
+        return regex_problem(self.padding) if self.padding is not None else None
+
+    def propagate(self, columns: Columns) -> None:
+        no_column(columns, self.column, "cut", fails=False)
+        for place in range(1, len(self.width) + 1):
+            columns.add(f"{self.column}_{place}", Schema.STRING)
+
+    def start(self, context: RowContext) -> None:
+        self._padding = None if self.padding is None else compile_regex(self.padding)
+
+    def expand(self, row: Row, context: RowContext) -> Iterable[Row]:
+        found = row.find(self.column)
+        if found is None:
+            return ()
+        text = row[found]
+        if not isinstance(text, str):
+            raise mismatched(self.column, text)
+        length = sum(self._widths)
+        if len(text) < length:
+            raise ErrorRow(
+                f"Column '{self.column}' has {len(text)} characters, but a record has {length} "
+                "(ecode: 2, directive: parse-as-fixed-length)",
+                2,
+            )
+        starts = range(0, len(text) - length + 1, length)
+        return [self._row(row, text, start) for start in starts]
+
+    def _row(self, row: Row, text: str, start: int) -> Row:
+        made = Row(row)
+        for place, width in enumerate(self._widths, 1):
+            field = text[start : start + width]
+            if self._padding is not None:
+                field = self._padding.replace(field, "")
+            made.add(f"{self.column}_{place}", field)
+            start += width
+        return made

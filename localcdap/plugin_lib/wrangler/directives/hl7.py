@@ -1,0 +1,49 @@
+"""Messages of hospitals within texts."""
+
+from __future__ import annotations
+
+from localcdap.api.directive import (
+    Columns,
+    DirectiveError,
+    Row,
+    RowContext,
+    argument,
+    plugin,
+)
+from localcdap.plugin_lib.wrangler.directives.columns import no_column
+from localcdap.plugin_lib.wrangler.directives.opening import Opening
+from localcdap.plugin_lib.wrangler.directives.refusals import mismatched
+from localcdap.plugin_lib.wrangler.formats.hl7 import Hl7Error, message_object
+
+
+@plugin(
+    type="directive",
+    name="parse-as-hl7",
+    description="Opens messages of HL7 version 2: fields become columns <column>_hl7_<segment>_<field>, "
+    "components <column>_hl7_<segment>_<field>_<component>; repeated segments arrays.",
+)
+class ParseAsHl7(Opening):
+    categories = ("parser", "hl7")
+    examples = ("parse-as-hl7 :body", "parse-as-hl7 :body 1")
+    column: str = argument.column("The column with messages; it stays.")
+    depth: int | None = argument.number(
+        "How many levels become columns: 1 for segments, 2 for fields; all without it.",
+        default=None,
+    )
+
+    def propagate(self, columns: Columns) -> None:
+        if not no_column(columns, self.column, "parse", fails=False):
+            columns.open = True
+
+    def change(self, row: Row, context: RowContext) -> None:
+        found = row.find(self.column)
+        if found is None:
+            return
+        text = row[found]
+        if not isinstance(text, str):
+            raise mismatched(self.column, text)
+        try:
+            segments = message_object(text)
+        except Hl7Error as error:
+            raise DirectiveError(f"column '{self.column}': {error}") from None
+        self.open(segments, f"{self.column}_hl7", row)

@@ -1,0 +1,69 @@
+"""How alike the texts of two columns are."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from localcdap.api.directive import (
+    Columns,
+    Directive,
+    DirectiveError,
+    Row,
+    RowContext,
+    argument,
+    plugin,
+)
+from localcdap.api.schema import Schema
+from localcdap.java.text import nearest_float
+from localcdap.plugin_lib.wrangler.values.similarity import Measure, distance, metric
+
+
+class _Comparison(Directive):
+    method: str = argument.text(
+        "euclidean, block, identity, dice, jaccard, jaro, levenshtein, damerau-levenshtein, simon-white, "
+        "overlap-cofficient, generalized-jaccard, longest-common-subsequence, longest-common-substring; "
+        "cosine for any other word."
+    )
+    column1: str = argument.column("One column.")
+    column2: str = argument.column("The other one.")
+    destination: str = argument.column("The new column; 0 where there are not two texts.")
+
+    @cached_property
+    def _measure(self) -> Measure:
+        return self.measure()
+
+    def measure(self) -> Measure:
+        raise NotImplementedError
+
+    def propagate(self, columns: Columns) -> None:
+        columns.add(self.destination, Schema.FLOAT)
+
+    def change(self, row: Row, context: RowContext) -> None:
+        one, other = row.value(self.column1), row.value(self.column2)
+        measured = 0.0
+        if isinstance(one, str) and isinstance(other, str) and one and other:
+            try:
+                measured = nearest_float(self._measure(one, other))
+            except ValueError as error:
+                raise DirectiveError(str(error)) from None
+        row.add(self.destination, measured)
+
+
+@plugin(type="directive", name="text-distance", description="Measures how far two texts are apart.")
+class TextDistance(_Comparison):
+    categories = ("transform",)
+    examples = ("text-distance block :name :other_name :distance",)
+
+    def measure(self) -> Measure:
+        return distance(self.method)
+
+
+@plugin(
+    type="directive", name="text-metric", description="Measures how alike two texts are, 0 to 1."
+)
+class TextMetric(_Comparison):
+    categories = ("transform",)
+    examples = ("text-metric jaro :name :other_name :likeness",)
+
+    def measure(self) -> Measure:
+        return metric(self.method)

@@ -1,0 +1,121 @@
+"""Values looked up in catalogs and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from localcdap.api.directive import (
+    Columns,
+    Directive,
+    DirectiveError,
+    Row,
+    RowContext,
+    argument,
+    plugin,
+)
+from localcdap.api.schema import Schema
+from localcdap.java.text import java_text
+from localcdap.plugin_lib.wrangler.catalogs.folder import ARGUMENT, FolderError, read_file
+from localcdap.plugin_lib.wrangler.directives.masks import text_of
+
+_CODE: Final = slice(0, 7)
+_DESCRIPTION: Final = slice(8, None)
+"""Where code and description stand in a line of a catalog."""
+
+
+@plugin(
+    type="directive",
+    name="catalog-lookup",
+    description="Puts the description of a code into the column <column>_<catalog>_description. Catalogs "
+    "are files such as icd-9_cm_codes.txt (published by CMS: codes of up to 7 characters, a space, the "
+    f"description), in the folder that the runtime argument '{ARGUMENT}' names.",
+)
+class CatalogLookup(Directive):
+    categories = ("lookup",)
+    examples = ("catalog-lookup 'ICD-9' :code", "catalog-lookup 'ICD-10-2017' :code")
+    catalog: str = argument.text(
+        "ICD-9, ICD-10-2016 or ICD-10-2017.", choices=("ICD-9", "ICD-10-2016", "ICD-10-2017")
+    )
+    column: str = argument.column("The column with codes.")
+
+    def _made(self) -> str:
+        return f"{self.column}_{self.catalog.lower().replace('-', '_')}_description"
+
+    def _file(self) -> str:
+        return f"{self.catalog.lower()}_cm_codes.txt"
+
+    def propagate(self, columns: Columns) -> None:
+        columns.add(self._made(), Schema.STRING.as_nullable)
+        columns.warn(
+            f"The catalog is the file '{self._file()}', which is not part of localcdap.",
+            f"Put it into a folder and give the folder as the runtime argument '{ARGUMENT}'.",
+        )
+
+    def start(self, context: RowContext) -> None:
+        self._descriptions: dict[str, str] = {}
+        self._problem: str | None = None
+        try:
+            content = read_file(context.arguments, [self._file()], f"The catalog {self.catalog}")
+        except FolderError as error:
+            self._problem = str(error)
+            return
+        for line in content.decode("utf-8", "replace").splitlines():
+            self._descriptions[line[_CODE].strip()] = line[_DESCRIPTION].strip()
+
+    def change(self, row: Row, context: RowContext) -> None:
+        if self._problem is not None:
+            raise DirectiveError(self._problem)
+        code = row.value(self.column)
+        row.add(self._made(), self._descriptions.get(code) if isinstance(code, str) else None)
+
+
+@plugin(
+    type="directive",
+    name="table-lookup",
+    description="Looks the text of a column up among the keys of a table of this namespace, and puts each "
+    "value of the row that is found, as text, into the column <column>_<field>.",
+)
+class TableLookup(Directive):
+    """As in wrangler, a row that is not found adds no columns, nor does a value that is null."""
+
+    categories = ("lookup",)
+    examples = ("table-lookup :id 'customers'",)
+    column: str = argument.column("The column with the keys.")
+    table: str = argument.text("The name of the table.")
+
+    def tables(self) -> Iterable[str]:
+        return (self.table,)
+
+    def propagate(self, columns: Columns) -> None:
+        given = columns.schema(self.column)
+        if given is not None and given.non_nullable not in (Schema.STRING, Schema.NULL):
+            columns.fail(
+                f"column '{self.column}' is of type {given.non_nullable.display_name}; only texts can be "
+                "looked up.",
+                f"Put 'set-type :{self.column} string' before it.",
+            )
+        if columns.is_missing(self.column):
+            columns.warn(f"there is no column '{self.column}', so that nothing is looked up.")
+            return
+        shape = columns.find_table(self.table)
+        if shape is None:
+            columns.open = True
+        elif shape.found is None:
+            columns.fail(f"table '{self.table}' has no key by which rows could be looked up.")
+        else:
+            for field in shape.found:
+                columns.add(f"{self.column}_{field.name}", Schema.STRING.as_nullable)
+
+    def change(self, row: Row, context: RowContext) -> None:
+        if row.find(self.column) is None:
+            return
+        key = text_of(row, self.column)
+        lookup = context.lookups.get(self.table)
+        if lookup is None:
+            raise DirectiveError(
+                f"table '{self.table}' can only be looked into in a run or a preview."
+            )
+        for field, value in (lookup.get(key) or {}).items():
+            if value is not None:
+                row.add(f"{self.column}_{field}", java_text(value))

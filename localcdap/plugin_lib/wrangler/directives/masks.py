@@ -1,0 +1,232 @@
+"""Values that are hidden, and parts of values that are replaced or taken out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from localcdap.api.directive import (
+    Columns,
+    Directive,
+    DirectiveError,
+    Frame,
+    NoNativeFormError,
+    Row,
+    RowContext,
+    argument,
+    plugin,
+)
+from localcdap.api.schema import Schema
+from localcdap.java.text import java_text
+from localcdap.plugin_lib.wrangler.directives.columns import needed, no_column
+from localcdap.plugin_lib.wrangler.directives.forms import (
+    as_text,
+    is_text,
+    need_plain_regex,
+    need_text,
+)
+from localcdap.plugin_lib.wrangler.directives.names import sed_problem
+from localcdap.plugin_lib.wrangler.directives.refusals import mismatched
+from localcdap.plugin_lib.wrangler.recipe.declaration import text_like
+from localcdap.plugin_lib.wrangler.values.cut import Ranges
+from localcdap.plugin_lib.wrangler.values.mask import masked
+from localcdap.plugin_lib.wrangler.values.sed import Sed
+from localcdap.plugin_lib.wrangler.values.shuffle import shuffled, shuffled_column
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+
+def text_of(row: Row, name: str) -> str:
+    """The text in a column.
+
+    :raises DirectiveError: when the column is missing, null or no text.
+    """
+    value = row[needed(row, name)]
+    if isinstance(value, str):
+        return value
+    raise mismatched(name, value)
+
+
+@plugin(
+    type="directive", name="mask-number", description="Lays a mask over numbers written as text."
+)
+class MaskNumber(Directive):
+    categories = ("transform",)
+    examples = ("mask-number :ssn 'xxx-xx-####'",)
+    column: str = argument.column("The column to mask.")
+    mask: str = argument.text("# shows a character, x hides one, others stand for themselves.")
+
+    def propagate(self, columns: Columns) -> None:
+        if columns.is_missing(self.column):
+            columns.put(self.column, Schema.STRING)
+        else:
+            columns.put(self.column, text_like(columns, self.column))
+
+    def change(self, row: Row, context: RowContext) -> None:
+        found = row.find(self.column)
+        if found is None:
+            row[self.column] = ""
+            return
+        value = row[found]
+        if isinstance(value, str):
+            row[found] = masked(value, self.mask)
+        elif isinstance(value, int | float | bytes) and not isinstance(value, bool):
+            row[found] = masked(java_text(value), self.mask)
+        elif value is not None:
+            raise DirectiveError(
+                f"column '{self.column}' is a {type(value).__name__}; it cannot be masked"
+            )
+
+    def native(self, frame: Frame) -> None:
+        from pyspark.sql import functions as f
+
+        if frame.columns.find(self.column) is None:
+            frame.put(self.column, f.lit(""), Schema.STRING)
+            return
+        schema = text_like(frame.columns, self.column)
+        value = as_text(frame, self.column)
+        if set(self.mask) <= set("#xX"):
+            made = f.when(value.isNotNull(), f.concat(*_parts(value, self.mask)))
+        else:
+            made = f.regexp_replace(value, *mask_regex(self.mask))
+        frame.put(self.column, made, schema)
+
+
+def _parts(value: Column, mask: str) -> Iterator[Column]:
+    """The parts of a masked text where the mask says by its length alone which characters are shown."""
+    from pyspark.sql import functions as f
+
+    at = 1
+    for sign, run in groupby("x" if sign == "X" else sign for sign in mask):
+        count = len(list(run))
+        yield f.substring(value, at, count) if sign == "#" else f.lit("x" * count)
+        at += count
+    yield f.lit("")
+
+
+def mask_regex(mask: str) -> tuple[str, str]:
+    """A mask as a regular expression of Java that takes in the whole text, and its replacement."""
+    pattern = ["(?s)\\A"]
+    replacement = []
+    groups = 0
+    for sign, run in groupby("x" if sign == "X" else sign for sign in mask):
+        count = len(list(run))
+        if sign == "#":
+            groups += 1
+            pattern.append(f"(.{{0,{count}}}+)")
+            replacement.append(f"${groups}")
+        elif sign == "x":
+            pattern.append(f".{{0,{count}}}+")
+            replacement.append("x" * count)
+        else:
+            pattern.append(f"(?:{re.escape(sign)}){{0,{count}}}+")
+            # A quoted digit ends the number of a group, and nothing else needs to be told apart.
+            replacement.append(f"\\{sign}" * count)
+    return f"{''.join(pattern)}.*+", "".join(replacement)
+
+
+@plugin(
+    type="directive",
+    name="mask-shuffle",
+    description="Replaces each letter and digit by another one; equal values stay equal.",
+)
+class MaskShuffle(Directive):
+    categories = ("transform",)
+    examples = ("mask-shuffle :address",)
+    column: str = argument.column("The column to mask.")
+
+    def propagate(self, columns: Columns) -> None:
+        no_column(columns, self.column, "mask")
+
+    def change(self, row: Row, context: RowContext) -> None:
+        row[needed(row, self.column)] = shuffled(text_of(row, self.column))
+
+    def native(self, frame: Frame) -> None:
+        import pyarrow as pa
+        from pyspark.sql.functions import arrow_udf
+
+        def shuffle(texts: Any) -> Any:
+            return shuffled_column(texts)
+
+        # What Spark wants to know of a function it reads from its annotations.
+        shuffle.__annotations__ = {"texts": pa.Array, "return": pa.Array}
+        schema = need_text(frame, self.column)
+        value = frame.column(self.column)
+        frame.fail_where(value.isNull(), f"column '{self.column}' is null; a text is needed")
+        # The draws depend on how many letters came before: Spark's own functions over the characters of a
+        # text take far longer than NumPy over the bytes of a column.
+        frame.put(self.column, arrow_udf(shuffle, "string")(value), schema)
+
+
+@plugin(
+    type="directive", name="find-and-replace", description="Changes texts with a sed expression."
+)
+class FindAndReplace(Directive):
+    categories = ("transform",)
+    examples = ("find-and-replace :body s/Washington/Wash/g",)
+    column: list[str] = argument.columns("The columns to change.")
+    pattern: str = argument.text("The expression, such as s/from/to/g.")
+
+    def problem(self) -> str | None:
+        return sed_problem(self.pattern)
+
+    @cached_property
+    def _sed(self) -> Sed:
+        return Sed(self.pattern)
+
+    def change(self, row: Row, context: RowContext) -> None:
+        for name in self.column:
+            found = row.find(name)
+            if found is not None and isinstance(row[found], str):
+                try:
+                    row[found] = self._sed.run(row[found])
+                except IndexError as error:
+                    raise DirectiveError(
+                        f"'{self.pattern}' names a group that is not there"
+                    ) from error
+
+    def native(self, frame: Frame) -> None:
+        from pyspark.sql import functions as f
+
+        sed = self._sed
+        if sed.command != "s" or not sed.is_global or sed.nth > 1 or sed.ignores_case:
+            raise NoNativeFormError("Spark has no such replacement")
+        need_plain_regex(sed.pattern)
+        if "$" in sed.replacement:
+            raise NoNativeFormError("the replacement holds groups")
+        for name in self.column:
+            schema = frame.columns.schema(name)
+            if schema is not None and is_text(schema):
+                changed = f.regexp_replace(frame.column(name), sed.pattern, sed.replacement)
+                frame.put(name, changed, schema)
+
+
+@plugin(type="directive", name="cut-character", description="Takes characters out by their places.")
+class CutCharacter(Directive):
+    categories = ("transform",)
+    examples = ("cut-character :body :start 1-3", "cut-character :body :rest 5-")
+    source: str = argument.column("The column to cut from.")
+    destination: str = argument.column("The column that gets the characters.")
+    ranges: str = argument.text("Places from 1: 1-3, 5,7, -3, 9-.")
+
+    def problem(self) -> str | None:
+        try:
+            Ranges(self.ranges)
+        except ValueError as error:
+            return str(error)
+        return None
+
+    @cached_property
+    def _ranges(self) -> Ranges:
+        return Ranges(self.ranges)
+
+    def propagate(self, columns: Columns) -> None:
+        no_column(columns, self.source, "cut from")
+        columns.put(self.destination, Schema.STRING)
+
+    def change(self, row: Row, context: RowContext) -> None:
+        row.put(self.destination, self._ranges.cut(text_of(row, self.source)))

@@ -1,0 +1,81 @@
+"""Numbers put into classes."""
+
+from __future__ import annotations
+
+from localcdap.api.argument import Range
+from localcdap.api.directive import (
+    Columns,
+    Directive,
+    DirectiveError,
+    Frame,
+    NoNativeFormError,
+    Row,
+    RowContext,
+    argument,
+    plugin,
+)
+from localcdap.api.schema import Schema
+from localcdap.java.numbers import NumberFormatError, parse_double
+from localcdap.plugin_lib.wrangler.directives.columns import needed, no_column
+from localcdap.plugin_lib.wrangler.directives.forms import is_text, present, real_of
+from localcdap.plugin_lib.wrangler.directives.refusals import said
+
+
+@plugin(
+    type="directive", name="quantize", description="Replaces ranges of numbers by their labels."
+)
+class Quantize(Directive):
+    categories = ("transform",)
+    examples = ("quantize :age :group 0:17='minor',18:120='adult'",)
+    source: str = argument.column("The column with numbers, or texts that are numbers.")
+    destination: str = argument.column("The column that gets the label; null outside all ranges.")
+    ranges: list[Range] = argument.ranges(
+        "From, to and label; both ends belong to a range, and the later of two that overlap counts."
+    )
+
+    def propagate(self, columns: Columns) -> None:
+        no_column(columns, self.source, "quantize")
+        columns.put(self.destination, Schema.STRING.as_nullable)
+
+    def change(self, row: Row, context: RowContext) -> None:
+        value = row[needed(row, self.source)]
+        if isinstance(value, str):
+            try:
+                value = parse_double(value)
+            except NumberFormatError:
+                raise DirectiveError(
+                    f"column '{self.source}' is '{value[:80]}', not a number"
+                ) from None
+        if not isinstance(value, float):
+            raise DirectiveError(self._no_number(said(value)))
+        row.put(self.destination, self._label(value))
+
+    def native(self, frame: Frame) -> None:
+        from pyspark.sql import functions as f
+
+        schema = present(frame, self.source)
+        given = value = frame.column(self.source)
+        frame.fail_where(given.isNull(), self._no_number("null"))
+        if is_text(schema):
+            value = real_of(given)
+            shown = f.concat(f.lit("'"), f.substring(given, 1, 80), f.lit("', not a number"))
+            frame.fail_where(
+                given.isNotNull() & value.isNull(),
+                f.concat(f.lit(f"column '{self.source}' is "), shown),
+            )
+        elif schema.non_nullable != Schema.DOUBLE:
+            raise NoNativeFormError("only texts and doubles are quantized by Spark")
+        label = f.lit(None).cast("string")
+        for each in self.ranges:
+            is_within = (value >= float(each.start)) & (value <= float(each.end))
+            label = f.when(is_within, f.lit(each.value)).otherwise(label)
+        frame.put(self.destination, label, Schema.STRING.as_nullable)
+
+    def _no_number(self, what: str) -> str:
+        return f"column '{self.source}' is {what}; a text or a number with a point is needed"
+
+    def _label(self, value: float) -> str | None:
+        for each in reversed(self.ranges):
+            if float(each.start) <= value <= float(each.end):
+                return each.value
+        return None

@@ -1,0 +1,75 @@
+"""Rows written as texts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from localcdap.api.directive import Columns, Directive, Row, RowContext, argument, plugin
+from localcdap.api.schema import Schema
+from localcdap.java.gson import write_json
+from localcdap.java.text import java_text
+from localcdap.plugin_lib.wrangler.directives.columns import no_column
+from localcdap.plugin_lib.wrangler.formats.csv import written
+
+
+@plugin(
+    type="directive",
+    name="write-as-csv",
+    description="Writes the whole row as a line of CSV into a column.",
+)
+class WriteAsCsv(Directive):
+    categories = ("writer", "csv")
+    examples = ("write-as-csv :body",)
+    whole_row = True
+    column: str = argument.column("The column that gets the line; a present one stays.")
+
+    def propagate(self, columns: Columns) -> None:
+        if columns.find(self.column) is None:
+            columns.add(self.column, Schema.STRING)
+
+    def change(self, row: Row, context: RowContext) -> None:
+        fields = ["" if value is None else java_text(value) for value in row.values()]
+        if row.find(self.column) is None:
+            row.add(self.column, written(fields))
+
+
+@plugin(
+    type="directive",
+    name="write-as-json-map",
+    description="Writes the whole row as JSON into a column; null is left out.",
+)
+class WriteAsJsonMap(Directive):
+    categories = ("writer", "json")
+    examples = ("write-as-json-map :body",)
+    whole_row = True
+    column: str = argument.column("The column that gets the JSON.")
+
+    def propagate(self, columns: Columns) -> None:
+        columns.put(self.column, Schema.STRING)
+
+    def change(self, row: Row, context: RowContext) -> None:
+        row.put(self.column, write_json(row))
+
+
+@plugin(
+    type="directive",
+    name="write-as-json-object",
+    description="Makes an object of JSON of columns, in a column.",
+)
+class WriteAsJsonObject(Directive):
+    categories = ("writer", "json")
+    examples = ("write-as-json-object :body :number,:text,:address",)
+    column: str = argument.column("The column that gets the object.")
+    col: list[str] = argument.columns("The columns it is made of, null ones too.", default=())
+
+    def problem(self) -> str | None:
+        return None if self.col else "the columns that the object is made of are missing"
+
+    def propagate(self, columns: Columns) -> None:
+        for name in self.col:
+            no_column(columns, name, "write", fails=False)
+        columns.put(self.column, None)
+
+    def change(self, row: Row, context: RowContext) -> None:
+        members: dict[str, Any] = {name: row.value(name) for name in self.col}
+        row.put(self.column, members)

@@ -1,0 +1,225 @@
+"""The grammar of one directive in its present form (wrangler ``Directives.g4``), as a tree of arguments.
+
+Columns may have any name without spaces, commas, quotes or braces here; the original takes ASCII letters,
+digits, ``_``, ``-`` and ``:`` only.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from localcdap.api.argument import ArgumentKind, Range
+from localcdap.plugin_lib.wrangler.language.lines import MASK
+
+if TYPE_CHECKING:
+    from lark import Lark, Token, Tree
+
+_GRAMMAR: Final = r"""
+start: directive | pragma | MACRO+ | conditional
+directive: NAME argument*
+?argument: list | ranges | code | properties
+list: _value ("," _value)*
+_value: COLUMN | STRING | NUMBER | BOOL | NAME | MACRO
+ranges: range ("," range)*
+range: RANGE (STRING | NUMBER | COLUMN | BOOL | NAME | MACRO)
+code: EXP inside* CLOSE
+inside: OTHER | STRING | OPEN inside* CLOSE
+properties: PROP (property ("," property)*)? CLOSE
+property: NAME "=" (STRING | NUMBER | BOOL | NAME | MACRO)
+pragma: LOADS NAME ("," NAME)* -> loads
+      | VERSION NUMBER -> version
+conditional: IF anything
+anything: (OPEN | CLOSE | OTHER | STRING)*
+
+COLUMN: /:[^\s,;'"=(){}]+/
+STRING.3: /'(?:[^'\\\n]|\\[^\n])*'|"(?:[^"\\\n]|\\[^\n])*"|'[^'\n]*'|"[^"\n]*"/
+RANGE.4: /-?[0-9]+(?:\.[0-9]*)?\s*:\s*-?[0-9]+(?:\.[0-9]*)?\s*=/
+NUMBER.2: /-?[0-9]+(?:\.[0-9]*)?[Ll]*(?![A-Za-z0-9_MASK])/
+BOOL.2: /(?:true|false)(?![A-Za-z0-9_\-MASK])/
+MACRO.2: /MASK+(?![A-Za-z0-9_\-])/
+NAME: /[A-Za-z_\-MASK][A-Za-z0-9_\-.MASK]*/
+EXP.4: /exp\s*:\s*\{/
+PROP.4: /prop\s*:\s*\{/
+LOADS: /#pragma\s+load-directives(?![A-Za-z0-9_\-])/
+VERSION: /#pragma\s+version(?![A-Za-z0-9_\-])/
+IF.3: /if\s*(?=\()/
+OPEN: "{"
+CLOSE: "}"
+OTHER: /[^'"{}\s]+?(?=['"{}\s\/\-]|$)|[\/\-'"]/
+COMMENT.5: /\/\/[^\n]*|--[^\n]*|\/\*(?:[^*]|\*(?!\/))*\*\//
+%ignore COMMENT
+%ignore /[\s]+/
+""".replace("MASK", MASK)
+
+_KINDS: Final = {
+    "COLUMN": ArgumentKind.COLUMN,
+    "STRING": ArgumentKind.TEXT,
+    "NUMBER": ArgumentKind.NUMBER,
+    "BOOL": ArgumentKind.BOOL,
+    "NAME": ArgumentKind.IDENTIFIER,
+}
+_LISTS: Final = {
+    ArgumentKind.COLUMN: ArgumentKind.COLUMNS,
+    ArgumentKind.TEXT: ArgumentKind.TEXTS,
+    ArgumentKind.NUMBER: ArgumentKind.NUMBERS,
+    ArgumentKind.BOOL: ArgumentKind.BOOLS,
+}
+_MOST_DIGITS: Final = 40
+"""Longer numbers are Decimals: Python makes ints of them slowly, or not at all."""
+LISTED: Final = {several: one for one, several in _LISTS.items()}
+"""The kind of a list's members by the kind of the list."""
+
+
+class Given(msgspec.Struct):
+    """An argument as it stands in a recipe."""
+
+    kind: ArgumentKind | None
+    """None for a macro, or a list with one: it may be of any kind."""
+    value: Any
+    start: int
+    """Offset in the text that was parsed."""
+    has_macro: bool = False
+
+
+class Statement(msgspec.Struct):
+    """A directive, or what else may stand in its place."""
+
+    name: str
+    """Empty for pragmas and macros; ``if`` for a conditional."""
+    start: int
+    given: list[Given] = []
+    loads: list[tuple[str, int]] = []
+    version: str | None = None
+
+
+class SyntaxProblemError(Exception):
+    """A text is no directive. ``offset`` says where in it."""
+
+    def __init__(self, message: str, offset: int) -> None:
+        super().__init__(message)
+        self.message = message
+        self.offset = offset
+
+
+@lru_cache(maxsize=1)
+def _parser() -> Lark:
+    from lark import Lark
+
+    return Lark(_GRAMMAR, parser="lalr", lexer="contextual", maybe_placeholders=False)
+
+
+@lru_cache(maxsize=4096)
+def parse_statement(text: str) -> Statement:
+    """One directive, pragma or macro. The answer is shared: do not change it.
+
+    :param text: masked, see :mod:`localcdap.plugin_lib.wrangler.language.lines`; without the semicolon.
+    :raises SyntaxProblemError: when it is none.
+    """
+    from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedToken
+
+    try:
+        tree = _parser().parse(text)
+    except UnexpectedToken as error:
+        if error.token.type == "$END":
+            raise SyntaxProblemError("the directive is not complete", len(text.rstrip())) from None
+        raise SyntaxProblemError(
+            f"'{_shown(str(error.token))}' is not expected here", error.token.start_pos or 0
+        ) from None
+    except UnexpectedCharacters as error:
+        at = error.pos_in_stream or 0
+        raise SyntaxProblemError(f"'{_shown(text[at:])}' is not expected here", at) from None
+    except UnexpectedEOF:
+        raise SyntaxProblemError("the directive is not complete", len(text.rstrip())) from None
+    return _statement(tree.children[0], text)
+
+
+def _shown(text: str) -> str:
+    word = text.split(maxsplit=1)[0] if text.split() else text
+    return word if len(word) <= 30 else word[:29] + "…"
+
+
+def _statement(node: Any, text: str) -> Statement:
+    kind = getattr(node, "data", None)
+    if kind == "directive":
+        name, *arguments = node.children
+        given = [_given(argument, text) for argument in arguments]
+        return Statement(str(name), name.start_pos, given)
+    if kind == "loads":
+        names = [(str(token), int(token.start_pos)) for token in node.children[1:]]
+        return Statement("", node.children[0].start_pos, loads=names)
+    if kind == "version":
+        return Statement("", node.children[0].start_pos, version=str(node.children[1]))
+    if kind == "conditional":
+        return Statement("if", node.children[0].start_pos)
+    return Statement("", node.start_pos)
+
+
+def _given(node: Tree[Token], text: str) -> Given:
+    first: Any = next(node.scan_values(lambda _: True))
+    start: int = first.start_pos
+    if node.data == "code":
+        close: Any = node.children[-1]
+        end = close.start_pos
+        inner = text[first.end_pos : end]
+        lead = len(inner) - len(inner.lstrip())
+        at = first.end_pos + lead
+        return Given(ArgumentKind.EXPRESSION, (at, at + len(inner.strip())), start, MASK in inner)
+    if node.data == "ranges":
+        ranges = [_range(each) for each in node.children]
+        has_macro = any(MASK in each.value for each in ranges)
+        return Given(ArgumentKind.RANGES, ranges, start, has_macro)
+    if node.data == "properties":
+        pairs: list[Any] = [each.children for each in node.children if hasattr(each, "children")]
+        values = {str(name): _scalar(value) for name, value in pairs}
+        has_macro = any(MASK in str(value) for value in values.values())
+        return Given(ArgumentKind.PROPERTIES, values, start, has_macro)
+    return _list(node.children, start)
+
+
+def _list(tokens: list[Any], start: int) -> Given:
+    has_macro = any(MASK in token for token in tokens)
+    kinds = {_KINDS.get(token.type) for token in tokens}
+    kind = kinds.pop() if len(kinds) == 1 else None
+    if len(tokens) == 1:
+        return Given(kind, _scalar(tokens[0]), start, has_macro)
+    if not has_macro and (kind is None or kind not in _LISTS):
+        raise SyntaxProblemError("the members of a list must be of one kind", start)
+    several = None if kind is None else _LISTS.get(kind)
+    return Given(several, [_scalar(token) for token in tokens], start, has_macro)
+
+
+def _range(node: Any) -> Range:
+    low, high = str(node.children[0]).rstrip("=").rstrip().split(":")
+    return Range(number(low.strip()), number(high.strip()), _range_value(node.children[1]))
+
+
+def _range_value(token: Token) -> str:
+    return unquoted(token) if token.type == "STRING" else str(token)
+
+
+def _scalar(token: Any) -> Any:
+    if token.type == "COLUMN":
+        return str(token[1:])
+    if token.type == "STRING":
+        return unquoted(token)
+    if token.type == "NUMBER":
+        return number(token)
+    if token.type == "BOOL":
+        return str(token) == "true"
+    return str(token)
+
+
+def unquoted(text: str) -> str:
+    """A text without its quotes; backslashes in it are characters (wrangler ``RecipeVisitor``)."""
+    return str(text[1:-1])
+
+
+def number(text: str) -> int | Decimal:
+    """The number that a text is."""
+    digits = text.rstrip("Ll")
+    is_whole = "." not in digits and len(digits) <= _MOST_DIGITS
+    return int(digits) if is_whole else Decimal(digits)

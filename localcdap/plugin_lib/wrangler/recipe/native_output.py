@@ -1,0 +1,100 @@
+"""The conversions of :mod:`localcdap.plugin_lib.wrangler.recipe.output` in Spark, where it has them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from localcdap.api.directive import NoNativeFormError
+from localcdap.api.schema import LogicalType, Schema, Type
+from localcdap.plugin_lib.wrangler.recipe.frame import SparkFrame
+from localcdap.plugin_lib.wrangler.recipe.output import REAL, WHOLE, null_message, unparsed_message
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+_TO_TEXT: Final = (Type.INT, Type.LONG, Type.BOOLEAN, Type.DOUBLE)
+_WIDENED: Final = {
+    (Type.INT, Type.LONG): "bigint",
+    (Type.INT, Type.FLOAT): "float",
+    (Type.INT, Type.DOUBLE): "double",
+    (Type.LONG, Type.FLOAT): "float",
+    (Type.LONG, Type.DOUBLE): "double",
+}
+_NUMBERS: Final = {Type.INT: "int", Type.LONG: "bigint", Type.FLOAT: "float", Type.DOUBLE: "double"}
+_BLANK: Final = r"^\s*$"
+
+
+def convert(frame: SparkFrame, declared: Schema) -> None:
+    """Make the columns those of the declared schema.
+
+    :raises NoNativeFormError: when Spark has no equal of one conversion.
+    """
+    from pyspark.sql import functions as f
+
+    frame.directive = ""
+    for field in declared:
+        target = field.schema.non_nullable
+        source = frame.columns.schema(field.name)
+        if source is None:
+            frame.put(field.name, f.lit(None).cast(_null_type(target)), field.schema.as_nullable)
+        elif source.non_nullable != target:
+            _convert(frame, field.name, source.non_nullable, target)
+        if not field.schema.is_nullable and field.schema.type is not Type.NULL:
+            source = frame.columns.schema(field.name)
+            if source is None or source.is_nullable:
+                missing = frame.column(field.name).isNull()
+                frame.tell_as_it_is(missing, null_message(field.schema, field.name))
+    for name in list(frame.columns):
+        if not any(field.name.lower() == name.lower() for field in declared):
+            frame.remove(name)
+
+
+def _convert(frame: SparkFrame, name: str, source: Schema, target: Schema) -> None:
+    value = frame.column(name)
+    made: Column | None = None
+    if source.logical_type is None and target.logical_type is None:
+        if source.type is Type.STRING:
+            made = _parsed(frame, name, value, target)
+        elif target.type is Type.STRING and source.type in _TO_TEXT:
+            made = value.cast("string")
+        elif (source.type, target.type) in _WIDENED:
+            made = value.cast(_WIDENED[source.type, target.type])
+    elif target.type is Type.STRING and source.logical_type is LogicalType.DATE:
+        made = value.cast("string")
+    if made is None:
+        raise NoNativeFormError(
+            f"Spark does not make '{name}' {target.display_name} from {source.display_name} in the "
+            "same way"
+        )
+    frame.put(name, made, target.as_nullable)
+
+
+def _parsed(frame: SparkFrame, name: str, value: Column, target: Schema) -> Column | None:
+    from pyspark.sql import functions as f
+
+    if target.type is Type.BYTES:
+        return f.when(~value.rlike(_BLANK), value.cast("binary"))
+    if target.type is Type.BOOLEAN:
+        return f.when(~value.rlike(_BLANK), f.lower(value) == "true")
+    if target.type not in _NUMBERS:
+        return None
+    is_whole = target.type in (Type.INT, Type.LONG)
+    pattern = WHOLE if is_whole else REAL
+    digits = value if is_whole else f.regexp_replace(f.trim(value), "(?<=[0-9.])[fFdD]$", "")
+    number = f.when(value.rlike(f"^(?:{pattern})$"), digits.try_cast(_NUMBERS[target.type]))
+    before, behind = unparsed_message(target, name)
+    failing = number.isNull() & value.isNotNull() & ~value.rlike(_BLANK)
+    frame.tell_as_it_is(failing, f.concat(f.lit(before), value, f.lit(behind)))
+    return number
+
+
+def _null_type(schema: Schema) -> str:
+    if schema.logical_type is None and schema.type in _NUMBERS:
+        return _NUMBERS[schema.type]
+    if schema.logical_type is None and schema.type is Type.STRING:
+        return "string"
+    if schema.logical_type is None and schema.type is Type.BOOLEAN:
+        return "boolean"
+    raise NoNativeFormError(
+        f"a missing column of the type {schema.display_name} is made in batches"
+    )

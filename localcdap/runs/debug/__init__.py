@@ -1,0 +1,1 @@
+"""One stage of a pipeline tried on given records."""

@@ -1,0 +1,64 @@
+"""Answers of stage debugging, from what a trial gave."""
+
+from __future__ import annotations
+
+from localcdap.api.failures import ValidationFailure
+from localcdap.engine.messages import Failed, LogLine
+from localcdap.engine.preview.previewing import PreviewMessage, Sampled
+from localcdap.engine.preview.running import Trial, given_batches
+from localcdap.engine.preview.samples import PortSample, Problem, StageSample, shown_records
+from localcdap.runs.debug.model import DebugAnswer, DebugOutput
+
+
+def unwritten(trial: Trial) -> DebugAnswer:
+    """A sink writes nothing; the answer is what it would be given."""
+    stage, records, schema = trial.stage, [], None
+    for stream, batch in given_batches(stage, trial.inputs).items():
+        schema = stage.input_schemas[stream.stage]
+        records += shown_records(schema, batch, trial.shown)
+    return DebugAnswer([], DebugOutput(schema, records))
+
+
+def answered(sample: StageSample, lines: list[str]) -> DebugAnswer:
+    ports = {name: _port(each) for name, each in sample.ports.items()}
+    output = None if ports else DebugOutput(sample.schema, sample.records)
+    return DebugAnswer(sample.problems, output, sample.errors, ports, lines)
+
+
+def failed(failures: list[ValidationFailure]) -> DebugAnswer:
+    """The answer when a stage is not valid."""
+    return DebugAnswer(
+        [Problem(f.message, f.corrective_action, f.stage, f.field) for f in failures], None
+    )
+
+
+def unknown_schema(stage: str, source: str) -> Problem:
+    return Problem(
+        f"The schema of the records from '{source}' is not known.",
+        f"Give it with the records, or set the output schema of stage '{source}'.",
+        stage,
+    )
+
+
+class Told:
+    """What the process of a trial says."""
+
+    def __init__(self) -> None:
+        self.sample: StageSample | None = None
+        self.error: Problem | None = None
+        self.lines: list[str] = []
+
+    def __call__(self, message: PreviewMessage) -> None:
+        if isinstance(message, Sampled):
+            self.sample = message.sample
+        elif isinstance(message, LogLine) and message.stage is not None:
+            self.lines.append(f"{message.level} {message.text}")
+        elif isinstance(message, Failed):
+            trace = "\n".join(message.trace) or None
+            self.error = Problem(
+                message.message, message.corrective_action, message.stage, trace=trace
+            )
+
+
+def _port(sample: PortSample) -> DebugOutput:
+    return DebugOutput(sample.schema, sample.records)

@@ -1,0 +1,357 @@
+"""Previews: pipelines run on a few records, to look at what each stage makes of them.
+
+They are kept in memory only, and end with the process that has the instance.
+"""
+
+from __future__ import annotations
+
+import getpass
+import threading
+import time
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from localcdap.api.errors import BadRequestError, LocalcdapError, NotFoundError
+from localcdap.engine.messages import Failed, LogLines, RunStatus, StatusChanged
+from localcdap.engine.messages import LogLine as SpoolLine
+from localcdap.engine.order import PreviewOrder, WorkOrder
+from localcdap.engine.preview.previewing import Explained, PreviewMessage, Sampled
+from localcdap.namespaces.service import NamespaceService
+from localcdap.pipeline.document.document import read_document
+from localcdap.pipeline.document.model import PipelineDocument
+from localcdap.pipeline.service import PipelineRequest, StudioService
+from localcdap.pipeline.validation.plugins import Artifacts
+from localcdap.pipeline.validation.resolution import ResolvedPipeline
+from localcdap.rpc.methods import once
+from localcdap.runs.capabilities import (
+    PREVIEW_REQUIRES,
+    indexed_capabilities,
+    require_capabilities,
+)
+from localcdap.runs.model import LogLine, RunError, now, run_error
+from localcdap.runs.preview.model import MOST_RECORDS, Preview, PreviewRequest, PreviewStatus
+from localcdap.runs.preview.process import TrialProcess, TrialProcesses
+
+_AT_ONCE: Final = 2
+"""Previews that run at the same time; the others wait."""
+_KEPT: Final = 20
+"""Previews that are remembered, the newest ones."""
+_ORIGINAL_RECORDS: Final = 100
+"""``numOfRecordsPreview`` as CDAP writes it into every document: nobody's wish."""
+
+
+class PreviewService:
+    """The previews of an instance. Threads may share it.
+
+    :param artifacts: know what a plugin is capable of.
+    :param home: what relative paths in pipelines are relative to.
+    :param records: the most records read from each source, when nobody says else.
+    """
+
+    def __init__(
+        self,
+        namespaces: NamespaceService,
+        artifacts: Artifacts,
+        studio: StudioService,
+        processes: TrialProcesses,
+        *,
+        home: Path,
+        records: int,
+    ) -> None:
+        self._namespaces = namespaces
+        self._artifacts = artifacts
+        self._studio = studio
+        self._processes = processes
+        self._home = home
+        self._records = records
+        self._previews: OrderedDict[str, _Entry] = OrderedDict()
+        self._changed = threading.Condition()
+        self._turns = threading.Semaphore(_AT_ONCE)
+        self._closed = False
+
+    @once
+    def start(self, request: PreviewRequest) -> Preview:
+        """Start a preview. Returns at once, also for a pipeline with failures; see :meth:`wait`.
+
+        :raises DocumentError: when the document is no pipeline.
+        :raises BadRequestError: when the number of records or the time is out of range.
+        :raises NotFoundError: when there is no such namespace.
+        """
+        self._namespaces.require(request.namespace)
+        document = read_document(request.document)
+        _check(request)
+        process = self._processes.start()
+        preview = Preview(
+            process.run,
+            request.namespace,
+            document.name or request.name or "pipeline",
+            PreviewStatus.WAITING,
+            now(),
+        )
+        entry = _Entry(preview, process, request, document)
+        with self._changed:
+            self._forget_oldest()
+            self._previews[preview.preview] = entry
+        entry.thread = threading.Thread(target=self._carry_out, args=(entry,), name="preview")
+        entry.thread.start()
+        return self.get(request.namespace, preview.preview)
+
+    def get(self, namespace: str, preview: str) -> Preview:
+        """A preview as it stands.
+
+        :raises NotFoundError: when there is none, or it is not remembered any more.
+        """
+        with self._changed:
+            entry = self._previews.get(preview)
+            if entry is None or entry.preview.namespace != namespace:
+                raise NotFoundError(
+                    f"There is no preview '{preview}' in namespace '{namespace}'.",
+                    f"The last {_KEPT} previews are remembered while the instance is open.",
+                )
+            return self._snapshot(entry)
+
+    def wait(self, namespace: str, preview: str, version: int, timeout_s: float) -> Preview:
+        """The preview as soon as it differs from ``version``, or as it is when the time is over.
+
+        :raises NotFoundError: when there is none.
+        """
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self.get(namespace, preview).version != version, timeout_s
+            )
+            return self.get(namespace, preview)
+
+    def list_previews(self, namespace: str) -> list[Preview]:
+        """The previews of a namespace that are remembered, newest first, without their records and logs."""
+        self._namespaces.require(namespace)
+        with self._changed:
+            entries = [e for e in self._previews.values() if e.preview.namespace == namespace]
+            return [
+                msgspec.structs.replace(self._snapshot(each), stages={}, logs=[])
+                for each in reversed(entries)
+            ]
+
+    def stop(self, namespace: str, preview: str) -> Preview:
+        """Stop a preview and wait until it has ended; the records that it has shown stay.
+
+        :raises NotFoundError: when there is none.
+        """
+        self.get(namespace, preview)
+        entry = self._previews[preview]
+        entry.stop_asked = True
+        with self._changed:
+            self._changed.wait_for(lambda: entry.preview.status.is_end)
+            return self._snapshot(entry)
+
+    def close(self) -> None:
+        """End all previews."""
+        self._closed = True
+        for entry in list(self._previews.values()):
+            if entry.thread is not None:
+                entry.thread.join()
+
+    # -- one preview, in its thread -----------------------------------------------------------
+
+    def _carry_out(self, entry: _Entry) -> None:
+        try:
+            while not self._turns.acquire(timeout=0.05):
+                if entry.stop_asked or self._closed:
+                    self._end(entry, PreviewStatus.KILLED)
+                    return
+            try:
+                self._begin(entry)
+            finally:
+                self._turns.release()
+        except LocalcdapError as error:
+            self._end(entry, entry.failing, RunError(error.message, error.corrective_action))
+        except Exception as error:
+            self._end(entry, entry.failing, RunError(f"{type(error).__name__}: {error}"))
+            raise
+        finally:
+            entry.process.close()
+
+    def _begin(self, entry: _Entry) -> None:
+        self._change(entry, status=PreviewStatus.INIT)
+        resolved = self._resolved(entry)
+        if resolved is None:
+            return
+        order = self._order(entry, resolved)
+        entry.failing = PreviewStatus.RUN_FAILED
+        entry.deadline = time.monotonic() + entry.request.timeout_minutes * 60
+        if not entry.process.carry_out(
+            order, lambda message: self._heard(entry, message), lambda: self._is_over(entry)
+        ):
+            self._end_silent(entry)
+
+    def _resolved(self, entry: _Entry) -> ResolvedPipeline | None:
+        """The pipeline; None when it has failures, which the preview then has ended with.
+
+        :raises IncapableError: when a plugin cannot run on this machine.
+        """
+        request = entry.request
+        resolved = self._studio.resolve(
+            PipelineRequest(
+                request.document,
+                request.namespace,
+                request.arguments,
+                runtime=True,
+                use_suggested=request.use_suggested,
+            )
+        )
+        if resolved.errors:
+            self._end(entry, PreviewStatus.DEPLOY_FAILED, errors=resolved.errors)
+            return None
+        require_capabilities(
+            resolved.plugins,
+            indexed_capabilities(self._artifacts, request.namespace),
+            PREVIEW_REQUIRES,
+            "a preview",
+        )
+        self._change(entry, repairs=resolved.repairs)
+        return resolved
+
+    def _order(self, entry: _Entry, resolved: ResolvedPipeline) -> WorkOrder:
+        request, preview = entry.request, entry.preview
+        text = self._studio.write_out(request.namespace, request.document).document
+        records = request.records or self._records_of(entry.document)
+        arguments = self._studio.arguments(request.namespace, preview.pipeline, request.arguments)
+        return WorkOrder(
+            run_id=preview.preview,
+            namespace=preview.namespace,
+            pipeline=preview.pipeline,
+            document=text if isinstance(text, str) else msgspec.json.encode(text).decode(),
+            plugins=resolved.plugins,
+            arguments=arguments,
+            logical_start_ms=preview.submit_time,
+            engine_url="",
+            base_directory=str(self._home),
+            user=getpass.getuser(),
+            host_directory=str(self._home),
+            preview=PreviewOrder(records, max(records, 1000), explains=request.explains),
+        )
+
+    def _records_of(self, document: PipelineDocument) -> int:
+        asked = document.num_of_records_preview
+        return self._records if asked == _ORIGINAL_RECORDS else min(max(asked, 1), MOST_RECORDS)
+
+    def _heard(self, entry: _Entry, message: PreviewMessage) -> None:
+        preview = entry.preview
+        match message:
+            case StatusChanged(status=RunStatus.RUNNING):
+                self._change(entry, status=PreviewStatus.RUNNING, start_time=now())
+            case StatusChanged(status=RunStatus.COMPLETED):
+                self._end(entry, PreviewStatus.COMPLETED)
+            case StatusChanged(status=RunStatus.FAILED):
+                self._end(entry, PreviewStatus.RUN_FAILED)
+            case StatusChanged(status=RunStatus.KILLED):
+                self._end_silent(entry)
+            case Sampled():
+                self._change(entry, stages={**preview.stages, message.stage: message.sample})
+            case Explained():
+                self._change(entry, explained=message.stages)
+            case Failed():
+                self._change(entry, error=run_error(message))
+            case SpoolLine():
+                self._log(entry, [message])
+            case LogLines():
+                self._log(entry, message.lines)
+
+    def _log(self, entry: _Entry, lines: list[SpoolLine]) -> None:
+        before = entry.preview.logs
+        numbered = [
+            LogLine(len(before) + place, int(line.time * 1000), line.level, line.text, line.stage)
+            for place, line in enumerate(lines, start=1)
+        ]
+        self._change(entry, logs=[*before, *numbered])
+
+    def _is_over(self, entry: _Entry) -> bool:
+        return self._closed or entry.stop_asked or time.monotonic() > entry.deadline
+
+    def _end_silent(self, entry: _Entry) -> None:
+        """The process has not come to its own end."""
+        if self._closed or entry.stop_asked:
+            self._end(entry, PreviewStatus.KILLED)
+        elif time.monotonic() > entry.deadline:
+            minutes = entry.request.timeout_minutes
+            error = RunError(
+                f"The preview was stopped after {minutes:g} minutes.",
+                "Preview fewer records, or give it more time.",
+            )
+            self._end(entry, PreviewStatus.KILLED_BY_TIMER, error)
+        else:
+            error = RunError(
+                "The process of the preview ended unexpectedly: a plugin may have crashed it.",
+                "See the last stage that has records; the fault is behind it.",
+            )
+            self._end(entry, PreviewStatus.RUN_FAILED, error)
+
+    def _end(
+        self,
+        entry: _Entry,
+        status: PreviewStatus,
+        error: RunError | None = None,
+        **more: Any,
+    ) -> None:
+        if not entry.preview.status.is_end:
+            self._change(
+                entry, status=status, end_time=now(), error=error or entry.preview.error, **more
+            )
+
+    def _change(self, entry: _Entry, **values: Any) -> None:
+        with self._changed:
+            version = entry.preview.version + 1
+            entry.preview = msgspec.structs.replace(entry.preview, version=version, **values)
+            self._changed.notify_all()
+
+    def _snapshot(self, entry: _Entry) -> Preview:
+        preview = entry.preview
+        if preview.status is not PreviewStatus.WAITING:
+            return preview
+        waiting = [
+            each.preview.preview
+            for each in self._previews.values()
+            if each.preview.status is PreviewStatus.WAITING
+        ]
+        return msgspec.structs.replace(
+            preview, position_in_waiting_queue=waiting.index(preview.preview)
+        )
+
+    def _forget_oldest(self) -> None:
+        ended = [key for key, each in self._previews.items() if each.preview.status.is_end]
+        for key in ended[: max(0, len(self._previews) + 1 - _KEPT)]:
+            del self._previews[key]
+
+
+class _Entry:
+    """A preview and what goes on for it."""
+
+    def __init__(
+        self,
+        preview: Preview,
+        process: TrialProcess,
+        request: PreviewRequest,
+        document: PipelineDocument,
+    ) -> None:
+        self.preview = preview
+        self.process: Final = process
+        self.request: Final = request
+        self.document: Final = document
+        self.thread: threading.Thread | None = None
+        self.stop_asked = False
+        self.deadline = float("inf")
+        self.failing = PreviewStatus.DEPLOY_FAILED
+        """What an error means now."""
+
+
+def _check(request: PreviewRequest) -> None:
+    if request.records is not None and not 1 <= request.records <= MOST_RECORDS:
+        raise BadRequestError(
+            f"A preview reads 1 to {MOST_RECORDS:,} records of each source, not {request.records:,}."
+        )
+    if not request.timeout_minutes > 0:
+        raise BadRequestError(
+            f"The time limit of a preview is a positive number of minutes, not {request.timeout_minutes:g}."
+        )

@@ -1,1 +1,0 @@
-"""Pipelines and stages tried on few records: previews, cases of tests, debugging of one stage."""

@@ -1,1 +1,0 @@
-"""Pipeline documents: reading, structure, macros, schema propagation, validation. Knows no Spark."""

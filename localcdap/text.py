@@ -1,0 +1,115 @@
+"""How localcdap writes counts, times, sizes and untrusted text, and how it finds the nearest name.
+
+Every front end and every service uses these functions, so that one number, name or byte looks the
+same in the terminal studio, in a command's answer and in an error message. The module imports
+nothing of localcdap.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from typing import Final
+
+_ESCAPED: Final = ("Cc", "Cf", "Cs", "Zl", "Zp")
+"""Unicode categories that control a terminal, reorder a line or have no width of their own."""
+_COLOURS: Final = re.compile(r"\x1b\[[0-9;:]*m")
+"""SGR sequences. They change nothing but the looks of the text, and logs of tools are full of them."""
+_MINUTE: Final = 60
+_HOUR: Final = 60 * _MINUTE
+_SIMILAR: Final = 60
+"""The lowest similarity, 0 to 100, of a name that is worth suggesting. It finds a name with a letter
+missing, doubled or exchanged, and leaves out names that share only an ending."""
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a count with its noun: ``1 failure``, ``2,000 failures``."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def format_duration(start: int | None, end: int | None) -> str:
+    """Return the time between two points as ``1.2 s``, ``3 min 20 s`` or ``2 h 5 min``.
+
+    :param start: milliseconds since 1970.
+    :param end: likewise; an end before the start counts as no time.
+    :return: an empty text when one of the points is not known.
+    """
+    if start is None or end is None:
+        return ""
+    seconds = max(0.0, (end - start) / 1000)
+    if seconds < _MINUTE:
+        return f"{seconds:.1f} s"
+    if seconds < _HOUR:
+        return f"{int(seconds // _MINUTE)} min {int(seconds % _MINUTE)} s"
+    return f"{int(seconds // _HOUR)} h {int(seconds % _HOUR // _MINUTE)} min"
+
+
+def format_size(number: int) -> str:
+    """Return a number of bytes in decimal units: ``512 B``, ``4.2 MB``, ``37 GB``."""
+    amount, units = float(number), ["B", "kB", "MB", "GB", "TB"]
+    while amount >= 999.5 and len(units) > 1:
+        amount /= 1000
+        units.pop(0)
+    digits = 1 if amount < 10 and units[0] != "B" else 0
+    return f"{amount:.{digits}f} {units[0]}"
+
+
+def nearest_names(name: str, names: Iterable[str], limit: int = 3) -> list[str]:
+    """Return the names that somebody who wrote ``name`` may have meant, the most similar first.
+
+    Case, blanks and punctuation do not count.
+
+    :param limit: the most names to return.
+    """
+    from rapidfuzz import fuzz, process, utils
+
+    matches = process.extract(
+        name,
+        sorted(set(names)),
+        scorer=fuzz.WRatio,
+        processor=utils.default_process,
+        score_cutoff=_SIMILAR,
+        limit=limit,
+    )
+    return [match[0] for match in matches]
+
+
+def nearest_name(name: str, names: Iterable[str]) -> str | None:
+    """Return the name that somebody who wrote ``name`` most likely meant, or None."""
+    return next(iter(nearest_names(name, names, limit=1)), None)
+
+
+def sanitize_for_terminal(text: str, *, single_line: bool = False) -> str:
+    r"""Return a text that does nothing to the terminal it is printed on.
+
+    Colours (SGR sequences) and variation selectors are left out. Every other control, format, direction
+    or surrogate character, and the two line separators of Unicode, become their escapes, such as
+    ``\x1b`` and ``\u202e``. Tabs stay; ``\r\n`` becomes ``\n``.
+
+    :param single_line: escape line ends and tabs too.
+    """
+    if text.isprintable() and not _has_variation_selector(text):
+        return text
+    plain = _COLOURS.sub("", text)
+    if single_line:
+        return "".join(map(_escaped, plain))
+    plain = plain.replace("\r\n", "\n")
+    return "".join(each if each in "\n\t" else _escaped(each) for each in plain)
+
+
+def _has_variation_selector(text: str) -> bool:
+    return not text.isascii() and any("\ufe00" <= each <= "\ufe0f" for each in text)
+
+
+def _escaped(character: str) -> str:
+    if "\ufe00" <= character <= "\ufe0f":
+        return ""
+    if unicodedata.category(character) not in _ESCAPED:
+        return character
+    if character in "\n\t\r":
+        return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}[character]
+    code = ord(character)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

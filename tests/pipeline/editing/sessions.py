@@ -1,0 +1,106 @@
+"""Editing sessions over the mock plugins, configured in this process by the real configurer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import msgspec
+
+from localcdap.api.failures import ValidationFailure
+from localcdap.pipeline.editing.edits import Edit
+from localcdap.pipeline.editing.service import EditingService, OpenRequest
+from localcdap.pipeline.editing.view import Change, StageState
+from localcdap.pipeline.service import PipelineRequest, StudioService
+from localcdap.sandbox.configuring import ConfigureRequest, ConfigureResult, configure_stage
+from localcdap.sandbox.memo import ConfigureMemo, Detected
+from tests.pipeline.shelf import mock_shelf
+
+LONG_S = 60.0
+
+
+class InProcess:
+    """What ``PluginWorkers`` does for sessions, without processes."""
+
+    def __init__(self) -> None:
+        self._memo = ConfigureMemo()
+        self.calls: list[str] = []
+        """Stages whose plugin was asked."""
+
+    def configure(self, request: ConfigureRequest) -> ConfigureResult:
+        kept = self._memo.find(request)
+        if kept is None:
+            self.calls.append(request.stage)
+            kept = configure_stage(request)
+            self._memo.keep(request, kept, crashed=False)
+        return kept
+
+    def remembered(self, request: ConfigureRequest) -> ConfigureResult | None:
+        return self._memo.find(request)
+
+    def detected(self, request: ConfigureRequest) -> Detected | None:
+        return self._memo.detected(request)
+
+
+class Bench:
+    """A session, the states that a front end would hold of it, and validation from scratch beside it."""
+
+    def __init__(self, document: Any, workers: Any = None, **options: Any) -> None:
+        self.workers = workers or InProcess()
+        self.service = EditingService(mock_shelf(), self.workers, **options)
+        self.studio = StudioService(mock_shelf(), self.workers.configure, **options)
+        opened = self.service.open(OpenRequest(document), LONG_S)
+        self.id = opened.id
+        self.errors: list[ValidationFailure] = []
+        self.stages: dict[str, StageState] = {}
+        self.revision = -1
+        self.last = self._take(opened.change)
+
+    def apply(self, edit: Edit, wait_s: float = LONG_S) -> Change:
+        return self._take(self.service.apply(self.id, edit, wait_s))
+
+    def wait(self) -> Change:
+        """Take over what changed until nothing is being checked."""
+        return self._take(self.service.settled(self.id, self.revision, LONG_S))
+
+    def next(self) -> Change:
+        """Take over what changes next."""
+        return self._take(self.service.changes(self.id, self.revision, LONG_S))
+
+    def text(self) -> str:
+        return self.service.document(self.id)
+
+    def messages(self) -> list[str]:
+        failures = [*self.errors, *(f for state in self.stages.values() for f in state.errors)]
+        return [failure.message for failure in failures]
+
+    def check(self) -> None:
+        """What the session told is what a validation from scratch says of its document."""
+        fresh = self.studio.validate_pipeline(PipelineRequest(self.text()))
+        told = [*self.errors, *(f for state in self.stages.values() for f in state.errors)]
+        assert _counted(told) == _counted(fresh.errors)
+        warned = [w for state in self.stages.values() for w in state.warnings]
+        assert _counted(warned) == _counted(fresh.warnings)
+        assert self.last.valid == (fresh.spec is not None)
+        resolved = self.studio.resolve(PipelineRequest(self.text())).stages
+        for name, spec in resolved.items():
+            state = self.stages[name]
+            assert state.input_schemas == spec.input_schemas, name
+            assert state.output_schema == spec.output_schema, name
+            assert state.error_schema == spec.error_schema, name
+            assert state.port_schemas == spec.port_schemas, name
+            assert state.artifact == spec.plugin.artifact, name
+
+    def _take(self, change: Change) -> Change:
+        assert change.revision >= self.revision
+        if change.errors is not None:
+            self.errors = change.errors
+        for name in change.removed:
+            self.stages.pop(name, None)
+        self.stages.update(change.stages)
+        self.revision, self.last = change.revision, change
+        return change
+
+
+def _counted(failures: list[ValidationFailure]) -> Counter[bytes]:
+    return Counter(msgspec.json.encode(failure) for failure in failures)

@@ -1,0 +1,69 @@
+"""Artifacts for tests: inspected by the real inspection, chosen by the real selection, configured by the
+real configurer, without an instance around them."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from localcdap.api.failures import ArtifactId
+from localcdap.artifacts.inspection import inspect_artifact
+from localcdap.artifacts.model import ArtifactSelector, PluginInfo, PluginLookup
+from localcdap.artifacts.selection import Candidate, choose, look_up
+from localcdap.artifacts.version import ArtifactVersion
+from localcdap.pipeline.document.model import PipelineDocument
+from localcdap.pipeline.validation.plugins import IndexedPlugins
+from localcdap.pipeline.validation.resolution import ResolvedPipeline, resolve_pipeline
+from localcdap.sandbox.configuring import configure_stage
+
+MOCKS = Path(__file__).parent / "artifacts" / "mock-plugins-1.0.0.py"
+
+
+def candidates(path: Path, artifact: ArtifactId) -> list[Candidate]:
+    digest = hashlib.sha256(str(path).encode()).hexdigest()
+    inspection = inspect_artifact(str(path), digest)
+    assert not inspection.errors, inspection.errors
+    version = ArtifactVersion(artifact.version)
+    return [Candidate(artifact, version, str(path), digest, each) for each in inspection.plugins]
+
+
+class Shelf:
+    """What ``ArtifactService`` answers about a few artifacts."""
+
+    def __init__(self, *found: Candidate) -> None:
+        self.candidates = list(found)
+
+    def find_plugin(
+        self, namespace: str, type: str, name: str, selector: ArtifactSelector | None = None
+    ) -> PluginLookup:
+        names = [c.plugin.name for c in self.candidates if c.plugin.type == type]
+        return look_up(self._of(type, name), names, name, selector or ArtifactSelector())
+
+    def get_plugin(
+        self, namespace: str, type: str, name: str, selector: ArtifactSelector | None = None
+    ) -> PluginInfo:
+        chosen = choose(self._of(type, name), selector or ArtifactSelector())
+        assert chosen is not None
+        plugin = chosen.plugin
+        return PluginInfo(
+            name,
+            type,
+            plugin.description,
+            plugin.class_name,
+            chosen.artifact,
+            plugin.capabilities,
+            {each.name: each for each in plugin.properties},
+        )
+
+    def _of(self, type: str, name: str) -> list[Candidate]:
+        return [c for c in self.candidates if (c.plugin.type, c.plugin.name) == (type, name)]
+
+
+def mock_shelf() -> Shelf:
+    return Shelf(*candidates(MOCKS, ArtifactId("mock-plugins", "1.0.0", "SYSTEM")))
+
+
+def resolved(document: PipelineDocument, **options) -> ResolvedPipeline:
+    """The document resolved against the mock plugins."""
+    finder = IndexedPlugins(mock_shelf(), "default")
+    return resolve_pipeline(document, finder, configure_stage, **options)

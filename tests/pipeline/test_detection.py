@@ -1,0 +1,110 @@
+"""Connected checks: made when asked for, kept with their time, and taken over on request only."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from localcdap.api.locations import Locations
+from localcdap.pipeline.editing.edits import SetProperty
+from localcdap.pipeline.service import PipelineRequest, StageRequest, StudioService
+from tests.pipeline.editing.sessions import Bench, InProcess
+from tests.pipeline.pipelines import config
+from tests.pipeline.shelf import mock_shelf
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "fields").write_text("a b")
+    return tmp_path
+
+
+@pytest.fixture
+def locations(folder: Path) -> Locations:
+    return Locations({}, str(folder))
+
+
+@pytest.fixture
+def studio(locations: Locations) -> StudioService:
+    workers = InProcess()
+    return StudioService(
+        mock_shelf(), workers.configure, locations=locations, detected=workers.detected
+    )
+
+
+def looking() -> dict:
+    document = config("source:s transform:t sink:z", "s>t t>z", s={"path": "fields"})
+    document["stages"][0]["plugin"]["name"] = "Looking"
+    return document
+
+
+def fields(answer) -> list[str] | None:
+    schema = answer.spec.stages[0].output_schema
+    return schema and schema.field_names
+
+
+def test_validation_is_pure_unless_it_is_asked_to_look(studio, folder):
+    assert fields(studio.validate_pipeline(PipelineRequest(looking()))) is None
+    before_ms = time.time() * 1000 - 1
+    answer = studio.validate_pipeline(PipelineRequest(looking(), connected=True))
+    assert fields(answer) == ["a", "b"]
+    assert answer.spec.stages[2].input_schemas["t"].field_names == ["a", "b"]
+    assert before_ms <= answer.detected["s"] <= time.time() * 1000
+    again = studio.validate_pipeline(PipelineRequest(looking()))
+    assert (fields(again), again.detected) == (None, {})
+
+
+def test_what_was_found_can_be_taken_over_until_something_is_different(studio, folder):
+    found = studio.validate_pipeline(PipelineRequest(looking(), connected=True))
+    (folder / "fields").write_text("c")
+    taken = studio.validate_pipeline(PipelineRequest(looking(), detected=True))
+    assert fields(taken) == ["a", "b"]
+    assert taken.detected == found.detected
+    anew = studio.validate_pipeline(PipelineRequest(looking(), connected=True, detected=True))
+    assert fields(anew) == ["c"]
+    other = looking()
+    other["stages"][0]["plugin"]["properties"]["path"] = "./fields"
+    assert fields(studio.validate_pipeline(PipelineRequest(other, detected=True))) is None
+
+
+def test_a_stage_is_looked_at_alone(studio):
+    node = looking()["stages"][0]
+    assert studio.validate_stage(StageRequest(node)).spec.output_schema is None
+    answer = studio.validate_stage(StageRequest(node, connected=True))
+    assert answer.spec.output_schema.field_names == ["a", "b"]
+    kept = studio.validate_stage(StageRequest(node, detected=True))
+    assert kept.detected == answer.detected != {}
+    assert studio.validate_pipeline_stage(
+        PipelineRequest(looking(), detected=True), "s"
+    ).detected == {"s": kept.detected["s"]}
+
+
+def test_a_session_shows_what_was_detected_and_when(locations, folder):
+    bench = Bench(looking(), locations=locations)
+    assert bench.stages["s"].output_schema is None
+    assert bench.stages["s"].detected_ms is None
+    bench.service.detect(bench.id)
+    bench.wait()
+    assert bench.stages["s"].output_schema.field_names == ["a", "b"]
+    first = bench.stages["s"].detected_ms
+    assert first is not None
+    assert bench.stages["z"].input_schemas["t"].field_names == ["a", "b"]
+    bench.apply(SetProperty("t", "field", "a"))
+    assert bench.last.valid
+    bench.apply(SetProperty("s", "path", "none"))
+    assert bench.stages["s"].output_schema is None
+    assert bench.stages["s"].detected_ms is None
+    bench.service.detect(bench.id, ["s"])
+    bench.wait()
+    assert [f.message for f in bench.stages["s"].errors] == ["There is no such file."]
+    bench.apply(SetProperty("s", "path", "fields"))
+    assert bench.stages["s"].detected_ms == first
+    (folder / "fields").write_text("c")
+    time.sleep(0.002)
+    bench.service.detect(bench.id, ["s"])
+    bench.wait()
+    assert bench.stages["s"].output_schema.field_names == ["c"]
+    assert bench.stages["s"].detected_ms > first
+    assert [f.field for f in bench.stages["t"].errors] == ["field"]

@@ -1,0 +1,85 @@
+"""The macro functions; dates as in CDAP 6 ``LogicalStartTimeMacroEvaluatorTest``."""
+
+from __future__ import annotations
+
+import pytest
+
+from localcdap.api.errors import MacroError, NotFoundError
+from localcdap.pipeline.macros.evaluation import MacroContext
+from localcdap.pipeline.macros.functions import logical_start_time, macro_functions
+
+NEW_YEAR_2016 = 1451606400000
+ISO = "yyyy-MM-dd'T'HH:mm:ss"
+
+
+@pytest.mark.parametrize(
+    ("start", "arguments", "expected"),
+    [
+        (0, [], "0"),
+        (0, [""], "0"),
+        (0, ["yyyy-MM-dd"], "1970-01-01"),
+        (0, ["yyyy-MM-dd", "1d"], "1969-12-31"),
+        (0, ["yyyy-MM-dd", "+1d"], "1969-12-31"),
+        (0, ["yyyy-MM-dd", "-1d"], "1970-01-02"),
+        (NEW_YEAR_2016, ["yyyy-MM-dd"], "2016-01-01"),
+        (NEW_YEAR_2016, [ISO, "1d-12h"], "2015-12-31T12:00:00"),
+        (NEW_YEAR_2016, [ISO, "1d-12h+30m+15s"], "2015-12-31T11:29:45"),
+        (NEW_YEAR_2016, ["yyyy-MM-dd'T'HH-mm-ss", "1d-4h+30m"], "2015-12-31T03-30-00"),
+        (0, [ISO, "30m", "PST "], "1969-12-31T15:30:00"),
+        (0, [ISO, "", "GMT+2:30"], "1970-01-01T02:30:00"),
+        (0, [ISO, "0s", "Europe/Berlin"], "1970-01-01T01:00:00"),
+    ],
+)
+def test_logical_start_time(start, arguments, expected):
+    assert logical_start_time(start, *arguments) == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (["a", "b", "c", "d"], "at most 3 arguments"),
+        (["yyyy", "1x"], "'1x' is no offset"),
+        (["yyyy", "1d", "Moon/Base"], "'Moon/Base' is no time zone"),
+        (["bogus"], "Illegal pattern character 'b'"),
+        (["yyyy'open"], "Unterminated quote"),
+        (["yyyy", "999999999999d"], "logicalStartTime("),
+    ],
+)
+def test_logical_start_time_that_cannot_be_understood(arguments, part):
+    with pytest.raises(MacroError, match="logicalStartTime") as raised:
+        logical_start_time(0, *arguments)
+    assert part in raised.value.message
+    assert "yyyy-MM-dd" in raised.value.corrective_action
+
+
+def evaluate(text: str, **providers) -> str:
+    context = MacroContext({}, macro_functions(0, **providers), runtime=True)
+    return context.parser(escaping=False).expand(text).text
+
+
+def test_secrets_come_from_their_provider():
+    assert evaluate("${secure(key)}", secure=lambda key: f"<{key}>") == "<key>"
+    assert evaluate("${conn( my conn )}", conn=lambda name: {"host": name}) == '{"host":"my conn"}'
+    token = evaluate("${oauth(google,id)}", oauth=lambda p, c: {"accessToken": p + c})
+    assert token == '{"accessToken":"googleid"}'
+
+
+def test_without_a_provider_the_message_says_so():
+    with pytest.raises(
+        MacroError, match="'secure' cannot be used: the secure store is not"
+    ) as raised:
+        evaluate("${secure(key)}")
+    assert raised.value.corrective_action
+
+
+def test_what_a_provider_does_not_have_is_an_error_of_the_macro():
+    def secure(key: str) -> str:
+        raise NotFoundError(f"No secure key '{key}'.")
+
+    with pytest.raises(MacroError, match="No secure key 'key'"):
+        evaluate("${secure(key)}", secure=secure)
+
+
+def test_a_wrong_number_of_arguments():
+    with pytest.raises(MacroError, match=r"'oauth' takes 2 argument\(s\), not 1"):
+        evaluate("${oauth(x)}", oauth=lambda p, c: {})

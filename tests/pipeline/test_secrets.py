@@ -1,0 +1,52 @@
+"""Secrets: what was asked for is taken out of texts, however it is written there."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from localcdap.api.failures import Cause, ValidationFailure
+from localcdap.pipeline.macros.secrets import HIDDEN, Secrets
+
+
+def asked(*values: str) -> Secrets:
+    secrets = Secrets(dict(enumerate(values)).__getitem__)
+    for number in range(len(values)):
+        assert secrets.source is not None
+        assert secrets.source(number) == values[number]
+    return secrets
+
+
+def test_values_are_hidden_wherever_they_stand():
+    secrets = asked("pass", "password1")
+    failure = ValidationFailure(
+        "Invalid Stage", "'password1' is wrong", None, [Cause({"stacktrace": "pass!"})], "a"
+    )
+
+    assert secrets.hide("password1, pass, other") == f"{HIDDEN}, {HIDDEN}, other"
+    (clean,) = secrets.without([failure])
+    assert clean.message == f"'{HIDDEN}' is wrong"
+    assert clean.causes[0].attributes == {"stacktrace": f"{HIDDEN}!"}
+    assert (clean.type, clean.stage, failure.message) == (
+        "Invalid Stage",
+        "a",
+        "'password1' is wrong",
+    )
+
+
+def test_nothing_is_changed_while_nothing_was_asked_for():
+    failure = ValidationFailure("Invalid Stage", "x", None, [])
+
+    assert Secrets(None).source is None
+    assert Secrets(None).without([failure])[0] is failure
+    assert Secrets(str).hide("k") == "k"
+
+
+@given(value=st.text(min_size=4), before=st.text(), after=st.text())
+def test_no_way_of_writing_shows_a_value(value: str, before: str, after: str):
+    secrets = asked(value)
+    for text in (value, repr(value)[1:-1], json.dumps(value)[1:-1]):
+        hidden = secrets.hide(before + text + after)
+        assert value not in hidden or value in HIDDEN

@@ -1,0 +1,141 @@
+"""Recipes run both ways: compiled to Spark, and directive by directive in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from localcdap.api.arrow import RecordCodec
+from localcdap.api.rows import Columns
+from localcdap.api.schema import Schema
+from localcdap.engine.plan.spark_types import spark_schema
+from localcdap.plugin_lib.wrangler.recipe.batch import Executor, RowFailure
+from localcdap.plugin_lib.wrangler.recipe.frame import ERROR, ERROR_TYPE, SparkFrame
+from localcdap.plugin_lib.wrangler.recipe.registry import shipped
+from localcdap.plugin_lib.wrangler.recipe.steps import Steps, check
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+NUMBER = "number__"
+"""Column that tells the rows apart."""
+
+
+def steps_of(recipe: str) -> Steps:
+    steps = check(recipe, shipped())
+    assert not steps.errors, [problem.text for problem in steps.errors]
+    return steps
+
+
+def in_python(recipe: str, records: Sequence[dict[str, Any]]) -> list[Any]:
+    """For each record the list of rows that it becomes, or its :class:`RowFailure`."""
+    directives = [step.directive for step in steps_of(recipe).steps]
+    executor = Executor([d for d in directives if d is not None], {})
+    executor.start()
+    return [executor.run(record) for record in records]
+
+
+def native_frame(
+    df: DataFrame, recipe: str, schema: Schema, wanted: frozenset[str] | None = None
+) -> SparkFrame:
+    """The recipe on a DataFrame whose columns are ``c0``, ``c1`` … and then :data:`NUMBER`.
+
+    :raises NoNativeFormError: when a directive has no native form here.
+    """
+    names = {name: f"c{index}" for index, name in enumerate(schema.field_names)}
+    columns = Columns([(field.name, field.schema) for field in schema])
+    columns.put(NUMBER, Schema.INT)
+    frame = SparkFrame(df, columns, {**names, NUMBER: NUMBER})
+    frame.wanted = wanted
+    for step in steps_of(recipe).steps:
+        assert step.directive is not None
+        frame.directive = step.name
+        step.directive.native(frame)
+    return frame
+
+
+def in_spark(
+    spark: SparkSession,
+    recipes: Sequence[str],
+    schema: Schema,
+    records: Sequence[dict[str, Any]],
+    wanted: frozenset[str] | None = None,
+) -> list[list[Any]]:
+    """For each recipe what :func:`in_python` gives, computed natively; all recipes in one Spark job.
+
+    Rows of one record come as they are; columns that are not there are missing from the rows.
+    """
+
+    df = _given(spark, schema, records)
+    made = [native_frame(df, recipe, schema, wanted) for recipe in recipes]
+    tables = _computed([_structs(number, frame) for number, frame in enumerate(made)])
+    return [_results(frame, table, len(records)) for frame, table in zip(made, tables, strict=True)]
+
+
+def _structs(number: int, frame: SparkFrame) -> DataFrame:
+    """A recipe's rows as one column ``v``, with its number, that of the record, and the error."""
+    from pyspark.sql import functions as f
+
+    settled = frame.settled()
+    physical = [name for name in frame.physical if name != NUMBER]
+    members = [f.col(name).alias(f"v{i}") for i, name in enumerate(physical)]
+    error = f.col(ERROR) if ERROR in frame.carried else f.lit(None).cast(ERROR_TYPE)
+    return settled.select(
+        f.lit(number).alias("recipe"),
+        NUMBER,
+        error.alias("error"),
+        f.struct(*members, f.lit(None).cast("int").alias("end")).alias("v"),
+    )
+
+
+def _computed(frames: Sequence[DataFrame]) -> list[Any]:
+    """The rows of each DataFrame, computed in one job."""
+    import pyarrow.compute as pc
+
+    wide = None
+    for number, frame in enumerate(frames):
+        named = frame.withColumnRenamed("v", f"v{number}")
+        wide = named if wide is None else wide.unionByName(named, allowMissingColumns=True)
+    assert wide is not None
+    table = wide.toArrow()
+    return [
+        table.filter(pc.equal(table.column("recipe"), number)).select(
+            [NUMBER, "error", f"v{number}"]
+        )
+        for number in range(len(frames))
+    ]
+
+
+def _given(spark: SparkSession, schema: Schema, records: Sequence[dict[str, Any]]) -> DataFrame:
+    import pyarrow as pa
+    from pyspark.sql.types import IntegerType
+
+    batch = RecordCodec(schema).encode(records)
+    names = [f"c{index}" for index in range(len(schema.field_names))]
+    numbered = [*batch.columns, pa.array(range(len(records)), pa.int32())]
+    table = pa.Table.from_arrays(numbered, names=[*names, NUMBER])
+    renamed = Schema.record("given", [(n, fd.schema) for n, fd in zip(names, schema, strict=True)])
+    columns = spark_schema(renamed, nullable=True).add(NUMBER, IntegerType())
+    return spark.createDataFrame(table, columns)
+
+
+def _results(frame: SparkFrame, table: Any, count: int) -> list[Any]:
+    """Rows by the number of their record, as Python has them."""
+    columns = [(name, frame.columns.schema(name)) for name in frame.columns if name != NUMBER]
+    schema = Schema.record("made", [(n, s.as_nullable) for n, s in columns if s is not None])
+    rows = _decoded(schema, table.column(2).combine_chunks())
+    found: list[Any] = [[] for _ in range(count)]
+    errors = table.column("error").to_pylist()
+    for row, number, error in zip(rows, table.column(NUMBER).to_pylist(), errors, strict=True):
+        if error is not None:
+            found[number] = RowFailure(**error)
+        else:
+            found[number].append(row)
+    return found
+
+
+def _decoded(schema: Schema, values: Any) -> list[dict[str, Any]]:
+    import pyarrow as pa
+
+    batch = pa.RecordBatch.from_arrays(values.flatten(), names=[*schema.field_names, "end"])
+    return RecordCodec(schema).decode(batch)

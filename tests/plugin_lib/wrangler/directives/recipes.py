@@ -1,0 +1,49 @@
+"""Recipes run on rows in this process, as batches of Spark run them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from localcdap.api.directive import Directive
+from localcdap.api.rows import Row
+from localcdap.plugin_lib.wrangler.recipe.batch import Executor, RowFailure
+from localcdap.plugin_lib.wrangler.recipe.registry import shipped
+from localcdap.plugin_lib.wrangler.recipe.steps import check
+
+
+def directives(recipe: str) -> list[Directive]:
+    """The directives of a recipe in which nothing is wrong."""
+    steps = check(recipe, shipped())
+    assert not steps.errors, [problem.message for problem in steps.errors]
+    return [step.directive for step in steps.steps if step.directive is not None]
+
+
+def problems(recipe: str) -> list[str]:
+    """What is wrong with a recipe."""
+    return [problem.message for problem in check(recipe, shipped()).errors]
+
+
+def outcomes(recipe: str, rows: Iterable[Mapping[str, Any]]) -> list[list[Row] | RowFailure]:
+    """For each row what it becomes."""
+    executor = Executor(directives(recipe), {})
+    executor.start()
+    made = [executor.run(row) for row in rows]
+    executor.end()
+    return made
+
+
+def run(recipe: str, *rows: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rows that rows become, none of which fails."""
+    found: list[dict[str, Any]] = []
+    for made in outcomes(recipe, rows):
+        assert not isinstance(made, RowFailure), made.message
+        found += [dict(row) for row in made]
+    return found
+
+
+def failure(recipe: str, row: Mapping[str, Any]) -> RowFailure:
+    """The failure of a row that fails."""
+    (made,) = outcomes(recipe, [row])
+    assert isinstance(made, RowFailure), made
+    return made

@@ -1,0 +1,119 @@
+"""Whatever the text is: a recipe or problems, in linear time; what was read can be written and read again."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from localcdap.plugin_lib.wrangler.language import print_recipe
+from tests.plugin_lib.wrangler.language.support import CLASSES, DECLARED, read, shown
+
+PARTS = [
+    *CLASSES,
+    "set column",
+    "filter-rows-on",
+    "condition-true",
+    "exp:{",
+    "prop:{",
+    "}",
+    "{",
+    "(",
+    ")",
+    ":a",
+    ":b",
+    "'",
+    '"',
+    "'x'",
+    '"y z"',
+    ",",
+    ";",
+    "\n",
+    " ",
+    "\\",
+    "${m}",
+    "${",
+    "#pragma load-directives",
+    "#pragma version",
+    "if (",
+    "else",
+    "1",
+    "-2.5",
+    "1:2=3",
+    "true",
+    "null",
+    "//",
+    "--",
+    "/*",
+    "*/",
+    "s/a/b/g",
+    "=",
+    "é",
+    "\x00",
+    "\ud800",
+]
+TEXTS = st.lists(st.sampled_from(PARTS), max_size=25).map(" ".join) | st.lists(
+    st.sampled_from(PARTS), max_size=25
+).map("".join)
+
+
+@settings(max_examples=400, deadline=None)
+@given(TEXTS | st.text(max_size=80))
+def test_any_text_is_read_without_an_exception(text):
+    recipe = read(text)
+
+    lines = text.count("\n") + 1
+    for problem in recipe.problems:
+        assert 1 <= problem.line <= lines
+        assert problem.column >= 1
+        assert problem.message
+
+
+@settings(max_examples=300, deadline=None)
+@given(TEXTS)
+def test_what_was_read_is_read_again_from_what_is_written(text):
+    recipe = read(text)
+    again = read(print_recipe(recipe, DECLARED))
+
+    assert again.errors == []
+    assert [shown(call) for call in again.calls] == [shown(call) for call in recipe.calls]
+    assert [load.name for load in again.loads] == [load.name for load in recipe.loads]
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "exp:{",
+        "a exp:{\n",
+        "'",
+        "\\",
+        "${",
+        "${a",
+        ":a,",
+        "rename 'b;",
+        "1:2=3,",
+        "9",
+        " ,",
+        "prop:{a=1,",
+        "if (",
+        "/*",
+        "--",
+        "a;",
+        "{}",
+        "drop a  ",
+        "set-column :a exp:{'\\",
+        "x" * 50 + "\n",
+    ],
+)
+def test_time_grows_with_the_length_only(piece):
+    def seconds(count: int) -> float:
+        begun = time.thread_time()
+        read("drop " + piece * count)
+        return time.thread_time() - begun
+
+    short, long = min(seconds(100) for _ in range(3)), seconds(3200)
+
+    # 32 times the text; were it squared, 1024 times the work. Which it is must be seen on any machine.
+    assert long < 250 * max(short, 0.002)

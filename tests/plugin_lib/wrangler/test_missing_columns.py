@@ -1,0 +1,42 @@
+"""What is said of missing columns before a run is what becomes of rows without them."""
+
+from __future__ import annotations
+
+import pytest
+
+from localcdap.api.rows import Columns
+from localcdap.api.schema import Schema
+from localcdap.plugin_lib.wrangler.recipe.batch import Executor, RowFailure
+from localcdap.plugin_lib.wrangler.recipe.registry import shipped
+from localcdap.plugin_lib.wrangler.recipe.steps import check
+
+EXAMPLES = [
+    pytest.param(example, id=example)
+    for name in shipped().names()
+    for example in shipped()[name].examples
+]
+WITHOUT = {"unrelated__": "1"}
+
+
+def test_every_directive_has_an_example_and_a_category():
+    for name in shipped().names():
+        cls = shipped()[name]
+        assert cls.examples, name
+        assert cls.categories, name
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_a_recipe_is_refused_only_where_its_rows_would_fail(example):
+    steps = check(example, shipped())
+    if steps.errors:
+        pytest.skip("refused whatever the columns are")
+    columns = Columns([(name, Schema.STRING.as_nullable) for name in WITHOUT])
+    directives = [step.directive for step in steps.steps if step.directive is not None]
+    for each in directives:
+        each.propagate(columns)
+    executor = Executor(directives, {})
+    executor.start()
+
+    made = executor.run(WITHOUT)
+
+    assert not columns.problems or isinstance(made, RowFailure)
