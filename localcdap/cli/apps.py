@@ -59,7 +59,7 @@ def command(
     else:
         from localcdap.apps.model import AppRequest
 
-        request = AppRequest(method.upper(), path, _query(query), _body(body), service)
+        request = AppRequest(method.upper(), path, _parse_query(query), _read_body(body), service)
         with instance.connect() as cdap:
             answer = cdap.apps.call(name, request)
         _print(answer, as_json=instance.json)
@@ -67,7 +67,7 @@ def command(
             raise click.exceptions.Exit(1)
 
 
-def _query(pairs: tuple[str, ...]) -> dict[str, str | list[str]]:
+def _parse_query(pairs: tuple[str, ...]) -> dict[str, str | list[str]]:
     """Values by name, as lists so that a name can be given more than once."""
     found: dict[str, list[str]] = {}
     for pair in pairs:
@@ -78,7 +78,7 @@ def _query(pairs: tuple[str, ...]) -> dict[str, str | list[str]]:
     return dict(found)
 
 
-def _body(given: str | None) -> bytes | None:
+def _read_body(given: str | None) -> bytes | None:
     if given is None:
         return None
     if not given.startswith("@"):

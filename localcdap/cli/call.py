@@ -54,7 +54,7 @@ def command(
             read_arguments(properties, "-p"),
         ),
         method,
-        _decoded(request),
+        _decode_request(request),
         instance.namespace,
         read_arguments(arguments),
     )
@@ -63,7 +63,7 @@ def command(
     print_json(result.answer)
 
 
-def _decoded(request: str | None) -> Any:
+def _decode_request(request: str | None) -> Any:
     if request is None:
         return None
     if request == "-" or request.startswith("@"):

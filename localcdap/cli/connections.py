@@ -6,7 +6,7 @@ import click
 
 from localcdap.cli.files import read_arguments, read_json
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import local_time, print_json, print_table
+from localcdap.cli.output import format_time, print_json, print_table
 
 
 @click.command("connections")
@@ -69,7 +69,7 @@ def _list(instance: Instance) -> None:
             (
                 each.name,
                 each.connection_type,
-                local_time(each.updated_time_millis),
+                format_time(each.updated_time_millis),
                 each.description,
             )
             for each in found

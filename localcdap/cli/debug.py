@@ -7,7 +7,7 @@ from typing import Any, Final
 import click
 
 from localcdap.api.errors import BadRequestError
-from localcdap.cli.faults import NO
+from localcdap.cli.errors import NO
 from localcdap.cli.files import read_arguments, read_pipeline
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import plural, print_json, visible
@@ -48,7 +48,7 @@ def command(
     """
     request = DebugRequest(
         stage=stage,
-        input=_given(read_json(records)) if records is not None else [],
+        input=_parse_records(read_json(records)) if records is not None else [],
         namespace=instance.namespace,
         arguments=read_arguments(arguments),
         document=read_pipeline(file).text,
@@ -63,10 +63,10 @@ def command(
     return NO if answer.errors else 0
 
 
-def _given(document: Any) -> list[GivenRecords]:
+def _parse_records(document: Any) -> list[GivenRecords]:
     """The records of each input, in any of the forms that are taken."""
     match document:
-        case list() if document and all(_says_its_stage(each) for each in document):
+        case list() if document and all(_has_stage(each) for each in document):
             return [GivenRecords(e["stage"], e["records"], e.get("schema")) for e in document]
         case list():
             return [GivenRecords(records=document)]
@@ -78,7 +78,7 @@ def _given(document: Any) -> list[GivenRecords]:
     )
 
 
-def _says_its_stage(each: Any) -> bool:
+def _has_stage(each: Any) -> bool:
     return (
         isinstance(each, dict)
         and {"stage", "records"} <= each.keys() <= _GIVEN

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from localcdap.cli.faults import NO
+from localcdap.cli.errors import NO
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import plural, print_failures, print_json, print_table
 from localcdap.cli.run import show_result, start
@@ -44,11 +44,11 @@ def command(instance: Instance) -> int:
         click.secho("\nThe table 'spending':", bold=True)
         rows = cdap.tables.rows(instance.namespace, "spending", 10)
         print_table(rows.columns, rows.rows)
-    _say_what_next(file.parent)
+    _print_next_steps(file.parent)
     return 0
 
 
-def _say_what_next(folder: Path) -> None:
+def _print_next_steps(folder: Path) -> None:
     click.echo(
         f"""
 The pipeline, its input and its output are in {folder}

@@ -8,11 +8,11 @@ import click
 import msgspec
 
 from localcdap.api.pipeline import Connection
-from localcdap.cli.faults import NO
+from localcdap.cli.errors import NO
 from localcdap.cli.files import is_file, read_pipeline
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import print_json
-from localcdap.cli.pipelines import deployed
+from localcdap.cli.pipelines import get_deployed
 from localcdap.pipeline.comparison import Change, PipelineComparison, StageChange, compare_pipelines
 from localcdap.pipeline.document.document import read_document
 from localcdap.pipeline.document.model import PipelineDocument
@@ -58,17 +58,17 @@ def _read_both(instance: Instance, *names: str) -> list[PipelineDocument]:
     if len(files) == len(set(names)):
         return [files[name] for name in names]
     with instance.connect() as cdap:
-        return [files.get(name) or _kept(cdap, instance.namespace, name) for name in names]
+        return [files.get(name) or _read_stored(cdap, instance.namespace, name) for name in names]
 
 
 def _is_file(name: str) -> bool:
     return is_file(name) and not name.startswith(_DRAFT)
 
 
-def _kept(cdap: Cdap, namespace: str, name: str) -> PipelineDocument:
+def _read_stored(cdap: Cdap, namespace: str, name: str) -> PipelineDocument:
     """A draft or a deployed pipeline."""
     if not name.startswith(_DRAFT):
-        return read_document(deployed(cdap, namespace, name)[1], name)
+        return read_document(get_deployed(cdap, namespace, name)[1], name)
     draft, revision = name.removeprefix(_DRAFT), None
     before, _, number = draft.rpartition("@")
     if before and number.isdecimal():
@@ -89,7 +89,7 @@ def _print(comparison: PipelineComparison) -> None:
             ("added", comparison.added_connections),
         ):
             for connection in connections:
-                click.echo(f"  {_mark(kind)} {_connection(connection)}")
+                click.echo(f"  {_mark(kind)} {_format_connection(connection)}")
 
 
 def _print_stage(stage: StageChange) -> None:
@@ -103,7 +103,7 @@ def _print_changes(changes: list[Change]) -> None:
         kind = (
             "added" if change.before is None else "removed" if change.after is None else "changed"
         )
-        values = [_text(v) for v in (change.before, change.after) if v is not None]
+        values = [_format_value(v) for v in (change.before, change.after) if v is not None]
         click.echo(f"  {_mark(kind)} {change.what}: {' → '.join(values)}")
 
 
@@ -112,12 +112,12 @@ def _mark(kind: str) -> str:
     return click.style(mark, fg=colour)
 
 
-def _connection(connection: Connection) -> str:
+def _format_connection(connection: Connection) -> str:
     way = connection.port or connection.condition
     return f"{connection} ({way})" if way else str(connection)
 
 
-def _text(value: Any) -> str:
+def _format_value(value: Any) -> str:
     """A value on one line; texts with line breaks as JSON has them."""
     if isinstance(value, str) and value and value == value.strip() and "\n" not in value:
         return value

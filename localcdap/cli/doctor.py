@@ -12,9 +12,9 @@ import click
 import msgspec
 
 from localcdap.api.errors import LocalcdapError, SettingsError
-from localcdap.cli.faults import NO
+from localcdap.cli.errors import NO
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import local_time, print_json, print_table
+from localcdap.cli.output import format_time, print_json, print_table
 from localcdap.home import Home, shipped_plugins
 from localcdap.settings import Profile, Settings, effective, load_settings
 
@@ -62,7 +62,7 @@ def command(instance: Instance, repair: bool, listener: str | None) -> int:
     """Check Python, Java, Spark, the disk, the instance's folder and the artifacts, and say how to
     mend what is wrong; show every setting in force and where it comes from.
     """
-    repairs = _repaired(instance.home) if repair else []
+    repairs = _repair(instance.home) if repair else []
     if listener is not None:
         with instance.connect() as cdap:
             cdap.messaging.skip_event(listener)
@@ -75,7 +75,7 @@ def command(instance: Instance, repair: bool, listener: str | None) -> int:
     return 0 if all(finding.good for finding in diagnosis.findings) else NO
 
 
-def _repaired(home: Home) -> list[str]:
+def _repair(home: Home) -> list[str]:
     from localcdap.host.maintenance import repair
 
     return repair(home)
@@ -86,17 +86,17 @@ def diagnose(instance: Instance) -> Diagnosis:
     home = instance.home
     try:
         settings = load_settings(home.settings_file)
-        findings = [Finding("settings", True, _settings_source(home))]
+        findings = [Finding("settings", True, _find_settings_source(home))]
     except SettingsError as error:
         settings = Settings(origins={})
         findings = [Finding("settings", False, error.message, error.corrective_action)]
     checks: tuple[Callable[[], Iterator[Finding]], ...] = (
-        _python,
-        _java,
-        _spark,
-        lambda: _profiles(settings),
-        lambda: _disk(home),
-        lambda: _instance(instance),
+        _check_python,
+        _check_java,
+        _check_spark,
+        lambda: _check_profiles(settings),
+        lambda: _check_disk(home),
+        lambda: _check_instance(instance),
     )
     for check in checks:
         try:
@@ -110,16 +110,16 @@ def diagnose(instance: Instance) -> Diagnosis:
     return Diagnosis(findings, in_force)
 
 
-def _settings_source(home: Home) -> str:
+def _find_settings_source(home: Home) -> str:
     exists = home.settings_file.is_file()
     return str(home.settings_file) if exists else f"defaults ({home.settings_file} is not there)"
 
 
-def _python() -> Iterator[Finding]:
+def _check_python() -> Iterator[Finding]:
     yield Finding("python", True, f"{platform.python_version()} at {sys.executable}")
 
 
-def _java() -> Iterator[Finding]:
+def _check_java() -> Iterator[Finding]:
     from localcdap.engine.local.java import find_java
 
     java = find_java()
@@ -128,7 +128,7 @@ def _java() -> Iterator[Finding]:
         yield Finding("another java", True, f"passed over: {problem}")
 
 
-def _spark() -> Iterator[Finding]:
+def _check_spark() -> Iterator[Finding]:
     for package, fix in (
         ("pyspark", "pip install 'pyspark[connect]'"),
         ("pandas", "pip install 'pandas<3'"),
@@ -139,17 +139,17 @@ def _spark() -> Iterator[Finding]:
             yield Finding(package, False, "not installed", fix)
 
 
-def _profiles(settings: Settings) -> Iterator[Finding]:
+def _check_profiles(settings: Settings) -> Iterator[Finding]:
     """Whether the clusters of the compute profiles answer; they are asked at the same time."""
     if not settings.profiles:
         return
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(8) as threads:
-        yield from threads.map(_profile, settings.profiles, settings.profiles.values())
+        yield from threads.map(_check_profile, settings.profiles, settings.profiles.values())
 
 
-def _profile(name: str, profile: Profile) -> Finding:
+def _check_profile(name: str, profile: Profile) -> Finding:
     from localcdap.engine.cluster.address import public
     from localcdap.engine.local.server import Endpoint
     from localcdap.engine.session import session
@@ -162,14 +162,14 @@ def _profile(name: str, profile: Profile) -> Finding:
         return Finding(f"profile {name}", False, error.message, error.corrective_action)
 
 
-def _disk(home: Home) -> Iterator[Finding]:
+def _check_disk(home: Home) -> Iterator[Finding]:
     folder = next(p for p in (home.path, *home.path.parents) if p.exists())
     free = shutil.disk_usage(folder).free
     found = f"{free / 1024**3:.1f} GiB free at {folder}"
     yield Finding("disk", free > _LOW_DISK, found, None if free > _LOW_DISK else "Free some space.")
 
 
-def _instance(instance: Instance) -> Iterator[Finding]:
+def _check_instance(instance: Instance) -> Iterator[Finding]:
     shipped = shipped_plugins()
     yield Finding(
         "shipped plugins",
@@ -189,7 +189,7 @@ def _instance(instance: Instance) -> Iterator[Finding]:
                     "listener",
                     False,
                     f"{listener.name} has failed {listener.tries} times since "
-                    f"{local_time(listener.since)}, on event {listener.event or 'none'}: "
+                    f"{format_time(listener.since)}, on event {listener.event or 'none'}: "
                     f"{listener.error}",
                     "It is tried again every minute. To pass over the event: localcdap doctor "
                     f"--skip-event {listener.name}",

@@ -8,7 +8,7 @@ import click
 
 from localcdap.cli.files import read_pipeline
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import local_time, plural, print_json, print_table
+from localcdap.cli.output import format_time, plural, print_json, print_table
 from localcdap.pipeline.library.draft_model import Draft, DraftRequest
 
 _ACTIONS = ["list", "save", "show", "revisions", "restore", "delete"]
@@ -62,7 +62,7 @@ def command(
         raise click.UsageError(f"Name {what}")
     if action == "save":
         request = DraftRequest(None, name, description, revision=based_on)
-        _tell(instance, _saved(instance, target, request), "saved")
+        _print_outcome(instance, _save(instance, target, request), "saved")
     elif action == "show":
         with instance.connect() as cdap:
             click.echo(cdap.drafts.export(instance.namespace, target, revision))
@@ -73,14 +73,14 @@ def command(
             raise click.UsageError("Say which one: --revision N")
         with instance.connect() as cdap:
             restored = cdap.drafts.restore(instance.namespace, target, revision)
-        _tell(instance, restored, f"restored from revision {revision}")
+        _print_outcome(instance, restored, f"restored from revision {revision}")
     else:
         with instance.connect() as cdap:
             deleted = cdap.drafts.delete(instance.namespace, target)
-        _tell(instance, deleted, "deleted")
+        _print_outcome(instance, deleted, "deleted")
 
 
-def _saved(instance: Instance, file: str, request: DraftRequest) -> Draft:
+def _save(instance: Instance, file: str, request: DraftRequest) -> Draft:
     document = read_pipeline(file)
     request.document, request.file = document.text, file
     if request.name is None and not document.name and file != "-":
@@ -89,7 +89,7 @@ def _saved(instance: Instance, file: str, request: DraftRequest) -> Draft:
         return cdap.drafts.save(instance.namespace, request)
 
 
-def _tell(instance: Instance, draft: Draft, what: str) -> None:
+def _print_outcome(instance: Instance, draft: Draft, what: str) -> None:
     if instance.json:
         print_json(draft)
     elif what == "deleted":
@@ -110,7 +110,7 @@ def _list(instance: Instance, sort_by: str, descending: bool, part: str | None) 
         print_json(found)
     elif found:
         rows = [
-            (d.name, d.revision, local_time(d.updated_time_millis), d.id, d.description)
+            (d.name, d.revision, format_time(d.updated_time_millis), d.id, d.description)
             for d in found
         ]
         print_table(("name", "revision", "saved", "id", "description"), rows, "revision")
@@ -124,5 +124,5 @@ def _list_revisions(instance: Instance, name: str) -> None:
     if instance.json:
         print_json(found)
         return
-    rows = [(d.revision, local_time(d.updated_time_millis), d.name, d.hash[:12]) for d in found]
+    rows = [(d.revision, format_time(d.updated_time_millis), d.name, d.hash[:12]) for d in found]
     print_table(("revision", "saved", "name", "hash"), rows, "revision")

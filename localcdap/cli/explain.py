@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from localcdap.cli.faults import NO
+from localcdap.cli.errors import NO
 from localcdap.cli.output import print_failures, print_json
-from localcdap.cli.preview import ended
+from localcdap.cli.preview import run_preview
 from localcdap.runs.model import RunRequest
 from localcdap.runs.preview.model import PreviewRequest, PreviewStatus
 
@@ -20,7 +20,7 @@ def explain(cdap: Cdap, request: RunRequest, *, as_json: bool) -> int:
     """Plan a pipeline and print how its stages run: ``native`` is Spark alone, ``batch`` and ``records``
     go through Python.
     """
-    preview = ended(
+    preview = run_preview(
         cdap,
         PreviewRequest(
             document=request.document,

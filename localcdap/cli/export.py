@@ -8,7 +8,7 @@ import click
 
 from localcdap.api.errors import BadRequestError
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.pipelines import split
+from localcdap.cli.pipelines import split_version
 
 
 @click.command("export")
@@ -29,7 +29,7 @@ def command(
 
     CDAP and Data Fusion import it.
     """
-    application, asked = split(name)
+    application, asked = split_version(name)
     with instance.connect() as cdap:
         text = cdap.applications.export(instance.namespace, application, version or asked, upgraded)
     if output is None:

@@ -42,7 +42,9 @@ def _read_text(name: str) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise DocumentError(f"{name}: there is no such file.", _similar(path), file=name) from None
+        raise DocumentError(
+            f"{name}: there is no such file.", _suggest_file(path), file=name
+        ) from None
     except IsADirectoryError:
         raise DocumentError(f"{name} is a directory; name a pipeline file.", file=name) from None
     except UnicodeDecodeError as error:
@@ -66,7 +68,7 @@ def read_arguments(pairs: tuple[str, ...], option: str = "-a") -> dict[str, str]
     return arguments
 
 
-def _similar(path: Path) -> str | None:
+def _suggest_file(path: Path) -> str | None:
     """A hint at the file that was probably meant."""
     try:
         candidates = [str(path.parent / entry.name) for entry in path.parent.glob("*.json")]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from localcdap.cli.faults import NO
+from localcdap.cli.errors import NO
 from localcdap.cli.files import read_json, read_pipeline
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import plural, print_failures, print_json
@@ -67,7 +67,7 @@ def command(
     request = DeployRequest(
         None, instance.namespace, name, fix=fix, change=change, parent_version=based_on
     )
-    source = _package_source(file)
+    source = _find_package(file)
     with instance.connect() as cdap:
         if source is not None:
             return _import_package(instance, cdap, source, request)
@@ -87,7 +87,7 @@ def command(
     return 0 if answer.application is not None else NO
 
 
-def _package_source(file: str) -> Path | None:
+def _find_package(file: str) -> Path | None:
     """The specification of a package, when that is what the file is."""
     path = Path(file)
     if path.is_dir():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import local_time, print_json, visible
+from localcdap.cli.output import format_time, print_json, visible
 from localcdap.runs.model import LogLine
 
 
@@ -35,4 +35,4 @@ def _print(lines: list[LogLine]) -> None:
     for line in lines:
         stage = f" [{line.stage}]" if line.stage else ""
         level = click.style(f"{line.level:7}", fg=colours.get(line.level))
-        click.echo(f"{local_time(line.time)} {level}{visible(stage)} {visible(line.text)}")
+        click.echo(f"{format_time(line.time)} {level}{visible(stage)} {visible(line.text)}")

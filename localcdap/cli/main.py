@@ -112,9 +112,7 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run one command line. Returns the exit code."""
-    from localcdap.cli import faults
-
-    arguments = in_order(arguments)
+    arguments = order_arguments(arguments)
     try:
         result = cli.main(arguments, prog_name="localcdap", standalone_mode=False)
         return result if isinstance(result, int) else 0
@@ -129,15 +127,15 @@ def run(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        faults.silence_stdout()
+        errors.discard_stdout()
         return 0
     except LocalcdapError as error:
-        return faults.show(error, arguments)
+        return errors.show(error, arguments)
     except Exception as error:
-        return faults.report(error, arguments)
+        return errors.report(error, arguments)
 
 
-def in_order(arguments: list[str]) -> list[str]:
+def order_arguments(arguments: list[str]) -> list[str]:
     """A command line with what belongs to all commands behind the command, where that is known.
 
     Without a command, at a terminal or with such options, it opens the studio.
@@ -145,7 +143,7 @@ def in_order(arguments: list[str]) -> list[str]:
     >>> in_order(["--home", "there", "runs", "--", "x"]), in_order(["--home", "there"])
     (['runs', '--home', 'there', '--', 'x'], ['studio', '--home', 'there'])
     """
-    common, rest = _split(arguments)
+    common, rest = _split_common_options(arguments)
     if common and rest and not rest[0].startswith("-"):
         end = rest.index("--") if "--" in rest else len(rest)
         return [*rest[:end], *common, *rest[end:]]
@@ -158,7 +156,7 @@ def in_order(arguments: list[str]) -> list[str]:
     return arguments
 
 
-def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
+def _split_common_options(arguments: list[str]) -> tuple[list[str], list[str]]:
     """The options of all commands that stand before the command, and the rest."""
     at = 0
     while at < len(arguments):

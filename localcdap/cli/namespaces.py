@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import local_time, print_json, print_table
+from localcdap.cli.output import format_time, print_json, print_table
 
 
 @click.command("namespaces")
@@ -39,10 +39,10 @@ def command(
     if action == "delete":
         _delete(instance, name, force)
     else:
-        _write(instance, action, name, description, pairs(config))
+        _write(instance, action, name, description, parse_pairs(config))
 
 
-def pairs(texts: tuple[str, ...]) -> dict[str, str]:
+def parse_pairs(texts: tuple[str, ...]) -> dict[str, str]:
     """``K=V`` texts as a dictionary.
 
     :raises click.UsageError: for a text without a key or ``=``.
@@ -62,7 +62,7 @@ def _list(instance: Instance) -> None:
     if instance.json:
         print_json(found)
         return
-    rows = [(each.name, local_time(each.generation or None), each.description) for each in found]
+    rows = [(each.name, format_time(each.generation or None), each.description) for each in found]
     print_table(("name", "created", "description"), rows)
 
 

@@ -46,24 +46,26 @@ def plugin(instance: Instance, name: str, type_: str, directory: Path | None) ->
     one that runs with it. NAME is that of the class, for instance CleanText.
     """
     names = names_of(name)
-    dropped = _plugin_folder(instance)
+    dropped = _find_plugin_folder(instance)
     place = dropped if directory is None else directory.absolute()
-    _refuse_taken(instance, names, type_)
+    _reject_taken_names(instance, names, type_)
     folder = write_artifact(names, type_, place)
     if instance.json:
         print_json({"artifact": names.artifact, "type": type_, "name": name, "path": str(folder)})
     else:
-        _say_what_next(folder, f"{type_} {names.plugin}", dropped, _options(instance))
+        _print_next_steps(
+            folder, f"{type_} {names.plugin}", dropped, _format_instance_options(instance)
+        )
 
 
-def _plugin_folder(instance: Instance) -> Path:
+def _find_plugin_folder(instance: Instance) -> Path:
     """The first drop-in folder of the instance, for its namespace."""
     settings = load_settings(instance.home.settings_file)
     folder = instance.home.resolve(next(iter(settings.plugin_directories), "plugins"))
     return folder if instance.namespace == DEFAULT_NAMESPACE else folder / instance.namespace
 
 
-def _refuse_taken(instance: Instance, names: Names, type_: str) -> None:
+def _reject_taken_names(instance: Instance, names: Names, type_: str) -> None:
     """:raises ConflictError: when the instance has a plugin or an artifact of the name.
 
     :raises NotFoundError: when there is no such namespace.
@@ -84,7 +86,7 @@ def _refuse_taken(instance: Instance, names: Names, type_: str) -> None:
         )
 
 
-def _options(instance: Instance) -> str:
+def _format_instance_options(instance: Instance) -> str:
     """What further commands need to mean the same instance and namespace."""
     options = ""
     if instance.home.path != find_home(None).path:
@@ -94,7 +96,7 @@ def _options(instance: Instance) -> str:
     return options
 
 
-def _say_what_next(folder: Path, plugin: str, dropped: Path, options: str) -> None:
+def _print_next_steps(folder: Path, plugin: str, dropped: Path, options: str) -> None:
     click.echo(f"Written to {folder}:")
     for file in sorted(each for each in folder.rglob("*") if each.is_file()):
         click.echo(f"  {file.relative_to(folder)}")

@@ -97,7 +97,7 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def local_time(milliseconds: int | None) -> str:
+def format_time(milliseconds: int | None) -> str:
     """A point in time as a person here writes it; empty for None."""
     if milliseconds is None:
         return ""

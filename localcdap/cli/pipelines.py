@@ -8,7 +8,7 @@ import click
 
 from localcdap.api.errors import NotFoundError
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import local_time, plural, print_json, print_table
+from localcdap.cli.output import format_time, plural, print_json, print_table
 from localcdap.pipeline.library.model import Application
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def command(instance: Instance, action: str, name: str | None, part: str | None)
     if name is None:
         raise click.UsageError(f"Name the pipeline: localcdap pipelines {action} NAME")
     if action == "show":
-        _show(instance, *split(name))
+        _show(instance, *split_version(name))
     elif action == "versions":
         with instance.connect() as cdap:
             _print_versions(instance, cdap.applications.versions(instance.namespace, name))
@@ -47,18 +47,18 @@ def command(instance: Instance, action: str, name: str | None, part: str | None)
             click.echo(f"Pipeline '{name}' deleted, {plural(deleted.number, 'version')}.")
 
 
-def split(name: str) -> tuple[str, str | None]:
+def split_version(name: str) -> tuple[str, str | None]:
     """Name and version of ``NAME@VERSION``; None for the latest version."""
     application, _, version = name.partition("@")
     return application, version or None
 
 
-def deployed(cdap: Cdap, namespace: str, text: str) -> tuple[Application, str]:
+def get_deployed(cdap: Cdap, namespace: str, text: str) -> tuple[Application, str]:
     """The deployed pipeline that ``NAME`` or ``NAME@VERSION`` means, and its document's JSON text.
 
     :raises NotFoundError: when there is none; the message lists what there is.
     """
-    name, version = split(text)
+    name, version = split_version(text)
     try:
         application = cdap.applications.describe(namespace, name, version)
     except NotFoundError as error:
@@ -73,7 +73,13 @@ def _print_list(instance: Instance, found: list[Application]) -> None:
         print_json(found)
     elif found:
         rows = [
-            (a.name, a.number, _kind(a), local_time(a.change.creation_time_millis), a.description)
+            (
+                a.name,
+                a.number,
+                _get_kind(a),
+                format_time(a.change.creation_time_millis),
+                a.description,
+            )
             for a in found
         ]
         print_table(("name", "version", "kind", "deployed", "description"), rows, "version")
@@ -81,7 +87,7 @@ def _print_list(instance: Instance, found: list[Application]) -> None:
         click.echo("No pipelines yet. Deploy one with 'localcdap import FILE'.", err=True)
 
 
-def _kind(application: Application) -> str:
+def _get_kind(application: Application) -> str:
     return "streaming" if application.artifact.name == "cdap-data-streams" else "batch"
 
 
@@ -93,7 +99,7 @@ def _print_versions(instance: Instance, found: list[Application]) -> None:
         (
             a.number,
             a.version,
-            local_time(a.change.creation_time_millis),
+            format_time(a.change.creation_time_millis),
             a.change.author,
             a.change.description,
         )
@@ -111,13 +117,13 @@ def _show(instance: Instance, name: str, version: str | None) -> None:
         return
     click.secho(found.name, bold=True, nl=False)
     latest = ", the latest" if found.change.latest else ""
-    click.echo(f"  {_kind(found)} pipeline, version {found.number}{latest} ({found.version})")
+    click.echo(f"  {_get_kind(found)} pipeline, version {found.number}{latest} ({found.version})")
     if found.description:
         click.echo(found.description)
     change = f": {found.change.description}" if found.change.description else ""
     click.echo(
-        f"Deployed {local_time(found.change.creation_time_millis)} by {found.change.author}{change}"
+        f"Deployed {format_time(found.change.creation_time_millis)} by {found.change.author}{change}"
     )
     for run in runs:
-        click.echo(f"Last run {local_time(run.starting)}: {run.status} ({run.run})")
+        click.echo(f"Last run {format_time(run.starting)}: {run.status} ({run.run})")
     print_table(("stage", "type", "plugin"), [(p.id, p.type, p.name) for p in found.plugins])

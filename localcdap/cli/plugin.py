@@ -34,14 +34,14 @@ def command(instance: Instance, type_: str, name: str, artifact: str, scope: str
             name, selector = template.plugin_name, template.artifact
         info = cdap.artifacts.get_plugin(instance.namespace, type_, name, selector)
     if template is not None:
-        info = _with_presets(info, template)
+        info = _apply_template(info, template)
     if instance.json:
         print_json(info)
     else:
         _print(info)
 
 
-def _with_presets(info: PluginInfo, template: PluginTemplate) -> PluginInfo:
+def _apply_template(info: PluginInfo, template: PluginTemplate) -> PluginInfo:
     """The plugin as a template of it is: under its name, and with its values as defaults."""
     properties = dict(info.properties)
     for name in template.properties.keys() & properties.keys():
@@ -65,7 +65,7 @@ def _print(info: PluginInfo) -> None:
     for prop in info.properties.values():
         click.echo()
         click.secho(prop.name, bold=True, nl=False)
-        click.echo(f"  {_kind(prop)}")
+        click.echo(f"  {_format_kind(prop)}")
         click.echo(textwrap.indent(textwrap.fill(prop.description, 84), "    "))
     for method in info.methods:
         click.echo()
@@ -76,7 +76,7 @@ def _print(info: PluginInfo) -> None:
             click.echo(f"    Request: {json.dumps(method.request)}")
 
 
-def _kind(prop: PluginProperty) -> str:
+def _format_kind(prop: PluginProperty) -> str:
     """Type, need, default and choices of a property in one line."""
     parts = [prop.type, "required" if prop.required else "optional"]
     if prop.default is not None:

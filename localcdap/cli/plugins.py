@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from localcdap.artifacts.model import ArtifactSelector, PluginSummary
-from localcdap.cli.faults import NO
+from localcdap.cli.errors import NO
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import print_json, print_table
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
@@ -60,12 +60,13 @@ def command(
         )
         templates = cdap.templates.list_templates(instance.namespace)
     plugins = sorted(
-        [*plugins, *_of_templates(templates, plugins)], key=lambda each: (each.type, each.name)
+        [*plugins, *_summarize_templates(templates, plugins)],
+        key=lambda each: (each.type, each.name),
     )
     if instance.json:
         print_json(plugins)
     elif plugins:
-        print_table(("type", "name", "artifact", "what it does"), [_row(p) for p in plugins])
+        print_table(("type", "name", "artifact", "what it does"), [_format_row(p) for p in plugins])
     else:
         click.echo("No plugin fits.", err=True)
     return 0 if plugins else NO
@@ -78,7 +79,7 @@ class TemplateSummary(PluginSummary, rename="camel"):
     """Name of the plugin."""
 
 
-def _of_templates(
+def _summarize_templates(
     templates: list[PluginTemplate], plugins: list[PluginSummary]
 ) -> Iterator[PluginSummary]:
     """The templates of listed plugins, each in the place of one."""
@@ -93,7 +94,7 @@ def _of_templates(
             )
 
 
-def _row(plugin: PluginSummary) -> tuple[str, str, str, str]:
+def _format_row(plugin: PluginSummary) -> tuple[str, str, str, str]:
     artifact = f"{plugin.artifact.name} {plugin.artifact.version}"
     if isinstance(plugin, TemplateSummary):
         artifact = f"template of {plugin.template_of}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from localcdap.cli.namespaces import pairs
+from localcdap.cli.namespaces import parse_pairs
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import print_json, print_table
 
@@ -38,7 +38,7 @@ def command(
     level = Level(None if whole else instance.namespace, application, program)
     with instance.connect() as cdap:
         if action == "set":
-            found = cdap.preferences.change(level, pairs(values))
+            found = cdap.preferences.change(level, parse_pairs(values))
         elif action == "delete":
             removed = list(values) or list(cdap.preferences.get(level))
             found = cdap.preferences.change(level, removed=removed)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from localcdap.api.errors import NotFoundError
-from localcdap.cli.faults import NO
+from localcdap.cli.errors import NO
 from localcdap.cli.files import read_arguments, read_pipeline
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import duration, plural, print_failures, print_json
@@ -78,7 +78,7 @@ def command(
         use_suggested=fix,
     )
     with instance.connect() as cdap:
-        preview = ended(cdap, request)
+        preview = run_preview(cdap, request)
     if stage is not None:
         preview.stages = {name: each for name, each in preview.stages.items() if name == stage}
     if instance.json:
@@ -88,7 +88,7 @@ def command(
     return 0 if preview.status is PreviewStatus.COMPLETED else NO
 
 
-def ended(cdap: Cdap, request: PreviewRequest) -> Preview:
+def run_preview(cdap: Cdap, request: PreviewRequest) -> Preview:
     """The preview once it has ended; an interrupt from the keyboard ends it."""
     preview = cdap.previews.start(request)
     try:

@@ -19,7 +19,7 @@ _REFRESHES: Final = 8
 """Per second, of the spinner; the numbers change four times a second at the most."""
 
 
-class Progress:
+class ProgressDisplay:
     """A live table of stages and counts on stderr; it disappears when it is closed."""
 
     def __init__(self) -> None:
@@ -46,13 +46,15 @@ class Progress:
         whole = Table.grid()
         # One spinner all the time: a new one would begin with its first picture again.
         seconds = time.monotonic() - self._since
-        self._spinner.update(text=Text(headline(run, seconds), no_wrap=True, overflow="ellipsis"))
+        self._spinner.update(
+            text=Text(format_headline(run, seconds), no_wrap=True, overflow="ellipsis")
+        )
         whole.add_row(self._spinner)
-        whole.add_row(stage_table(run))
+        whole.add_row(build_stage_table(run))
         self._live.update(whole)
 
 
-def headline(run: Run, seconds: float) -> str:
+def format_headline(run: Run, seconds: float) -> str:
     """``sales running 12 s, 3 of 12 tasks, 45 MB read``."""
     parts = [f"{run.pipeline} {run.status.lower()} {seconds:.0f} s"]
     if run.progress is not None:
@@ -63,7 +65,7 @@ def headline(run: Run, seconds: float) -> str:
     return ", ".join(parts)
 
 
-def shown_counts(run: Run, stage: str) -> StageCounts:
+def get_latest_counts(run: Run, stage: str) -> StageCounts:
     """The counts of a stage: exact ones where there are, else those so far."""
     exact = run.stages[stage]
     if exact.records_out is None and run.progress is not None:
@@ -71,7 +73,7 @@ def shown_counts(run: Run, stage: str) -> StageCounts:
     return exact
 
 
-def stage_table(run: Run) -> Table:
+def build_stage_table(run: Run) -> Table:
     """The counts of all stages, as wide as the terminal at the most."""
     grid = Table(box=None, pad_edge=False)
     # Rich first narrows the columns that it may wrap: the names shall give way, not the numbers.
@@ -79,7 +81,7 @@ def stage_table(run: Run) -> Table:
     for name in ("in", "out", "errors"):
         grid.add_column(name, justify="right", no_wrap=True)
     for name in run.stages:
-        counts = shown_counts(run, name)
+        counts = get_latest_counts(run, name)
         numbers = (counts.records_in, counts.records_out, counts.errors)
         # As text: a name may hold what rich takes for markup.
         grid.add_row(

@@ -24,7 +24,7 @@ def read_json(name: str) -> Any:
 
     :raises BadRequestError: when it cannot be read; with line and column.
     """
-    text = _text(name)
+    text = _read_text(name)
     try:
         return json.loads(text)
     except ValueError as error:
@@ -38,7 +38,7 @@ def read_json(name: str) -> Any:
             ) from None
 
 
-def _text(name: str) -> str:
+def _read_text(name: str) -> str:
     if name == "-":
         return sys.stdin.read()
     try:
@@ -56,8 +56,8 @@ def print_records(schema: Schema | None, records: Sequence[Any], most: int) -> N
         return
     names = schema.field_names if schema is not None else list(records[0])
     numbers = " ".join(name for name in names if " " not in name and _is_number(records, name))
-    rows = [[_cell(record.get(name)) for name in names] for record in records[:most]]
-    print_table([_cell(name) for name in names], rows, numbers)
+    rows = [[_format_cell(record.get(name)) for name in names] for record in records[:most]]
+    print_table([_format_cell(name) for name in names], rows, numbers)
     if len(records) > most:
         click.echo(f"… and {len(records) - most:,} more")
 
@@ -88,7 +88,7 @@ def _is_number(records: Sequence[Any], name: str) -> bool:
     return all(isinstance(value, int | float | None) for value in values)
 
 
-def _cell(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     if value is None:
         return ""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from localcdap.cli.faults import NO
+from localcdap.cli.errors import NO
 from localcdap.cli.files import is_file, read_arguments, read_pipeline
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import duration, is_terminal, print_json, print_table
-from localcdap.cli.pipelines import deployed
+from localcdap.cli.pipelines import get_deployed
 from localcdap.engine.messages import RunStatus
 from localcdap.runs.model import Run, RunRequest
 
@@ -59,7 +59,7 @@ def command(
     if explain:
         return _explain(instance, request, pipeline)
     with instance.connect(expects_run=True) as cdap:
-        run = start(cdap, _completed(cdap, request, pipeline), detach=detach)
+        run = start(cdap, _resolve_document(cdap, request, pipeline), detach=detach)
     if instance.json:
         print_json(run)
     else:
@@ -71,13 +71,13 @@ def _explain(instance: Instance, request: RunRequest, pipeline: str) -> int:
     from localcdap.cli.explain import explain
 
     with instance.connect() as cdap:
-        return explain(cdap, _completed(cdap, request, pipeline), as_json=instance.json)
+        return explain(cdap, _resolve_document(cdap, request, pipeline), as_json=instance.json)
 
 
-def _completed(cdap: Cdap, request: RunRequest, pipeline: str) -> RunRequest:
+def _resolve_document(cdap: Cdap, request: RunRequest, pipeline: str) -> RunRequest:
     """The request with the document of the deployed pipeline, where no file is named."""
     if request.document is None:
-        found, document = deployed(cdap, request.namespace, pipeline)
+        found, document = get_deployed(cdap, request.namespace, pipeline)
         return msgspec.structs.replace(
             request, document=document, application=found.name, application_version=found.version
         )
@@ -135,9 +135,9 @@ def _watch(cdap: Cdap, run: Run) -> Run:
         while not run.status.is_end:
             run = cdap.runs.wait(run.run, run.version, timeout_s=30.0)
         return run
-    from localcdap.cli.progress import Progress
+    from localcdap.cli.progress import ProgressDisplay
 
-    with Progress() as progress:
+    with ProgressDisplay() as progress:
         progress.show(run)
         while not run.status.is_end:
             run = cdap.runs.wait(run.run, run.version, timeout_s=0.5)

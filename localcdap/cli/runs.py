@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import duration, local_time, print_json, print_table
+from localcdap.cli.output import duration, format_time, print_json, print_table
 
 
 @click.command("runs")
@@ -28,7 +28,7 @@ def command(instance: Instance, name: str | None, limit: int) -> None:
             r.pipeline,
             r.profile,
             r.status,
-            local_time(r.starting),
+            format_time(r.starting),
             duration(r.starting, r.end),
         )
         for r in runs

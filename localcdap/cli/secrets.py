@@ -7,7 +7,7 @@ import sys
 import click
 
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import local_time, print_json, print_table
+from localcdap.cli.output import format_time, print_json, print_table
 
 
 @click.command("secrets")
@@ -51,7 +51,7 @@ def _list(instance: Instance) -> None:
     if instance.json:
         print_json(keys)
     elif keys:
-        rows = [(k.name, local_time(k.last_modified_time), k.vault, k.description) for k in keys]
+        rows = [(k.name, format_time(k.last_modified_time), k.vault, k.description) for k in keys]
         print_table(("name", "put", "kept in", "description"), rows)
     else:
         click.echo("No secure keys. Put one: localcdap secrets put NAME", err=True)

@@ -34,7 +34,7 @@ def command(instance: Instance, query: str, limit: int, time_limit: float) -> No
     request = SqlRequest(text, instance.namespace, limit=limit, time_limit_s=time_limit)
     with instance.connect() as cdap:
         found = cdap.sql.query(request)
-    rows = _rows(found)
+    rows = _to_rows(found)
     names = [column.name for column in found.columns]
     if instance.json:
         print_json({"columns": names, "rows": rows, "truncated": found.truncated})
@@ -44,7 +44,7 @@ def command(instance: Instance, query: str, limit: int, time_limit: float) -> No
         click.echo(f"There are more than the {plural(limit, 'row')} shown; see --limit.", err=True)
 
 
-def _rows(found: SqlResult) -> list[list[Any]]:
+def _to_rows(found: SqlResult) -> list[list[Any]]:
     """Plain values; what JSON cannot hold (dates, decimals, bytes …) is text."""
     import msgspec
 

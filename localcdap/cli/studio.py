@@ -27,9 +27,9 @@ def command(instance: Instance, pipeline: str | None) -> int:
         raise click.UsageError("The studio is for eyes; the other commands have --json.")
     if not is_terminal():
         raise click.UsageError(
-            f"The studio needs a terminal{_lack()}. 'localcdap --help' lists the commands."
+            f"The studio needs a terminal{_describe_terminal_fault()}. 'localcdap --help' lists the commands."
         )
-    place = _place(pipeline) if pipeline is not None else None
+    place = _find_target(pipeline) if pipeline is not None else None
     from localcdap.tui.launch import open_studio
 
     return open_studio(instance.home, instance.namespace, place)
@@ -44,14 +44,14 @@ def _is_dumb() -> bool:
     return os.environ.get("TERM", "") in ("dumb", "unknown")
 
 
-def _lack() -> str:
+def _describe_terminal_fault() -> str:
     """What is wrong with the terminal that there is, as the end of a sentence."""
     if not _is_dumb():
         return ""
     return f" that can be drawn on; TERM={os.environ['TERM']} says that this one cannot"
 
 
-def _place(pipeline: str) -> Place:
+def _find_target(pipeline: str) -> Place:
     from localcdap.tui.places import Deployed, PipelineFile
 
     path = Path(pipeline)

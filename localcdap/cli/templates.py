@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from localcdap.artifacts.model import ArtifactSelector
-from localcdap.cli.namespaces import pairs
+from localcdap.cli.namespaces import parse_pairs
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import print_json, print_table
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
@@ -54,14 +54,14 @@ def command(
             name,
             type_,
             plugin,
-            pairs(values),
+            parse_pairs(values),
             list(locked),
             ArtifactSelector(None, artifact_name or None, version or None),
             description,
         )
         with instance.connect() as cdap:
             cdap.templates.save(instance.namespace, template, replace)
-        _tell(instance, template, f"Template '{name}' of {type_} {plugin} created.")
+        _print_outcome(instance, template, f"Template '{name}' of {type_} {plugin} created.")
         return
     with instance.connect() as cdap:
         if action == "delete":
@@ -70,10 +70,10 @@ def command(
         else:
             found = cdap.templates.get(instance.namespace, name, type_)
             text = ""
-    _tell(instance, found, text)
+    _print_outcome(instance, found, text)
 
 
-def _tell(instance: Instance, template: PluginTemplate, text: str) -> None:
+def _print_outcome(instance: Instance, template: PluginTemplate, text: str) -> None:
     if instance.json:
         print_json(template)
     elif text:
@@ -89,7 +89,7 @@ def _list(instance: Instance) -> None:
         print_json(found)
     elif found:
         rows = [
-            (t.plugin_type, t.name, t.plugin_name, ", ".join(_shown(t)), t.description)
+            (t.plugin_type, t.name, t.plugin_name, ", ".join(_list_properties(t)), t.description)
             for t in found
         ]
         print_table(("type", "name", "plugin", "properties", "description"), rows)
@@ -97,7 +97,7 @@ def _list(instance: Instance) -> None:
         click.echo("No templates yet. Make one with 'localcdap templates create NAME'.", err=True)
 
 
-def _shown(template: PluginTemplate) -> list[str]:
+def _list_properties(template: PluginTemplate) -> list[str]:
     return [f"{name} (locked)" if name in template.locked else name for name in template.properties]
 
 
@@ -106,5 +106,5 @@ def _print(template: PluginTemplate) -> None:
     click.echo(f"  a template of {template.plugin_type} {template.plugin_name}")
     if template.description:
         click.echo(template.description)
-    rows = list(zip(_shown(template), template.properties.values(), strict=True))
+    rows = list(zip(_list_properties(template), template.properties.values(), strict=True))
     print_table(("property", "value"), rows)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from localcdap.api.errors import BadRequestError, LocalcdapError
-from localcdap.cli.faults import NO
+from localcdap.cli.errors import NO
 from localcdap.cli.files import read_arguments, read_pipeline
-from localcdap.cli.first_test import write_first_test
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import plural, print_json
-from localcdap.cli.pipelines import split
-from localcdap.cli.verdicts import print_summary, print_verdict
+from localcdap.cli.pipelines import split_version
+from localcdap.cli.scaffold_tests import scaffold_test
+from localcdap.cli.test_report import print_summary, print_verdict
 from localcdap.pipeline.document.document import read_document
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline_tests.case_model import CaseResult
@@ -96,7 +96,7 @@ def command(
     preview, on one session for all tests. Exit code 1 when a test fails, 2 for mistakes in test files.
     """  # noqa: D301
     if new is not None:
-        return write_first_test(instance, new, paths, limit, read_arguments(arguments), fix=fix)
+        return scaffold_test(instance, new, paths, limit, read_arguments(arguments), fix=fix)
     files = [each for each in find_tests(paths or [Path()]) if (part or "") in str(each)]
     if not files:
         raise BadRequestError(
@@ -120,8 +120,8 @@ def _run(
     verdicts = []
     with instance.connect() as cdap:
         goldens, documents = _read(cdap, instance, files, stage)
-        for golden, result in _tried(cdap, instance, goldens, documents, fix=fix):
-            verdict = judge(golden, result, _outputs(golden, documents[golden.file], stage))
+        for golden, result in _run_cases(cdap, instance, goldens, documents, fix=fix):
+            verdict = judge(golden, result, _list_outputs(golden, documents[golden.file], stage))
             changed = updates and _update(golden, verdict, result)
             verdicts.append(verdict)
             if not instance.json:
@@ -147,7 +147,7 @@ def _read(
             each.key in ("", "pipeline", "application") for each in found
         ):
             try:
-                document = documents[file] = _document(cdap, instance.namespace, golden)
+                document = documents[file] = _read_document(cdap, instance.namespace, golden)
                 found += check_stages(golden, document)
                 goldens.append(golden)
             except LocalcdapError as error:
@@ -169,14 +169,14 @@ def _read(
     return goldens, documents
 
 
-def _document(cdap: Cdap, namespace: str, golden: Golden) -> PipelineDocument:
+def _read_document(cdap: Cdap, namespace: str, golden: Golden) -> PipelineDocument:
     if golden.pipeline is not None:
         return read_pipeline(str(golden.pipeline))
-    name, version = split(golden.application or "")
+    name, version = split_version(golden.application or "")
     return read_document(cdap.applications.export(namespace, name, version))
 
 
-def _tried(
+def _run_cases(
     cdap: Cdap,
     instance: Instance,
     goldens: Sequence[Golden],
@@ -189,7 +189,9 @@ def _tried(
         yield goldens[result.case], result
 
 
-def _outputs(golden: Golden, document: PipelineDocument, stage: str | None) -> list[str] | None:
+def _list_outputs(
+    golden: Golden, document: PipelineDocument, stage: str | None
+) -> list[str] | None:
     if stage is None:
         return None
     names = [each.name for each in document.stages]

@@ -6,7 +6,7 @@ import click
 
 from localcdap.api.pipeline import PipelineValidation, StageValidation
 from localcdap.api.schema import Schema
-from localcdap.cli.faults import NO
+from localcdap.cli.errors import NO
 from localcdap.cli.files import read_arguments, read_pipeline
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import plural, print_failures, print_json
@@ -72,13 +72,13 @@ def _print(answer: PipelineValidation | StageValidation, file: str) -> None:
         click.secho(text, fg="red", bold=True)
         return
     if isinstance(answer, StageValidation):
-        valid = _schemas(answer)
+        valid = _print_schemas(answer)
     else:
         valid = f"{file}: valid, {plural(len(answer.spec.stages) if answer.spec else 0, 'stage')}"
     click.secho(valid + counted, fg="green", bold=True)
 
 
-def _schemas(answer: StageValidation) -> str:
+def _print_schemas(answer: StageValidation) -> str:
     """Print what goes into a valid stage and what leaves it. Returns what to say of the stage."""
     if answer.spec is None:
         return "valid"
@@ -87,11 +87,11 @@ def _schemas(answer: StageValidation) -> str:
     schemas += [(f"port {port}", schema) for port, schema in spec.port_schemas.items()]
     for what, schema in (*schemas, ("out", spec.output_schema), ("errors", spec.error_schema)):
         if schema is not None:
-            click.echo(f"  {what}: {_fields(schema)}")
+            click.echo(f"  {what}: {_format_fields(schema)}")
     return f"{spec.name}: valid"
 
 
-def _fields(schema: Schema) -> str:
+def _format_fields(schema: Schema) -> str:
     return ", ".join(
         f"{field.name} {field.schema.display_name}{'?' if field.schema.is_nullable else ''}"
         for field in schema

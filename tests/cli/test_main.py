@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcdap.cli.main import in_order
+from localcdap.cli.main import order_arguments
 
 
 @pytest.mark.parametrize(
@@ -25,4 +25,4 @@ from localcdap.cli.main import in_order
     ],
 )
 def test_options_of_all_commands_may_stand_before_the_command(typed, meant):
-    assert in_order(typed.split()) == meant.split()
+    assert order_arguments(typed.split()) == meant.split()

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from localcdap.cli.output import is_terminal, size
-from localcdap.cli.progress import headline, shown_counts, stage_table
+from localcdap.cli.progress import build_stage_table, format_headline, get_latest_counts
 from localcdap.engine.messages import RunStatus
 from localcdap.runs.model import Run, RunProgress, StageCounts
 
@@ -36,16 +36,16 @@ def test_exact_counts_win_over_those_so_far():
     so_far = {"a": StageCounts(1, 2, 3)}
     exact = StageCounts(10, 20, 30)
 
-    assert shown_counts(run({"a": StageCounts()}, so_far), "a") == so_far["a"]
-    assert shown_counts(run({"a": exact}, so_far), "a") == exact
-    assert shown_counts(run({"a": StageCounts()}), "a") == StageCounts()
-    assert shown_counts(run({"b": StageCounts()}, so_far), "b") == StageCounts()
+    assert get_latest_counts(run({"a": StageCounts()}, so_far), "a") == so_far["a"]
+    assert get_latest_counts(run({"a": exact}, so_far), "a") == exact
+    assert get_latest_counts(run({"a": StageCounts()}), "a") == StageCounts()
+    assert get_latest_counts(run({"b": StageCounts()}, so_far), "b") == StageCounts()
 
 
 def test_the_headline_tells_what_is_known():
-    assert headline(run({}), 3.6) == "sales running 4 s"
-    assert headline(run({}, {}, (3, 12, 0)), 0) == "sales running 0 s, 3 of 12 tasks"
-    assert headline(run({}, {}, (3, 12, 45_000_000)), 0).endswith(", 45 MB read")
+    assert format_headline(run({}), 3.6) == "sales running 4 s"
+    assert format_headline(run({}, {}, (3, 12, 0)), 0) == "sales running 0 s, 3 of 12 tasks"
+    assert format_headline(run({}, {}, (3, 12, 45_000_000)), 0).endswith(", 45 MB read")
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_long_names_are_cut_to_the_terminal(width):
     screen = io.StringIO()
     name = "[bold]a name[/] " * 10
 
-    drawn = stage_table(run({name: StageCounts()}, {name: StageCounts(1_000_000, 2, 0)}))
+    drawn = build_stage_table(run({name: StageCounts()}, {name: StageCounts(1_000_000, 2, 0)}))
     Console(file=screen, width=width).print(drawn)
 
     lines = screen.getvalue().splitlines()

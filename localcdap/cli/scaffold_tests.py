@@ -9,11 +9,11 @@ import click
 import msgspec
 
 from localcdap.api.errors import BadRequestError, InvalidPipelineError
-from localcdap.cli.faults import NO
+from localcdap.cli.errors import NO
 from localcdap.cli.files import read_pipeline
 from localcdap.cli.options import Instance
 from localcdap.cli.output import print_json
-from localcdap.cli.verdicts import print_verdict
+from localcdap.cli.test_report import print_verdict
 from localcdap.pipeline_tests.case_model import CaseRequest, CaseResult, CaseStatus
 from localcdap.pipeline_tests.reading import name_of, read_golden
 from localcdap.pipeline_tests.running import case_of, try_cases
@@ -21,7 +21,7 @@ from localcdap.pipeline_tests.verdict import Outcome, judge
 from localcdap.pipeline_tests.writing import write_new
 
 
-def write_first_test(
+def scaffold_test(
     instance: Instance,
     pipeline: str,
     paths: Sequence[Path],
@@ -50,7 +50,7 @@ def write_first_test(
     )
     with instance.connect() as cdap:
         (result,) = try_cases(cdap.cases, instance.namespace, [request])
-        _refuse_failed(result)
+        _raise_failure(result)
         write_new(file, source, arguments, document, result)
         golden, mistakes = read_golden(file)
         assert golden is not None, mistakes
@@ -66,7 +66,7 @@ def write_first_test(
     return 0 if verdict.outcome is Outcome.PASSED else NO
 
 
-def _refuse_failed(result: CaseResult) -> None:
+def _raise_failure(result: CaseResult) -> None:
     if result.errors:
         raise InvalidPipelineError(
             "The pipeline is not valid.",

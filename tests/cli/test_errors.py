@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from localcdap.cli.faults import BAD_INPUT, FAULT, report
+from localcdap.cli.errors import BAD_INPUT, FAULT, report
 
 
 @pytest.mark.parametrize(

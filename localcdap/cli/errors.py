@@ -30,19 +30,19 @@ _CODES: Final[tuple[tuple[type[errors.LocalcdapError], int], ...]] = (
 )
 
 
-def exit_code(error: errors.LocalcdapError) -> int:
+def get_exit_code(error: errors.LocalcdapError) -> int:
     """The exit code that stands for an error: 1 unless its class says otherwise."""
     return next((code for kind, code in _CODES if isinstance(error, kind)), NO)
 
 
 def show(error: errors.LocalcdapError, arguments: list[str]) -> int:
     """Print an expected error. Returns the exit code."""
-    code = exit_code(error)
+    code = get_exit_code(error)
     if code == FAULT:
         return report(error, arguments)
-    failures = _failures(error)
+    failures = _get_failures(error)
     if "--json" in arguments:
-        print_json({"error": as_json(error), "errors": failures})
+        print_json({"error": to_json(error), "errors": failures})
     elif failures:
         print_failures(failures)
     click.secho(f"Error: {error.message}", fg="red", err=True)
@@ -51,7 +51,7 @@ def show(error: errors.LocalcdapError, arguments: list[str]) -> int:
     return code
 
 
-def as_json(error: errors.LocalcdapError) -> dict[str, Any]:
+def to_json(error: errors.LocalcdapError) -> dict[str, Any]:
     """The error as the ``error`` key of a ``--json`` answer."""
     place = {
         name: value
@@ -80,24 +80,24 @@ def report(error: BaseException, arguments: list[str]) -> int:
     text = reports.text_of(error, f"localcdap {' '.join(arguments)}")
     click.secho(f"This is a fault of localcdap: {error}", fg="red", err=True)
     try:
-        file = reports.write(find_home(_home_option(arguments)).reports, text)
+        file = reports.write(find_home(_find_home_option(arguments)).reports, text)
         click.echo(f"A report is in {file}", err=True)
     except OSError as unwritable:
         click.echo(f"No report could be written ({unwritable}); here it is:\n{text}", err=True)
     return FAULT
 
 
-def silence_stdout() -> None:
+def discard_stdout() -> None:
     """Keep the interpreter from complaining about a reader that went away."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _failures(error: errors.LocalcdapError) -> list[ValidationFailure]:
+def _get_failures(error: errors.LocalcdapError) -> list[ValidationFailure]:
     found = error.failures if isinstance(error, errors.InvalidPipelineError) else []
     return msgspec.convert(found, list[ValidationFailure])
 
 
-def _home_option(arguments: list[str]) -> str | None:
+def _find_home_option(arguments: list[str]) -> str | None:
     for place, argument in enumerate(arguments):
         if argument == "--home" and place + 1 < len(arguments):
             return arguments[place + 1]
