@@ -30,7 +30,7 @@ class Area:
         return found()
 
 
-_ROOM: Final = "localcdap.tui"
+_SCREENS: Final = "localcdap.tui.screens"
 
 AREAS: Final = (
     Area(
@@ -38,44 +38,48 @@ AREAS: Final = (
         "1",
         "Home",
         "What is here and what can be done.",
-        f"{_ROOM}.welcome.screen:HomeScreen",
+        f"{_SCREENS}.welcome.screen:HomeScreen",
     ),
     Area(
         "studio",
         "2",
         "Studio",
         "Build, try and run a pipeline.",
-        f"{_ROOM}.pipeline.screen:PipelineScreen",
+        "localcdap.tui.pipeline.screen:PipelineScreen",
     ),
-    Area("runs", "3", "Runs", "What ran and what is running.", f"{_ROOM}.runs.screen:RunsScreen"),
+    Area(
+        "runs", "3", "Runs", "What ran and what is running.", f"{_SCREENS}.runs.screen:RunsScreen"
+    ),
     Area(
         "plugins",
         "4",
         "Plugins",
         "The plugins and artifacts of this instance.",
-        f"{_ROOM}.artifacts.screen:PluginsScreen",
+        f"{_SCREENS}.artifacts.screen:PluginsScreen",
     ),
-    Area("data", "5", "Data", "Tables, and read-only SQL.", f"{_ROOM}.tables.screen:TablesScreen"),
+    Area(
+        "data", "5", "Data", "Tables, and read-only SQL.", f"{_SCREENS}.tables.screen:TablesScreen"
+    ),
     Area(
         "library",
         "6",
         "Library",
         "Deployed pipelines, drafts and templates.",
-        f"{_ROOM}.library.screen:LibraryScreen",
+        f"{_SCREENS}.library.screen:LibraryScreen",
     ),
     Area(
         "namespaces",
         "7",
         "Namespaces",
         "Namespaces, preferences and secure keys.",
-        f"{_ROOM}.namespaces.screen:NamespacesScreen",
+        f"{_SCREENS}.namespaces.screen:NamespacesScreen",
     ),
     Area(
         "settings",
         "comma",
         "Settings",
         "The settings of this instance.",
-        f"{_ROOM}.settings.screen:SettingsScreen",
+        f"{_SCREENS}.settings.screen:SettingsScreen",
     ),
 )
 """In the order of the header."""

@@ -9,7 +9,7 @@ import pytest
 
 from localcdap.api.errors import BadRequestError
 from localcdap.tui.manners.writing import replacing, write_file
-from localcdap.tui.tables.console import _WRITERS, _written
+from localcdap.tui.screens.tables.console import _WRITERS, _written
 
 
 @pytest.fixture(params=["a.csv", "."])

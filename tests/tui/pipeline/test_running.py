@@ -12,7 +12,7 @@ from localcdap.runs.model import RunRequest
 from localcdap.runs.preview.model import PreviewStatus
 from localcdap.tui.pipeline.running import Running
 from localcdap.tui.places import Document
-from localcdap.tui.runs.arguments import ArgumentRow, ArgumentsEditor
+from localcdap.tui.screens.runs.arguments import ArgumentRow, ArgumentsEditor
 from tests.tui.pipeline.documents import orders, stage
 
 pytestmark = pytest.mark.spark

@@ -179,7 +179,9 @@ def cage(folder: Path) -> Iterator[Home]:
             mock.patch.dict(os.environ, places),
             mock.patch("localcdap.host.services.shipped_plugins", return_value=plugins),
             mock.patch("localcdap.tui.manners.paths.expanded", inside),
-            mock.patch("localcdap.tui.settings.file.write", side_effect=OSError("not for monkeys")),
+            mock.patch(
+                "localcdap.tui.screens.settings.file.write", side_effect=OSError("not for monkeys")
+            ),
             mock.patch("localcdap.runs.service.RunService.start", side_effect=idle),
             mock.patch("localcdap.runs.preview.service.PreviewService.start", side_effect=idle),
             mock.patch("localcdap.runs.debug.service.DebugService.debug", side_effect=idle),

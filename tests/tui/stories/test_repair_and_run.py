@@ -12,7 +12,7 @@ from localcdap.host import demo
 from localcdap.tui.inspector.trials.trial_pane import TrialPane
 from localcdap.tui.pipeline.running import Running
 from localcdap.tui.problems.problems import Problems
-from localcdap.tui.runs.arguments import ArgumentRow, ArgumentsEditor
+from localcdap.tui.screens.runs.arguments import ArgumentRow, ArgumentsEditor
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

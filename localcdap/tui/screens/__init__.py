@@ -1,0 +1,1 @@
+"""The full screens of the studio, one package each; :mod:`localcdap.tui.areas` lists them."""

@@ -1,0 +1,322 @@
+"""The screen of the plugins area: the index by type or by artifact, and what is highlighted of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, VerticalScroll
+from textual.content import Content
+from textual.widgets import Markdown, Static
+
+from localcdap.api.errors import LocalcdapError
+from localcdap.artifacts.model import ArtifactDetail, ArtifactSelector, PluginInfo, PluginSummary
+from localcdap.authoring.artifact import plugin_types, write_artifact
+from localcdap.authoring.naming import names_of
+from localcdap.host.link import Cdap
+from localcdap.tui.lists.changes import changes
+from localcdap.tui.lists.listing import Listing
+from localcdap.tui.manners.choosing import Choice
+from localcdap.tui.manners.editor import edit_file
+from localcdap.tui.places import Place, PluginPlace
+from localcdap.tui.screen import AreaScreen
+from localcdap.tui.screens.artifacts import details
+from localcdap.tui.screens.artifacts.chips import Chips
+from localcdap.tui.screens.artifacts.index import Index, by_artifact, by_type, read_index
+from localcdap.tui.screens.artifacts.sources import source_of
+from localcdap.tui.words import plural
+
+
+class PluginsScreen(AreaScreen):
+    """Plugins and artifacts; live as files change."""
+
+    AREA = "plugins"
+    CSS_PATH = "artifacts.tcss"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
+    AUTO_FOCUS = "#plugins ListingLines"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("t", "group", "by type or artifact", id="plugins.group"),
+        Binding("x", "hidden", "show hidden", id="plugins.hidden"),
+        Binding("a", "new", "new plugin", id="plugins.new"),
+        Binding("e", "edit", "open in $EDITOR", id="plugins.edit"),
+        Binding("d,delete", "remove", "remove artifact", id="plugins.remove", show=False),
+        Binding("ctrl+z", "undo", "undo removal", id="plugins.undo", show=False),
+        Binding("i", "inspect", "inspect broken ones again", id="plugins.inspect", show=False),
+        Binding("y", "copy", "copy name", id="plugins.copy", show=False),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._index: Index | None = None
+        self._is_by_artifact = False
+        self._shows_hidden = False
+        self._removed: list[tuple[str, str]] = []
+        """Where removed artifacts are kept, and where they were."""
+
+    def compose_body(self) -> ComposeResult:
+        yield Chips()
+        with Horizontal(id="plugins-body"):
+            yield Listing(id="plugins", empty="No plugin fits.")
+            with VerticalScroll(id="plugin-detail"):
+                yield Static(id="plugin-facts")
+                yield Markdown(id="plugin-documentation")
+        yield Static(id="plugins-note")
+
+    def on_mount(self) -> None:
+        self.follow(changes("artifacts", "entities"), self._changed)
+
+    def namespace_changed(self, namespace: str) -> None:
+        self.reload()
+
+    def arrive(self, place: Place) -> None:
+        if isinstance(place, PluginPlace):
+            self.query_one("#plugins", Listing).show(f"plugin {place.type} {place.name}")
+
+    def reload(self) -> None:
+        namespace, asked = self.studio.namespace, self.query_one(Chips).chosen
+        self.call(lambda cdap: read_index(cdap, namespace, asked), done=self._put, group="index")
+
+    # -- the list ---------------------------------------------------------------------------------
+
+    def _changed(self, happened: bool) -> None:
+        if happened:
+            self.reload()
+
+    def _put(self, index: Index) -> None:
+        self._index = index
+        self.query_one(Chips).put(index.capabilities)
+        self._fill()
+
+    def _fill(self) -> None:
+        index = self._index
+        if index is None:
+            return
+        entries = by_artifact if self._is_by_artifact else by_type
+        listing = self.query_one("#plugins", Listing)
+        listing.put(entries(index, with_hidden=self._shows_hidden))
+        self.query_one("#plugins-note", Static).update(_note(index, self._shows_hidden))
+        self._show(listing.key)
+        self.refresh_bindings()
+
+    @on(Chips.Changed)
+    def _narrow(self, event: Chips.Changed) -> None:
+        event.stop()
+        self.reload()
+
+    @on(Listing.Highlighted, "#plugins")
+    def _highlighted(self, event: Listing.Highlighted) -> None:
+        event.stop()
+        self._show(event.key)
+        self.refresh_bindings()
+
+    @on(Listing.Chosen, "#plugins")
+    def _chosen(self, event: Listing.Chosen) -> None:
+        event.stop()
+        self.query_one("#plugin-detail").focus()
+
+    # -- one of it --------------------------------------------------------------------------------
+
+    def _show(self, key: str | None) -> None:
+        index = self._index
+        if index is None or key is None:
+            self._tell(Content(""))
+            return
+        plugin, artifact, hidden = index.plugin(key), index.artifact(key), index.hidden_plugin(key)
+        if hidden is not None:
+            self.forget("detail")
+            self._tell(details.of_hidden(hidden, index.required))
+        elif artifact is not None:
+            self._show_artifact(artifact)
+        elif plugin is not None:
+            namespace = self.studio.namespace
+            self.call(
+                lambda cdap: _described(cdap, namespace, plugin),
+                done=lambda found: self._tell(details.of_plugin(found[0], index), found[1] or ""),
+                failed=lambda _: None,  # it has gone meanwhile; the list hears of it
+                group="detail",
+            )
+
+    def _show_artifact(self, artifact: ArtifactDetail) -> None:
+        def done(trace: Sequence[str]) -> None:
+            self._tell(details.of_artifact(artifact, trace))
+
+        if not artifact.error:
+            self.forget("detail")
+            done([])
+            return
+        path = artifact.path
+        self.call(
+            lambda cdap: cdap.artifacts.trace(path),
+            done=done,
+            failed=lambda _: done([]),
+            group="detail",
+        )
+
+    def _tell(self, facts: Content, documentation: str = "") -> None:
+        self.query_one("#plugin-facts", Static).update(facts)
+        written = self.query_one("#plugin-documentation", Markdown)
+        written.display = bool(documentation)
+        if documentation:
+            written.update(documentation)
+
+    # -- what can be done -------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if not self.is_mounted or self.disabled_reason(action) is not None:
+            return None
+        return super().check_action(action, parameters)
+
+    def disabled_reason(self, action: str) -> str | None:
+        artifact = self._artifact()
+        match action:
+            case "edit" if artifact is None or self._source() is None:
+                return "there is no file of Python here"
+            case "remove" if artifact is None:
+                return "no artifact is highlighted"
+            case "remove" if artifact is not None and artifact.scope == "SYSTEM":
+                return "it comes with localcdap"
+            case "undo" if not self._removed:
+                return "nothing was removed"
+            case "hidden" if self._index is None or not (self._index.hidden or self._shows_hidden):
+                return "nothing is hidden"
+            case "copy" if self.query_one("#plugins", Listing).key is None:
+                return "nothing is highlighted"
+        return None
+
+    def action_group(self) -> None:
+        self._is_by_artifact = not self._is_by_artifact
+        self._fill()
+
+    def action_hidden(self) -> None:
+        self._shows_hidden = not self._shows_hidden
+        self._fill()
+
+    def action_copy(self) -> None:
+        key = self.query_one("#plugins", Listing).key
+        if key is not None:
+            self.studio.copy(key.partition(" ")[2], "name")
+
+    def action_inspect(self) -> None:
+        self.call(lambda cdap: cdap.artifacts.sync(retry_errors=True), done=lambda _: self.reload())
+
+    def action_edit(self) -> None:
+        """Open the file of what is highlighted; the index hears of what is saved."""
+        source = self._source()
+        if source is None:
+            return
+        try:
+            with self.app.suspend():
+                edit_file(source)
+        except LocalcdapError as error:
+            self.studio.tell(error.message, error.corrective_action or "", "error")
+        except Exception as error:  # a terminal that cannot be lent
+            self.studio.tell("The editor could not be opened.", str(error), "error")
+
+    def action_remove(self) -> None:
+        """Put the artifact away; ctrl+z brings it back."""
+        artifact = self._artifact()
+        if artifact is None:
+            return
+        path, name = artifact.path, f"{artifact.name} {artifact.version}".strip()
+
+        def done(kept: str) -> None:
+            self._removed.append((kept, path))
+            self.studio.tell(f"Removed {name}; ctrl+z brings it back.", f"Kept in {kept}")
+            self.reload()
+
+        self.call(lambda cdap: cdap.artifacts.remove(path), done=done)
+
+    def action_undo(self) -> None:
+        kept, path = self._removed.pop()
+
+        def done(_: None) -> None:
+            self.studio.tell(f"{path} is back.")
+            self.reload()
+
+        self.call(lambda cdap: cdap.artifacts.put_back(kept, path), done=done)
+
+    @work
+    async def action_new(self) -> None:
+        """Write an artifact with a plugin to begin with, and open it."""
+        choices = [Choice(type, type) for type in plugin_types()]
+        type = await self.studio.choose(choices, title="What shall the plugin be?")
+        if type is None:
+            return
+        name = await self.studio.ask(
+            f"Name of the {type}",
+            detail="That of its class, such as CleanText.",
+            check=_name_problem,
+        )
+        if name is None:
+            return
+        namespace = self.studio.namespace
+
+        def done(folder: Path) -> None:
+            self.query_one("#plugins", Listing).show(f"plugin {type} {name}")
+            self.studio.tell(f"Wrote plugin {name} with its tests; e opens it.", str(folder))
+            self.reload()
+
+        self.call(
+            lambda cdap: _write(cdap, namespace, name, type), done=done, group="new", ordered=True
+        )
+
+    def _artifact(self) -> ArtifactDetail | None:
+        """What is highlighted, or the artifact that it is from."""
+        key = self.query_one("#plugins", Listing).key
+        if key is None or self._index is None:
+            return None
+        plugin = self._index.plugin(key) or self._index.hidden_plugin(key)
+        return self._index.artifact_of(plugin) if plugin else self._index.artifact(key)
+
+    def _source(self) -> Path | None:
+        key, artifact = self.query_one("#plugins", Listing).key, self._artifact()
+        if key is None or artifact is None or self._index is None:
+            return None
+        plugin = self._index.plugin(key) or self._index.hidden_plugin(key)
+        return source_of(artifact.path, plugin.class_name if plugin is not None else "")
+
+
+def _described(cdap: Cdap, namespace: str, plugin: PluginSummary) -> tuple[PluginInfo, str | None]:
+    artifact = plugin.artifact
+    selector = ArtifactSelector(artifact.scope, artifact.name, artifact.version)
+    which = (namespace, plugin.type, plugin.name, selector)
+    return cdap.artifacts.get_plugin(*which), cdap.artifacts.documentation(*which)
+
+
+def _write(cdap: Cdap, namespace: str, name: str, type: str) -> Path:
+    folder = write_artifact(names_of(name), type, Path(cdap.artifacts.plugin_folder(namespace)))
+    cdap.artifacts.sync()
+    return folder
+
+
+def _name_problem(name: str) -> str | None:
+    try:
+        names_of(name)
+    except LocalcdapError as error:
+        return error.full_message
+    return None
+
+
+def _note(index: Index, shows_hidden: bool) -> Content:
+    """What is shown, and what the instance requires."""
+    broken = sum(1 for each in index.artifacts if each.error)
+    parts = [plural(len(index.plugins), "plugin"), plural(len(index.artifacts), "artifact")]
+    if broken:
+        parts.append(f"✗ {broken} with problems")
+    required = ", ".join(index.required)
+    parts.append(
+        f"the instance requires {required}" if required else "the instance requires nothing"
+    )
+    parts += [
+        f"profile {each.name} requires {', '.join(each.required_capabilities)}"
+        for each in index.profiles
+        if each.required_capabilities
+    ]
+    if index.hidden:
+        told = "shown" if shows_hidden else "hidden, x shows them"
+        parts.append(f"⊘ {len(index.hidden)} {told}")
+    return Content.styled(" · ".join(parts), "$foreground 60%")

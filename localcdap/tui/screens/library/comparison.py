@@ -1,0 +1,132 @@
+"""A dialog that shows what is different between two pipelines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from localcdap.pipeline.comparison import PipelineComparison, compare_pipelines
+from localcdap.pipeline.document.document import read_document
+from localcdap.tui.screen import DialogScreen
+from localcdap.tui.screens.library.differences import differences, summary
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of two pipelines.
+
+    :param name: what its reader calls it, such as ``sales, version 3``.
+    :param text: its JSON.
+    """
+
+    name: str
+    text: str
+
+
+class ComparisonScreen(DialogScreen[bool]):
+    """What is different in a second pipeline from a first one.
+
+    :param verb: what its user may do about it, such as ``Deploy``; the answer is True then.
+    """
+
+    DEFAULT_CSS = """
+    ComparisonScreen {
+        align: center middle;
+        background: $background 60%;
+        & > #comparison { width: 94%; height: 90%; padding: 1 2; background: $surface; }
+        & #comparison-title { height: auto; }
+        & #comparison-blocks { height: 1fr; margin-top: 1; scrollbar-size-vertical: 1; }
+        & #comparison-blocks > Static { height: auto; margin-bottom: 1; }
+        & #comparison-keys { height: 1; color: $foreground 60%; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("s", "swap", "other way round", id="comparison.swap"),
+        Binding("y", "copy", "copy", id="comparison.copy"),
+        Binding("enter", "accept", "do it", id="comparison.accept", show=False),
+        Binding("j,down", "scroll(1)", "down", show=False),
+        Binding("k,up", "scroll(-1)", "up", show=False),
+        Binding("n", "block(1)", "next change", id="comparison.next", show=False),
+        Binding("N", "block(-1)", "change before", id="comparison.previous", show=False),
+        Binding("q", "dismiss_empty", "back", show=False),
+    ]
+
+    def __init__(self, first: Side, second: Side, *, verb: str = "") -> None:
+        super().__init__()
+        self._sides = (first, second)
+        self._verb = verb
+        self.comparison: PipelineComparison | None = None
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="comparison"):
+            yield Static(id="comparison-title")
+            yield VerticalScroll(id="comparison-blocks")
+            yield Static(id="comparison-keys")
+
+    def on_mount(self) -> None:
+        self._compare()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "accept":
+            return bool(self._verb)
+        return not (action == "swap" and self._verb)
+
+    def action_accept(self) -> None:
+        self.dismiss(True)
+
+    def action_swap(self) -> None:
+        self._sides = self._sides[::-1]
+        self._compare()
+
+    def action_copy(self) -> None:
+        blocks = self.query("#comparison-blocks > Static").results(Static)
+        text = "\n\n".join(str(block.content) for block in blocks)
+        self.studio.copy(text, "differences")
+
+    def action_scroll(self, by: int) -> None:
+        self.query_one(VerticalScroll).scroll_relative(y=by, animate=False)
+
+    def action_block(self, by: int) -> None:
+        """Go to the next block, or the one before."""
+        scroll = self.query_one(VerticalScroll)
+        tops = [block.virtual_region.y for block in scroll.children]
+        at = scroll.scroll_offset.y
+        ahead = [top for top in tops if top > at] if by > 0 else [t for t in tops if t < at][::-1]
+        if ahead:
+            scroll.scroll_to(y=ahead[0], animate=False)
+
+    def _compare(self) -> None:
+        first, second = self._sides
+        self.call(
+            lambda _: compare_pipelines(
+                read_document(first.text, first.name), read_document(second.text, second.name)
+            ),
+            done=self._show,
+            group="compare",
+        )
+
+    def _show(self, comparison: PipelineComparison) -> None:
+        self.comparison = comparison
+        first, second = self._sides
+        self.query_one("#comparison-title", Static).update(
+            Content.assemble(
+                Content.styled(first.name, "bold"),
+                "  →  ",
+                Content.styled(second.name, "bold"),
+                Content.styled(f"\n{summary(comparison)}", "$foreground 60%"),
+            )
+        )
+        scroll = self.query_one(VerticalScroll)
+        scroll.remove_children()
+        scroll.mount_all(Static(block) for block in differences(comparison))
+        scroll.focus()
+        keys = f"enter {self._verb.lower()} · " if self._verb else "s the other way round · "
+        self.query_one("#comparison-keys", Static).update(
+            f"{keys}n next change · y copy · escape back"
+        )

@@ -1,0 +1,190 @@
+"""The screen of the library: what is kept, its versions, and what can be done with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+from textual import on, work
+from textual.binding import Binding, BindingType
+
+from localcdap.api.errors import BadRequestError
+from localcdap.host.link import Cdap
+from localcdap.pipeline.library.draft_model import Draft
+from localcdap.pipeline.library.model import Application
+from localcdap.pipeline.validation.plugin_templates import PluginTemplate
+from localcdap.tui import places
+from localcdap.tui.lists.listing import Listing
+from localcdap.tui.manners.writing import write_file
+from localcdap.tui.screens.library import shelf
+from localcdap.tui.screens.library.comparing import compare_with_another, compare_with_file
+from localcdap.tui.screens.library.deploying import deploy_file
+from localcdap.tui.screens.library.naming import duplicate, rename
+from localcdap.tui.screens.library.shelf_screen import ShelfScreen
+from localcdap.tui.screens.library.upgrading import upgrade
+from localcdap.tui.words import plural
+
+
+class LibraryScreen(ShelfScreen):
+    """Deployed pipelines, drafts, templates."""
+
+    AREA = "library"
+    CSS_PATH = "library.tcss"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
+    AUTO_FOCUS = "#shelf ListingLines"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("o", "open", "open in studio", id="library.open"),
+        Binding("c", "compare", "compare", id="library.compare"),
+        Binding("C", "compare_file", "compare with a file", id="library.compare_file", show=False),
+        Binding("i", "import_file", "import", id="library.import"),
+        Binding("e", "export", "export", id="library.export"),
+        Binding("u", "upgrade", "newest plugins", id="library.upgrade", show=False),
+        Binding("n", "rename", "rename", id="library.rename", show=False),
+        Binding("D", "duplicate", "duplicate", id="library.duplicate", show=False),
+        Binding("d,delete", "delete", "delete", id="library.delete", show=False),
+        Binding("b", "restore", "bring revision back", id="library.restore", show=False),
+        Binding("r", "runs", "its runs", id="library.runs", show=False),
+        Binding("ctrl+z", "undo", "undo delete", id="library.undo", show=False),
+        Binding("y", "copy", "copy JSON", id="library.copy", show=False),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._deleted: list[PluginTemplate] = []
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if not self.is_mounted or self.disabled_reason(action) is not None:
+            return None
+        return super().check_action(action, parameters)
+
+    def disabled_reason(self, action: str) -> str | None:
+        item = self.item
+        match action:
+            case "undo" if not self._deleted:
+                return "no template was deleted"
+            case "open" | "rename" | "duplicate" | "delete" if item is None:
+                return "nothing is highlighted"
+            case "compare" | "compare_file" | "export" | "upgrade" | "copy" if (
+                self.pipeline is None
+            ):
+                return "no pipeline is highlighted"
+            case "runs" if not isinstance(item, Application):
+                return "only deployed pipelines have runs"
+            case "restore" if not isinstance(item, Draft) or self.is_newest:
+                return "no earlier revision of a draft is highlighted"
+        return None
+
+    @on(Listing.Chosen)
+    def _chosen(self, event: Listing.Chosen) -> None:
+        event.stop()
+        self.action_open()
+
+    def action_open(self) -> None:
+        """Open the highlighted version in the studio; a template in a new pipeline."""
+        item, version = self.item, self.version
+        match item:
+            case Application():
+                older = None if self.is_newest or not version else version.id
+                self.studio.go(places.Deployed(item.name, older))
+            case Draft() if self.is_newest:
+                self.studio.go(places.Draft(item.id))
+            case Draft():
+                self.with_text(lambda text: self.studio.go(places.Document(item.name, text)))
+            case PluginTemplate():
+                self.studio.go(places.Document("pipeline", shelf.with_template(item)))
+
+    def action_runs(self) -> None:
+        if isinstance(self.item, Application):
+            self.studio.go(places.RunsOf(self.item.name))
+
+    def action_copy(self) -> None:
+        self.with_text(lambda text: self.studio.copy(text, "pipeline"))
+
+    @work
+    async def action_compare(self) -> None:
+        await compare_with_another(self)
+
+    @work
+    async def action_compare_file(self) -> None:
+        await compare_with_file(self)
+
+    @work
+    async def action_import_file(self) -> None:
+        path = await self.studio.pick_file("Import and deploy a pipeline file")
+        if path is not None:
+            deploy_file(self, path)
+
+    @work
+    async def action_export(self) -> None:
+        """Save the highlighted version as a file."""
+        item = self.pipeline
+        if item is None:
+            return
+        typed = f"{item.name}.json"
+        path = await self.studio.pick_file("Save as", for_saving=True, typed=typed)
+        if path is not None:
+            self.with_text(lambda text: self._save(path, text))
+
+    @work
+    async def action_rename(self) -> None:
+        await rename(self)
+
+    @work
+    async def action_duplicate(self) -> None:
+        await duplicate(self)
+
+    @work
+    async def action_delete(self) -> None:
+        if self.opened is None:
+            return
+        item = self.opened.item
+        if not isinstance(item, PluginTemplate):
+            kind = "draft" if isinstance(item, Draft) else "deployed pipeline"
+            detail = f"With {plural(len(self.opened.versions), 'version')}. It cannot be undone."
+            if not await self.studio.confirm(f"Delete {kind} {item.name}?", detail):
+                return
+        namespace = self.studio.namespace
+
+        def done(_: None) -> None:
+            if isinstance(item, PluginTemplate):
+                self._deleted.append(item)
+                self.studio.tell(f"Deleted template {item.name}; ctrl+z brings it back.")
+            else:
+                self.studio.tell(f"Deleted {item.name}.")
+            self.reload()
+
+        self.call(lambda cdap: shelf.delete(cdap, namespace, item), done=done)
+
+    def action_undo(self) -> None:
+        template, namespace = self._deleted.pop(), self.studio.namespace
+        self.call(
+            lambda cdap: cdap.templates.save(namespace, template), done=lambda _: self.reload()
+        )
+
+    def action_restore(self) -> None:
+        """Make the highlighted revision of a draft the latest one."""
+        item, version, namespace = self.pipeline, self.version, self.studio.namespace
+        if isinstance(item, Draft) and version is not None:
+            self.call(
+                lambda cdap: cdap.drafts.restore(namespace, item.id, version.number),
+                done=lambda _: self.reload(),
+            )
+
+    def action_upgrade(self) -> None:
+        if self.pipeline is not None:
+            upgrade(self, self.pipeline)
+
+    def _save(self, path: Path, text: str) -> None:
+        def work(_: Cdap) -> str:
+            try:
+                write_file(path, text)
+            except BadRequestError as error:
+                return error.full_message
+            return ""
+
+        self.call(
+            work,
+            done=lambda problem: self.studio.tell(
+                problem or f"Saved {path}.", kind="error" if problem else "information"
+            ),
+        )

@@ -1,0 +1,150 @@
+"""What the library shows: the shelf, what is highlighted there, its versions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from localcdap.pipeline.library.draft_model import Draft
+from localcdap.pipeline.validation.plugin_templates import PluginTemplate
+from localcdap.tui.lists.changes import changes
+from localcdap.tui.lists.listing import Entry, Listing
+from localcdap.tui.screen import AreaScreen
+from localcdap.tui.screens.library import shelf
+from localcdap.tui.screens.library.details import told
+from localcdap.tui.screens.library.shelf import Item, Opened, Pipeline, Version
+from localcdap.tui.words import ago
+
+_EMPTY: Final = """Nothing is kept here yet.
+
+i imports a pipeline file; the studio (2) saves drafts and deploys."""
+
+
+class ShelfScreen(AreaScreen):
+    """Follows what is highlighted; a subclass says what can be done with it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.items: dict[str, Item] = {}
+        """All of the namespace, by their keys."""
+        self.opened: Opened | None = None
+        """What is highlighted."""
+
+    def compose_body(self) -> ComposeResult:
+        with Horizontal(id="library"):
+            yield Listing(id="shelf", empty=_EMPTY)
+            with Vertical(id="library-detail"):
+                with VerticalScroll(id="library-facts"):
+                    yield Static(id="library-told")
+                yield Static(id="versions-title")
+                yield Listing(id="versions", can_filter=False)
+        yield Static(id="library-note")
+
+    def on_mount(self) -> None:
+        self.follow(changes("entities"), self._changed)
+
+    def on_screen_resume(self) -> None:
+        self.reload()
+
+    def namespace_changed(self, namespace: str) -> None:
+        self.reload()
+
+    def reload(self) -> None:
+        namespace = self.studio.namespace
+        self.call(lambda cdap: shelf.read_shelf(cdap, namespace), done=self._fill, group="shelf")
+
+    # -- the list ---------------------------------------------------------------------------------
+
+    def _changed(self, happened: bool) -> None:
+        if happened:
+            self.reload()
+
+    def _fill(self, items: list[Item]) -> None:
+        self.items = {shelf.key_of(item): item for item in items}
+        listing = self.query_one("#shelf", Listing)
+        listing.put([shelf.entry_of(item) for item in items])
+        note = Content.styled(shelf.counted(items), "$foreground 60%")
+        self.query_one("#library-note", Static).update(note)
+        self._look(listing.key)
+
+    @on(Listing.Highlighted, "#shelf")
+    def _highlighted(self, event: Listing.Highlighted) -> None:
+        event.stop()
+        self._look(event.key)
+
+    @on(Listing.Highlighted, "#versions")
+    def _version_highlighted(self, event: Listing.Highlighted) -> None:
+        event.stop()
+        self.refresh_bindings()
+
+    def _look(self, key: str | None) -> None:
+        item = self.items.get(key) if key is not None else None
+        if item is None:
+            self._show(None)
+            return
+        namespace = self.studio.namespace
+        self.call(
+            lambda cdap: shelf.open_item(cdap, namespace, item),
+            done=self._show,
+            failed=lambda _: None,  # it has gone meanwhile; the list hears of it
+            group="item",
+        )
+
+    def _show(self, opened: Opened | None) -> None:
+        self.opened = opened
+        self.query_one("#library-told", Static).update(told(opened) if opened else "")
+        versions = opened.versions if opened is not None else ()
+        noun = "revisions" if opened and isinstance(opened.item, Draft) else "versions"
+        title = self.query_one("#versions-title", Static)
+        title.update(Content.styled(noun if versions else "", "$foreground 60% italic"))
+        listing = self.query_one("#versions", Listing)
+        listing.display = bool(versions)
+        listing.put([_entry(each) for each in versions])
+        self.refresh_bindings()
+
+    # -- what is highlighted ----------------------------------------------------------------------
+
+    @property
+    def item(self) -> Item | None:
+        """The one that is highlighted."""
+        return self.opened.item if self.opened is not None else None
+
+    @property
+    def pipeline(self) -> Pipeline | None:
+        """The one that is highlighted, unless it is a template."""
+        item = self.item
+        return None if isinstance(item, PluginTemplate) else item
+
+    @property
+    def version(self) -> Version | None:
+        """The one that is highlighted among those of the item."""
+        key = self.query_one("#versions", Listing).key
+        versions = self.opened.versions if self.opened is not None else ()
+        return next((each for each in versions if each.id == key), None)
+
+    @property
+    def is_newest(self) -> bool:
+        version = self.version
+        return version is None or self.opened is None or version == self.opened.versions[0]
+
+    def with_text(self, use: Callable[[str], object]) -> None:
+        """Have something done with the JSON of the highlighted version."""
+        item, version, namespace = self.pipeline, self.version, self.studio.namespace
+        if item is not None:
+            self.call(lambda cdap: shelf.text_at(cdap, namespace, item, version), done=use)
+
+    def go_to(self, key: str) -> None:
+        """Read everything again, and highlight an item."""
+        self.query_one("#shelf", Listing).show(key)
+        self.reload()
+
+
+def _entry(version: Version) -> Entry:
+    label = f"{version.number}  {version.told}".rstrip()
+    return Entry(version.id, label, hint=f"{version.author} {ago(version.when)}".strip())

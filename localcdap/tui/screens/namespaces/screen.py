@@ -1,0 +1,239 @@
+"""The screen of the namespaces area: the namespaces, what is in them, their preferences and secure keys."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, VerticalScroll
+from textual.widgets import Static, TabbedContent, TabPane
+
+from localcdap.api.errors import ConflictError, LocalcdapError
+from localcdap.host.link import Cdap
+from localcdap.namespaces.model import (
+    RESERVED,
+    Namespace,
+    NamespaceCreation,
+    NamespaceDeletion,
+    check_name,
+)
+from localcdap.namespaces.preferences import Level
+from localcdap.tui.lists.changes import changes
+from localcdap.tui.lists.listing import Entry, Listing
+from localcdap.tui.screen import AreaScreen
+from localcdap.tui.screens.namespaces.contents import Contents, read_contents, told
+from localcdap.tui.screens.namespaces.preferences import PreferencesPanel
+from localcdap.tui.screens.namespaces.secure_keys import SecureKeysPanel
+from localcdap.tui.words import plural
+
+
+class NamespaceListing(Listing):
+    """The namespaces, and what can be done with them."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("a", "screen.create", "new", id="namespaces.create"),
+        Binding("n", "screen.describe", "describe", id="namespaces.describe", show=False),
+        Binding("d,delete", "screen.delete", "delete", id="namespaces.delete"),
+    ]
+
+
+class NamespacesScreen(AreaScreen):
+    """Enter goes to the highlighted namespace; the whole studio follows."""
+
+    AREA = "namespaces"
+    CSS_PATH = "namespaces.tcss"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
+    AUTO_FOCUS = "#namespaces ListingLines"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("c", "tab('contents')", "contents", id="namespaces.contents", show=False),
+        Binding("p", "tab('preferences')", "preferences", id="namespaces.preferences"),
+        Binding("s", "tab('keys')", "secrets", id="namespaces.keys"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._namespaces: dict[str, Namespace] = {}
+        self._shown: str | None = None
+
+    def compose_body(self) -> ComposeResult:
+        with Horizontal(id="namespaces-body"):
+            yield NamespaceListing(verb="go there", id="namespaces")
+            with TabbedContent(id="namespace-tabs", initial="contents-tab"):
+                with TabPane("Contents", id="contents-tab"), VerticalScroll(can_focus=False):
+                    yield Static(id="contents")
+                with TabPane("Preferences", id="preferences-tab"):
+                    yield PreferencesPanel(id="preferences-panel")
+                with TabPane("Secure keys", id="keys-tab"):
+                    yield SecureKeysPanel(id="keys-panel")
+
+    def on_mount(self) -> None:
+        self.follow(changes("entities"), self._changed)
+
+    def on_screen_resume(self) -> None:
+        self.reload()
+
+    def namespace_changed(self, namespace: str) -> None:
+        self.query_one("#namespaces", Listing).show(namespace)
+        self.reload()
+
+    def reload(self) -> None:
+        self.call(
+            lambda cdap: cdap.namespaces.list_namespaces(), done=self._fill, group="namespaces"
+        )
+
+    def _changed(self, happened: bool) -> None:
+        if happened:
+            self.reload()
+
+    def _fill(self, namespaces: list[Namespace]) -> None:
+        self._namespaces = {each.name: each for each in namespaces}
+        here = self.studio.namespace
+        listing = self.query_one("#namespaces", Listing)
+        listing.put([_entry(each, here) for each in namespaces])
+        self._show(listing.key)
+        if here not in self._namespaces:  # another process deleted it
+            self.studio.tell(f"Namespace {here} is gone; this is default.", kind="warning")
+            self.studio.namespace = "default"
+
+    @on(Listing.Highlighted, "#namespaces")
+    def _highlighted(self, event: Listing.Highlighted) -> None:
+        event.stop()
+        self._show(event.key)
+
+    @on(Listing.Chosen, "#namespaces")
+    def _chosen(self, event: Listing.Chosen) -> None:
+        event.stop()
+        self.studio.namespace = event.key
+        self.studio.tell(f"This is namespace {event.key} now.")
+
+    def _show(self, name: str | None) -> None:
+        self.refresh_bindings()
+        if name is None or name not in self._namespaces:
+            return
+        self.call(
+            lambda cdap: read_contents(cdap, name),
+            done=self._count,
+            failed=lambda _: None,  # it has gone meanwhile; the list hears of it
+            group="contents",
+        )
+        preferences = self.query_one(PreferencesPanel)
+        preferences.show(preferences.level if name == self._shown else Level(name))
+        self._shown = name
+        self.query_one(SecureKeysPanel).show(name)
+
+    def _count(self, contents: Contents) -> None:
+        is_here = contents.namespace.name == self.studio.namespace
+        self.query_one("#contents", Static).update(told(contents, is_here=is_here))
+
+    # -- what can be done -------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if not self.is_mounted or self.disabled_reason(action) is not None:
+            return None
+        return super().check_action(action, parameters)
+
+    def disabled_reason(self, action: str) -> str | None:
+        name = self.query_one("#namespaces", Listing).key
+        if action in ("delete", "describe") and name is None:
+            return "no namespace is highlighted"
+        if action == "delete" and name in RESERVED:
+            return f"{name} cannot be deleted"
+        return None
+
+    def action_tab(self, name: str) -> None:
+        tabs = self.query_one(TabbedContent)
+        tabs.active = f"{name}-tab"
+        inside = tabs.get_pane(f"{name}-tab").query(Listing)
+        if inside:
+            inside.first(Listing).focus_list()
+        else:
+            self.query_one("#namespaces", Listing).focus_list()
+
+    @work
+    async def action_create(self) -> None:
+        name = await self.studio.ask(
+            "Name of the new namespace",
+            detail="Letters, digits and '_'.",
+            verb="Create",
+            check=self._name_problem,
+        )
+        if name is None:
+            return
+        description = await self.studio.ask(f"What is {name} for?", detail="May stay empty.")
+        if description is None:
+            return
+
+        def done(_: NamespaceCreation) -> None:
+            self.query_one("#namespaces", Listing).show(name)
+            self.studio.tell(f"Created namespace {name}; enter goes there.")
+            self.reload()
+
+        self.call(lambda cdap: cdap.namespaces.create(name, description), done=done)
+
+    @work
+    async def action_describe(self) -> None:
+        namespace = self._namespaces.get(self.query_one("#namespaces", Listing).key or "")
+        if namespace is None:
+            return
+        text = await self.studio.ask(f"What is {namespace.name} for?", namespace.description)
+        if text is not None:
+            self.call(
+                lambda cdap: cdap.namespaces.update(namespace.name, text),
+                done=lambda _: self.reload(),
+            )
+
+    def action_delete(self) -> None:
+        name = self.query_one("#namespaces", Listing).key
+        if name is not None:
+            self.call(lambda cdap: read_contents(cdap, name), done=self._ask_to_delete)
+
+    @work
+    async def _ask_to_delete(self, contents: Contents) -> None:
+        name = contents.namespace.name
+        lost = [plural(count, noun) for noun, count in contents.counts.items() if count]
+        detail = f"With it go: {', '.join(lost)}." if lost else "It is empty."
+        question = f"Delete namespace {name}? It cannot be undone."
+        if await self.studio.confirm_typed(name, question, detail):
+            self._delete(name)
+
+    def _delete(self, name: str, *, force: bool = False) -> None:
+        def failed(error: LocalcdapError) -> None:
+            if isinstance(error, ConflictError) and not force:
+                self._ask_to_force(name, error)
+            else:
+                self.studio.tell(error.message, error.corrective_action or "", "error")
+
+        def work(cdap: Cdap) -> NamespaceDeletion:
+            return cdap.namespaces.delete(name, force)
+
+        self.call(work, done=self._deleted, failed=failed)
+
+    @work
+    async def _ask_to_force(self, name: str, error: ConflictError) -> None:
+        if await self.studio.confirm(error.message, "End what is busy there, and delete it?"):
+            self._delete(name, force=True)
+
+    def _deleted(self, deletion: NamespaceDeletion) -> None:
+        kept = f"Your files are kept in {', '.join(deletion.kept)}." if deletion.kept else ""
+        self.studio.tell(f"Deleted namespace {deletion.name}.", kept)
+        if self.studio.namespace == deletion.name:
+            self.studio.namespace = "default"
+        self.reload()
+
+    def _name_problem(self, name: str) -> str | None:
+        if name in self._namespaces:
+            return f"There is a namespace {name} already."
+        try:
+            check_name(name, self._namespaces)
+        except LocalcdapError as error:
+            return error.full_message
+        return None
+
+
+def _entry(namespace: Namespace, here: str) -> Entry:
+    is_here = namespace.name == here
+    hint = "you are here" if is_here else namespace.description
+    mark = "●" if is_here else ""
+    return Entry(namespace.name, namespace.name, mark, hint, words=namespace.description)

@@ -1,0 +1,233 @@
+"""The arguments for a run, edited before it starts: what the pipeline asks for, what it gets unless told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.widgets import Button, Input, Static
+
+from localcdap.runs.arguments import Argument, Arguments
+from localcdap.tui.log.harmless import harmless
+from localcdap.tui.screen import DialogScreen
+from localcdap.tui.screens.runs.argument_table import ORIGINS
+
+_EMPTY = "the empty text"
+_MISSING = "no value yet"
+
+
+class ArgumentRow(Horizontal):
+    """One argument: its name, its value as given, and what it gets otherwise.
+
+    :param given: None where it is not given.
+    """
+
+    DEFAULT_CSS = """
+    ArgumentRow {
+        height: 1;
+        & > .name { width: 26; padding: 0 1 0 0; text-overflow: ellipsis; text-wrap: nowrap; }
+        & > Input { width: 1fr; border: none; height: 1; padding: 0 1; background: $panel; }
+        & > .origin { width: 23; padding: 0 0 0 1; color: $foreground 60%; }
+        &.-missing > .origin { color: $text-warning; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f4", "empty", "give the empty text", id="arguments.empty"),
+    ]
+
+    def __init__(self, argument: Argument, given: str | None) -> None:
+        super().__init__()
+        self.argument = argument
+        self.given = given
+
+    def compose(self) -> ComposeResult:
+        yield Static(Content(harmless(self.argument.name)), classes="name")
+        yield Input(self.given or "", compact=True)
+        yield Static(classes="origin")
+
+    def on_mount(self) -> None:
+        places = [f"{each.stage}: {each.property}" for each in self.argument.places]
+        self.tooltip = "\n".join(["Asked for by", *places]) if places else "Nobody asks for it."
+        self._tell()
+
+    def action_empty(self) -> None:
+        """Give the empty text, which is another thing than giving none."""
+        self.query_one(Input).value = ""
+        self.given = None if self.given == "" else ""
+        self._tell()
+
+    @on(Input.Changed)
+    def _changed(self, event: Input.Changed) -> None:
+        event.stop()
+        if event.value or self.given:
+            self.given = event.value or None
+        self._tell()
+
+    def _tell(self) -> None:
+        argument = self.argument
+        entry, origin = self.query_one(Input), self.query_one(".origin", Static)
+        is_missing = self.given is None and argument.value is None
+        self.set_class(is_missing, "-missing")
+        if self.given is not None:
+            entry.placeholder = _EMPTY
+            origin.update("given")
+        elif argument.value is None:
+            entry.placeholder = ""
+            origin.update(f"! {_MISSING}" if argument.places else "not used")
+        else:
+            entry.placeholder = harmless(argument.value) or _EMPTY
+            origin.update(ORIGINS.get(argument.origin or "", ""))
+
+
+class ArgumentsEditor(DialogScreen[dict[str, str]]):
+    """Lists what the macros of a pipeline ask for; the answer is what is given, without the preferences.
+
+    :param pipeline: its name, for its preferences.
+    :param document: the pipeline, JSON text or decoded JSON.
+    :param given: what stands there to begin with.
+    :param verb: what the answer is for, such as "Run".
+    """
+
+    DEFAULT_CSS = """
+    ArgumentsEditor {
+        align: center middle;
+        background: $background 60%;
+        & > #arguments {
+            width: 110; max-width: 96%; height: auto; max-height: 90%; padding: 1 2; background: $surface;
+        }
+        & #arguments-title { text-style: bold; height: auto; margin-bottom: 1; }
+        & #arguments-rows { height: auto; max-height: 24; }
+        & #arguments-note { color: $foreground 60%; height: auto; margin-top: 1; }
+        & #arguments-new { height: 1; border: none; padding: 0 1; margin-top: 1; background: $panel; }
+        & #arguments-problem { color: $text-error; height: auto; display: none; }
+        & #arguments-buttons { height: auto; margin-top: 1; align-horizontal: right; }
+        & Button { margin-left: 2; min-width: 12; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+r", "accept", "go", id="arguments.go"),
+        Binding("down", "app.focus_next", "next", show=False, priority=True),
+        Binding("up", "app.focus_previous", "previous", show=False, priority=True),
+    ]
+
+    def __init__(
+        self,
+        namespace: str,
+        pipeline: str | None,
+        document: Any,
+        given: Mapping[str, str] | None = None,
+        *,
+        verb: str = "Run",
+    ) -> None:
+        super().__init__()
+        self._namespace = namespace
+        self._pipeline = pipeline
+        self._document = document
+        self._given = dict(given or {})
+        self._verb = verb
+        self._is_listed = False
+        """Whether it is known what can be given."""
+        self._is_accepted = False
+        """Whether its user went on before that."""
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="arguments"):
+            title = f"Arguments of {harmless(self._pipeline or 'the pipeline')}"
+            yield Static(Content(title), id="arguments-title")
+            yield VerticalScroll(id="arguments-rows", can_focus=False)
+            yield Input(placeholder="another one: name=value", id="arguments-new", compact=True)
+            yield Static(id="arguments-problem")
+            yield Static(id="arguments-note")
+            with Horizontal(id="arguments-buttons"):
+                yield Button("Cancel", id="cancel", compact=True)
+                yield Button(f"{self._verb}  ctrl+r", id="go", variant="primary", compact=True)
+
+    def on_mount(self) -> None:
+        namespace, pipeline, document = self._namespace, self._pipeline, self._document
+        self.call(lambda cdap: cdap.runs.arguments(namespace, document, pipeline), done=self._show)
+
+    @property
+    def arguments(self) -> dict[str, str]:
+        """What is given now."""
+        rows = self.query(ArgumentRow)
+        return {row.argument.name: row.given for row in rows if row.given is not None}
+
+    def action_accept(self) -> None:
+        self._is_accepted = not self._is_listed
+        if self._is_accepted:
+            return
+        new = self.query_one("#arguments-new", Input)
+        if new.value and not self._add(new.value):
+            return
+        self.dismiss(self.arguments)
+
+    @work
+    async def _show(self, found: Arguments) -> None:
+        named = {each.name for each in found.arguments}
+        listed = list(found.arguments)
+        listed += [Argument(name, None, None, []) for name in self._given if name not in named]
+        # Preferences that nobody asks for would only hide what can be said here.
+        listed = [
+            each for each in listed if each.places or each.name in self._given or not each.origin
+        ]
+        rows = [ArgumentRow(each, self._given.get(each.name)) for each in listed]
+        await self.query_one("#arguments-rows").mount_all(rows)
+        notes = [
+            "What is left empty is as it is otherwise; f4 gives the empty text."
+            if rows
+            else "The pipeline asks for no arguments."
+        ]
+        if found.functions:
+            notes.append(f"Evaluated by themselves: {', '.join(found.functions)}")
+        self.query_one("#arguments-note", Static).update(Content(harmless("\n".join(notes))))
+        self._is_listed = True
+        if self._is_accepted:
+            self.action_accept()
+            return
+        if self.query_one("#arguments-new", Input).value:  # its user has begun to write
+            return
+        wanting = [row for row in rows if row.has_class("-missing")]
+        if rows:
+            (wanting or rows)[0].query_one(Input).focus()
+        else:
+            self.query_one("#go", Button).focus()
+
+    def _add(self, text: str) -> bool:
+        """Take over ``name=value``. False when it is none."""
+        name, sign, value = text.partition("=")
+        problem = self.query_one("#arguments-problem", Static)
+        if not sign or not name.strip():
+            problem.update("Write it as name=value.")
+            problem.display = True
+            return False
+        problem.display = False
+        name = name.strip()
+        self.query_one("#arguments-new", Input).value = ""
+        for row in self.query(ArgumentRow):
+            if row.argument.name == name:
+                row.given = value
+                row.query_one(Input).value = value
+                return True
+        self.query_one("#arguments-rows").mount(ArgumentRow(Argument(name, None, None, []), value))
+        return True
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        if event.input.id == "arguments-new" and event.value:
+            self._add(event.value)
+        else:
+            self.focus_next()
+
+    @on(Button.Pressed, "#go")
+    def _go(self) -> None:
+        self.action_accept()
+
+    @on(Button.Pressed, "#cancel")
+    def _cancel(self) -> None:
+        self.dismiss(None)

@@ -1,0 +1,128 @@
+"""Two runs of a pipeline beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from localcdap.runs.model import Run, StageCounts
+from localcdap.tui.log.harmless import harmless
+from localcdap.tui.screen import DialogScreen
+from localcdap.tui.screens.runs.quiet_table import QuietTable
+from localcdap.tui.screens.runs.run_list import when
+from localcdap.tui.screens.runs.watch import shown_counts
+from localcdap.tui.words import RUN_MARKS, duration
+
+_NONE = "-"
+Row = tuple[str, list[tuple[int | None, int | None]]]
+"""A stage, and in, out and errors of both runs."""
+
+
+class RunComparison(DialogScreen[None]):
+    """The counts of two runs by stage, and the arguments in which they differ.
+
+    :param first: the older one.
+    """
+
+    DEFAULT_CSS = """
+    RunComparison {
+        align: center middle;
+        background: $background 60%;
+        & > #comparison {
+            width: 116; max-width: 98%; height: auto; max-height: 90%; padding: 1 2; background: $surface;
+        }
+        & #comparison-head { height: auto; margin-bottom: 1; }
+        & QuietTable { height: auto; max-height: 100%; }
+        & #comparison-arguments { height: auto; max-height: 8; margin-top: 1; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "copy_table", "copy", id="comparison.copy"),
+        Binding("q", "dismiss_empty", "back", show=False),
+    ]
+
+    def __init__(self, first: Run, second: Run) -> None:
+        super().__init__()
+        self._first = first
+        self._second = second
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="comparison"):
+            runs = (self._first, self._second)
+            lines = [_head(letter, run) for letter, run in zip("AB", runs, strict=True)]
+            yield Static(Content("\n").join(lines), id="comparison-head")
+            yield QuietTable()
+            yield Static(Content("\n".join(_differing(*runs))), id="comparison-arguments")
+
+    def on_mount(self) -> None:
+        table = self.query_one(QuietTable)
+        table.add_column("stage")
+        for what in ("in", "out", "errors"):
+            for name in (f"{what} A", "B", "Δ"):
+                table.add_column(Text(name, justify="right"))
+        for stage, pairs in compared(self._first, self._second):
+            cells = [_number(each) for pair in pairs for each in (*pair, _difference(pair))]
+            table.add_row(Text(harmless(stage)), *cells)
+
+    def action_copy_table(self) -> None:
+        rows = [
+            "\t".join([harmless(stage), *(str(n or "") for pair in pairs for n in pair)])
+            for stage, pairs in compared(self._first, self._second)
+        ]
+        head = "stage\tin A\tin B\tout A\tout B\terrors A\terrors B"
+        self.studio.copy("\n".join([head, *rows]), "comparison")
+
+
+def compared(first: Run, second: Run) -> Iterator[Row]:
+    """The stages of both, in the order of the second; those that only the first has follow."""
+    none = StageCounts()
+    for stage in dict.fromkeys((*second.stages, *first.stages)):
+        old = shown_counts(first, stage) if stage in first.stages else none
+        new = shown_counts(second, stage) if stage in second.stages else none
+        pairs = [
+            (old.records_in, new.records_in),
+            (old.records_out, new.records_out),
+            (old.errors, new.errors),
+        ]
+        yield stage, pairs
+
+
+def _difference(pair: tuple[int | None, int | None]) -> str:
+    old, new = pair
+    if old is None or new is None:
+        return _NONE
+    return f"{new - old:+,}" if new != old else "="
+
+
+def _number(value: int | str | None) -> Text:
+    if isinstance(value, str):
+        changed = value not in ("=", _NONE)
+        return Text(value, justify="right", style="bold" if changed else "dim")
+    return Text(_NONE if value is None else f"{value:,}", justify="right")
+
+
+def _head(letter: str, run: Run) -> Content:
+    mark, style = RUN_MARKS[run.status]
+    took = duration(run.starting, run.end)
+    return Content.assemble(
+        (f"{letter}  ", "bold"),
+        (f"{mark} {run.status.lower():10}", style),
+        f" {when(run.starting):13}{took:>12}  ",
+        (f"run {run.run[:8]}", "$foreground 60%"),
+    )
+
+
+def _differing(first: Run, second: Run) -> Iterator[str]:
+    """The arguments that they do not share."""
+    for name in dict.fromkeys((*first.arguments, *second.arguments)):
+        old, new = first.arguments.get(name), second.arguments.get(name)
+        if old != new:
+            values = ("(none)" if each is None else harmless(each) for each in (old, new))
+            yield f"argument {harmless(name)}: {' → '.join(values)}".replace("\n", "␊")

@@ -1,0 +1,142 @@
+"""The pipelines that were run, each with the curve of its last runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from textual.content import Content
+from textual.message import Message
+from textual.widget import Widget
+from textual.widgets import OptionList
+
+from localcdap.runs.history import PipelineRuns
+from localcdap.tui.lists.item import Item
+from localcdap.tui.lists.options import Options
+from localcdap.tui.log.harmless import harmless
+from localcdap.tui.log.layout import fitted
+from localcdap.tui.screens.runs.curves import curve, middle, records, took
+from localcdap.tui.words import RUN_MARKS, duration
+
+RECENT: Final = 60
+"""Runs that a curve is made of at most."""
+_ALL: Final = "all pipelines"
+_NAME_SHARE: Final = 0.28
+_COUNT: Final = 6
+_MEDIAN: Final = 13
+_BOTH: Final = 28
+"""Columns from which on there is room for two curves."""
+_SHORTEST: Final = 5
+"""Columns of a curve that still says something."""
+
+
+class PipelineList(Options):
+    """Posts :class:`PipelineList.Chosen` for the pipeline whose runs are wanted."""
+
+    class Chosen(Message):
+        """The runs of one pipeline are wanted; None for those of all."""
+
+        def __init__(self, pipeline: str | None) -> None:
+            super().__init__()
+            self.pipeline = pipeline
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id, classes="plain")
+        self.pipelines: Sequence[PipelineRuns] = ()
+        self._width = 0
+
+    def put(self, pipelines: Sequence[PipelineRuns]) -> None:
+        """Show these; the highlight stays on its pipeline."""
+        name = self._highlighted_name
+        self.pipelines = pipelines
+        self._fill(name)
+
+    def find(self, pipeline: str | None) -> PipelineRuns | None:
+        """What is known of the runs of a pipeline."""
+        return next((each for each in self.pipelines if each.pipeline == pipeline), None)
+
+    def on_resize(self) -> None:
+        if self.size.width != self._width:
+            self._fill(self._highlighted_name)
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        if isinstance(event.option, Item):
+            self.post_message(self.Chosen(event.option.stands_for))
+
+    def _fill(self, name: str | None) -> None:
+        """:param name: of the pipeline that the highlight shall be on; None to leave it in its row."""
+        self._width = self.size.width
+        present = self.highlighted
+        total = sum(each.count for each in self.pipelines)
+        width = max(20, self._width - 2)
+        columns = _Columns(width)
+        all_of_them = Content.assemble(
+            "   ", fitted(_ALL, columns.name), (f"{total:>{_COUNT},}", "$foreground 60%")
+        )
+        items: list[Item[str | None]] = [Item(all_of_them, None)]
+        items += [Item(pipeline_line(each, width), each.pipeline) for each in self.pipelines]
+        with self.prevent(OptionList.OptionHighlighted):
+            self.clear_options()
+            self.add_options(items)
+            self.highlighted = self._row(name) if name else present or 0
+
+    @property
+    def _highlighted_name(self) -> str | None:
+        """The pipeline that the highlight is on; None on the row of all."""
+        row = self.highlighted
+        return self.pipelines[row - 1].pipeline if row else None
+
+    def _row(self, pipeline: str) -> int:
+        names = [each.pipeline for each in self.pipelines]
+        return names.index(pipeline) + 1 if pipeline in names else 0
+
+
+class PipelineHeading(Widget):
+    """The names of the columns above the list."""
+
+    DEFAULT_CSS = "PipelineHeading { height: 1; color: $foreground 60%; }"
+
+    def render(self) -> str:
+        columns = _Columns(max(20, self.size.width - 2))
+        parts = [f"   {'pipeline':{columns.name}}{'runs':>{_COUNT}} "]
+        if columns.curve:
+            parts.append(f"{'took':>{columns.curve}}{'usually':>{_MEDIAN}}")
+        if columns.has_records:
+            parts.append(f"  {'records':>{columns.curve}}")
+        return "".join(parts)
+
+
+class _Columns:
+    """How wide the columns are.
+
+    :param width: of all.
+    """
+
+    def __init__(self, width: int) -> None:
+        self.name: Final = max(10, int(width * _NAME_SHARE))
+        room = width - self.name - 3 - _COUNT - 1 - _MEDIAN
+        self.has_records: Final = room >= _BOTH
+        curve = (room - 2) // 2 if self.has_records else room
+        self.curve: Final = curve if curve >= _SHORTEST else 0
+        """0 where there is no room for one."""
+
+
+def pipeline_line(runs: PipelineRuns, width: int) -> Content:
+    """Its last state, its name, how many runs, the curve of their durations, the usual one, and, where there
+    is room, the curve of the records.
+    """
+    columns = _Columns(width)
+    mark, style = RUN_MARKS[runs.recent[-1].status] if runs.recent else (" ", "")
+    usual = middle(runs.recent)
+    parts: list[Content | str | tuple[str, str]] = [
+        (f" {mark} ", style),
+        fitted(harmless(runs.pipeline).replace("\n", " "), columns.name),
+        (f"{runs.count:>{_COUNT},} ", "$foreground 60%"),
+    ]
+    if columns.curve:
+        median = "" if usual is None else duration(0, usual)
+        parts += [curve(runs.recent, took, columns.curve), f"{median:>{_MEDIAN}}"]
+    if columns.has_records:
+        parts += ["  ", curve(runs.recent, records, columns.curve)]
+    return Content.assemble(*parts)

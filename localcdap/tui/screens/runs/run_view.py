@@ -1,0 +1,231 @@
+"""One run: how it stands, why it failed, its stages, its log, its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar, Final
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.message import Message
+from textual.reactive import reactive
+from textual.widget import Widget
+from textual.widgets import Static, TabbedContent, TabPane
+
+from localcdap.runs.model import Run, now
+from localcdap.tui.log.harmless import harmless
+from localcdap.tui.log.run_log import RunLog
+from localcdap.tui.log.view import LogView
+from localcdap.tui.rest import Rest
+from localcdap.tui.screens.runs.argument_table import ArgumentTable
+from localcdap.tui.screens.runs.run_list import when
+from localcdap.tui.screens.runs.stage_table import StageTable
+from localcdap.tui.screens.runs.watch import RunWatch
+from localcdap.tui.words import RUN_MARKS, duration, size
+
+_SETTLE_S: Final = 0.12
+"""Seconds that a run must be wanted before it is asked for: one moves past others on the way to it."""
+_TICK_S: Final = 1.0
+_BAR: Final = 24
+_TABS: Final = ("stages", "log", "arguments")
+
+
+class RunView(Vertical):
+    """Shows the run ``run_id``, live while it goes on."""
+
+    DEFAULT_CSS = """
+    RunView {
+        & > #run-head { height: auto; padding: 0 1; }
+        & > #run-told { height: auto; max-height: 40%; padding: 0 1; display: none; }
+        & > #run-told.-some { display: block; }
+        & #run-error { height: auto; }
+        & > TabbedContent { height: 1fr; }
+        & ContentTabs { height: 2; }
+        & TabPane { padding: 0; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("right_square_bracket", "tab(1)", "next tab", id="runs.next_tab", show=False),
+        Binding("left_square_bracket", "tab(-1)", "previous tab", id="runs.last_tab", show=False),
+    ]
+
+    run_id: reactive[str | None] = reactive(None, init=False)
+    run: reactive[Run | None] = reactive(None, init=False)
+    """As it stands; until it is known, the one that was shown before. None when there is none."""
+
+    class Changed(Message):
+        """The run is another, or stands otherwise."""
+
+        def __init__(self, run: Run | None) -> None:
+            super().__init__()
+            self.run = run
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._rest = Rest(self, self._settle, _SETTLE_S)
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="run-head")
+        with VerticalScroll(id="run-told", can_focus=False):
+            yield Static(id="run-error")
+        with TabbedContent():
+            with TabPane("Stages", id="stages"):
+                yield StageTable()
+            with TabPane("Log", id="log"):
+                yield RunLog()
+            with TabPane("Arguments", id="arguments"):
+                yield ArgumentTable()
+
+    def on_mount(self) -> None:
+        self.set_interval(_TICK_S, self._tick)
+        self._show()
+
+    def on_unmount(self) -> None:
+        self._rest.drop()
+
+    @property
+    def stage(self) -> str | None:
+        """The stage that one looks at: the failed one, else that under the cursor."""
+        if self.run is not None and self.run.error is not None and self.run.error.stage:
+            return self.run.error.stage
+        return self.query_one(StageTable).stage
+
+    def show(self, run_id: str | None) -> None:
+        """Show a run at once."""
+        self.run_id = run_id
+        self._rest.now()
+
+    def show_tab(self, name: str, stage: str | None = None) -> None:
+        """Show a tab: ``stages``, ``log`` (of one stage only, where it is named) or ``arguments``."""
+        self.query_one(TabbedContent).active = name
+        if name == "log":
+            self.query_one(RunLog).show_stage(stage)
+
+    def focus_inside(self) -> None:
+        """Give the focus to what the present tab shows."""
+        self._inner().focus()
+
+    def action_tab(self, step: int) -> None:
+        tabs = self.query_one(TabbedContent)
+        had_focus = self.has_focus_within
+        tabs.active = _TABS[(_TABS.index(tabs.active) + step) % len(_TABS)]
+        if had_focus:
+            self.call_after_refresh(self.focus_inside)
+
+    def watch_run_id(self) -> None:
+        self._rest.ask()
+
+    def watch_run(self) -> None:
+        self._show()
+        self.post_message(self.Changed(self.run))
+
+    def _settle(self) -> None:
+        self.query(RunWatch).remove()
+        self.query_one(RunLog).run_id = self.run_id
+        if self.run_id is None:
+            self.run = None
+        else:
+            self.mount(RunWatch(self.run_id))
+
+    @on(RunWatch.Changed)
+    def _changed(self, event: RunWatch.Changed) -> None:
+        event.stop()
+        if event.run.run == self.run_id:
+            self.run = event.run
+
+    @on(StageTable.Chosen)
+    def _stage_chosen(self, event: StageTable.Chosen) -> None:
+        event.stop()
+        self.show_tab("log", event.stage)
+        self.call_after_refresh(self.focus_inside)
+
+    def _inner(self) -> Widget:
+        match self.query_one(TabbedContent).active:
+            case "log":
+                return self.query_one(LogView)
+            case "arguments":
+                return self.query_one(ArgumentTable)
+            case _:
+                return self.query_one(StageTable)
+
+    def _tick(self) -> None:
+        if self.run is not None and not self.run.status.is_end:
+            self.query_one("#run-head", Static).update(_head(self.run))
+
+    def _show(self) -> None:
+        run = self.run
+        self.query_one(TabbedContent).display = run is not None
+        told = Content("\n\n").join(_told(run)) if run else Content("")
+        self.query_one("#run-told").set_class(bool(told.plain), "-some")
+        self.query_one("#run-error", Static).update(told)
+        head = self.query_one("#run-head", Static)
+        if run is None:
+            head.update(
+                Content.styled("" if self.run_id else "No run is chosen.", "$foreground 60%")
+            )
+            return
+        head.update(_head(run))
+        self.query_one(StageTable).put(run)
+        self.query_one(ArgumentTable).put(run)
+
+
+def _head(run: Run) -> Content:
+    """What it is and how it stands, on two or three lines."""
+    mark, style = RUN_MARKS[run.status]
+    took = duration(run.starting, now() if run.end is None else run.end)
+    if run.start is not None and run.start > run.starting:
+        took += f", read from {duration(run.starting, run.start)} on"
+    first = Content.assemble(
+        (f"{mark} {run.status.lower()}", style),
+        f"  {_name(run.pipeline)}",
+        (f"  {took}", "$foreground 60%"),
+    )
+    facts = [f"run {run.run}", f"started {when(run.starting)}", f"profile {_name(run.profile)}"]
+    lines = [first, Content.styled("  ".join(facts), "$foreground 60%")]
+    if run.progress is not None:
+        lines.append(_progress(run))
+    return Content("\n").join(lines)
+
+
+def _progress(run: Run) -> Content:
+    progress = run.progress
+    assert progress is not None
+    share = progress.tasks_done / progress.tasks if progress.tasks else 0.0
+    full = round(share * _BAR)
+    told = [f"{progress.tasks_done:,} of {progress.tasks:,} tasks"] if progress.tasks else []
+    if progress.bytes_read:
+        told.append(f"{size(progress.bytes_read)} read")
+    return Content.assemble(
+        ("━" * full, "$primary"),
+        ("━" * (_BAR - full), "$foreground 20%"),
+        (f"  {', '.join(told)}", "$foreground 60%"),
+    )
+
+
+def _told(run: Run) -> Iterator[Content]:
+    """What went wrong, what was repaired, what was written; each may have several lines."""
+    error = run.error
+    if error is not None:
+        where = f"Stage '{_name(error.stage)}': " if error.stage else ""
+        if error.message.startswith(where):
+            where = ""
+        lines = [Content.styled(f"{where}{harmless(error.message)}", "$text-error")]
+        if error.corrective_action:
+            lines.append(Content(f"→ {harmless(error.corrective_action)}"))
+        lines += [
+            Content.styled(f"  {harmless(frame).rstrip()}", "$foreground 60%")
+            for frame in error.trace
+        ]
+        yield Content("\n").join(lines)
+    notes = [f"! {harmless(str(repair))}" for repair in run.repairs]
+    notes += [f"→ wrote {harmless(each)}" for each in run.written]
+    notes += [f"→ wrote table {harmless(each)}" for each in run.tables]
+    if notes:
+        yield Content("\n".join(notes))
+
+
+def _name(text: str | None) -> str:
+    return harmless(text or "").replace("\n", " ")

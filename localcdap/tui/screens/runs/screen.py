@@ -1,0 +1,199 @@
+"""The screen of the runs area: what can be done with a run of the history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+from textual import on, work
+from textual.binding import Binding, BindingType
+
+from localcdap.api.errors import InvalidPipelineError, LocalcdapError
+from localcdap.runs.history import RunFilter
+from localcdap.runs.model import Run
+from localcdap.tui.log.harmless import harmless
+from localcdap.tui.manners.choosing import Choice
+from localcdap.tui.places import Deployed, Document
+from localcdap.tui.screens.runs.again import run_again, what_ran
+from localcdap.tui.screens.runs.arguments import ArgumentsEditor
+from localcdap.tui.screens.runs.comparison import RunComparison
+from localcdap.tui.screens.runs.history_screen import HistoryScreen
+from localcdap.tui.screens.runs.run_list import when
+from localcdap.tui.screens.runs.run_view import RunView
+from localcdap.tui.words import RUN_MARKS, duration
+
+_MOST_FAILURES: Final = 4
+_OF_A_RUN: Final = ("again", "again_with", "open_pipeline", "compare", "copy_id", "show_log")
+
+
+class RunsScreen(HistoryScreen):
+    """The runs of a namespace; where it is narrow, the history or one run."""
+
+    AREA = "runs"
+    CSS_PATH = "screen.tcss"
+    AUTO_FOCUS = "#runs-list"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("r", "again", "run again", id="runs.again"),
+        Binding("R", "again_with", "with other arguments", id="runs.again_with", show=False),
+        Binding("x", "stop", "stop", id="runs.stop"),
+        Binding("o", "open_pipeline", "open pipeline", id="runs.open_pipeline"),
+        Binding("c", "compare", "compare", id="runs.compare", show=False),
+        Binding("L", "show_log", "log", id="runs.log"),
+        Binding("p", "pipeline", "pipeline", id="runs.pipeline"),
+        Binding("s", "state", "state", id="runs.state", show=False),
+        Binding("slash", "filter", "filter", id="runs.filter", key_display="/"),
+        Binding("y", "copy_id", "copy the run's id", id="runs.copy_id", show=False),
+        Binding("f5", "refresh", "refresh", id="runs.refresh", show=False),
+        Binding("escape", "back", "back", id="runs.back", show=False),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._reasons: list[str | None] = []
+
+    # -- keys ----------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return None if self.disabled_reason(action) else True
+
+    def disabled_reason(self, action: str) -> str | None:
+        """Why a key does nothing now."""
+        if not self.is_mounted or action not in (*_OF_A_RUN, "stop"):
+            return None
+        run = self.run
+        if run is None:
+            return "no run is chosen"
+        if action == "stop" and run.status.is_end:
+            return "the run has ended"
+        if action in ("again", "again_with", "open_pipeline") and run.document is None:
+            return "its pipeline was not kept, an older localcdap made the run"
+        return None
+
+    def action_again(self) -> None:
+        run = self.run
+        if run is not None:
+            self._start(run, None)
+
+    def action_again_with(self) -> None:
+        run = self.run
+        if run is not None:
+            self.call(
+                lambda cdap: what_ran(cdap, run),
+                done=lambda found: self._edit_arguments(run, *found),
+                group="start",
+            )
+
+    def _edit_arguments(self, run: Run, document: str, given: dict[str, str]) -> None:
+        def start(arguments: dict[str, str] | None) -> None:
+            if arguments is not None:
+                self._start(run, arguments)
+
+        editor = ArgumentsEditor(run.namespace, run.pipeline, document, given)
+        self.app.push_screen(editor, start)
+
+    def _start(self, run: Run, arguments: dict[str, str] | None) -> None:
+        self.call(
+            lambda cdap: run_again(cdap, run, arguments),
+            done=self._show_started,
+            failed=self._not_started,
+            group="start",
+        )
+
+    def _not_started(self, error: LocalcdapError) -> None:
+        """Say what is wrong with a pipeline, and where it can be put right."""
+        if not isinstance(error, InvalidPipelineError):
+            self.studio.show_fault(error)
+            return
+        told = [_failure_line(each) for each in error.failures[:_MOST_FAILURES]]
+        if len(error.failures) > _MOST_FAILURES:
+            told.append(f"and {len(error.failures) - _MOST_FAILURES} more")
+        told.append("o opens the pipeline in the studio.")
+        self.studio.tell(error.message, "\n".join(told), "error")
+
+    @work(group="dialog")
+    async def action_stop(self) -> None:
+        run = self.run
+        if run is None or run.status.is_end:
+            return
+        question = f"Stop run {run.run[:8]} of {harmless(run.pipeline)}?"
+        detail = "What it has done is lost; its sinks stay as they were before."
+        if await self.studio.confirm(question, detail, verb="Stop"):
+            self.call(lambda cdap: cdap.runs.stop(run.run), group="stop")
+
+    def action_open_pipeline(self) -> None:
+        run = self.run
+        if run is None:
+            return
+        stage, version = self._view.stage, run.application_version
+        if version is not None:
+            self.call(
+                lambda cdap: cdap.applications.exists(run.namespace, run.pipeline),
+                done=lambda there: (
+                    self.studio.go(Deployed(run.pipeline, version, stage))
+                    if there
+                    else self._open_document(run, stage)
+                ),
+                group="open",
+            )
+        else:
+            self._open_document(run, stage)
+
+    def _open_document(self, run: Run, stage: str | None) -> None:
+        self.call(
+            lambda cdap: cdap.runs.document(run.run),
+            done=lambda text: self.studio.go(Document(run.pipeline, text, stage)),
+            group="open",
+        )
+
+    def action_compare(self) -> None:
+        run = self.run
+        if run is not None:
+            wanted = RunFilter(run.pipeline)
+            self.call(
+                lambda cdap: cdap.runs.page(run.namespace, wanted, None, 200).runs,
+                done=lambda runs: self._compare(run, runs),
+                group="compare",
+            )
+
+    @work(group="dialog")
+    async def _compare(self, run: Run, runs: Sequence[Run]) -> None:
+        others = [each for each in runs if each.run != run.run]
+        if not others:
+            self.studio.tell(f"{run.pipeline} has run only once.", "Run it again with r.")
+            return
+        choices = [Choice(_described(each), each, hint=each.run[:8]) for each in others]
+        older = [place for place, each in enumerate(others) if each.starting <= run.starting]
+        other = await self.studio.choose(
+            choices, title=f"Compare run {run.run[:8]} with", start=older[0] if older else 0
+        )
+        if other is not None:
+            self.app.push_screen(RunComparison(*sorted((run, other), key=lambda r: r.starting)))
+
+    def action_show_log(self) -> None:
+        self.add_class("-run")
+        self._view.show_tab("log")
+        self.call_after_refresh(self._view.focus_inside)
+
+    def action_copy_id(self) -> None:
+        if self.run is not None:
+            self.studio.copy(self.run.run, "id of the run")
+
+    @on(RunView.Changed)
+    def _keys_changed(self) -> None:
+        reasons = [self.disabled_reason(action) for action in (*_OF_A_RUN, "stop")]
+        if reasons != self._reasons:
+            self._reasons = reasons
+            self.refresh_bindings()
+
+
+def _failure_line(failure: Mapping[str, Any]) -> str:
+    """A failure of a pipeline on one line."""
+    stage, message = failure.get("stage"), harmless(str(failure.get("message", "")))
+    return f"{harmless(str(stage))}: {message}" if stage else message
+
+
+def _described(run: Run) -> str:
+    mark, _ = RUN_MARKS[run.status]
+    took = duration(run.starting, run.end)
+    return f"{mark} {run.status.lower():10} {when(run.starting):13} {took:>12}"

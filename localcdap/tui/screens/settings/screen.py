@@ -1,0 +1,253 @@
+"""The screen of the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Input, OptionList, Static
+
+from localcdap.api.errors import SettingsError
+from localcdap.settings import Settings, load_settings
+from localcdap.tui.canvas.painter import padded
+from localcdap.tui.lists.options import Options
+from localcdap.tui.manners.matching import ranked
+from localcdap.tui.screen import AreaScreen
+from localcdap.tui.screens.settings import file as toml
+from localcdap.tui.screens.settings.locating import located
+from localcdap.tui.screens.settings.rows import Row, file_text, rows
+
+_KEY_CELLS = 30
+_MOST_KEY_CELLS = 60
+_VALUE_CELLS = 24
+
+
+class SettingsScreen(AreaScreen):
+    """Every setting in force, where it comes from and what it means; changes are checked."""
+
+    AREA = "settings"
+    AUTO_FOCUS = "#settings-list"
+    CSS_PATH = "settings.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "change", "change", id="settings.change", key_display="enter"),
+        Binding("x", "restore", "back to default", id="settings.restore"),
+        Binding("n", "add_location", "new location", id="settings.location"),
+        Binding("e", "edit_file", "edit the file", id="settings.edit"),
+        Binding("a", "apply", "apply now", id="settings.apply"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rows: list[Row] = []
+        self._shown: list[Row] = []
+        self._is_changed = False
+
+    def compose_body(self) -> ComposeResult:
+        with Vertical(id="settings"):
+            yield Static(id="settings-file", classes="heading")
+            yield Input(
+                placeholder="/ filter", classes="filter", id="settings-filter", compact=True
+            )
+            yield Options(verb="change", id="settings-list", classes="plain")
+            yield Static(id="settings-detail")
+
+    def on_mount(self) -> None:
+        self._read()
+
+    def on_screen_resume(self) -> None:
+        self._read()
+
+    def reload(self) -> None:
+        self._read()
+
+    def disabled_reason(self, action: str) -> str | None:
+        row = self._row
+        if action == "apply":
+            if not self._is_changed:
+                return "nothing was changed since the instance was opened"
+            return "another process is the host of this instance; it reads them when it starts"
+        if row is not None and row.variable is not None:
+            return f"the environment sets it, in ${row.variable}"
+        if action == "change":
+            return "it has several values; e opens the file"
+        return "it is at its default"
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        row = self._row
+        match action:
+            case "apply":
+                return True if self._is_changed and self.studio.is_host else None
+            case "change":
+                return True if row is not None and row.is_simple and row.variable is None else None
+            case "restore":
+                return (
+                    True
+                    if row is not None and not row.is_default and row.variable is None
+                    else None
+                )
+        return super().check_action(action, parameters)
+
+    @work(group="settings", exclusive=True)
+    async def action_change(self) -> None:
+        row = self._row
+        if row is None:
+            return
+        if isinstance(row.value, bool):
+            self._keep(row, not row.value)
+            return
+        typed = await self.studio.ask(
+            row.key,
+            row.text,
+            detail=row.description,
+            verb="Keep",
+            check=lambda text: self._problem(row, text),
+        )
+        if typed is not None:
+            self._keep(row, toml.parsed(row.key, typed))
+
+    @work(group="settings", exclusive=True)
+    async def action_add_location(self) -> None:
+        if await located(self.studio):
+            self._is_changed = True
+            self._read()
+            self.query_one("#settings-list", OptionList).action_last()
+
+    def action_restore(self) -> None:
+        row = self._row
+        if row is not None:
+            self._change(lambda text: toml.without_value(text, row.path))
+
+    @work(group="settings", exclusive=True)
+    async def action_edit_file(self) -> None:
+        text = self._text()
+        while text is not None:
+            edited = await self.studio.edit_text(text, ".toml")
+            if edited is None:
+                return
+            problem = toml.problem_of(edited, self._file)
+            if problem is None:
+                self._write(edited)
+                return
+            again = await self.studio.confirm("That cannot be kept.", problem, verb="Edit again")
+            text = edited if again else None
+
+    def action_apply(self) -> None:
+        self._is_changed = False
+        self.studio.reopen()
+
+    @on(OptionList.OptionSelected, "#settings-list")
+    async def _chosen(self) -> None:
+        await self.run_action("screen.change")
+
+    @on(OptionList.OptionHighlighted, "#settings-list")
+    def _moved(self) -> None:
+        row = self._row
+        if row is not None:
+            origin = f"Set in {row.origin}." if row.origin else "This is the default."
+            detail = Content.assemble(row.description, "\n", (origin, "$foreground 60%"))
+            self.query_one("#settings-detail", Static).update(detail)
+        self.refresh_bindings()
+
+    @on(Input.Changed, "#settings-filter")
+    def _filtered(self) -> None:
+        self._fill()
+
+    @on(Input.Submitted, "#settings-filter")
+    def _found(self) -> None:
+        self.query_one("#settings-list").focus()
+
+    @property
+    def _file(self) -> Path:
+        return self.studio.connection.home.settings_file
+
+    @property
+    def _row(self) -> Row | None:
+        index = (
+            self.query_one("#settings-list", OptionList).highlighted if self.is_mounted else None
+        )
+        return self._shown[index] if index is not None and index < len(self._shown) else None
+
+    def _read(self) -> None:
+        problem = ""
+        try:
+            settings = load_settings(self._file)
+        except SettingsError as error:
+            settings, problem = Settings(origins={}), error.message
+        self._rows = rows(settings)
+        title = Content.assemble(str(self._file), (f"\n✗ {problem}" if problem else "", "$error"))
+        heading = self.query_one("#settings-file", Static)
+        heading.update(title)
+        heading.styles.height = "auto"
+        self._fill()
+
+    def _fill(self) -> None:
+        query = self.query_one("#settings-filter", Input).value
+        listed = self.query_one("#settings-list", OptionList)
+        self._shown = [
+            row for row, _ in ranked(query, [(f"{row.key} {row.text}", row) for row in self._rows])
+        ]
+        highlighted = listed.highlighted
+        listed.clear_options()
+        longest = max((len(row.key) for row in self._rows), default=0)
+        width = min(max(longest, _KEY_CELLS), _MOST_KEY_CELLS, max(self.size.width // 2, 1))
+        listed.add_options([_line(row, width) for row in self._shown])
+        if self._shown:
+            listed.highlighted = min(highlighted or 0, len(self._shown) - 1)
+
+    def _problem(self, row: Row, typed: str) -> str | None:
+        text = self._text()
+        if text is None:
+            return "The file cannot be read."
+        return toml.problem_of(
+            toml.with_value(text, row.path, toml.parsed(row.key, typed)), self._file
+        )
+
+    def _keep(self, row: Row, value: object) -> None:
+        self._change(lambda text: toml.with_value(text, row.path, value))
+
+    def _change(self, change: Callable[[str], str]) -> None:
+        text = self._text()
+        if text is None:
+            return
+        changed = change(text)
+        problem = toml.problem_of(changed, self._file)
+        if problem is not None:
+            self.studio.tell("That cannot be kept.", problem, "error")
+        elif changed != text:
+            self._write(changed)
+
+    def _write(self, text: str) -> None:
+        try:
+            toml.write(self._file, text)
+        except OSError as error:
+            self.studio.tell("The file cannot be written.", str(error), "error")
+            return
+        self._is_changed = True
+        hint = "a applies it now." if self.studio.is_host else "The host reads it when it starts."
+        self.studio.tell("Kept.", hint)
+        self._read()
+
+    def _text(self) -> str | None:
+        try:
+            return file_text(self._file)
+        except (OSError, UnicodeDecodeError) as error:
+            self.studio.tell("The file cannot be read.", str(error), "error")
+            return None
+
+
+def _line(row: Row, width: int) -> Content:
+    """:param width: of the column with the keys."""
+    style = "$foreground 60%" if row.is_default else "$accent"
+    text = row.text or "(none)"
+    value = text if len(text) <= 3 * _VALUE_CELLS else text[: 3 * _VALUE_CELLS - 1] + "…"
+    return Content.assemble(
+        padded(row.key, width) + " ",
+        (f"{value:<{_VALUE_CELLS}} ", style),
+        (f"${row.variable}" if row.variable else row.origin, "$foreground 60%"),
+    )

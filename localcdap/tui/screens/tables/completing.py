@@ -1,0 +1,107 @@
+"""What a word of a query may become: tables, columns, words of SQL."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from localcdap.datasets.sql import SqlTable
+from localcdap.tui.screens.tables.statements import typed_before
+
+_MOST: Final = 8
+_PLAIN: Final = re.compile(r"[a-z_][a-z0-9_]*")
+_WORDS: Final = """
+    SELECT FROM WHERE GROUP BY ORDER BY HAVING LIMIT OFFSET JOIN LEFT JOIN FULL JOIN CROSS JOIN ASOF JOIN
+    USING ON AS AND OR NOT IN IS NULL LIKE ILIKE BETWEEN CASE WHEN THEN ELSE END DISTINCT UNION ALL EXCEPT
+    INTERSECT WITH VALUES DESCRIBE SUMMARIZE EXPLAIN SHOW TABLES QUALIFY WINDOW OVER PARTITION BY EXCLUDE
+    REPLACE PIVOT UNPIVOT UNNEST CAST TRY_CAST DESC ASC NULLS LAST FILTER SAMPLE
+"""
+_FUNCTIONS: Final = """
+    count sum avg min max median mode stddev quantile_cont approx_count_distinct arg_max arg_min first last
+    list string_agg histogram coalesce nullif ifnull greatest least abs round floor ceil lower upper trim
+    length substring replace regexp_matches regexp_extract split_part concat strftime strptime date_trunc
+    date_diff date_part year month day now today row_number rank lag lead
+"""
+_RESERVED: Final = {*_WORDS.lower().split(), "default", "table", "column", "user"}
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What a word may become.
+
+    :param what: told beside it, such as a column's type.
+    """
+
+    text: str
+    what: str
+
+
+def completions(
+    text: str, rest: str, tables: Sequence[SqlTable], namespace: str
+) -> tuple[str, list[Completion]]:
+    """The beginning of the word that a text ends with, and what it may become.
+
+    Nothing for an empty word, unless it stands behind the dot of a table or schema.
+
+    :param text: the query up to the place where is typed.
+    :param rest: what stands behind that place; tables that it names count too.
+    :param tables: those there are.
+    :param namespace: whose tables need no schema before them.
+    """
+    typed = typed_before(text)
+    if typed is None or (typed[0] is None and not typed[1]):
+        return "", []
+    owner, word = typed
+    whole = text + rest
+    begun = word.lstrip('"').lower()
+    offered = _of_owner(owner, whole, tables) if owner else _all(whole, tables, namespace)
+    found: dict[str, Completion] = {}
+    for each in offered:
+        if each.text.strip('"').lower().startswith(begun) and each.text.lower() != word.lower():
+            found.setdefault(each.text.lower(), each)
+    return word, list(found.values())[:_MOST]
+
+
+def identifier(name: str) -> str:
+    """A name as it is written in a query: in quotes where it must be."""
+    if _PLAIN.fullmatch(name) and name not in _RESERVED:
+        return name
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _all(text: str, tables: Sequence[SqlTable], namespace: str) -> Iterator[Completion]:
+    mentioned = [table for table in tables if _is_mentioned(table, text)]
+    for table in mentioned:
+        for column in table.columns:
+            yield Completion(identifier(column.name), f"{column.type} of {table.name}")
+    for table in tables:
+        if table.schema == namespace:
+            yield Completion(identifier(table.name), "table")
+    for table in tables:
+        if table.schema != namespace:
+            name = f"{identifier(table.schema)}.{identifier(table.name)}"
+            yield Completion(name, "table")
+            yield Completion(identifier(table.schema), "schema")
+    yield from (Completion(word, "") for word in _WORDS.split())
+    yield from (Completion(name, "function") for name in _FUNCTIONS.split())
+
+
+def _of_owner(owner: str, text: str, tables: Sequence[SqlTable]) -> Iterator[Completion]:
+    """What stands behind ``owner.``: columns of a table or of its alias, tables of a schema."""
+    for table in tables:
+        if table.schema.lower() == owner.lower():
+            yield Completion(identifier(table.name), "table")
+        if owner.lower() in (table.name.lower(), *_aliases(table, text)):
+            for column in table.columns:
+                yield Completion(identifier(column.name), column.type)
+
+
+def _is_mentioned(table: SqlTable, text: str) -> bool:
+    return re.search(rf"\b{re.escape(table.name)}\b", text, re.IGNORECASE) is not None
+
+
+def _aliases(table: SqlTable, text: str) -> list[str]:
+    found = re.findall(rf'\b{re.escape(table.name)}"?\s+(?:AS\s+)?(\w+)', text, re.IGNORECASE)
+    return [alias.lower() for alias in found if alias.lower() not in _RESERVED]

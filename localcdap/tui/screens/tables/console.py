@@ -1,0 +1,217 @@
+"""The SQL console: an editor, what became of its query, the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+
+from localcdap.api.errors import BadRequestError, QueryError
+from localcdap.datasets.sql import SqlTable
+from localcdap.tui.calls import Calling
+from localcdap.tui.manners.choosing import Choice, Chooser
+from localcdap.tui.manners.writing import replacing
+from localcdap.tui.records.table import RecordTable
+from localcdap.tui.screens.tables.editor import QueryEditor
+from localcdap.tui.screens.tables.running import QueryLine
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from localcdap.tui.app import StudioApp
+
+ROW_LIMIT: Final = 10_000
+"""The most rows of a result, all of which the table shows."""
+_MOST_KEPT: Final = 200
+"""Queries of the history."""
+
+
+class SqlConsole(Calling, Vertical):
+    """Runs read-only SQL."""
+
+    DEFAULT_CSS = """
+    SqlConsole {
+        & > QueryEditor { height: 40%; min-height: 5; max-height: 16; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "cancel", "cancel", id="sql.cancel", show=False),
+        Binding("ctrl+e", "export", "save result", id="sql.export", priority=True),
+        Binding("ctrl+g", "edit", "in $EDITOR", id="sql.edit", show=False),
+    ]
+
+    def __init__(self, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.history: list[str] = []
+        self._begun = ""
+
+    def compose(self) -> ComposeResult:
+        yield QueryEditor(id="sql-editor")
+        yield QueryLine(id="sql-line")
+        yield RecordTable(id="sql-rows")
+
+    def on_mount(self) -> None:
+        self.history = self._studio.memory.sql
+        self._editor.history = self.history
+        self.query_one(QueryLine).tell(
+            f"F5 runs the query at the cursor, read-only · the first {ROW_LIMIT:,} rows are shown"
+        )
+
+    def serve(self, tables: Sequence[SqlTable], namespace: str) -> None:
+        """Complete names of these tables."""
+        self._editor.tables = tables
+        self._editor.namespace = namespace
+
+    def write(self, sql: str) -> None:
+        """Begin with a query, unless its user has written one."""
+        if self._editor.area.text in ("", self._begun):
+            self._begun = sql
+            self._editor.put(sql)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if not self.is_mounted:
+            return None
+        if action == "cancel":
+            return self.query_one(QueryLine).running is not None
+        if action == "export":
+            return True if self._result is not None else None
+        return True
+
+    def disabled_reason(self, action: str) -> str | None:
+        return "there is no result" if action == "export" else None
+
+    def action_cancel(self) -> None:
+        self.query_one(QueryLine).cancel()
+
+    @work
+    async def action_edit(self) -> None:
+        text = await self._studio.edit_text(self._editor.area.text, suffix=".sql")
+        if text is not None:
+            self._editor.put(text)
+
+    @work
+    async def action_export(self) -> None:
+        """Save the rows shown as CSV, JSON or Parquet."""
+        table = self._result
+        if table is None:
+            return
+        file = await self._studio.pick_file(
+            "Save the result: .csv, .json or .parquet", suffixes=tuple(_WRITERS), for_saving=True
+        )
+        if file is None:
+            return
+        write = _WRITERS.get(file.suffix.lower())
+        if write is None:
+            self._studio.tell(
+                f"'{file.name}' is none of {', '.join(_WRITERS)}.", "Choose another name.", "error"
+            )
+            return
+        self.call(
+            lambda _: _written(write, table, file),
+            done=lambda problem: self._studio.tell(
+                problem or f"Saved {table.num_rows:,} rows.",
+                str(file),
+                "error" if problem else "information",
+            ),
+        )
+
+    @on(QueryEditor.Run)
+    def _run(self, event: QueryEditor.Run) -> None:
+        event.stop()
+        if event.sql:
+            self._remember(event.sql)
+        self.query_one(QueryLine).ask(event.placed, self._editor.namespace, ROW_LIMIT)
+
+    @on(QueryLine.Answered)
+    def _show(self, event: QueryLine.Answered) -> None:
+        event.stop()
+        limit_note = f"only the first {event.request.limit:,}" if event.result.truncated else ""
+        self.query_one(RecordTable).show(event.result.table(), limit_note)
+        self.refresh_bindings()
+
+    @on(QueryLine.Failed)
+    def _point(self, event: QueryLine.Failed) -> None:
+        event.stop()
+        error = event.error
+        if isinstance(error, QueryError) and error.line is not None:
+            self._editor.go(error.line, error.column or 1)
+
+    @on(QueryEditor.HistoryWanted)
+    def _choose(self, event: QueryEditor.HistoryWanted) -> None:
+        event.stop()
+        choices = [Choice(" ".join(sql.split())[:200], sql, detail=sql) for sql in self.history]
+        if not choices:
+            self._studio.tell("No queries yet.")
+            return
+
+        def take(sql: str | None) -> None:
+            if sql is not None:
+                self._editor.put(sql)
+                self._editor.area.focus()
+
+        self.app.push_screen(Chooser(choices, title="Queries, the last one first"), take)
+
+    def _remember(self, sql: str) -> None:
+        self.history[:] = [sql, *(each for each in self.history if each != sql)][:_MOST_KEPT]
+        self._studio.remember()
+
+    @property
+    def _editor(self) -> QueryEditor:
+        return self.query_one(QueryEditor)
+
+    @property
+    def _result(self) -> pa.Table | None:
+        table = self.query_one(RecordTable).table
+        return table if table is not None and table.num_columns else None
+
+    @property
+    def _studio(self) -> StudioApp:
+        return cast("StudioApp", self.app)
+
+
+def _written(write: Callable[[Any, Path], None], table: pa.Table, file: Path) -> str:
+    """Write the file; what kept it from that, empty when nothing did."""
+    import pyarrow as pa
+
+    try:
+        with replacing(file) as place:
+            write(table, place)
+    except BadRequestError as error:
+        return error.full_message
+    except pa.ArrowException as error:
+        return f"'{file}' cannot be written: {error}"
+    return ""
+
+
+def _csv(table: pa.Table, file: Path) -> None:
+    from localcdap.tui.records.values import as_csv
+
+    file.write_text(as_csv(table.column_names, _rows(table)), encoding="utf-8")
+
+
+def _json(table: pa.Table, file: Path) -> None:
+    from localcdap.tui.records.values import as_json
+
+    file.write_text(as_json(table.column_names, _rows(table)), encoding="utf-8")
+
+
+def _parquet(table: pa.Table, file: Path) -> None:
+    import pyarrow.parquet as pq
+
+    pq.write_table(table, file)
+
+
+def _rows(table: pa.Table) -> Any:
+    return zip(*(column.to_pylist() for column in table.columns), strict=True)
+
+
+_WRITERS: Final[dict[str, Callable[[Any, Path], None]]] = {
+    ".csv": _csv,
+    ".json": _json,
+    ".parquet": _parquet,
+}

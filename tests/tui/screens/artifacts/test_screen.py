@@ -1,0 +1,178 @@
+"""The plugins area on the shipped plugins and on files that come, break and go."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.widgets import Markdown, Static
+
+from localcdap.home import Home
+from localcdap.host.link import connect
+from localcdap.tui.lists.listing import Listing
+from localcdap.tui.places import PluginPlace
+from localcdap.tui.screens.artifacts.chips import Chip
+from localcdap.tui.screens.artifacts.sources import source_of
+from tests.artifacts.authoring import capable, source, write
+from tests.tui.driving import SMALL, studio
+
+
+def listing(driver) -> Listing:
+    return driver.app.screen.query_one("#plugins", Listing)
+
+
+def facts(driver) -> str:
+    return str(driver.app.screen.query_one("#plugin-facts", Static).content)
+
+
+def note(driver) -> str:
+    return str(driver.app.screen.query_one("#plugins-note", Static).content)
+
+
+async def go_to(driver, key: str) -> None:
+    listing(driver).show(key)
+    await driver.settled()
+
+
+@pytest.fixture
+def plugins(home: Home):
+    folder = home.path / "plugins"
+    folder.mkdir(exist_ok=True)
+    yield folder
+    for file in folder.glob("*.py"):
+        file.unlink()
+
+
+async def test_a_plugin_is_told_with_all_its_properties(open_studio):
+    async with open_studio(place=PluginPlace("batchsource", "File")) as driver:
+        await driver.until(lambda: "batchsource" in facts(driver))
+        await driver.settled()
+        assert listing(driver).key == "plugin batchsource File"
+        told = facts(driver)
+        for part in (
+            "core-plugins",
+            "SYSTEM",
+            "mode_native",
+            "properties",
+            "referenceName",
+            "path",
+        ):
+            assert part in told
+        assert "runs on    native" in told
+        assert "the instance requires nothing" in note(driver)
+        assert "profile native requires mode_native" in note(driver)
+
+
+async def test_the_list_is_grouped_by_type_or_by_artifact(open_studio):
+    async with open_studio(size=SMALL) as driver:
+        await driver.press("4")
+        by_type = listing(driver).keys
+        assert not any(key.startswith("artifact") for key in by_type)
+        await driver.press("t")
+        by_artifact = listing(driver).keys
+        assert by_artifact[0].startswith("artifact")
+        assert len([k for k in by_artifact if k.startswith("plugin")]) == len(by_type)
+        assert "plugins" in facts(driver)
+
+
+async def test_capabilities_narrow_the_list(open_studio, cdap, plugins: Path):
+    write(plugins / "special-1.0.py", capable("Special", '@capability("pii")'))
+    cdap.artifacts.sync()
+    async with open_studio() as driver:
+        await driver.press("4")
+        chip = next(c for c in driver.app.screen.query(Chip) if c.capability == "pii")
+        chip.focus()
+        await driver.press("space")
+        assert listing(driver).keys == ["plugin transform Special"]
+        await driver.press("space")
+        assert len(listing(driver).keys) > 10
+
+
+async def test_files_that_come_change_and_go_are_seen(open_studio, plugins: Path):
+    async with open_studio() as driver:
+        for key in ("4", "j", "j", "j"):
+            await driver.press(key)
+        before = listing(driver).key
+        file = write(plugins / "mine-1.0.py", source("Mine"))
+        await driver.until(lambda: "plugin transform Mine" in listing(driver).keys)
+        assert listing(driver).key == before
+
+        write(file, "1 / 0\n")
+        await driver.until(lambda: f"artifact {file}" in listing(driver).keys)
+        await go_to(driver, f"artifact {file}")
+        assert "ZeroDivisionError" in facts(driver)
+        assert "mine-1.0.py:1 in <module>: 1 / 0" in facts(driver)
+        assert "✗ 1 with problems" in note(driver)
+        assert "plugin transform Mine" in listing(driver).keys  # the last good content is in use
+
+        file.unlink()
+        await driver.until(lambda: "plugin transform Mine" not in listing(driver).keys)
+
+
+async def test_an_artifact_is_removed_and_brought_back(open_studio, cdap, plugins: Path):
+    file = write(plugins / "mine-1.0.py", source("Mine"))
+    cdap.artifacts.sync()
+    async with open_studio() as driver:
+        await driver.press("4")
+        screen = driver.app.screen
+        assert screen.disabled_reason("remove") == "it comes with localcdap"
+        assert screen.disabled_reason("undo") == "nothing was removed"
+        await go_to(driver, "plugin transform Mine")
+        await driver.press("d")
+        assert not file.exists()
+        assert "plugin transform Mine" not in listing(driver).keys
+        await driver.press("ctrl+z")
+        assert file.exists()
+        assert "plugin transform Mine" in listing(driver).keys
+
+
+async def test_a_new_plugin_is_written_from_a_template(open_studio, plugins: Path):
+    async with open_studio() as driver:
+        for key in ("4", "a"):
+            await driver.press(key)
+        await driver.type("transf")
+        await driver.press("enter")
+        await driver.type("no-name")
+        await driver.press("enter")
+        driver.app.focused.value = "CleanText"
+        await driver.press("enter")
+        key = "plugin transform CleanText"
+        await driver.until(lambda: listing(driver).key == key)
+        await driver.settled()
+        documentation = driver.app.screen.query_one("#plugin-documentation", Markdown)
+        await driver.until(lambda: documentation.display)
+        assert "CleanText" in documentation.source
+        assert driver.app.screen._source().name == "clean_text.py"
+
+
+async def test_hidden_plugins_are_shown_on_demand_with_the_reason(tmp_path: Path):
+    home = Home(tmp_path)
+    home.settings_file.write_text('plugin.required.capabilities = "gpu"\n')
+    write(tmp_path / "plugins" / "fast-1.0.py", capable("Fast", '@capability("gpu")'))
+    with connect(home) as cdap:
+        async with studio(cdap, home) as driver:
+            await driver.press("4")
+            assert listing(driver).keys == ["plugin transform Fast"]
+            assert "requires gpu" in note(driver)
+            await driver.press("x")
+            hidden = [key for key in listing(driver).keys if key.startswith("hidden")]
+            assert len(hidden) > 10
+            await go_to(driver, hidden[0])
+            assert "Hidden: it lacks gpu." in facts(driver)
+            await driver.press("x")
+            assert listing(driver).keys == ["plugin transform Fast"]
+
+
+def test_the_file_of_a_plugin_is_found(tmp_path: Path):
+    file = write(tmp_path / "one-1.0.py", "")
+    project = write(tmp_path / "kit" / "pyproject.toml", "").parent
+    module = write(project / "src" / "kit" / "a.py", "")
+    package = write(project / "kit2" / "__init__.py", "")
+    wheel = write(tmp_path / "w-1.0-py3-none-any.whl", "")
+
+    assert source_of(str(file), "one.One") == file
+    assert source_of(str(project), "kit.a.One") == module
+    assert source_of(str(project), "kit2.One") == package
+    assert source_of(str(project), "") == project / "pyproject.toml"
+    assert source_of(str(wheel), "w.One") is None
+    assert source_of(str(tmp_path / "gone.py"), "x") is None

@@ -1,0 +1,157 @@
+"""Namespaces, preferences and secure keys."""
+
+from __future__ import annotations
+
+import pytest
+from textual.widgets import Static
+
+from localcdap.namespaces.preferences import Level
+from localcdap.tui.lists.listing import Listing
+from localcdap.tui.screens.namespaces.preferences import PreferencesPanel, read_preferences
+from tests.tui.driving import SMALL
+
+
+@pytest.fixture
+def team(cdap):
+    cdap.namespaces.create("team", "What we share.")
+    yield "team"
+    if cdap.namespaces.exists("team"):
+        cdap.namespaces.delete("team")
+
+
+def listing(driver, which: str = "#namespaces") -> Listing:
+    return driver.app.screen.query_one(which, Listing)
+
+
+def shown(driver) -> str:
+    """All that can be read on the screen."""
+    strips = driver.app.screen._compositor.render_strips()
+    return "\n".join("".join(segment.text for segment in strip) for strip in strips)
+
+
+async def test_a_namespace_is_created_and_gone_to(open_studio, cdap):
+    async with open_studio(size=SMALL) as driver:
+        for key in ("7", "a"):
+            await driver.press(key)
+        driver.app.focused.value = "not a name"
+        await driver.press("enter")
+        assert "alphanumeric" in str(driver.app.screen.query_one("#dialog-problem").content)
+        driver.app.focused.value = "fresh"
+        for key in ("enter", "enter"):
+            await driver.press(key)
+        assert listing(driver).key == "fresh"
+        assert driver.app.namespace == "default"
+        await driver.press("enter")
+        assert driver.app.namespace == "fresh"
+        assert "you are here" in str(driver.app.screen.query_one("#contents", Static).content)
+    cdap.namespaces.delete("fresh")
+
+
+async def test_deleting_asks_for_the_name(open_studio, cdap, team: str):
+    cdap.preferences.replace(Level(team), {"a": "1"})
+    async with open_studio(namespace=team) as driver:
+        for key in ("7", "d"):
+            await driver.press(key)
+        assert "1 preference" in str(driver.app.screen.query_one("#dialog-detail").content)
+        driver.app.focused.value = "teem"
+        await driver.press("enter")
+        assert cdap.namespaces.exists(team)
+        driver.app.focused.value = team
+        await driver.press("enter")
+        await driver.until(lambda: not cdap.namespaces.exists(team))
+        await driver.settled()
+        assert driver.app.namespace == "default"
+        assert listing(driver).keys == ["default"]
+        assert driver.app.screen.disabled_reason("delete") == "default cannot be deleted"
+
+
+async def test_contents_are_counted(open_studio, cdap, team: str):
+    cdap.secure_keys.put(team, "key", "secret")
+    async with open_studio() as driver:
+        for key in ("7", "j"):
+            await driver.press(key)
+        told = str(driver.app.screen.query_one("#contents", Static).content)
+        assert "1  secure key" in told
+        assert "0  drafts" in told
+        assert "What we share." in told
+
+
+async def test_a_namespace_that_another_deletes_is_left(open_studio, cdap, team: str):
+    async with open_studio(namespace=team) as driver:
+        await driver.press("7")
+        cdap.namespaces.delete(team)
+        await driver.until(lambda: driver.app.namespace == "default")
+
+
+def test_the_nearest_level_counts(cdap, team: str):
+    cdap.preferences.replace(Level(), {"a": "1", "b": "1"})
+    cdap.preferences.replace(Level(team), {"b": "2", "c": "2"})
+    cdap.preferences.replace(Level(team, "p"), {"b": "3"})
+    found = {each.key: each for each in read_preferences(cdap, Level(team, "p"))}
+    cdap.preferences.delete(Level())
+
+    assert {key: each.value for key, each in found.items()} == {"a": "1", "b": "3", "c": "2"}
+    assert found["a"].origin == Level()
+    assert found["b"].origin == Level(team, "p")
+    assert found["b"].covers == ((Level(team), "2"), (Level(), "1"))
+
+
+async def test_preferences_are_set_changed_and_removed(open_studio, cdap, team: str):
+    cdap.preferences.replace(Level(), {"input": "/all"})
+    async with open_studio(namespace=team) as driver:
+        for key in ("7", "p"):
+            await driver.press(key)
+        panel = driver.app.screen.query_one(PreferencesPanel)
+        assert panel.disabled_reason("remove") == "it is set at the level above, instance"
+        await driver.press("enter")
+        driver.app.focused.value = "/ours"
+        await driver.press("enter")
+        assert cdap.preferences.resolved(Level(team)) == {"input": "/ours"}
+        assert cdap.preferences.get(Level()) == {"input": "/all"}
+        assert "instead of /all of instance" in shown(driver)
+
+        await driver.press("d")
+        assert cdap.preferences.get(Level(team)) == {}
+        await driver.press("ctrl+z")
+        assert cdap.preferences.get(Level(team)) == {"input": "/ours"}
+
+        await driver.press("a")
+        driver.app.focused.value = "day"
+        await driver.press("enter")
+        driver.app.focused.value = "monday"
+        await driver.press("enter")
+        assert cdap.preferences.get(Level(team)) == {"input": "/ours", "day": "monday"}
+        assert listing(driver, "#preferences").key == "day"
+
+        for key in ("l", "home", "enter"):
+            await driver.press(key)
+    cdap.preferences.delete(Level())
+
+
+async def test_secure_keys_are_kept_and_never_shown(open_studio, cdap, team: str):
+    async with open_studio(namespace=team) as driver:
+        for key in ("7", "s", "a"):
+            await driver.press(key)
+        driver.app.focused.value = "db-password"
+        await driver.press("enter")
+        driver.app.focused.value = "of the shop"
+        await driver.press("enter")
+        await driver.type("s3cret")
+        assert "s3cret" not in shown(driver)
+        await driver.press("enter")
+        assert cdap.secure_keys.get(team, "db-password") == "s3cret"
+        assert listing(driver, "#secure-keys").key == "db-password"
+        assert "s3cret" not in shown(driver)
+        assert "of the shop" in shown(driver)
+
+        await driver.press("enter")
+        await driver.type("other")
+        await driver.press("enter")
+        assert cdap.secure_keys.get(team, "db-password") == "other"
+
+        for key in ("d", "n"):
+            await driver.press(key)
+        assert listing(driver, "#secure-keys").keys == ["db-password"]
+        for key in ("d", "y"):
+            await driver.press(key)
+        assert cdap.secure_keys.list_keys(team) == []

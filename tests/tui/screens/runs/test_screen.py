@@ -1,0 +1,282 @@
+"""The runs area on runs written into a real instance."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from localcdap.engine.messages import RunStatus
+from localcdap.host.link import Cdap
+from localcdap.namespaces.preferences import Level
+from localcdap.runs.history import RunFilter
+from localcdap.runs.model import LogLine, RunError, RunProgress, StageCounts
+from localcdap.tui.log.run_log import RunLog
+from localcdap.tui.places import RunPlace, RunsOf
+from localcdap.tui.screens.runs.arguments import ArgumentRow, ArgumentsEditor
+from localcdap.tui.screens.runs.comparison import RunComparison
+from localcdap.tui.screens.runs.pipeline_list import PipelineList
+from localcdap.tui.screens.runs.run_list import RunList
+from localcdap.tui.screens.runs.run_view import RunView
+from localcdap.tui.screens.runs.stage_table import StageTable
+from tests.runs.writing import change, write_log, write_run
+from tests.tui.driving import LARGE, SMALL, Driver
+
+SIZES = pytest.mark.parametrize("size", [SMALL, LARGE], ids=["small", "large"])
+ERROR = RunError("no file 'x'", "Write another path.", "In", ["  File plugin.py, line 3"])
+
+
+@pytest.fixture
+def namespace(cdap: Cdap, request: pytest.FixtureRequest) -> str:
+    name = "n" + "".join(c for c in request.node.name if c.isalnum())[:40]
+    cdap.namespaces.create(name)
+    return name
+
+
+def listed(driver: Driver) -> RunList:
+    return driver.app.screen.query_one(RunList)
+
+
+def view(driver: Driver) -> RunView:
+    return driver.app.screen.query_one(RunView)
+
+
+async def shown(driver: Driver, run: str) -> None:
+    """Wait until a run is the one that keys are about."""
+    await driver.until(lambda: view(driver).run is not None and view(driver).run.run == run)
+    await driver.settled()
+
+
+@SIZES
+async def test_a_failed_run_says_why_and_leads_to_its_stage(cdap, namespace, open_studio, size):
+    run = write_run(cdap, "orders", RunStatus.FAILED, error=ERROR, namespace=namespace)
+    write_log(cdap, run.run, [LogLine(1, 1, "INFO", "a", "Out"), LogLine(2, 2, "ERROR", "b", "In")])
+    async with open_studio(size=size, namespace=namespace) as driver:
+        await driver.press("3")
+        await shown(driver, run.run)
+        await driver.press("enter")
+        told = view(driver).query_one("#run-error").content.plain
+        assert "Stage 'In': no file 'x'" in told
+        assert "Write another path." in told
+        table = driver.app.screen.query_one(StageTable)
+        assert table.has_focus
+        assert table.get_row_at(0)[0].plain == "✗ In"
+        assert [cell.plain for cell in table.get_row_at(1)[1:4]] == ["10", "10", "0"]
+        await driver.press("enter")
+        log = driver.app.screen.query_one(RunLog)
+        await driver.until(lambda: log.view.count == 1)
+        assert log.stage == "In"
+        await driver.press("escape")
+        assert listed(driver).has_focus
+
+
+async def test_a_run_goes_on_while_one_looks(cdap, namespace, open_studio):
+    run = write_run(
+        cdap, status=RunStatus.RUNNING, stages={"In": StageCounts()}, namespace=namespace
+    )
+    async with open_studio(namespace=namespace) as driver:
+        await driver.press("3")
+        await shown(driver, run.run)
+        run.progress = RunProgress(3, 12, 4_200_000, {"In": StageCounts(0, 77, 0)})
+        change(cdap, run)
+        table = driver.app.screen.query_one(StageTable)
+        await driver.until(lambda: table.get_row_at(0)[2].plain == "77")
+        assert (
+            "3 of 12 tasks, 4.2 MB read" in driver.app.screen.query_one("#run-head").content.plain
+        )
+        run = cdap.runs.wait(run.run, -1, 0)
+        run.status, run.end, run.progress = RunStatus.COMPLETED, run.starting + 2000, None
+        run.stages = {"In": StageCounts(0, 100, 0)}
+        change(cdap, run)
+        await driver.until(lambda: table.get_row_at(0)[2].plain == "100")
+        await driver.until(lambda: listed(driver).lines[0].status is RunStatus.COMPLETED)
+
+
+async def test_a_run_that_starts_does_not_move_the_cursor(cdap, namespace, open_studio):
+    runs = [write_run(cdap, starting=n, namespace=namespace) for n in range(5)]
+    async with open_studio(namespace=namespace) as driver:
+        await driver.press("3", "j", "j")
+        assert listed(driver).run_id == runs[2].run
+        pipelines = driver.app.screen.query_one(PipelineList)
+        pipelines.highlighted = 1
+        write_run(cdap, "newer", starting=100, namespace=namespace)
+        await driver.until(lambda: listed(driver).total == 6)
+        assert listed(driver).run_id == runs[2].run
+        await driver.until(lambda: [p.pipeline for p in pipelines.pipelines] == ["newer", "sales"])
+        assert pipelines.highlighted == 2  # on its pipeline still
+
+
+async def test_thousands_of_runs_come_as_they_are_needed(cdap, namespace, open_studio):
+    first = write_run(cdap, namespace=namespace).run
+    with cdap.runs._store.transaction() as tx:
+        tx.execute(
+            "INSERT INTO runs SELECT 'r' || i, namespace, pipeline, i, pid, pid_created, "
+            "replace(replace(record, run, 'r' || i), '\"starting\":' || starting, '\"starting\":' || i), "
+            "ended, tables_loaded FROM runs, range(1, 5001) t(i) WHERE run = ?",
+            (first,),
+        )
+    async with open_studio(namespace=namespace) as driver:
+        await driver.press("3")
+        assert listed(driver).total == 5001
+        assert len(listed(driver).lines) < 300
+        await driver.press("pagedown", "pagedown", "pagedown")
+        assert 100 < len(listed(driver).lines) < 400
+        await driver.press("G")
+        await driver.until(lambda: len(listed(driver).lines) == 5001)
+        await driver.until(lambda: listed(driver).run_id == "r1")
+        for _ in range(3):
+            write_run(cdap, namespace=namespace)
+        await driver.until(lambda: listed(driver).total == 5004)
+        assert len({line.run for line in listed(driver).lines}) == 5004
+        assert listed(driver).run_id == "r1"
+        listed(driver).show(namespace, RunFilter(text="r123"))
+        await driver.until(lambda: listed(driver).total == 11)
+        assert {line.run[:4] for line in listed(driver).lines} == {"r123"}
+
+
+async def test_parts_of_the_history(cdap, namespace, open_studio):
+    for n in range(3):
+        write_run(cdap, "orders", starting=n, namespace=namespace)
+    failed = write_run(cdap, "sales", RunStatus.FAILED, error=ERROR, namespace=namespace)
+    async with open_studio(size=SMALL, namespace=namespace) as driver:
+        await driver.press("3", "slash")
+        driver.app.screen.query_one("#runs-filter").value = "no fil"
+        await driver.press("e", "enter")
+        assert [line.run for line in listed(driver).lines] == [failed.run]
+        await driver.press("escape")
+        assert listed(driver).total == 4
+        await driver.press("p", "o", "r", "d", "enter")
+        assert listed(driver).total == 3
+        await driver.press("s", "f", "a", "enter")
+        assert listed(driver).total == 0
+        assert driver.app.screen.query_one("#runs-empty").display
+        await driver.press("escape")
+        assert listed(driver).total == 4
+        driver.app.go(RunsOf("sales"))
+        await driver.until(lambda: listed(driver).total == 1)
+
+
+async def test_an_empty_history_says_what_to_do(namespace, open_studio):
+    async with open_studio(namespace=namespace, size=SMALL) as driver:
+        await driver.press("3")
+        assert "Nothing has run here yet" in str(driver.app.screen.query_one("#runs-empty").content)
+        await driver.press("r", "R", "x", "o", "c", "y", "L", "enter", "j", "k", "G", "escape")
+        assert driver.app.screen.disabled_reason("again") == "no run is chosen"
+
+
+async def test_two_runs_beside_each_other(cdap, namespace, open_studio):
+    write_run(cdap, starting=1, arguments={"day": "1"}, namespace=namespace)
+    write_run(cdap, starting=2, stages={"In": StageCounts(0, 15, 0)}, namespace=namespace)
+    async with open_studio(namespace=namespace) as driver:
+        await driver.press("3")
+        await driver.until(lambda: view(driver).run is not None)
+        await driver.press("c")
+        await driver.press("enter")
+        dialog = driver.app.screen
+        assert isinstance(dialog, RunComparison)
+        table = dialog.query_one("QuietTable")
+        assert [cell.plain for cell in table.get_row_at(0)][:7] == [
+            "In",
+            "0",
+            "0",
+            "=",
+            "10",
+            "15",
+            "+5",
+        ]
+        assert table.get_row_at(1)[1].plain == "10"
+        assert table.get_row_at(1)[2].plain == "-"
+        assert "argument day: 1 → (none)" in str(dialog.query_one("#comparison-arguments").content)
+        await driver.press("y")
+        assert "In\t0\t0\t10\t15" in driver.app.clipboard.replace("In\t\t\t", "In\t0\t0\t")
+
+
+async def test_a_place_leads_to_a_run_and_the_log_of_a_stage(cdap, namespace, open_studio):
+    run = write_run(cdap, namespace=namespace)
+    write_log(cdap, run.run, [LogLine(1, 1, "INFO", "a", "In"), LogLine(2, 2, "INFO", "b", "Out")])
+    for _ in range(3):
+        write_run(cdap, namespace=namespace)
+    place = RunPlace(run.run, "Out")
+    async with open_studio(namespace=namespace, place=place, size=SMALL) as driver:
+        await shown(driver, run.run)
+        assert listed(driver).run_id == run.run
+        log = driver.app.screen.query_one(RunLog)
+        await driver.until(lambda: log.view.count == 1)
+        assert log.view.line.text == "b"
+
+
+MACROS = json.dumps(
+    {
+        "name": "sales",
+        "config": {
+            "stages": [
+                {
+                    "name": "In",
+                    "plugin": {
+                        "name": "File",
+                        "type": "batchsource",
+                        "properties": {"path": "${folder}/${day}", "x": "${secure(key)}"},
+                    },
+                }
+            ],
+            "connections": [],
+        },
+    }
+)
+
+
+async def test_arguments_are_edited_with_what_they_are_otherwise(cdap, namespace, open_studio):
+    cdap.preferences.replace(Level(namespace), {"folder": "data"})
+    answers: list[dict[str, str] | None] = []
+    async with open_studio(namespace=namespace, size=SMALL) as driver:
+        editor = ArgumentsEditor(namespace, "sales", MACROS, {"extra": "1"})
+        driver.app.push_screen(editor, answers.append)
+        await driver.until(
+            lambda: driver.app.focused and isinstance(driver.app.focused.parent, ArgumentRow)
+        )
+        assert len(editor.query(ArgumentRow)) == 3
+        rows = {row.argument.name: row for row in editor.query(ArgumentRow)}
+        assert rows["day"].has_class("-missing")
+        assert not rows["folder"].has_class("-missing")
+        assert rows["folder"].query_one("Input").placeholder == "data"
+        assert rows["day"].query_one("Input").has_focus
+        await driver.type("monday")
+        assert not rows["day"].has_class("-missing")
+        rows["extra"].query_one("Input").focus()
+        await driver.press("backspace", "f4")
+        editor.query_one("#arguments-new").focus()
+        await driver.type("one=a=b")
+        note = str(editor.query_one("#arguments-note").content)
+        await driver.press("ctrl+r")
+        assert "secure(key)" in note
+        assert answers == [{"day": "monday", "extra": "", "one": "a=b"}]
+
+
+async def test_what_an_older_version_ran_cannot_be_repeated(cdap, namespace, open_studio):
+    run = write_run(cdap, namespace=namespace)
+    run.document = None
+    change(cdap, run)
+    async with open_studio(namespace=namespace) as driver:
+        await driver.press("3")
+        await shown(driver, run.run)
+        screen = driver.app.screen
+        assert screen.check_action("again", ()) is None
+        assert "older localcdap" in screen.disabled_reason("again")
+        await driver.press("r")
+        assert listed(driver).total == 1
+
+
+async def test_a_pipeline_that_is_not_valid_any_more_says_what_is_wrong(
+    cdap, namespace, open_studio
+):
+    run = write_run(cdap, namespace=namespace, document=MACROS)
+    async with open_studio(namespace=namespace) as driver:
+        await driver.press("3")
+        await shown(driver, run.run)
+        await driver.press("r")
+        notice = driver.app.notices.newest_first[0]
+        assert notice.kind == "error"
+        assert "nothing was run" in notice.title
+        assert "In: " in notice.detail
+        assert "o opens the pipeline" in notice.detail
+        assert listed(driver).total == 1

@@ -1,0 +1,150 @@
+"""The screen of the settings."""
+
+from __future__ import annotations
+
+import pytest
+import tomlkit
+from hypothesis import given
+from hypothesis import strategies as st
+
+from localcdap.settings import OPTIONS, load_settings
+from localcdap.tui.keys.actions import actions_of
+from localcdap.tui.screens.settings import file as toml
+from localcdap.tui.screens.settings.describing import descriptions
+from localcdap.tui.screens.settings.locating import prefix_of
+from localcdap.tui.screens.settings.rows import rows
+
+
+def test_every_setting_has_a_description():
+    assert set(descriptions()) == set(OPTIONS)
+
+
+def test_a_change_leaves_everything_else_as_it_is():
+    text = "# mine\nengine.cores = 2  # not all\n\n[preview]\nrecords = 7\n"
+
+    changed = toml.with_value(text, ("preview", "records"), 9)
+
+    assert changed == text.replace("7", "9")
+
+
+def test_a_value_of_a_new_table_is_added():
+    text = toml.with_value("", ("locations", "gs://sales"), "data/sales")
+
+    assert tomlkit.parse(text) == {"locations": {"gs://sales": "data/sales"}}
+
+
+def test_a_value_is_taken_away():
+    text = toml.with_value("engine.cores = 2\nengine.memory = '1g'\n", ("engine", "cores"), 4)
+
+    assert tomlkit.parse(toml.without_value(text, ("engine", "cores"))) == {
+        "engine": {"memory": "1g"}
+    }
+    assert toml.without_value(text, ("preview", "records")) == text
+
+
+@given(st.sampled_from(sorted(OPTIONS)), st.text(max_size=20))
+def test_whatever_is_typed_is_kept_or_refused_with_a_reason(tmp_path_factory, key, typed):
+    file = tmp_path_factory.getbasetemp() / "typed.toml"
+    text = toml.with_value("", key.split("."), toml.parsed(key, typed))
+    problem = toml.problem_of(text, file)
+
+    assert problem is None or key in problem
+
+
+@pytest.mark.parametrize("key", sorted(OPTIONS))
+def test_what_is_shown_can_be_typed_again(key, tmp_path):
+    settings = load_settings(tmp_path / "none.toml", {})
+    row = next(row for row in rows(settings, {}) if row.key == key)
+
+    assert toml.parsed(key, row.text) == row.value
+
+
+async def test_a_setting_is_changed_and_goes_back_to_its_default(open_studio, home):
+    async with open_studio() as driver:
+        await driver.press("comma", "slash")
+        await driver.type("preview")
+        await driver.press("enter", "enter")
+        field = driver.app.screen.query_one("#dialog-input")
+        field.value = "-3"
+        await driver.press("enter")
+        problem = str(driver.app.screen.query_one("#dialog-problem").render())
+        assert "Expected a number above 0, got -3" in problem
+        assert not home.settings_file.exists()
+        field.value = "7"
+        await driver.press("enter")
+        assert load_settings(home.settings_file).preview_records == 7
+
+        await driver.press("x")
+        assert load_settings(home.settings_file).preview_records == 100
+
+
+async def test_yes_and_no_change_with_one_key(open_studio, home):
+    async with open_studio() as driver:
+        await driver.press("comma", "slash")
+        await driver.type("counts")
+        await driver.press("enter", "enter")
+        assert load_settings(home.settings_file).engine_counts is False
+        await driver.press("enter")
+        assert load_settings(home.settings_file).engine_counts is True
+
+
+async def test_what_the_environment_sets_cannot_be_changed_here(open_studio, monkeypatch):
+    monkeypatch.setenv("LOCALCDAP_PREVIEW_RECORDS", "5")
+    async with open_studio() as driver:
+        await driver.press("comma", "slash")
+        await driver.type("preview.records")
+        await driver.press("enter")
+        screen = driver.app.screen
+
+        assert screen.check_action("change", ()) is None
+        assert "$LOCALCDAP_PREVIEW_RECORDS" in screen.disabled_reason("change")
+
+
+async def test_a_location_is_added(open_studio, home):
+    async with open_studio() as driver:
+        await driver.press("comma")
+        assert "change" in {each.description for each in actions_of(driver.app.screen)}
+        await driver.press("n")
+        await driver.type("gs://sales")
+        await driver.press("enter")
+        await driver.type("data/sales")
+        await driver.press("enter")
+
+        assert load_settings(home.settings_file).locations == {"gs://sales": "data/sales"}
+        assert "gs://sales" in driver.app.screen._row.key
+        assert "nothing yet" in driver.app.notices.newest_first[0].title
+
+
+@pytest.mark.parametrize(
+    ("path", "prefix"),
+    [
+        ("gs://sales/2026/*.csv", "gs://sales"),
+        (" s3a://sales", "s3a://sales"),
+        ("stream://hits", "stream://hits"),
+        ("gs://sales-${day}/in.csv", None),
+        ("gs://sal*/in.csv", None),
+        ("${bucket}/in.csv", None),
+        ("/in.csv", None),
+        ("/", None),
+        ("/no-where/2026/in.csv", "/no-where"),
+        ("/no-where/${day}/in.csv", None),
+        ("data/in.csv", None),
+        ("file:///data/in.csv", None),
+        ("https://example.com/in.csv", None),
+        ("jdbc:mysql://host/db", None),
+        ("", None),
+    ],
+)
+def test_what_of_a_path_says_where_it_lies(path, prefix):
+    assert prefix_of(path) == prefix
+
+
+async def test_a_file_that_is_wrong_is_shown_as_such(open_studio, home):
+    before = home.settings_file.read_text() if home.settings_file.exists() else ""
+    home.settings_file.write_text("[engine\n")
+    try:
+        async with open_studio() as driver:
+            await driver.press("comma")
+            assert "✗" in str(driver.app.screen.query_one("#settings-file").render())
+    finally:
+        home.settings_file.write_text(before)

@@ -1,0 +1,210 @@
+"""The data area on real tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from textual.widgets import TabbedContent
+
+from localcdap.api.schema import Schema
+from localcdap.store.tables import DatasetTables
+from localcdap.tui.lists.listing import Listing
+from localcdap.tui.records.table import RecordTable
+from localcdap.tui.screens.tables.browser import TableBrowser
+from localcdap.tui.screens.tables.console import SqlConsole
+from localcdap.tui.screens.tables.editor import QueryEditor
+from localcdap.tui.screens.tables.running import QueryLine
+from tests.tui.driving import SMALL
+
+ROWS = 2500
+SPENDING = Schema.record(
+    "r", [("id", Schema.LONG), ("city", Schema.STRING.as_nullable), ("spent", Schema.DOUBLE)]
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables(cdap, tmp_path_factory) -> None:
+    folder = tmp_path_factory.mktemp("rows")
+    cities = ["Paris", None, "Rome"]
+    data = {
+        "id": list(range(ROWS)),
+        "city": [cities[i % 3] for i in range(ROWS)],
+        "spent": [float(ROWS - i) for i in range(ROWS)],
+    }
+    write(cdap, folder, "spending", data)
+
+
+def write(cdap, folder: Path, name: str, data: dict) -> None:
+    schema = pa.schema([("id", pa.int64()), ("city", pa.string()), ("spent", pa.float64())])
+    file = folder / f"{name}.parquet"
+    pq.write_table(pa.table(data, schema), file)
+    store = cdap.tables._tables._store
+    with store.transaction() as tx:
+        DatasetTables(store).upsert_parquet(tx, "default", name, SPENDING, "id", [file])
+
+
+def column(driver, name: str, which: str = "#rows") -> list:
+    table = driver.app.screen.query_one(which, RecordTable).table
+    return table.column(name).to_pylist()
+
+
+async def run(driver, sql: str) -> None:
+    driver.app.screen.query_one(QueryEditor).put(sql)
+    await driver.press("f5")
+    await driver.settled()
+
+
+async def test_a_table_is_browsed_page_by_page(open_studio):
+    async with open_studio() as driver:
+        await driver.press("5")
+        driver.app.screen.query_one("#tables", Listing).show('"default"."spending"')
+        await driver.press("b")
+        browser = driver.app.screen.query_one(TableBrowser)
+        assert column(driver, "id") == list(range(1000))
+        await driver.press("right_square_bracket", "right_square_bracket")
+        assert column(driver, "id") == list(range(2000, ROWS))
+        assert browser.check_action("page", (1,)) is None
+        assert "rows 2,001 to 2,500" in browser.query_one(RecordTable).note
+        await driver.press("left_square_bracket")
+        assert column(driver, "id")[0] == 1000
+
+
+async def test_rows_are_ordered_and_narrowed_by_a_condition(open_studio):
+    async with open_studio(size=SMALL) as driver:
+        await driver.press("5")
+        driver.app.screen.query_one("#tables", Listing).show('"default"."spending"')
+        await driver.press("b")
+        await driver.press("right", "right", "o")
+        assert column(driver, "spent")[0] == 1.0
+        await driver.press("o")
+        assert column(driver, "spent")[0] == ROWS
+        await driver.press("w")
+        driver.app.focused.value = "city is null -- really"
+        await driver.press("enter")
+        assert set(column(driver, "city")) == {None}
+        assert column(driver, "spent")[0] == ROWS - 1
+        driver.app.focused.value = "nix > 1"
+        await driver.press("enter")
+        assert "nix" in str(driver.app.screen.query_one("#browser-line", QueryLine).content)
+
+
+async def test_a_query_is_run_and_told(open_studio):
+    async with open_studio() as driver:
+        await driver.press("5", "q")
+        assert driver.app.screen.query_one(TabbedContent).active == "sql-tab"
+        await run(driver, "SELECT city, count(*) AS n FROM spending GROUP BY ALL ORDER BY n, city")
+        assert column(driver, "city", "#sql-rows") == ["Rome", None, "Paris"]
+        assert "✓ 3 rows" in str(driver.app.screen.query_one("#sql-line", QueryLine).content)
+
+
+async def test_an_error_stands_below_and_the_cursor_goes_there(open_studio):
+    async with open_studio() as driver:
+        await driver.press("5", "q")
+        await run(driver, "SELECT 1;\n\nSELECT 2; SELECT *\nFROM spendin;")
+        line = driver.app.screen.query_one("#sql-line", QueryLine)
+        assert 'Did you mean "spending"?' in str(line.content)
+        assert "Line 4, column 6" in str(line.content)
+        assert line.has_class("-wrong")
+        assert driver.app.screen.query_one(QueryEditor).area.cursor_location == (3, 5)
+
+
+async def test_nothing_is_written_by_a_query(open_studio, cdap):
+    async with open_studio() as driver:
+        await driver.press("5", "q")
+        await run(driver, "DELETE FROM spending")
+        assert "only reads" in str(driver.app.screen.query_one("#sql-line", QueryLine).content)
+    assert cdap.tables.list_tables("default")[-1].rows == ROWS
+
+
+async def test_names_are_completed_while_typing(open_studio):
+    async with open_studio() as driver:
+        await driver.press("5", "q")
+        editor = driver.app.screen.query_one(QueryEditor)
+        editor.put("")
+        await driver.type("from spe")
+        assert editor.is_completing
+        await driver.press("tab")
+        assert editor.area.text == "from spending"
+        assert not editor.is_completing
+        await driver.type(" where ci")
+        await driver.press("escape")
+        await driver.press("f5")
+        assert editor.area.text == "from spending where ci"
+
+
+async def test_a_long_query_is_cancelled(open_studio):
+    async with open_studio() as driver:
+        await driver.press("5", "q")
+        driver.app.screen.query_one(QueryEditor).put(
+            "SELECT count(*) FROM range(1000000000000) a, range(1000000) b WHERE a.range % 7 > b.range"
+        )
+        line = driver.app.screen.query_one("#sql-line", QueryLine)
+        await driver.pilot.press("f5")
+        await driver.until(lambda: "escape cancels" in str(line.content))
+        await driver.press("escape")
+        assert line.running is None
+        assert str(line.content) == "Cancelled."
+        await run(driver, "SELECT 1 AS one")
+        assert column(driver, "one", "#sql-rows") == [1]
+
+
+async def test_earlier_queries_are_at_hand(open_studio):
+    async with open_studio() as driver:
+        await driver.press("5", "q")
+        await run(driver, "SELECT 1 AS one")
+        await run(driver, "SELECT 2 AS two")
+        editor = driver.app.screen.query_one(QueryEditor)
+        await driver.press("alt+up", "alt+up")
+        assert editor.area.text == "SELECT 1 AS one"
+        await driver.press("alt+down", "alt+down")
+        assert editor.area.text == "SELECT 2 AS two"
+        await driver.press("f8", "down", "enter")
+        assert editor.area.text == "SELECT 1 AS one"
+    async with open_studio() as driver:
+        await driver.press("5")
+        assert driver.app.screen.query_one(SqlConsole).history[:2] == [
+            "SELECT 2 AS two",
+            "SELECT 1 AS one",
+        ]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".json", ".parquet"])
+async def test_a_result_is_saved(open_studio, tmp_path: Path, suffix: str):
+    file = tmp_path / f"out{suffix}"
+    async with open_studio() as driver:
+        await driver.press("5", "q")
+        console = driver.app.screen.query_one(SqlConsole)
+        assert console.disabled_reason("export") == "there is no result"
+        await run(driver, "SELECT id, city FROM spending ORDER BY id LIMIT 2")
+
+        async def chosen(*_: object, **__: object) -> Path:
+            return file
+
+        driver.app.pick_file = chosen
+        await driver.press("ctrl+e")
+        await driver.until(file.exists)
+        await driver.settled()
+    if suffix == ".parquet":
+        assert pq.read_table(file).to_pydict() == {"id": [0, 1], "city": ["Paris", None]}
+    else:
+        assert "Paris" in file.read_text()
+
+
+async def test_tables_that_come_are_listed_and_the_highlight_stays(open_studio, cdap, tmp_path):
+    async with open_studio() as driver:
+        await driver.press("5")
+        listing = driver.app.screen.query_one("#tables", Listing)
+        listing.show('"default"."spending"')
+        before = listing.key
+        write(cdap, tmp_path, "a_new_one", {"id": [1], "city": ["Oslo"], "spent": [2.0]})
+        cdap.namespaces.create("other")  # an event, as the end of a run is one
+        await driver.until(lambda: '"default"."a_new_one"' in listing.keys)
+        assert listing.key == before
+        await driver.press("slash")
+        await driver.type("newone")
+        assert listing.keys == ['"default"."a_new_one"']
+        await driver.press("escape")
+        assert len(listing.keys) == 2

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from localcdap.datasets.sql import SqlTable
+from localcdap.store.querying import QueryColumn
+from localcdap.tui.screens.tables.completing import completions, identifier
+from localcdap.tui.screens.tables.statements import statement_at, typed_before
+
+
+def table(schema: str, name: str, /, **columns: str) -> SqlTable:
+    return SqlTable(schema, name, [QueryColumn(*each) for each in columns.items()], [], 0)
+
+
+TABLES = [
+    table("default", "spending", city="VARCHAR", spent="DOUBLE"),
+    table("default", "Order Lines", id="BIGINT"),
+    table("team", "people", name="VARCHAR"),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SELECT 1|", "SELECT 1"),
+        ("SELECT 1;\nSELECT |2", "\nSELECT 2"),
+        ("SELECT| 1;\nSELECT 2", "SELECT 1"),
+        ("SELECT 1;|", "SELECT 1"),
+        ("SELECT 1;\n\n|", "SELECT 1"),
+        ("SELECT ';|' ; SELECT 2", "SELECT ';' "),
+        ("SELECT 1 -- a; b|\n; SELECT 2", "SELECT 1 -- a; b\n"),
+        ("SELECT /* ; */ 1; S|", " S"),
+        ('SELECT ";"|', 'SELECT ";"'),
+        ("SELECT $$;$$|; x", "SELECT $$;$$"),
+        ("|", ""),
+        (" ; |", ""),
+    ],
+)
+def test_the_statement_at_the_cursor(text: str, expected: str):
+    assert statement_at(text.replace("|", ""), text.index("|")) == expected
+
+
+@given(st.text("SELECT';\"-/*$ \n"), st.integers(0, 50))
+def test_any_text_has_a_statement_or_none(text: str, offset: int):
+    assert statement_at(text, min(offset, len(text))) in text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SELECT ci", (None, "ci")),
+        ("SELECT t.ci", ("t", "ci")),
+        ('SELECT "a b".', ("a b", "")),
+        ("SELECT 'in a te", None),
+        ("SELECT 1 -- comm", None),
+        ("SELECT 'a' || ci", (None, "ci")),
+        ("/* open", None),
+    ],
+)
+def test_what_is_typed(text: str, expected: object):
+    assert typed_before(text) == expected
+
+
+def offered(text: str, rest: str = "") -> list[str]:
+    return [each.text for each in completions(text, rest, TABLES, "default")[1]]
+
+
+def test_columns_of_mentioned_tables_come_first():
+    assert offered("SELECT sp", " FROM spending")[:2] == ["spent", "spending"]
+    assert offered("FROM spending WHERE c")[0] == "city"
+
+
+def test_tables_are_offered_as_they_must_be_written():
+    assert offered("FROM or")[0] == '"Order Lines"'
+    assert offered("FROM te") == ["team.people", "team"]
+    assert offered("FROM team.") == ["people"]
+
+
+def test_columns_follow_the_dot_of_a_table_or_its_alias():
+    assert offered("SELECT s.", " FROM spending s") == ["city", "spent"]
+    assert offered("SELECT spending.sp", " FROM spending") == ["spent"]
+    assert offered("SELECT nobody.sp") == []
+
+
+def test_nothing_is_offered_for_nothing():
+    assert offered("SELECT ") == []
+    assert offered("SELECT 'ci") == []
+    assert offered("SELECT") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [("plain", "plain"), ("Upper", '"Upper"'), ("default", '"default"'), ('a"b', '"a""b"')],
+)
+def test_names_are_quoted_where_they_must_be(name: str, written: str):
+    assert identifier(name) == written

@@ -1,0 +1,213 @@
+"""The home screen."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from textual.content import Content
+from textual.widgets import OptionList, Static
+
+from localcdap.home import shipped_data
+from localcdap.host import demo
+from localcdap.pipeline.library.draft_model import DraftRequest
+from localcdap.pipeline.library.model import DeployRequest
+from localcdap.tui.places import Deployed, PipelineFile, RunPlace
+from localcdap.tui.screens.welcome.importing import ImportDialog
+from localcdap.tui.screens.welcome.screen import _spread
+from tests.tui.driving import SMALL
+
+DEMO = (shipped_data() / "demo" / "pipeline.json").read_text()
+
+
+@pytest.fixture
+def gone(monkeypatch):
+    """Where the studio was asked to go."""
+    places = []
+    monkeypatch.setattr("localcdap.tui.app.StudioApp.go", lambda app, place: places.append(place))
+    return places
+
+
+def lines(driver, name):
+    listed = driver.app.screen.query_one(f"#{name}", OptionList)
+    return [str(listed.get_option_at_index(i).prompt) for i in range(listed.option_count)]
+
+
+async def test_the_first_time_it_offers_the_demo(open_studio, cdap):
+    cdap.namespaces.create("new")
+    async with open_studio(size=SMALL, namespace="new") as driver:
+        assert driver.app.screen.has_class("-empty")
+        assert driver.app.focused.id == "begin"
+        assert driver.app.focused.highlighted_option.id == "run_demo"
+        assert lines(driver, "runs") == ["Nothing yet."]
+
+
+async def test_what_is_deployed_appears_by_itself(open_studio, cdap, gone):
+    async with open_studio() as driver:
+        cdap.applications.deploy(DeployRequest(DEMO, name="shown"))
+        await driver.until(lambda: "shown" in " ".join(lines(driver, "pipelines")))
+        assert not driver.app.screen.has_class("-empty")
+        driver.app.screen.query_one("#pipelines").focus()
+        await driver.press("enter")
+
+        assert gone == [Deployed("shown")]
+
+
+async def test_the_highlight_stays_on_its_line_when_newer_ones_come(open_studio, cdap, gone):
+    cdap.applications.deploy(DeployRequest(DEMO, name="older"))
+    async with open_studio() as driver:
+        driver.app.screen.query_one("#pipelines").focus()
+        row = next(n for n, line in enumerate(lines(driver, "pipelines")) if "older" in line)
+        driver.app.focused.highlighted = row
+        cdap.applications.deploy(DeployRequest(DEMO, name="newer"))
+        await driver.until(lambda: "newer" in " ".join(lines(driver, "pipelines")))
+        assert "older" in str(driver.app.focused.highlighted_option.prompt)
+
+
+async def test_drafts_and_files_are_gone_on_with_too(open_studio, cdap, tmp_path):
+    cdap.drafts.save("default", DraftRequest(DEMO, "unfinished"))
+    file = tmp_path / "exported.json"
+    file.write_text(DEMO)
+    async with open_studio() as driver:
+        driver.app.memory.opened(file)
+        driver.app.memory.opened(tmp_path / "gone.json")
+        driver.app.screen.reload()
+        await driver.settled()
+
+        shown = " ".join(lines(driver, "pipelines"))
+        assert "unfinished" in shown
+        assert "exported" in shown
+        assert "gone" not in shown
+
+
+async def test_another_namespace_shows_what_is_there(open_studio, cdap):
+    cdap.namespaces.create("elsewhere")
+    cdap.applications.deploy(DeployRequest(DEMO, "elsewhere", "there"))
+    async with open_studio(namespace="elsewhere") as driver:
+        assert [line.split()[0] for line in lines(driver, "pipelines")] == ["there"]
+
+
+async def test_a_file_is_opened(open_studio, gone, tmp_path):
+    file = tmp_path / "exported.json"
+    file.write_text(DEMO)
+    async with open_studio() as driver:
+        await driver.press("o")
+        await driver.paste(str(file))
+        await driver.press("enter")
+
+        assert gone == [PipelineFile(file)]
+        assert driver.app.memory.files[0] == str(file)
+
+
+async def test_a_good_file_is_deployed(open_studio, cdap, gone, tmp_path):
+    file = tmp_path / "good.json"
+    file.write_text(DEMO)
+    async with open_studio() as driver:
+        await driver.press("i")
+        await driver.paste(str(file))
+        await driver.press("enter")
+        await driver.until(lambda: gone)
+
+        assert gone == [Deployed("spending_by_customer")]
+
+
+@pytest.fixture
+def elsewhere(tmp_path):
+    """A pipeline that names a version of an artifact that is not here."""
+    document = json.loads(DEMO)
+    document["name"] = "imported"
+    for stage in document["config"]["stages"]:
+        stage["plugin"]["artifact"]["version"] = "1.0.0"
+    file = tmp_path / "elsewhere.json"
+    file.write_text(json.dumps(document))
+    return file
+
+
+async def test_what_an_import_lacks_is_taken_from_here(open_studio, cdap, gone, elsewhere):
+    async with open_studio() as driver:
+        await driver.press("i")
+        await driver.paste(str(elsewhere))
+        await driver.press("enter")
+        await driver.until(lambda: isinstance(driver.app.screen, ImportDialog))
+        assert not cdap.applications.exists("default", "imported")
+        marks = [str(line.render())[0] for line in driver.app.screen.query(".import-line")]
+        assert {"✗", "⚒"} == {*marks}
+        assert marks == sorted(marks, key="✗⚒".index)  # why, then what can be done
+        await driver.press("x")
+        await driver.until(lambda: gone)
+
+        assert gone == [Deployed("imported")]
+        assert cdap.applications.exists("default", "imported")
+
+
+async def test_a_failing_import_is_mended_in_the_studio_or_left(open_studio, cdap, gone, elsewhere):
+    async with open_studio() as driver:
+        for key in ("escape", "o"):
+            await driver.press("i")
+            await driver.paste(str(elsewhere))
+            await driver.press("enter")
+            await driver.until(lambda: isinstance(driver.app.screen, ImportDialog))
+            await driver.press(key)
+
+        assert gone == [PipelineFile(elsewhere)]
+
+
+async def test_what_is_taken_from_here_is_taken_in_the_studio_too(open_studio, elsewhere):
+    text = elsewhere.read_text()
+    elsewhere.write_text(text.replace('"csv"', '"cvs"', 1))
+    async with open_studio() as driver:
+        await driver.press("i")
+        await driver.paste(str(elsewhere))
+        await driver.press("enter")
+        for key, title in (("x", "has"), ("o", "still has")):
+            title = f"imported {title} "
+            await driver.until(lambda title=title: title in told(driver.app.screen))
+            await driver.press(key)
+        await driver.until(lambda: getattr(driver.app.screen, "editor", None) is not None)
+        editor = driver.app.screen.editor
+        await driver.until(lambda: editor.can_undo and editor.is_settled)
+
+        assert {failure.field for failure in editor.failures} == {"format"}
+
+
+def told(screen):
+    """The title of the dialog, where there is one."""
+    return "".join(str(title.content) for title in screen.query("#import-title").results(Static))
+
+
+def test_a_name_has_room_beside_what_is_told_of_it():
+    told = [["deployed", "5 min ago"], ["deployed"]]
+    for width, line in (
+        (46, "a name of a pipeline    deployed · 5 min ago"),
+        (40, "a name of a pipe… deployed · 5 min ago"),
+        (33, "a name of a pipeline   deployed"),
+        (20, "a name o… deployed"),
+    ):
+        assert _spread(Content("a name of a pipeline"), told, width).plain == line
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"{", b"[]", b""])
+async def test_a_file_that_is_no_pipeline_is_told(open_studio, gone, tmp_path, content):
+    file = tmp_path / "bad.json"
+    file.write_bytes(content)
+    async with open_studio() as driver:
+        await driver.press("i")
+        await driver.paste(str(file))
+        await driver.press("enter")
+        await driver.until(lambda: len(driver.app.notices))
+
+        assert driver.app.notices.newest_first[0].kind == "error"
+        assert "bad.json" in driver.app.notices.newest_first[0].title
+        assert gone == []
+
+
+@pytest.mark.spark
+async def test_the_demo_runs(open_studio, cdap, home, gone, engine_directory):
+    async with open_studio() as driver:
+        await driver.press("d")
+        await driver.until(lambda: gone, 60)
+
+        assert demo.set_up(home).exists()
+        run = cdap.runs.get("default", "last")
+        assert gone == [RunPlace(run.run)]
+        assert cdap.runs.stop(run.run).status.is_end
