@@ -112,6 +112,8 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run one command line. Returns the exit code."""
+    from localcdap.cli import errors
+
     arguments = order_arguments(arguments)
     try:
         result = cli.main(arguments, prog_name="localcdap", standalone_mode=False)
