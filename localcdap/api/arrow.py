@@ -9,6 +9,7 @@ from localcdap.api.arrow_types import (
     MAX_DECIMAL_PRECISION,
     arrow_schema,
     arrow_type,
+    from_arrow_schema,
     is_proper_union,
     union_tags,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "RecordCodec",
     "arrow_schema",
     "arrow_type",
+    "from_arrow_schema",
     "is_proper_union",
     "matches",
     "union_tags",

@@ -1,4 +1,4 @@
-"""Schemas as Arrow types.
+"""Arrow types of schemas, and schemas of Arrow types.
 
 A union of several non-null types is a struct with one nullable member per alternative, of which exactly
 one (or, for a null value, the struct itself) is set. Everything else maps to the Arrow type of the same
@@ -125,3 +125,51 @@ def _logical_type(schema: Schema) -> pa.DataType:
                     f"{MAX_DECIMAL_PRECISION}."
                 )
             return pa.decimal128(precision, scale)
+
+
+def from_arrow_schema(schema: pa.Schema) -> Schema:
+    """Return the record schema of Arrow columns.
+
+    :raises SchemaError: for an Arrow type that no schema type stands for.
+    """
+    return Schema.record("record", [(f.name, _from_arrow_field(f)) for f in schema])
+
+
+def _from_arrow_field(field: pa.Field) -> Schema:
+    schema = _from_arrow_type(field.type, field.name)
+    return schema.as_nullable if field.nullable else schema
+
+
+def _from_arrow_type(type: pa.DataType, name: str) -> Schema:
+    import pyarrow as pa
+
+    kinds = pa.types
+    if kinds.is_decimal(type):
+        return Schema.decimal(type.precision, type.scale)
+    if kinds.is_timestamp(type):
+        return Schema.DATETIME if type.tz is None else Schema.TIMESTAMP
+    if kinds.is_list(type) or kinds.is_large_list(type):
+        return Schema.array(_from_arrow_field(type.value_field))
+    if kinds.is_map(type):
+        return Schema.map(_from_arrow_type(type.key_type, name), _from_arrow_field(type.item_field))
+    if kinds.is_struct(type):
+        return Schema.record(name, [(f.name, _from_arrow_field(f)) for f in type])
+    plain = (
+        (kinds.is_boolean, Schema.BOOLEAN),
+        (kinds.is_date, Schema.DATE),
+        (kinds.is_time, Schema.TIME),
+        (kinds.is_string, Schema.STRING),
+        (kinds.is_large_string, Schema.STRING),
+        (kinds.is_binary, Schema.BYTES),
+        (kinds.is_large_binary, Schema.BYTES),
+        (kinds.is_fixed_size_binary, Schema.BYTES),
+        (kinds.is_float64, Schema.DOUBLE),
+        (kinds.is_floating, Schema.FLOAT),
+        (kinds.is_null, Schema.NULL),
+    )
+    for matches, schema in plain:
+        if matches(type):
+            return schema
+    if kinds.is_integer(type):
+        return Schema.INT if type.bit_width <= 32 and not kinds.is_uint32(type) else Schema.LONG
+    raise SchemaError(f"Field '{name}' has the type {type}, which no schema has.")

@@ -200,6 +200,13 @@ class SparkContext(StageContext, Protocol):
     def fail(self, message: str, corrective_action: str | None = None) -> Exception:
         """An error to raise that names this stage."""
 
+    def read_error_text(self, error: Exception) -> str:
+        """Return the message of Spark's error with its causes.
+
+        Spark loses the exception of a task whose class comes from a session's jar, such as a JDBC driver's;
+        on this machine it is read from the log of the Spark server.
+        """
+
     def raising(self, message: Column) -> Column:
         """A column that fails the run where it is computed, as a failure of this stage.
 

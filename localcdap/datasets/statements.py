@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from localcdap.api.arrow import from_arrow_schema
 from localcdap.api.errors import ConflictError
 from localcdap.api.schema import Schema
 from localcdap.api.table_writes import MadeTable, TableWrite
 from localcdap.engine.driver.statements import Statements, StatementsDone
 from localcdap.namespaces.service import NamespaceService
-from localcdap.plugin_lib.files.schemas import parquet_file_schema
 from localcdap.rpc.methods import once
 from localcdap.store.changing import Change, Changed, ChangedTable
 from localcdap.store.columns import column_type
@@ -117,9 +117,11 @@ def _schema(table: ChangedTable, held: Schema | None) -> Schema:
 
     :raises SchemaError: for a type that no schema has.
     """
+    import pyarrow.parquet as pq
+
     assert table.file is not None
     fields = []
-    for field in parquet_file_schema(str(table.file)):
+    for field in from_arrow_schema(pq.read_schema(table.file)):
         before = held.field(field.name) if held is not None else None
         same = before is not None and column_type(before.schema) == column_type(field.schema)
         schema = before.schema if before is not None and same else field.schema

@@ -13,9 +13,9 @@ from typing import Any, Final
 from localcdap.api.errors import LocalcdapError, PluginError, StageError
 from localcdap.api.plugin import Grain
 from localcdap.artifacts.loading import load_plugin
+from localcdap.engine.local.lost_task_errors import LOST_ERROR, recover_task_error
 from localcdap.engine.plan.flow import Stage
 from localcdap.engine.tasks.failing import Failure, failure_in
-from localcdap.plugin_lib.spark.lost_reasons import told_reason
 
 _ACTIONS: Final[Mapping[str, str]] = {
     "PATH_NOT_FOUND": "Check the path, or map it under [locations] in localcdap.toml.",
@@ -54,7 +54,6 @@ _SYMPTOMS: Final = (
     ),
     (_NO_MODULE, r"Spark's Python workers have no module '\1'.", _GIVE_MODULE),
 )
-_LOST: Final = "UnknownReason"
 _CRASHED: Final = "Python worker exited unexpectedly"
 _OURS: Final = re.compile(r"[/\\](?:localcdap[/\\]engine|pyspark|grpc|concurrent|threading)[/\\.]")
 _IN_PYTHON: Final = (Grain.RECORD, Grain.BATCH)
@@ -142,13 +141,13 @@ def _raised(text: str) -> Failure | None:
 def _text(error: BaseException) -> str:
     """All that Spark says, the messages of the causes included."""
     text = "\n".join(str(each) for each in (error, error.__cause__) if each is not None)
-    if _LOST not in text:
+    if LOST_ERROR not in text:
         return text
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql.connect.session import SparkSession
 
     try:
-        return told_reason(text, SparkSession.active())
+        return recover_task_error(text, SparkSession.active())
     except PySparkRuntimeError:
         return text
 

@@ -23,6 +23,7 @@ from localcdap.engine.driver.blame import marked
 from localcdap.engine.driver.commit import Staging
 from localcdap.engine.driver.lookups import lookup_file
 from localcdap.engine.driver.tables import TableLoad, TableSource, repeated_key
+from localcdap.engine.local.lost_task_errors import recover_task_error
 from localcdap.engine.plan.flow import Stage
 from localcdap.engine.plan.spark_types import spark_schema
 from localcdap.engine.tasks.context import CountingMetrics, FactsContext, StageFacts
@@ -161,6 +162,9 @@ class DriverContext(FactsContext):
     def fail(self, message: str, corrective_action: str | None = None) -> Exception:
         text = f"Stage '{self.stage_name}': {message}"
         return StageError(text, corrective_action, stage=self.stage_name)
+
+    def read_error_text(self, error: Exception) -> str:
+        return recover_task_error(str(error), self.spark)
 
     def raising(self, message: Column) -> Column:
         from pyspark.sql import functions as f

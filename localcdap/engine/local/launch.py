@@ -15,7 +15,7 @@ from typing import Final
 
 from localcdap.api.errors import EngineError
 from localcdap.engine.local.java import Java
-from localcdap.plugin_lib.spark.lost_reasons import LOG
+from localcdap.engine.local.lost_task_errors import LOG_PROPERTY
 
 _OPENED: Final = (
     *(
@@ -134,7 +134,7 @@ def write_configuration(directory: Path, port: int, cores: str, memory: str) -> 
         "spark.connect.grpc.binding.port": str(port),
         "spark.driver.memory": memory,
         "spark.local.dir": str(directory / "tmp"),
-        LOG: str(directory / "spark.log"),
+        LOG_PROPERTY: str(directory / "spark.log"),
         "spark.sql.warehouse.dir": str(directory / "tmp" / "warehouse"),
         "spark.sql.shuffle.partitions": str(max(2, threads)),
     }

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from localcdap.api import LogicalType, Schema, SchemaError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from localcdap.api import LogicalType, Schema
+from localcdap.api.arrow import from_arrow_schema
 
 _LOGICAL: Final = frozenset(type.value for type in LogicalType)
 
@@ -22,63 +20,17 @@ def avro_file_schema(file: str) -> Schema:
 
 
 def parquet_file_schema(file: str) -> Schema:
+    """The schema in the footer of a Parquet file."""
     import pyarrow.parquet as pq
 
-    return schema_of_arrow(pq.read_schema(file))
+    return from_arrow_schema(pq.read_schema(file))
 
 
 def orc_file_schema(file: str) -> Schema:
+    """The schema in the footer of an ORC file."""
     from pyarrow import orc
 
-    return schema_of_arrow(orc.ORCFile(file).schema)
-
-
-def schema_of_arrow(schema: pa.Schema) -> Schema:
-    """The record schema of Arrow columns.
-
-    :raises SchemaError: for a type that no schema has.
-    """
-    return Schema.record("record", [(f.name, _of_field(f)) for f in schema])
-
-
-def _of_field(field: pa.Field) -> Schema:
-    schema = _of_type(field.type, field.name)
-    return schema.as_nullable if field.nullable else schema
-
-
-def _of_type(type: pa.DataType, name: str) -> Schema:
-    import pyarrow as pa
-
-    kinds = pa.types
-    if kinds.is_decimal(type):
-        return Schema.decimal(type.precision, type.scale)
-    if kinds.is_timestamp(type):
-        return Schema.DATETIME if type.tz is None else Schema.TIMESTAMP
-    if kinds.is_list(type) or kinds.is_large_list(type):
-        return Schema.array(_of_field(type.value_field))
-    if kinds.is_map(type):
-        return Schema.map(_of_type(type.key_type, name), _of_field(type.item_field))
-    if kinds.is_struct(type):
-        return Schema.record(name, [(f.name, _of_field(f)) for f in type])
-    plain = (
-        (kinds.is_boolean, Schema.BOOLEAN),
-        (kinds.is_date, Schema.DATE),
-        (kinds.is_time, Schema.TIME),
-        (kinds.is_string, Schema.STRING),
-        (kinds.is_large_string, Schema.STRING),
-        (kinds.is_binary, Schema.BYTES),
-        (kinds.is_large_binary, Schema.BYTES),
-        (kinds.is_fixed_size_binary, Schema.BYTES),
-        (kinds.is_float64, Schema.DOUBLE),
-        (kinds.is_floating, Schema.FLOAT),
-        (kinds.is_null, Schema.NULL),
-    )
-    for matches, schema in plain:
-        if matches(type):
-            return schema
-    if kinds.is_integer(type):
-        return Schema.INT if type.bit_width <= 32 and not kinds.is_uint32(type) else Schema.LONG
-    raise SchemaError(f"Field '{name}' has the type {type}, which no schema has.")
+    return from_arrow_schema(orc.ORCFile(file).schema)
 
 
 def _from_avro(document: Any) -> Any:

@@ -38,6 +38,8 @@ class Context(Protocol):
 
     def fail(self, message: str, corrective_action: str | None = None) -> Exception: ...
 
+    def read_error_text(self, error: Exception) -> str: ...
+
 
 class JdbcConfig(PluginConfig):
     """How a database is reached; where it is, a subclass says."""

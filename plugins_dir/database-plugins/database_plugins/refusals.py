@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, Protocol
-
-from localcdap.plugin_lib.spark.lost_reasons import told_reason
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from typing import Any, Final, Protocol
 
 _CAUSE: Final = re.compile(
     r"^(?:Caused by: )?((?:\w+\.)+[\w$]+): (.+?)(?=\n\s+at |\n\t|\nCaused by|\Z)",
@@ -28,7 +23,7 @@ _DENIED: Final = re.compile(
 
 
 class Context(Protocol):
-    spark: SparkSession
+    def read_error_text(self, error: Exception) -> str: ...
 
     def fail(self, message: str, corrective_action: str | None = None) -> Exception: ...
 
@@ -44,7 +39,7 @@ def asking(context: Context, url: str, ask: Callable[[], Any]) -> Any:
     try:
         return ask()
     except PySparkException as error:
-        text = told_reason(str(error), context.spark)
+        text = context.read_error_text(error)
     place, reason = _place(url), _reason(text)
     if _DENIED.search(text):
         action = "Correct 'user' and 'password', or allow the user into the database at the server."
