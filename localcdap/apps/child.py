@@ -23,14 +23,14 @@ from localcdap.apps.platform import Platform
 from localcdap.apps.runtime import AppRuntime
 from localcdap.artifacts.loading import import_module
 from localcdap.artifacts.model import ApplicationRef
-from localcdap.artifacts.traces import own_frames, summary
-from localcdap.datasets.listening import TableListening
+from localcdap.artifacts.tracebacks import own_frames, summary
+from localcdap.datasets.listeners import TableListening
 from localcdap.datasets.transactions import ADMIN, TRANSACTIONS, HostRunner, TransactionService
 from localcdap.messaging.service import MessagingService
 from localcdap.rpc.client import Client
-from localcdap.rpc.record import HostRecord
+from localcdap.rpc.host_record import HostRecord
 from localcdap.rpc.server import Server
-from localcdap.sandbox.limits import die_with, limit_memory
+from localcdap.sandbox.process_limits import die_with, limit_memory
 from localcdap.store.structured.admin import TableAdmin
 
 ENDPOINT: Final = "app"

@@ -20,8 +20,8 @@ from localcdap.api.errors import BadRequestError, StageError
 from localcdap.api.schema import Schema
 from localcdap.apps.platform import Platform
 from localcdap.artifacts.model import ArtifactSelector, PluginRef
-from localcdap.sandbox.configuring import ConfigureRequest
-from localcdap.sandbox.using import CallRequest, TransformRequest, read, written
+from localcdap.sandbox.plugin_calls import CallRequest, TransformRequest, read, written
+from localcdap.sandbox.stage_configuration import ConfigureRequest
 
 
 class AppContext:

@@ -17,8 +17,8 @@ from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.macros.functions import macro_functions
 from localcdap.pipeline.macros.language import MacroOptions, MacroParser, call_of, lookup_in
 from localcdap.pipeline.service import SecretsOf
-from localcdap.sandbox.configuring import ConfigureRequest, ConfigureResult
-from localcdap.sandbox.using import CallRequest, TransformRequest, TransformResult
+from localcdap.sandbox.plugin_calls import CallRequest, TransformRequest, TransformResult
+from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
 
 
 class PluginUser(Protocol):

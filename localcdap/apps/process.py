@@ -25,7 +25,7 @@ from localcdap.apps.model import AppAnswer, AppRequest
 from localcdap.artifacts.model import ApplicationRef
 from localcdap.datasets.transactions import TRANSACTIONS, TransactionService
 from localcdap.rpc.client import Client
-from localcdap.rpc.record import HostRecord, socket_address
+from localcdap.rpc.host_record import HostRecord, socket_address
 from localcdap.rpc.server import Server
 
 _LOG: Final = logging.getLogger(__name__)

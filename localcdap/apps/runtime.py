@@ -18,7 +18,7 @@ Listen = Callable[[SystemEventListener[Any], str], "Deliveries"]
 
 
 class Deliveries(Protocol):
-    """See :class:`localcdap.datasets.listening.TableListening`."""
+    """See :class:`localcdap.datasets.listeners.TableListening`."""
 
     def deliver(self) -> int: ...
 

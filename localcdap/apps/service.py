@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from localcdap.api.errors import NotFoundError
-from localcdap.apps.listening import AppListeners
+from localcdap.apps.listeners import AppListeners
 from localcdap.apps.model import AppAnswer, AppDetail, AppRequest, AppSummary, ListenerState
 from localcdap.apps.processes import AppProcesses
 from localcdap.artifacts.model import ApplicationRef

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from localcdap.api.app.events import ArtifactChange
 from localcdap.api.failures import ArtifactId
-from localcdap.artifacts.directories.copies import Copies
+from localcdap.artifacts.directories.content_cache import Copies
 from localcdap.artifacts.directories.sync import ArtifactState
 from localcdap.artifacts.index import Entry
 from localcdap.artifacts.model import SYSTEM_NAMESPACE, ApplicationRef, ArtifactDetail, HiddenPlugin

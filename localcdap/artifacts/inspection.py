@@ -26,7 +26,7 @@ from localcdap.artifacts.loading import (
     plugin_classes,
 )
 from localcdap.artifacts.model import Inspection, PluginClass
-from localcdap.artifacts.traces import own_frames, summary
+from localcdap.artifacts.tracebacks import own_frames, summary
 
 _Described = TypeVar("_Described")
 _LONGEST_ERROR: Final = 4000

@@ -25,7 +25,7 @@ from localcdap.api.app.application import APPLICATION_MARK, SystemApplication
 from localcdap.api.errors import PluginError
 from localcdap.api.plugin import PLUGIN_MARK, Plugin
 from localcdap.artifacts.model import PluginRef
-from localcdap.artifacts.traces import own_frames, summary
+from localcdap.artifacts.tracebacks import own_frames, summary
 from localcdap.artifacts.version import split_file_name
 
 _PREFIX: Final = "localcdap_artifact_"

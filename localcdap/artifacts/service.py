@@ -9,8 +9,8 @@ from pathlib import Path
 from localcdap.api.capability import SYSTEM_CAPABILITIES, canonical
 from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
 from localcdap.artifacts.catalog import Catalog, changes
-from localcdap.artifacts.directories.copies import Copies
-from localcdap.artifacts.directories.places import Place, find_system, find_user
+from localcdap.artifacts.directories.artifact_paths import Place, find_system, find_user
+from localcdap.artifacts.directories.content_cache import Copies
 from localcdap.artifacts.directories.sync import ArtifactState, Deployer, Inspector, Synchronizer
 from localcdap.artifacts.directories.trash import put_back, take_out
 from localcdap.artifacts.documentation import read_documentation

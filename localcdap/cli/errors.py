@@ -14,7 +14,7 @@ from localcdap.api import errors
 from localcdap.api.failures import ValidationFailure
 from localcdap.cli.output import print_failures, print_json
 from localcdap.home import find_home
-from localcdap.host import reports
+from localcdap.host import crash_reports as reports
 
 NO: Final = 1
 BAD_INPUT: Final = 2

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from localcdap.api.lookup import TableShape
-from localcdap.namespaces.contents import NamespaceContents
+from localcdap.namespaces.resources import NamespaceContents
 from localcdap.namespaces.service import NamespaceService
 from localcdap.rpc.methods import once
 from localcdap.store.store import Store

@@ -13,7 +13,7 @@ import msgspec
 from localcdap.api.errors import BadRequestError, ConflictError
 from localcdap.namespaces.service import NamespaceService
 from localcdap.store.columns import quoted
-from localcdap.store.querying import Query, QueryColumn, QueryLimits, QueryTable
+from localcdap.store.query import Query, QueryColumn, QueryLimits, QueryTable
 from localcdap.store.store import Store, Transaction
 from localcdap.store.structured.admin import TableAdmin
 from localcdap.store.structured.sql import PREFIX

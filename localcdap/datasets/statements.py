@@ -14,9 +14,9 @@ from localcdap.api.table_writes import MadeTable, TableWrite
 from localcdap.engine.driver.statements import Statements, StatementsDone
 from localcdap.namespaces.service import NamespaceService
 from localcdap.rpc.methods import once
-from localcdap.store.changing import Change, Changed, ChangedTable
+from localcdap.store.change_query import Change, Changed, ChangedTable
 from localcdap.store.columns import column_type
-from localcdap.store.querying import QueryLimits, QueryTable
+from localcdap.store.query import QueryLimits, QueryTable
 from localcdap.store.store import Store, Transaction
 from localcdap.store.table_catalog import table_identifiers
 from localcdap.store.tables import DatasetTables

@@ -17,12 +17,12 @@ from localcdap.api.app.specification import StructuredTableSpecification
 from localcdap.api.app.transactions import TransactionKind
 from localcdap.api.errors import HostError, HostLostError, LocalcdapError, TransactionConflictError
 from localcdap.rpc.methods import once
+from localcdap.store.structured.monitor import Watch
 from localcdap.store.structured.operations import AnyOperation, Operation, Result, Rows
 from localcdap.store.structured.runner import Runner
 from localcdap.store.structured.session import LocalSession, Session
 from localcdap.store.structured.sql import TableSql
 from localcdap.store.structured.tables import StructuredTables
-from localcdap.store.structured.watch import Watch
 
 TRANSACTIONS: Final = "transactions"
 ADMIN: Final = "structured-tables"

@@ -8,7 +8,7 @@ of a client finds the new one, or makes that client the host.
 clients are connected.
 """
 
-from localcdap.host.link import Cdap, connect
+from localcdap.host.cdap import Cdap, connect
 from localcdap.host.services import engine_server
 
 __all__ = ["Cdap", "connect", "engine_server"]

@@ -11,7 +11,7 @@ from typing import Final
 from localcdap.home import Home
 from localcdap.host.host import Host
 from localcdap.rpc.client import Client
-from localcdap.rpc.election import elect
+from localcdap.rpc.host_lock import elect
 
 _LINGER_S: Final = 2.0
 """Seconds that it stays when nobody needs it."""

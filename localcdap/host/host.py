@@ -9,8 +9,8 @@ from typing import Any
 
 from localcdap.home import Home
 from localcdap.host.services import Services
-from localcdap.rpc.election import HostSeat
 from localcdap.rpc.frames import Call
+from localcdap.rpc.host_lock import HostSeat
 from localcdap.rpc.methods import remote_method
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from localcdap.api.errors import ConflictError, DamagedStoreError, NotFoundError, StoreError
 from localcdap.home import Home
 from localcdap.rpc.client import Client
-from localcdap.rpc.election import elect
+from localcdap.rpc.host_lock import elect
 from localcdap.store.backup import (
     Restored,
     check_database,

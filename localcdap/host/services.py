@@ -9,12 +9,12 @@ from pathlib import Path
 
 from localcdap.api.locations import Locations
 from localcdap.apps.child import MESSAGING, PLATFORM
-from localcdap.apps.deployment import Deployment
-from localcdap.apps.listening import AppListeners
+from localcdap.apps.deployer import Deployment
+from localcdap.apps.listeners import AppListeners
 from localcdap.apps.platform import Platform
 from localcdap.apps.processes import AppProcesses
 from localcdap.apps.service import AppService
-from localcdap.artifacts.announcing import announcer
+from localcdap.artifacts.changes import announcer
 from localcdap.artifacts.directories.trash import put_away
 from localcdap.artifacts.directories.watcher import FolderWatcher
 from localcdap.artifacts.model import SyncReport
@@ -34,8 +34,8 @@ from localcdap.messaging.listeners import Delivery
 from localcdap.messaging.service import MessagingService
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.connections import ConnectionService
-from localcdap.namespaces.contents import NamespaceContents
 from localcdap.namespaces.preferences import PreferenceService
+from localcdap.namespaces.resources import NamespaceContents
 from localcdap.namespaces.secure_keys import SecureKeyService
 from localcdap.namespaces.service import NamespaceService
 from localcdap.namespaces.vaults import FileVault, KeyringVault, has_keyring

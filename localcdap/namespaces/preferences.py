@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from localcdap.api.errors import BadRequestError
-from localcdap.namespaces.contents import NamespaceContents
+from localcdap.namespaces.resources import NamespaceContents
 from localcdap.namespaces.service import NamespaceService
 from localcdap.store.store import Store, Transaction
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.errors import BadRequestError, NotFoundError
-from localcdap.namespaces.contents import NamespaceContents
+from localcdap.namespaces.resources import NamespaceContents
 from localcdap.namespaces.service import NamespaceService
 from localcdap.namespaces.vaults import Vault
 from localcdap.store.store import Store, Transaction

@@ -13,7 +13,6 @@ import msgspec
 from localcdap.api.app.events import Entity, EntityCreated, EntityDeleted
 from localcdap.api.errors import ConflictError, LocalcdapError
 from localcdap.messaging.topics import Topics
-from localcdap.namespaces.contents import NamespaceContents
 from localcdap.namespaces.model import (
     RESERVED,
     SYSTEM,
@@ -23,6 +22,7 @@ from localcdap.namespaces.model import (
     check_name,
     missing,
 )
+from localcdap.namespaces.resources import NamespaceContents
 from localcdap.store.store import Store, Transaction
 
 _LOG: Final = logging.getLogger(__name__)

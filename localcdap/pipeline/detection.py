@@ -13,8 +13,8 @@ import msgspec
 
 from localcdap.api.lookup import TableShape
 from localcdap.pipeline.validation.stages import Configurer
-from localcdap.sandbox.configuring import ConfigureRequest, ConfigureResult
-from localcdap.sandbox.memo import Detected
+from localcdap.sandbox.configure_cache import Detected
+from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
 
 Kept = Callable[[ConfigureRequest], Detected | None]
 """What the last connected checks gave; see :meth:`localcdap.sandbox.pool.PluginWorkers.detected`."""

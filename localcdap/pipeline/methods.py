@@ -15,7 +15,7 @@ from localcdap.pipeline.macros.evaluation import MacroContext, evaluate
 from localcdap.pipeline.macros.functions import macro_functions
 from localcdap.pipeline.service import SecretsOf, StudioService
 from localcdap.pipeline.validation.plugins import Artifacts, IndexedPlugins
-from localcdap.sandbox.methods import MethodAnswer, MethodRequest, call_method
+from localcdap.sandbox.plugin_methods import MethodAnswer, MethodRequest, call_method
 
 
 class Worker(Protocol):

@@ -10,9 +10,9 @@ from typing import Any, Final, TypeVar
 from localcdap.api.errors import HostError, HostLostError
 from localcdap.rpc.frames import Call
 from localcdap.rpc.handshake import introduce, limit_waiting
+from localcdap.rpc.host_record import HostRecord
 from localcdap.rpc.peer import Caller
 from localcdap.rpc.proxy import proxy
-from localcdap.rpc.record import HostRecord
 
 S = TypeVar("S")
 _MOST_IDLE: Final = 8
@@ -24,7 +24,7 @@ class Client:
     """Calls the host, from any number of threads at once; each call under way has its own connection.
 
     When the host goes away, calls raise HostLostError; then this client is of no more use:
-    :func:`localcdap.rpc.election.elect` anew, which may make this process the host.
+    :func:`localcdap.rpc.host_lock.elect` anew, which may make this process the host.
 
     :raises HostError: when the host cannot be reached, refuses, or is silent for ``wait_s`` seconds.
     """

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from localcdap.namespaces.contents import NamespaceContents
+from localcdap.namespaces.resources import NamespaceContents
 from localcdap.runs.records import RunRecords
 from localcdap.runs.watching import Watch
 from localcdap.store.store import Store, Transaction

@@ -10,10 +10,10 @@ from typing import Final, TypeVar
 
 from localcdap.api.errors import HostLostError
 from localcdap.artifacts.model import Inspection, PluginRef
-from localcdap.sandbox.configuring import ConfigureRequest, ConfigureResult
-from localcdap.sandbox.memo import ConfigureMemo, Detected
+from localcdap.sandbox.configure_cache import ConfigureMemo, Detected
+from localcdap.sandbox.plugin_calls import CallRequest, TransformRequest, TransformResult
+from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
 from localcdap.sandbox.supervisor import PluginWorker
-from localcdap.sandbox.using import CallRequest, TransformRequest, TransformResult
 
 _R = TypeVar("_R")
 _T = TypeVar("_T")

@@ -14,19 +14,19 @@ from localcdap.api.codec import pack, unpack
 from localcdap.api.errors import HostLostError, PluginError
 from localcdap.api.failures import FailureCollector
 from localcdap.artifacts.model import Inspection, PluginRef
-from localcdap.artifacts.traces import dumped_frames
+from localcdap.artifacts.tracebacks import dumped_frames
 from localcdap.rpc.faults import error_of
-from localcdap.sandbox.configuring import ConfigureRequest, ConfigureResult
+from localcdap.sandbox.configure_cache import ConfigureMemo
 from localcdap.sandbox.jobs import answer_type, job_name
-from localcdap.sandbox.memo import ConfigureMemo
-from localcdap.sandbox.process import Loss, WorkerLostError, WorkerProcess
-from localcdap.sandbox.using import (
+from localcdap.sandbox.plugin_calls import (
     CallRequest,
     TransformRequest,
     TransformResult,
     call_plugin,
     transform_records,
 )
+from localcdap.sandbox.process import Loss, WorkerLostError, WorkerProcess
+from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
 from localcdap.sandbox.worker import WorkerService
 
 _LOG: Final = logging.getLogger(__name__)

@@ -24,10 +24,10 @@ from localcdap.artifacts.model import Inspection
 from localcdap.rpc.faults import fault_of
 from localcdap.rpc.frames import Fault
 from localcdap.rpc.peer import answer_calls
-from localcdap.sandbox.configuring import ConfigureRequest, ConfigureResult, configure_stage
-from localcdap.sandbox.health import Health
 from localcdap.sandbox.jobs import do_job
-from localcdap.sandbox.limits import die_with, limit_memory
+from localcdap.sandbox.process_guard import Health
+from localcdap.sandbox.process_limits import die_with, limit_memory
+from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult, configure_stage
 
 OUT_OF_MEMORY: Final = 97
 """Exit code of a worker that reached its memory limit."""

@@ -14,8 +14,8 @@ import msgspec
 
 from localcdap.api.errors import DamagedStoreError, NotFoundError, StoreError
 from localcdap.store.columns import literal, quoted
+from localcdap.store.database_file import first_line, open_file, untouched
 from localcdap.store.migration import SHIPPED, check_applied, read_migrations
-from localcdap.store.opening import first_line, open_file, untouched
 
 if TYPE_CHECKING:
     from localcdap.store.driver import duckdb

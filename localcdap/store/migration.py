@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from localcdap.api.errors import StoreError
-from localcdap.store.opening import first_line, untouched, way_out
+from localcdap.store.database_file import first_line, untouched, way_out
 
 if TYPE_CHECKING:
     from localcdap.store.driver import duckdb

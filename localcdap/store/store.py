@@ -17,8 +17,8 @@ from localcdap.api.errors import (
     TransactionConflictError,
 )
 from localcdap.store.backup import Backup, back_up_before_migration, copy_database
+from localcdap.store.database_file import first_line, open_file
 from localcdap.store.migration import SHIPPED, migrate, read_migrations
-from localcdap.store.opening import first_line, open_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -90,7 +90,7 @@ class Store:
     :param migrations: folder of the SQL files that make and change the tables.
     :param backups: folder for a copy made before migrations change a database that is in use already;
         the newest copies of this kind are kept. None: no copy is made.
-    :raises StoreError: when the file cannot be used; see :mod:`localcdap.store.opening` and
+    :raises StoreError: when the file cannot be used; see :mod:`localcdap.store.database_file` and
         :mod:`localcdap.store.migration`.
     """
 

@@ -14,9 +14,9 @@ from localcdap.api.schema import Schema, Type
 from localcdap.api.table_writes import Partitioning, TableWrite
 from localcdap.store import table_catalog as catalog
 from localcdap.store.columns import check_names, column_type, literal, quoted
-from localcdap.store.matching import merge
-from localcdap.store.merging import merged_schema, refuse_relaxation
+from localcdap.store.schema_merge import merged_schema, refuse_relaxation
 from localcdap.store.store import Store, Transaction
+from localcdap.store.table_merge import merge
 
 _POSITION: Final = ("file_index", "file_row_number")
 """Where a row stands in the files that DuckDB reads, given by DuckDB as columns of these names."""

@@ -16,32 +16,32 @@ from localcdap.api.app.application import SystemApplication, describe
 from localcdap.api.app.events import SYSTEM_NAMESPACE, SystemEventListener
 from localcdap.api.codec import plain
 from localcdap.apps.context import AppContext
-from localcdap.apps.deployment import Deployment
+from localcdap.apps.deployer import Deployment
 from localcdap.apps.model import AppAnswer, AppRequest
 from localcdap.apps.platform import Platform
 from localcdap.apps.runtime import AppRuntime
 from localcdap.artifacts.inspection import inspect_artifact
 from localcdap.artifacts.model import Inspection
 from localcdap.artifacts.service import ArtifactService
-from localcdap.datasets.listening import TableListening
+from localcdap.datasets.listeners import TableListening
 from localcdap.datasets.sweeping import NamespaceSweep
 from localcdap.messaging.listeners import Delivery
 from localcdap.messaging.service import MessagingService
 from localcdap.messaging.topics import Topics
-from localcdap.namespaces.contents import NamespaceContents
 from localcdap.namespaces.preferences import PreferenceService
+from localcdap.namespaces.resources import NamespaceContents
 from localcdap.namespaces.secure_keys import SecureKeyService
 from localcdap.namespaces.service import NamespaceService
 from localcdap.namespaces.vaults import FileVault
 from localcdap.pipeline.macros.secrets import Secrets
-from localcdap.sandbox.configuring import ConfigureRequest, ConfigureResult, configure_stage
-from localcdap.sandbox.using import (
+from localcdap.sandbox.plugin_calls import (
     CallRequest,
     TransformRequest,
     TransformResult,
     call_plugin,
     transform_records,
 )
+from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult, configure_stage
 from localcdap.store.store import Store
 from localcdap.store.structured.tables import StructuredTables
 

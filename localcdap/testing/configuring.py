@@ -22,7 +22,7 @@ from localcdap.pipeline.macros.functions import macro_functions
 from localcdap.pipeline.validation.outcome import Outcome
 from localcdap.pipeline.validation.plugins import PinnedPlugins
 from localcdap.pipeline.validation.stages import StageConfiguration
-from localcdap.sandbox.configuring import configure_stage
+from localcdap.sandbox.stage_configuration import configure_stage
 
 START: Final = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
 """When all that is tested was meant to start: its logical start time."""

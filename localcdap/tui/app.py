@@ -20,8 +20,8 @@ from textual.widget import Widget
 from textual.worker import WorkerFailed
 
 from localcdap.api.errors import LocalcdapError
-from localcdap.host import reports
-from localcdap.host.link import Cdap
+from localcdap.host import crash_reports as reports
+from localcdap.host.cdap import Cdap
 from localcdap.tui import garbage
 from localcdap.tui.areas import AREAS
 from localcdap.tui.calls import Calls

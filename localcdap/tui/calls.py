@@ -21,7 +21,7 @@ from textual import events
 from textual.message_pump import MessagePump
 
 from localcdap.api.errors import LocalcdapError
-from localcdap.host.link import Cdap
+from localcdap.host.cdap import Cdap
 from localcdap.tui.connection import Connection, LeavingError
 
 _T = TypeVar("_T")

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 from localcdap.home import Home
-from localcdap.host.link import Cdap
+from localcdap.host.cdap import Cdap
 
 
 class LeavingError(Exception):

@@ -21,7 +21,7 @@ from localcdap.api.errors import NotFoundError, PluginError
 from localcdap.apps.model import AppAnswer, AppRequest
 from localcdap.cli.main import run
 from localcdap.datasets.transactions import TransactionService
-from localcdap.rpc.record import read_record
+from localcdap.rpc.host_record import read_record
 from localcdap.testing import TemporaryInstance
 
 HERE = Path(__file__).parent

@@ -22,7 +22,7 @@ from localcdap.api.app import (
 )
 from localcdap.api.app.application import describe
 from localcdap.api.errors import ConflictError
-from localcdap.apps.deployment import Deployment
+from localcdap.apps.deployer import Deployment
 from localcdap.apps.model import AppRequest
 from localcdap.namespaces.preferences import Level
 from localcdap.testing import AppTester

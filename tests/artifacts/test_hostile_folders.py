@@ -16,8 +16,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from localcdap.artifacts.directories.artifact_paths import find_user
 from localcdap.artifacts.directories.contents import MOST_BYTES
-from localcdap.artifacts.directories.places import find_user
 from tests.artifacts.authoring import project, source, write
 
 
@@ -184,7 +184,7 @@ _AS_NOBODY = """
 import os, sys
 from pathlib import Path
 from localcdap.artifacts.directories.contents import signature
-from localcdap.artifacts.directories.places import find_user
+from localcdap.artifacts.directories.artifact_paths import find_user
 # Only now: the interpreter may lie where others must not look.
 os.setgroups([]); os.setgid(65534); os.setuid(65534)
 for place in find_user(Path(sys.argv[1])):

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from localcdap.api.errors import BadRequestError, ConflictError, LocalcdapError, NotFoundError
 from localcdap.messaging.topics import Topics
-from localcdap.namespaces.contents import NamespaceContents
 from localcdap.namespaces.model import Namespace
+from localcdap.namespaces.resources import NamespaceContents
 from localcdap.namespaces.service import NamespaceService
 from localcdap.store.store import Store, Transaction
 
@@ -262,7 +262,7 @@ DELETION = """
 import os, sys
 from pathlib import Path
 from localcdap.messaging.topics import Topics
-from localcdap.namespaces.contents import NamespaceContents
+from localcdap.namespaces.resources import NamespaceContents
 from localcdap.namespaces.service import NamespaceService
 from localcdap.store.store import Store
 from tests.namespaces.test_service import Things

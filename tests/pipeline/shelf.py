@@ -14,7 +14,7 @@ from localcdap.artifacts.version import ArtifactVersion
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.validation.plugins import IndexedPlugins
 from localcdap.pipeline.validation.resolution import ResolvedPipeline, resolve_pipeline
-from localcdap.sandbox.configuring import configure_stage
+from localcdap.sandbox.stage_configuration import configure_stage
 
 MOCKS = Path(__file__).parent / "artifacts" / "mock-plugins-1.0.0.py"
 

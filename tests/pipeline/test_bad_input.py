@@ -15,7 +15,7 @@ from localcdap.api.errors import BadRequestError, DocumentError, NotFoundError
 from localcdap.api.pipeline import PipelineValidation, StageValidation
 from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.pipeline.service import PipelineRequest, StageRequest, StageSchema, StudioService
-from localcdap.sandbox.configuring import configure_stage
+from localcdap.sandbox.stage_configuration import configure_stage
 from tests.pipeline.json_documents import JSON, changed_pipelines
 from tests.pipeline.pipelines import config, record, stage
 from tests.pipeline.shelf import mock_shelf

@@ -15,7 +15,7 @@ from localcdap.pipeline.document.document import read_document
 from localcdap.pipeline.document.repair import repaired
 from localcdap.pipeline.validation.plugins import IndexedPlugins
 from localcdap.pipeline.validation.resolution import resolve_pipeline
-from localcdap.sandbox.configuring import configure_stage
+from localcdap.sandbox.stage_configuration import configure_stage
 from tests.conftest import REPOSITORY
 from tests.pipeline.pipelines import check
 from tests.pipeline.shelf import Shelf, candidates

@@ -22,7 +22,7 @@ from localcdap.pipeline.document.model import App
 from localcdap.pipeline.document.repair import repaired
 from localcdap.pipeline.validation.plugins import IndexedPlugins, Repair
 from localcdap.pipeline.validation.resolution import resolve_pipeline
-from localcdap.sandbox.configuring import configure_stage
+from localcdap.sandbox.stage_configuration import configure_stage
 from tests.pipeline.pipelines import check, config
 from tests.pipeline.shelf import mock_shelf
 

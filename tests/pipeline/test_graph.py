@@ -10,7 +10,7 @@ from localcdap.pipeline.rules.graph import Graph
 from localcdap.pipeline.rules.structure import Structure
 from localcdap.pipeline.validation.plugins import IndexedPlugins
 from localcdap.pipeline.validation.resolution import resolve_pipeline
-from localcdap.sandbox.configuring import configure_stage
+from localcdap.sandbox.stage_configuration import configure_stage
 from tests.pipeline.pipelines import PLUGINS, check, pipeline
 from tests.pipeline.shelf import mock_shelf
 

@@ -13,7 +13,7 @@ from localcdap.pipeline.macros.evaluation import MacroContext
 from localcdap.pipeline.macros.functions import macro_functions
 from localcdap.pipeline.validation.plugins import IndexedPlugins
 from localcdap.pipeline.validation.resolution import resolve_pipeline
-from localcdap.sandbox.configuring import ConfigureRequest, configure_stage
+from localcdap.sandbox.stage_configuration import ConfigureRequest, configure_stage
 from tests.pipeline.pipelines import config, pipeline, record
 from tests.pipeline.shelf import MOCKS, Shelf, candidates, mock_shelf, resolved
 

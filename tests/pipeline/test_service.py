@@ -18,7 +18,7 @@ from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.pipeline.service import PipelineRequest, StageRequest, StageSchema, StudioService
 from localcdap.pipeline.validation.plugins import PinnedPlugins
 from localcdap.pipeline.validation.resolution import resolve_pipeline
-from localcdap.sandbox.configuring import configure_stage
+from localcdap.sandbox.stage_configuration import configure_stage
 from tests.pipeline.pipelines import config, record, stage
 from tests.pipeline.shelf import mock_shelf
 

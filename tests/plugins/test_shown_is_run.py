@@ -23,8 +23,8 @@ import pytest
 from localcdap.api.lookup import TableShape
 from localcdap.api.record_json import record_to_json
 from localcdap.api.schema import Schema
+from localcdap.artifacts.directories.artifact_paths import find_system
 from localcdap.artifacts.directories.contents import digest
-from localcdap.artifacts.directories.places import find_system
 from localcdap.artifacts.loading import load_artifact
 from localcdap.engine.driver.tables import TableFiles
 from localcdap.engine.local.launch import spark_home

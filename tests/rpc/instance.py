@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from localcdap.rpc.client import Client
-from localcdap.rpc.election import elect
+from localcdap.rpc.host_lock import elect
 
 from .services import Echo
 

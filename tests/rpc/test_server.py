@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from localcdap.api.errors import HostError, NotFoundError
 from localcdap.rpc.client import Client
 from localcdap.rpc.frames import FRAME_LIMIT
-from localcdap.rpc.record import HostRecord
+from localcdap.rpc.host_record import HostRecord
 from localcdap.rpc.server import Server
 
 from .services import Echo
@@ -63,7 +63,7 @@ def test_clients_in_other_processes_are_served_at_once(record: HostRecord):
     code = (
         "import sys\n"
         "from localcdap.rpc.client import Client\n"
-        "from localcdap.rpc.record import HostRecord\n"
+        "from localcdap.rpc.host_record import HostRecord\n"
         "from tests.rpc.services import Echo\n"
         "echo = Client(HostRecord(1, '1', sys.argv[1], sys.argv[2])).service('echo', Echo)\n"
         "print(sum(len(echo.blob(bytes(i))) for i in range(200)))\n"

@@ -9,7 +9,7 @@ import pytest
 from localcdap.api.failures import ArtifactId
 from localcdap.artifacts.directories.contents import digest
 from localcdap.artifacts.model import PluginRef
-from localcdap.sandbox.configuring import ConfigureRequest
+from localcdap.sandbox.stage_configuration import ConfigureRequest
 from localcdap.sandbox.supervisor import PluginWorker
 from tests.artifacts.authoring import write
 

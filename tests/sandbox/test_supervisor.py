@@ -144,7 +144,7 @@ def test_worker_dies_with_a_killed_supervisor(request_of, tmp_path, body):
     program = (
         "import sys, pathlib, time\n"
         "from localcdap.api.codec import unpack\n"
-        "from localcdap.sandbox.configuring import ConfigureRequest\n"
+        "from localcdap.sandbox.stage_configuration import ConfigureRequest\n"
         "from localcdap.sandbox.supervisor import PluginWorker\n"
         "request = unpack(pathlib.Path(sys.argv[1]).read_bytes(), ConfigureRequest)\n"
         "PluginWorker(100, 512).configure(request); time.sleep(100)"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from localcdap.home import Home
-from localcdap.host.link import Cdap, connect
+from localcdap.host.cdap import Cdap, connect
 from tests.tui.driving import Driver, at_rest, studio
 
 

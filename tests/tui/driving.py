@@ -13,7 +13,7 @@ from textual.events import Key, Paste
 from textual.pilot import Pilot
 
 from localcdap.home import Home
-from localcdap.host.link import Cdap
+from localcdap.host.cdap import Cdap
 from localcdap.tui.app import StudioApp
 from localcdap.tui.connection import Connection
 from localcdap.tui.inspector.properties.form import Form

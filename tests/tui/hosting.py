@@ -11,7 +11,7 @@ _HOST = """
 import sys, time
 from pathlib import Path
 from localcdap.home import Home
-from localcdap.host.link import Cdap
+from localcdap.host.cdap import Cdap
 cdap = Cdap(Home(Path(sys.argv[1])))
 assert cdap.is_host
 print("ready", flush=True)

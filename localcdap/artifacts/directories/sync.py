@@ -15,10 +15,10 @@ import msgspec
 
 from localcdap.api.app.application import ApplicationClass
 from localcdap.api.errors import BadRequestError, HostLostError, LocalcdapError
+from localcdap.artifacts.directories.artifact_paths import Place
+from localcdap.artifacts.directories.content_cache import Copies
 from localcdap.artifacts.directories.contents import digest, shown, signature
-from localcdap.artifacts.directories.copies import Copies
 from localcdap.artifacts.directories.identity import Identity, identify, sidecar
-from localcdap.artifacts.directories.places import Place
 from localcdap.artifacts.index import ArtifactIndex, Content, Entry
 from localcdap.artifacts.model import Inspection
 from localcdap.artifacts.parents import APP_VERSION

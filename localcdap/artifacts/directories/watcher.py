@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Final
 
 from localcdap.api.errors import BadRequestError, LocalcdapError
+from localcdap.artifacts.directories.artifact_paths import Place, find_user
 from localcdap.artifacts.directories.contents import fingerprint
 from localcdap.artifacts.directories.identity import sidecar
-from localcdap.artifacts.directories.notices import Notices
-from localcdap.artifacts.directories.places import Place, find_user
+from localcdap.artifacts.directories.pending_changes import Notices
 from localcdap.artifacts.directories.watches import Watches, WatchesRefusedError
 from localcdap.artifacts.service import ArtifactService
 

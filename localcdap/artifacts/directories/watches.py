@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from localcdap.artifacts.directories.artifact_paths import ARTIFACT_SUFFIXES, find_user
 from localcdap.artifacts.directories.contents import is_content
-from localcdap.artifacts.directories.notices import Notices
-from localcdap.artifacts.directories.places import ARTIFACT_SUFFIXES, find_user
+from localcdap.artifacts.directories.pending_changes import Notices
 
 if TYPE_CHECKING:
     from watchdog.observers.api import BaseObserver, EventEmitter, ObservedWatch

@@ -10,7 +10,7 @@ from typing import Final
 
 from localcdap.api.errors import HostError
 from localcdap.rpc.client import Client
-from localcdap.rpc.record import read_record
+from localcdap.rpc.host_record import read_record
 
 _HOST_MODULE: Final = "localcdap.host"
 """Started by name: this room does not know the host's code. It leaves when it is not needed."""

@@ -22,7 +22,7 @@ from localcdap.pipeline.macros.evaluation import MacroContext
 from localcdap.pipeline.macros.functions import macro_functions
 from localcdap.pipeline.validation.plugins import PinnedPlugins
 from localcdap.pipeline.validation.resolution import ResolvedPipeline, resolve_pipeline
-from localcdap.sandbox.configuring import configure_stage
+from localcdap.sandbox.stage_configuration import configure_stage
 
 _LATER: Final = "alertpublisher"
 

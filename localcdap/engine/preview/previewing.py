@@ -31,7 +31,7 @@ from localcdap.engine.preview.running import given_batches
 from localcdap.engine.preview.samples import StageSample
 from localcdap.engine.preview.stepwise import Stepwise, Told
 from localcdap.messaging.spool import SpoolWriter
-from localcdap.sandbox.limits import limit_memory
+from localcdap.sandbox.process_limits import limit_memory
 
 if TYPE_CHECKING:
     import pyarrow as pa

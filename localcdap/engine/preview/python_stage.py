@@ -11,7 +11,7 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import LocalcdapError, StageError
 from localcdap.api.schema import Schema
 from localcdap.api.stage import Record
-from localcdap.artifacts.traces import own_frames
+from localcdap.artifacts.tracebacks import own_frames
 from localcdap.engine.plan.flow import SPLITTER, Stream
 from localcdap.engine.preview.samples import Problem
 from localcdap.engine.tasks.aggregating import AggregateRunner

@@ -14,7 +14,7 @@ import msgspec
 
 from localcdap.api.errors import LocalcdapError
 from localcdap.api.failures import FailureCollector
-from localcdap.sandbox.configuring import ConfigureRequest, ConfigureResult
+from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
 
 _LOG: Final = logging.getLogger(__name__)
 LATE_S: Final = 0.5

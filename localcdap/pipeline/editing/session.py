@@ -23,8 +23,8 @@ from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.pipeline.rules.plugin_types import ACTIONS, SINKS, SOURCES
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate, with_templates
 from localcdap.pipeline.validation.stages import Configurer, StageConfiguration
-from localcdap.sandbox.configuring import ConfigureRequest, ConfigureResult
-from localcdap.sandbox.memo import Detected
+from localcdap.sandbox.configure_cache import Detected
+from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
 
 
 class Memory(Protocol):

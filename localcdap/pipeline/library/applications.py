@@ -12,7 +12,7 @@ import msgspec
 from localcdap.api.app.events import Entity, EntityCreated, EntityDeleted
 from localcdap.api.errors import ConflictError
 from localcdap.messaging.topics import Topics
-from localcdap.namespaces.contents import NamespaceContents
+from localcdap.namespaces.resources import NamespaceContents
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.document.document import read_document
 from localcdap.pipeline.document.lenient import json_text

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import msgspec
 
 from localcdap.api.errors import BadRequestError, ConflictError
-from localcdap.namespaces.contents import NamespaceContents
+from localcdap.namespaces.resources import NamespaceContents
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.document.document import read_document
 from localcdap.pipeline.document.repair import configuration

@@ -10,7 +10,7 @@ import msgspec
 from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
 from localcdap.artifacts.model import ArtifactSelector
 from localcdap.artifacts.selection import nearest
-from localcdap.namespaces.contents import NamespaceContents
+from localcdap.namespaces.resources import NamespaceContents
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.library.texts import require_text
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate, by_name

@@ -9,7 +9,7 @@ from localcdap.api.schema import Schema
 from localcdap.artifacts.model import PluginRef
 from localcdap.pipeline.document.model import StageUse
 from localcdap.pipeline.rules.plugin_types import ACTIONS, CONDITION, SINKS, SOURCES
-from localcdap.sandbox.configuring import ConfigureRequest, ConfigureResult
+from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
 
 
 class Outcome(msgspec.Struct):

@@ -23,7 +23,7 @@ from localcdap.pipeline.validation.specification import (
 )
 from localcdap.pipeline.validation.stages import Configurer, Propagation, StageConfiguration
 from localcdap.pipeline.validation.warnings import warnings_of
-from localcdap.sandbox.configuring import ConfigureRequest
+from localcdap.sandbox.stage_configuration import ConfigureRequest
 
 
 class ResolvedPipeline(msgspec.Struct):

@@ -21,7 +21,7 @@ from localcdap.pipeline.validation.flow import Flow, Incoming
 from localcdap.pipeline.validation.outcome import Outcome
 from localcdap.pipeline.validation.plugins import PluginFinder, Repair, not_found, repair_of
 from localcdap.pipeline.validation.using import with_used
-from localcdap.sandbox.configuring import ConfigureRequest, ConfigureResult
+from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
 
 
 class Configurer(Protocol):

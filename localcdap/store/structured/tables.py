@@ -8,10 +8,10 @@ from localcdap.api.app.transactions import TransactionKind
 from localcdap.store.store import Store
 from localcdap.store.structured.admin import TableAdmin
 from localcdap.store.structured.commits import Commits
+from localcdap.store.structured.monitor import Watch
 from localcdap.store.structured.registry import Registry
 from localcdap.store.structured.runner import Runner
 from localcdap.store.structured.session import LocalSession
-from localcdap.store.structured.watch import Watch
 
 
 class StructuredTables:
@@ -55,7 +55,7 @@ class _WatchedSession(LocalSession):
             watch.add(self)
 
     def look(self, now: float) -> None:
-        """See :class:`localcdap.store.structured.watch.Watched`."""
+        """See :class:`localcdap.store.structured.monitor.Watched`."""
         if self.deadline is not None and now > self.deadline and self.expire(self.too_late):
             self._watch.discard(self)
 

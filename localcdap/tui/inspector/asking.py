@@ -16,7 +16,7 @@ from textual.widgets import Footer, Static
 from localcdap.api.errors import LocalcdapError
 from localcdap.api.methods import PluginMethod
 from localcdap.artifacts.model import PluginInfo
-from localcdap.host.link import Cdap
+from localcdap.host.cdap import Cdap
 from localcdap.pipeline.document.lenient import as_properties
 from localcdap.pipeline.methods import MethodCall, MethodPlugin, MethodResult
 from localcdap.tui.inspector.plugins import selector

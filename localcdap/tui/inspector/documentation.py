@@ -8,7 +8,7 @@ from textual.widgets import Markdown
 
 from localcdap.api.config import PluginProperty
 from localcdap.artifacts.model import PluginInfo
-from localcdap.host.link import Cdap
+from localcdap.host.cdap import Cdap
 from localcdap.tui.calls import Calling
 from localcdap.tui.inspector.plugins import selector
 

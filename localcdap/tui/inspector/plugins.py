@@ -10,7 +10,7 @@ import msgspec
 from localcdap.api.errors import NotFoundError
 from localcdap.api.failures import ArtifactId
 from localcdap.artifacts.model import ArtifactSelector, PluginInfo
-from localcdap.host.link import Cdap
+from localcdap.host.cdap import Cdap
 from localcdap.pipeline.document.model import PluginUse
 
 _POLL_S: Final = 2.0

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from localcdap.api.app.events import SYSTEM_NAMESPACE
-from localcdap.host.link import Cdap
+from localcdap.host.cdap import Cdap
 
 _WAIT_S: Final = 1.0
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from localcdap.host.link import Cdap
+from localcdap.host.cdap import Cdap
 from localcdap.runs.logs import STRETCH, LogFilter, LogOutline, LogSummary
 from localcdap.runs.model import LogLine
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from localcdap.host.link import Cdap
+from localcdap.host.cdap import Cdap
 from localcdap.runs.logs import STRETCH, LogFilter
 from localcdap.runs.model import LogLine
 from localcdap.tui.log.layout import plain_line

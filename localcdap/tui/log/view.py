@@ -15,7 +15,7 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from localcdap.host.link import Cdap
+from localcdap.host.cdap import Cdap
 from localcdap.runs.logs import LEVELS, STRETCH, LogFilter, LogHit, LogSummary
 from localcdap.runs.model import LogLine
 from localcdap.tui.calls import Calling, Following

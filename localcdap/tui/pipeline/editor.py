@@ -11,7 +11,7 @@ from textual.widget import Widget
 
 from localcdap.api.errors import HostError, LocalcdapError
 from localcdap.api.failures import ValidationFailure
-from localcdap.host.link import Cdap
+from localcdap.host.cdap import Cdap
 from localcdap.pipeline.document.lenient import as_text
 from localcdap.pipeline.document.model import PipelineDocument, StageUse
 from localcdap.pipeline.editing.draft import Draft

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from localcdap.api.errors import ConflictError, LocalcdapError
-from localcdap.host.link import Cdap
+from localcdap.host.cdap import Cdap
 from localcdap.pipeline.library.model import check_name
 from localcdap.tui.calls import Calling
 from localcdap.tui.manners.writing import write_file

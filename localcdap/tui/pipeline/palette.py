@@ -16,7 +16,7 @@ from textual.widgets import Static
 
 from localcdap.api.app.events import ArtifactsChanged
 from localcdap.artifacts.model import ArtifactSelector, CapabilityCount, PluginSummary
-from localcdap.host.link import Cdap
+from localcdap.host.cdap import Cdap
 from localcdap.pipeline.document.model import App
 from localcdap.pipeline.rules.plugin_types import (
     ALERT_PUBLISHER,

@@ -11,7 +11,7 @@ from textual.widget import Widget
 
 from localcdap.api.errors import LocalcdapError
 from localcdap.engine.messages import RunStatus
-from localcdap.host.link import Cdap
+from localcdap.host.cdap import Cdap
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.rules.plugin_types import SINKS
 from localcdap.runs.model import Run, RunRequest, StageCounts

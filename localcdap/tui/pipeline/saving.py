@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from localcdap.api.errors import ConflictError
-from localcdap.host.link import Cdap
+from localcdap.host.cdap import Cdap
 from localcdap.pipeline.library.draft_model import DraftRequest
 from localcdap.pipeline.library.model import Deployment, DeployRequest
 from localcdap.tui.manners.writing import write_file

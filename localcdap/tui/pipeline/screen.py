@@ -13,7 +13,7 @@ from textual.containers import Vertical
 from textual.widgets import Static
 
 from localcdap.api.errors import LocalcdapError
-from localcdap.host.link import Cdap
+from localcdap.host.cdap import Cdap
 from localcdap.tui.keys.actions import Command
 from localcdap.tui.manners.choosing import Choice
 from localcdap.tui.pipeline.desk import Desk

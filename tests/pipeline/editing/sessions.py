@@ -12,8 +12,8 @@ from localcdap.pipeline.editing.edits import Edit
 from localcdap.pipeline.editing.service import EditingService, OpenRequest
 from localcdap.pipeline.editing.view import Change, StageState
 from localcdap.pipeline.service import PipelineRequest, StudioService
-from localcdap.sandbox.configuring import ConfigureRequest, ConfigureResult, configure_stage
-from localcdap.sandbox.memo import ConfigureMemo, Detected
+from localcdap.sandbox.configure_cache import ConfigureMemo, Detected
+from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult, configure_stage
 from tests.pipeline.shelf import mock_shelf
 
 LONG_S = 60.0

@@ -12,7 +12,7 @@ from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.library.applications import ApplicationService
 from localcdap.pipeline.service import StudioService
-from localcdap.sandbox.configuring import configure_stage
+from localcdap.sandbox.stage_configuration import configure_stage
 from localcdap.store.store import Store
 from tests.pipeline.shelf import MOCKS, Shelf, candidates
 

@@ -17,7 +17,7 @@ from localcdap.pipeline.document.document import read_document
 from localcdap.pipeline.library.applications import ApplicationService
 from localcdap.pipeline.library.model import DeployRequest
 from localcdap.pipeline.service import StudioService
-from localcdap.sandbox.configuring import configure_stage
+from localcdap.sandbox.stage_configuration import configure_stage
 from localcdap.store.store import Store
 from tests.pipeline.shelf import Shelf, candidates
 

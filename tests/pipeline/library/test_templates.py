@@ -16,7 +16,7 @@ from localcdap.pipeline.library.model import DeployRequest
 from localcdap.pipeline.library.templates import TemplateService
 from localcdap.pipeline.service import PipelineRequest, StageRequest, StageSchema, StudioService
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
-from localcdap.sandbox.configuring import configure_stage
+from localcdap.sandbox.stage_configuration import configure_stage
 from localcdap.store.store import Store
 from tests.pipeline.pipelines import config, record
 from tests.pipeline.shelf import Shelf

@@ -11,7 +11,7 @@ from typing import Any
 from localcdap.api.locations import Locations
 from localcdap.api.schema import Schema
 from localcdap.artifacts.model import PluginRef
-from localcdap.sandbox.configuring import ConfigureRequest, ConfigureResult, configure_stage
+from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult, configure_stage
 from localcdap.testing import artifact_ref
 
 ARTIFACT = Path(__file__).parents[3] / "plugins_dir" / "core-plugins"

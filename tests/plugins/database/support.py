@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from localcdap.api.schema import Schema
-from localcdap.sandbox.configuring import ConfigureRequest, ConfigureResult, configure_stage
+from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult, configure_stage
 from localcdap.testing import artifact_ref
 
 ARTIFACT = Path(__file__).parents[3] / "plugins_dir" / "database-plugins"

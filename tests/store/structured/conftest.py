@@ -18,7 +18,7 @@ from localcdap.api.app import (
 )
 from localcdap.datasets.transactions import ADMIN, TRANSACTIONS, HostRunner, TransactionService
 from localcdap.rpc.client import Client
-from localcdap.rpc.record import HostRecord
+from localcdap.rpc.host_record import HostRecord
 from localcdap.rpc.server import Server
 from localcdap.store.store import Store
 from localcdap.store.structured.admin import TableAdmin

@@ -17,7 +17,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from localcdap.store.opening import open_file
+from localcdap.store.database_file import open_file
 
 from . import committer
 

@@ -13,7 +13,7 @@ from textual.containers import Horizontal
 from textual.screen import Screen
 
 from localcdap.home import Home
-from localcdap.host.link import Cdap
+from localcdap.host.cdap import Cdap
 from localcdap.pipeline.editing.draft import Draft as Sheet
 from localcdap.tui.app import StudioApp
 from localcdap.tui.connection import Connection

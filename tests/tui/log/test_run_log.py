@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from localcdap.engine.messages import RunStatus
-from localcdap.host.link import Cdap
+from localcdap.host.cdap import Cdap
 from localcdap.runs.logs import LogFilter
 from localcdap.runs.model import LogLine
 from localcdap.tui.log.run_log import RunLog

@@ -29,7 +29,7 @@ from textual.keys import _character_to_key
 
 from localcdap.api.errors import EngineError
 from localcdap.home import Home, shipped_data, shipped_plugins
-from localcdap.host.link import Cdap
+from localcdap.host.cdap import Cdap
 from localcdap.pipeline.library.draft_model import DraftRequest
 from localcdap.pipeline.library.model import DeployRequest
 from localcdap.tui.app import StudioApp

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from localcdap.home import Home
 from localcdap.host import demo
-from localcdap.host.link import Cdap
+from localcdap.host.cdap import Cdap
 from localcdap.runs.model import RunRequest
 from localcdap.tui.places import PipelineFile, RunPlace
 from tests.tui.driving import Driver, studio

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 
-from localcdap.host.link import Cdap
+from localcdap.host.cdap import Cdap
 from localcdap.runs.preview.model import Preview, PreviewStatus
 from localcdap.tui.calls import Calling, Following
 from localcdap.tui.inspector.trials.sample_view import SampleView

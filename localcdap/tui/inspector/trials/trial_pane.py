@@ -14,7 +14,7 @@ from textual.widgets import TextArea
 
 from localcdap.api.errors import BadRequestError, LocalcdapError
 from localcdap.api.schema import Schema
-from localcdap.host.link import Cdap
+from localcdap.host.cdap import Cdap
 from localcdap.runs.debug.model import DebugAnswer, DebugRequest, GivenRecords
 from localcdap.tui.calls import Calling
 from localcdap.tui.inspector.context import Context

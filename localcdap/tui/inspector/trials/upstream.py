@@ -6,7 +6,7 @@ from typing import Any
 
 from localcdap.api.errors import BadRequestError
 from localcdap.api.pipeline import Connection
-from localcdap.host.link import Cdap
+from localcdap.host.cdap import Cdap
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.rules.plugin_types import CONDITION, ERROR_TRANSFORM
 from localcdap.runs.debug.model import DebugAnswer, DebugRequest, GivenRecords

@@ -12,7 +12,7 @@ from localcdap.artifacts.model import (
     HiddenPlugin,
     PluginSummary,
 )
-from localcdap.host.link import Cdap
+from localcdap.host.cdap import Cdap
 from localcdap.runs.profiles import ProfileSummary
 from localcdap.tui.lists.listing import Entry
 from localcdap.tui.words import plural

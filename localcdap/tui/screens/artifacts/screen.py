@@ -17,7 +17,7 @@ from localcdap.api.errors import LocalcdapError
 from localcdap.artifacts.model import ArtifactDetail, ArtifactSelector, PluginInfo, PluginSummary
 from localcdap.authoring.artifact import plugin_types, write_artifact
 from localcdap.authoring.naming import names_of
-from localcdap.host.link import Cdap
+from localcdap.host.cdap import Cdap
 from localcdap.tui.lists.changes import changes
 from localcdap.tui.lists.listing import Listing
 from localcdap.tui.manners.choosing import Choice

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localcdap.host.link import Cdap
+from localcdap.host.cdap import Cdap
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 from localcdap.tui.manners.choosing import Choice
 from localcdap.tui.screens.library import shelf

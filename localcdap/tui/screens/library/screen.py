@@ -9,7 +9,7 @@ from textual import on, work
 from textual.binding import Binding, BindingType
 
 from localcdap.api.errors import BadRequestError
-from localcdap.host.link import Cdap
+from localcdap.host.cdap import Cdap
 from localcdap.pipeline.library.draft_model import Draft
 from localcdap.pipeline.library.model import Application
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from localcdap.artifacts.model import ArtifactSelector
 from localcdap.artifacts.version import VersionRange
-from localcdap.host.link import Cdap
+from localcdap.host.cdap import Cdap
 from localcdap.pipeline.document.document import read_document
 from localcdap.pipeline.document.model import PipelineDocument, StageUse
 from localcdap.pipeline.document.parts import TEMPLATE_MARK

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localcdap.host.link import Cdap
+from localcdap.host.cdap import Cdap
 from localcdap.pipeline.library.model import Application, Deployment
 from localcdap.tui.screens.library import shelf
 from localcdap.tui.screens.library.comparison import ComparisonScreen, Side

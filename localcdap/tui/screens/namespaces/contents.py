@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from textual.content import Content
 
 from localcdap.artifacts.model import USER
-from localcdap.host.link import Cdap
+from localcdap.host.cdap import Cdap
 from localcdap.namespaces.model import Namespace
 from localcdap.namespaces.preferences import Level
 from localcdap.tui.words import plural

@@ -12,7 +12,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from localcdap.host.link import Cdap
+from localcdap.host.cdap import Cdap
 from localcdap.namespaces.preferences import Level
 from localcdap.tui.calls import Calling
 from localcdap.tui.lists.listing import Entry, Listing

@@ -11,7 +11,7 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import Static, TabbedContent, TabPane
 
 from localcdap.api.errors import ConflictError, LocalcdapError
-from localcdap.host.link import Cdap
+from localcdap.host.cdap import Cdap
 from localcdap.namespaces.model import (
     RESERVED,
     Namespace,

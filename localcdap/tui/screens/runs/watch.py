@@ -10,7 +10,7 @@ from textual.widget import Widget
 
 from localcdap.api.errors import LocalcdapError, NotFoundError
 from localcdap.engine.messages import RunStatus
-from localcdap.host.link import Cdap
+from localcdap.host.cdap import Cdap
 from localcdap.runs.model import Run, RunProgress, StageCounts
 from localcdap.tui.calls import Calling, Following
 

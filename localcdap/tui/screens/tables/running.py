@@ -11,7 +11,7 @@ from textual.widgets import Static
 
 from localcdap.api.errors import LocalcdapError
 from localcdap.datasets.sql import SqlRequest, SqlResult
-from localcdap.host.link import Cdap
+from localcdap.host.cdap import Cdap
 from localcdap.tui.calls import Calling
 
 

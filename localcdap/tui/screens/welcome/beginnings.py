@@ -7,7 +7,7 @@ from pathlib import Path
 from localcdap.api.errors import DocumentError
 from localcdap.home import Home
 from localcdap.host import demo
-from localcdap.host.link import Cdap
+from localcdap.host.cdap import Cdap
 from localcdap.pipeline.library.model import Deployment, DeployRequest
 from localcdap.runs.model import Run, RunRequest
 

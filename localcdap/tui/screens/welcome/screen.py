@@ -15,7 +15,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from localcdap.api.app.events import SYSTEM_NAMESPACE
-from localcdap.host.link import Cdap
+from localcdap.host.cdap import Cdap
 from localcdap.pipeline.library.model import Deployment
 from localcdap.runs.model import Run
 from localcdap.tui.lists.item import Item

@@ -8,7 +8,7 @@ import pytest
 from textual.widgets import Markdown, Static
 
 from localcdap.home import Home
-from localcdap.host.link import connect
+from localcdap.host.cdap import connect
 from localcdap.tui.lists.listing import Listing
 from localcdap.tui.places import PluginPlace
 from localcdap.tui.screens.artifacts.chips import Chip

@@ -10,7 +10,7 @@ import pytest
 
 from localcdap.engine.messages import RunStatus
 from localcdap.home import Home
-from localcdap.host.link import Cdap, connect
+from localcdap.host.cdap import Cdap, connect
 from localcdap.namespaces.preferences import Level
 from localcdap.runs.model import RunRequest
 from localcdap.tui.log.run_log import RunLog

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from localcdap.engine.messages import RunStatus
-from localcdap.host.link import Cdap
+from localcdap.host.cdap import Cdap
 from localcdap.namespaces.preferences import Level
 from localcdap.runs.history import RunFilter
 from localcdap.runs.model import LogLine, RunError, RunProgress, StageCounts

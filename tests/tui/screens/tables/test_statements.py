@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.datasets.sql import SqlTable
-from localcdap.store.querying import QueryColumn
+from localcdap.store.query import QueryColumn
 from localcdap.tui.screens.tables.completing import completions, identifier
 from localcdap.tui.screens.tables.statements import statement_at, typed_before
 

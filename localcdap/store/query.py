@@ -18,7 +18,7 @@ import msgspec
 
 from localcdap.api.errors import QueryError
 from localcdap.store.columns import quoted
-from localcdap.store.query_faults import query_error
+from localcdap.store.query_errors import query_error
 from localcdap.store.store import Store
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from localcdap.api.errors import InvalidStageError, PluginError
 from localcdap.api.failures import ArtifactId
 from localcdap.artifacts.directories.contents import digest
 from localcdap.artifacts.model import PluginRef
+from localcdap.sandbox.plugin_calls import CallRequest, TransformRequest, read, written
 from localcdap.sandbox.supervisor import PluginWorker
-from localcdap.sandbox.using import CallRequest, TransformRequest, read, written
 from tests.artifacts.authoring import write
 
 SOURCE = """

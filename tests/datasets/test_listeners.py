@@ -8,7 +8,7 @@ import pytest
 
 from localcdap.api.app import FieldType, StructuredTableSpecification, TransactionContext
 from localcdap.api.app.events import EntityCreated, EntityDeleted, SystemEventListener
-from localcdap.datasets.listening import TableListening
+from localcdap.datasets.listeners import TableListening
 from localcdap.messaging.positions import needed
 
 from .conftest import Instance

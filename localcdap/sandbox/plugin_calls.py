@@ -21,8 +21,8 @@ from localcdap.api.schema import Schema
 from localcdap.api.stage import Metrics, Record
 from localcdap.artifacts.loading import load_plugin
 from localcdap.artifacts.model import PluginRef
-from localcdap.artifacts.traces import plugin_error
-from localcdap.sandbox.configuring import ConfigureRequest, configure_stage
+from localcdap.artifacts.tracebacks import plugin_error
+from localcdap.sandbox.stage_configuration import ConfigureRequest, configure_stage
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -21,9 +21,9 @@ from localcdap.api.schema import Schema
 from localcdap.api.stage import FindTable, StageConfigurer
 from localcdap.artifacts.loading import UsedPlugins, load_plugin
 from localcdap.artifacts.model import PluginRef
-from localcdap.artifacts.traces import own_frames
-from localcdap.sandbox.joining import check_joined
-from localcdap.sandbox.products import checked_products, plain_failures
+from localcdap.artifacts.tracebacks import own_frames
+from localcdap.sandbox.configure_output import checked_products, plain_failures
+from localcdap.sandbox.joiner_checks import check_joined
 
 
 class ConfigureRequest(msgspec.Struct):

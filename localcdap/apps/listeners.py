@@ -15,7 +15,7 @@ from localcdap.apps.model import is_listener_key, listener_key
 from localcdap.apps.processes import AppProcesses
 from localcdap.artifacts.model import ApplicationRef
 from localcdap.artifacts.service import ArtifactService
-from localcdap.datasets.listening import POSITIONS, listener_position
+from localcdap.datasets.listeners import POSITIONS, listener_position
 from localcdap.messaging.service import MessagingService
 from localcdap.messaging.topics import Message, Topics
 

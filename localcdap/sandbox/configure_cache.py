@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from localcdap.sandbox.configuring import ConfigureRequest, ConfigureResult
+from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
 
 _T = TypeVar("_T")
 _CRASH_KEPT_S: Final = 60.0

@@ -13,7 +13,7 @@ from localcdap.api.methods import Method, methods_of
 from localcdap.api.plugin import Plugin
 from localcdap.artifacts.loading import load_plugin
 from localcdap.artifacts.model import PluginRef
-from localcdap.artifacts.traces import plugin_error
+from localcdap.artifacts.tracebacks import plugin_error
 
 
 class MethodRequest(msgspec.Struct):

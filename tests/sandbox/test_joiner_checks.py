@@ -9,7 +9,7 @@ import pytest
 from localcdap.api.failures import ArtifactId
 from localcdap.api.schema import Schema
 from localcdap.artifacts.model import PluginRef
-from localcdap.sandbox.configuring import ConfigureRequest, configure_stage
+from localcdap.sandbox.stage_configuration import ConfigureRequest, configure_stage
 
 CODE = """
 from localcdap.api import BatchJoiner, PluginConfig, field, plugin

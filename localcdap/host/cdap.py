@@ -31,8 +31,8 @@ from localcdap.pipeline.methods import MethodService
 from localcdap.pipeline.service import StudioService
 from localcdap.pipeline_tests.cases import CaseService
 from localcdap.rpc.client import Client
-from localcdap.rpc.election import HostSeat, elect
 from localcdap.rpc.frames import Call
+from localcdap.rpc.host_lock import HostSeat, elect
 from localcdap.rpc.methods import remote_method
 from localcdap.rpc.proxy import proxy
 from localcdap.runs.debug.service import DebugService

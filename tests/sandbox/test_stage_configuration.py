@@ -9,7 +9,7 @@ import pytest
 from localcdap.api.failures import INVALID_FIELD, INVALID_STAGE
 from localcdap.api.locations import Locations
 from localcdap.api.schema import Schema
-from localcdap.sandbox.configuring import configure_stage
+from localcdap.sandbox.stage_configuration import configure_stage
 
 HERE = Locations({}, "/")
 SCHEMA = Schema.parse_record(

@@ -17,7 +17,7 @@ from typing import Final
 
 from localcdap.api.errors import ConflictError, HostError, HostSilentError, StoreError
 from localcdap.rpc.client import Client
-from localcdap.rpc.record import (
+from localcdap.rpc.host_record import (
     HostRecord,
     read_record,
     remove_record,

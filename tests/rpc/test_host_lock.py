@@ -24,10 +24,10 @@ from localcdap.api.errors import (
     HostSilentError,
     StoreError,
 )
-from localcdap.rpc import record as records
+from localcdap.rpc import host_record as records
 from localcdap.rpc.client import Client
-from localcdap.rpc.election import HostSeat, elect
-from localcdap.rpc.record import HostRecord, read_record, socket_address
+from localcdap.rpc.host_lock import HostSeat, elect
+from localcdap.rpc.host_record import HostRecord, read_record, socket_address
 
 from .services import Echo
 

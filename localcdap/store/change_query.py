@@ -1,6 +1,6 @@
 """Statements of a user that change tables, carried out on copies in a DuckDB of their own.
 
-As in :mod:`localcdap.store.querying` they reach nothing but what is handed in. The tables that they change
+As in :mod:`localcdap.store.query` they reach nothing but what is handed in. The tables that they change
 are copied there; what has become of them comes out as Parquet files, for the caller to put in place.
 """
 
@@ -15,7 +15,7 @@ import msgspec
 
 from localcdap.api.errors import QueryError
 from localcdap.store.columns import quoted
-from localcdap.store.querying import Query, QueryLimits, QueryTable
+from localcdap.store.query import Query, QueryLimits, QueryTable
 from localcdap.store.store import Store
 
 if TYPE_CHECKING:
