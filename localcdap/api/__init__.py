@@ -1,8 +1,14 @@
-"""What the authors of plugins import. This package imports nothing else of localcdap.
+"""The public interface of localcdap: everything that authors of plugins and applications import.
 
 >>> from localcdap.api import Emitter, PluginConfig, Record, StageConfigurer, Transform
 >>> from localcdap.api import capability, field, plugin
+
+:mod:`localcdap.api.directive` is for authors of directives, :mod:`localcdap.api.app` for authors of system
+applications, :mod:`localcdap.api.client` for programs that use an instance. The Structs of pipelines and
+failures, and the errors, are here too: all packages exchange them. It imports no other package of localcdap.
 """
+
+import sys
 
 from localcdap.api.capability import SYSTEM_CAPABILITIES, Capabilities, capability
 from localcdap.api.config import PluginConfig, field
@@ -16,6 +22,7 @@ from localcdap.api.control import (
     PostActionContext,
     StageStatistics,
 )
+from localcdap.api.deprecation import MovedModules
 from localcdap.api.errors import (
     InvalidFieldError,
     InvalidStageError,
@@ -25,7 +32,6 @@ from localcdap.api.errors import (
     StageError,
 )
 from localcdap.api.failures import FailureBuilder, FailureCollector, ValidationFailure
-from localcdap.api.lookup import Lookup, TableShape
 from localcdap.api.methods import plugin_method
 from localcdap.api.plugin import (
     BatchAggregator,
@@ -52,6 +58,7 @@ from localcdap.api.stage import (
     StageConfigurer,
     StageContext,
 )
+from localcdap.api.tables import Lookup, TableShape
 
 __all__ = [
     "SYSTEM_CAPABILITIES",
@@ -104,3 +111,14 @@ __all__ = [
     "plugin",
     "plugin_method",
 ]
+
+sys.meta_path.append(
+    MovedModules(
+        {
+            "localcdap.api.argument": "localcdap.api.directive.argument",
+            "localcdap.api.lookup": "localcdap.api.tables",
+            "localcdap.api.rows": "localcdap.api.directive.rows",
+            "localcdap.api.table_writes": "localcdap.api.tables",
+        }
+    )
+)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
-from localcdap.api.arrow_types import (
+from localcdap.api.schema import Schema
+from localcdap.api.serialization.arrow_reader import reader, row_maker
+from localcdap.api.serialization.arrow_types import (
     MAX_DECIMAL_PRECISION,
     arrow_schema,
     arrow_type,
@@ -13,10 +15,8 @@ from localcdap.api.arrow_types import (
     is_proper_union,
     union_tags,
 )
-from localcdap.api.decoding import reader, row_maker
-from localcdap.api.encoding import members, writer
-from localcdap.api.fitting import matches
-from localcdap.api.schema import Schema
+from localcdap.api.serialization.arrow_writer import members, writer
+from localcdap.api.serialization.value_types import matches
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from localcdap.api.declaring import refuse
+from localcdap.api.declarations import refuse
 
 _Class = TypeVar("_Class", bound=type)
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from localcdap.api.declaring import refuse
+from localcdap.api.declarations import refuse
 from localcdap.api.errors import SchemaError
 from localcdap.api.failures import FailureCollector
 from localcdap.api.schema import Schema

@@ -10,7 +10,7 @@ import msgspec
 from localcdap.api.config import PluginConfig, field
 from localcdap.api.plugin import Plugin
 from localcdap.api.stage import StageConfigurer, StageContext
-from localcdap.api.table_writes import MadeTable, TableResult
+from localcdap.api.tables import MadeTable, TableResult
 
 
 class StageStatistics(msgspec.Struct, frozen=True):

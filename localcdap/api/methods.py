@@ -16,9 +16,9 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from localcdap.api.codec import plain, revived
 from localcdap.api.errors import BadRequestError
 from localcdap.api.schema import Schema
+from localcdap.api.serialization.structs import plain, revived
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _MARK: Final = "__localcdap_method__"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from localcdap.api.config import PluginConfig
-from localcdap.api.declaring import refuse
+from localcdap.api.declarations import refuse
 from localcdap.api.stage import (
     Emitter,
     ErrorRecord,

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from localcdap.api.errors import ConflictError
 from localcdap.api.failures import FailureCollector
 from localcdap.api.locations import Locations
-from localcdap.api.lookup import Lookup, TableShape
 from localcdap.api.schema import Schema
-from localcdap.api.table_writes import TableLoading, TableWrite
+from localcdap.api.tables import Lookup, TableLoading, TableShape, TableWrite
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,12 +12,12 @@ from localcdap.api.app.context import (
     Message,
     TransformedRecords,
 )
-from localcdap.api.app.namespacing import NamespaceSummary
+from localcdap.api.app.namespaces import NamespaceSummary
 from localcdap.api.app.transactions import TransactionRunner
 from localcdap.api.arrow import RecordCodec
-from localcdap.api.codec import unpack
 from localcdap.api.errors import BadRequestError, StageError
 from localcdap.api.schema import Schema
+from localcdap.api.serialization.structs import unpack
 from localcdap.apps.platform import Platform
 from localcdap.artifacts.model import ArtifactSelector, PluginRef
 from localcdap.sandbox.plugin_calls import CallRequest, TransformRequest, read, written

@@ -6,7 +6,7 @@ import time
 from typing import Any, Protocol
 
 from localcdap.api.app.context import ArtifactSummary, Message
-from localcdap.api.app.namespacing import NamespaceSummary
+from localcdap.api.app.namespaces import NamespaceSummary
 from localcdap.api.errors import ConflictError, MacroError, NotFoundError
 from localcdap.artifacts.model import ArtifactSelector, PluginRef
 from localcdap.artifacts.service import ArtifactService

@@ -11,11 +11,11 @@ from urllib.parse import unquote
 
 import msgspec
 
-from localcdap.api.app.namespacing import NamespaceSummary
+from localcdap.api.app.http_status import status_of
+from localcdap.api.app.namespaces import NamespaceSummary
 from localcdap.api.app.routes import BODY, Handler, Parameter, handlers
-from localcdap.api.app.statuses import status_of
-from localcdap.api.codec import plain, revived
 from localcdap.api.errors import BadRequestError, LocalcdapError, NotFoundError
+from localcdap.api.serialization.structs import plain, revived
 from localcdap.apps.model import AppAnswer, AppRequest
 
 _LOG: Final = logging.getLogger(__name__)

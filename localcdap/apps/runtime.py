@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 from localcdap.api.app.application import APPLICATION_MARK, SystemApplication
 from localcdap.api.app.context import SystemContext
 from localcdap.api.app.events import SystemEventListener
-from localcdap.api.app.statuses import status_of
+from localcdap.api.app.http_status import status_of
 from localcdap.api.errors import BadRequestError, LocalcdapError, NotFoundError
 from localcdap.apps.model import AppAnswer, AppRequest, listener_key
 from localcdap.apps.routing import Router

@@ -14,7 +14,7 @@ import msgspec
 from localcdap.api.app.application import ApplicationClass, describe
 from localcdap.api.capability import capabilities_of
 from localcdap.api.config import PluginConfig, PluginProperty
-from localcdap.api.declaring import noted, noting
+from localcdap.api.declarations import noted, noting
 from localcdap.api.methods import PluginMethod, methods_of
 from localcdap.api.plugin import PLUGIN_MARK, Plugin
 from localcdap.artifacts.loading import (

@@ -12,8 +12,8 @@ from typing import Final
 import click
 import msgspec
 
-from localcdap.api.codec import plain
 from localcdap.api.failures import ValidationFailure
+from localcdap.api.serialization.structs import plain
 
 _MOVING: Final = ("Cc", "Cs", "Zl", "Zp")
 """Categories of characters that control a terminal, or that it cannot show."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from localcdap.api.lookup import TableShape
+from localcdap.api.tables import TableShape
 from localcdap.namespaces.resources import NamespaceContents
 from localcdap.namespaces.service import NamespaceService
 from localcdap.rpc.methods import once

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from localcdap.api.app.events import EntityDeleted, SystemEventListener
-from localcdap.api.app.namespacing import GENERATION, NAMESPACE
+from localcdap.api.app.namespaces import GENERATION, NAMESPACE
 from localcdap.store.columns import quoted
 from localcdap.store.store import Transaction
 from localcdap.store.structured.admin import TableAdmin

@@ -11,9 +11,9 @@ from typing import Final
 
 import msgspec
 
-from localcdap.api.codec import plain, revived
 from localcdap.api.errors import EngineError
 from localcdap.api.locations import Locations
+from localcdap.api.serialization.structs import plain, revived
 from localcdap.artifacts.model import PluginRef
 from localcdap.engine.preview.given import GivenStream
 from localcdap.engine.preview.running import Trial

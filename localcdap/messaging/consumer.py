@@ -10,8 +10,8 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from localcdap.api.codec import unpack
 from localcdap.api.errors import LocalcdapError, StoreError
+from localcdap.api.serialization.structs import unpack
 from localcdap.messaging.spool import SpoolReader
 from localcdap.store.store import Store, Transaction
 

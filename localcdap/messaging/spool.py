@@ -23,8 +23,8 @@ from typing import BinaryIO, Final
 
 import msgspec
 
-from localcdap.api.codec import pack
 from localcdap.api.errors import StoreError
+from localcdap.api.serialization.structs import pack
 
 _HEADER: Final = struct.Struct("<II")
 MESSAGE_LIMIT: Final = 64 * 1024 * 1024

@@ -15,8 +15,8 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.app.events import SYSTEM_NAMESPACE, SystemEvent
-from localcdap.api.codec import plain
 from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
+from localcdap.api.serialization.structs import plain
 from localcdap.store.store import Store, Transaction
 
 PAYLOAD_LIMIT: Final = 4 * 1024 * 1024

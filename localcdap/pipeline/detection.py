@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from localcdap.api.lookup import TableShape
+from localcdap.api.tables import TableShape
 from localcdap.pipeline.validation.stages import Configurer
 from localcdap.sandbox.configure_cache import Detected
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult

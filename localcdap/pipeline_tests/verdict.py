@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from localcdap.api.record_text import record_from_text
+from localcdap.api.record_json import record_from_text
 from localcdap.api.schema import Schema
 from localcdap.engine.preview.samples import StageSample
 from localcdap.pipeline_tests.case_model import CaseResult, CaseStatus

@@ -6,8 +6,8 @@ import traceback
 from typing import Any, Final
 
 from localcdap.api import errors
-from localcdap.api.codec import pack
 from localcdap.api.errors import HostError, LocalcdapError
+from localcdap.api.serialization.structs import pack
 from localcdap.rpc.frames import Fault
 
 _KNOWN: Final[dict[str, type[LocalcdapError]]] = {

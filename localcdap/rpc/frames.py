@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from localcdap.api.codec import pack, unpack
+from localcdap.api.serialization.structs import pack, unpack
 
 FRAME_LIMIT: Final = 256 * 1024 * 1024
 """Bytes of the largest frame that is read; a longer one ends its connection."""

@@ -13,8 +13,8 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from localcdap.api.codec import pack, unpack
 from localcdap.api.errors import BadRequestError, LocalcdapError, NotFoundError
+from localcdap.api.serialization.structs import pack, unpack
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 _ONCE: Final = "__called_once__"

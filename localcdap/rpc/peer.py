@@ -23,8 +23,8 @@ from typing import Any, Final
 
 import msgspec
 
-from localcdap.api.codec import pack, unpack
 from localcdap.api.errors import HostError, HostLostError, NotFoundError
+from localcdap.api.serialization.structs import pack, unpack
 from localcdap.rpc.faults import error_of, fault_of
 from localcdap.rpc.frames import Answer, Call, Fault, Result, receive, send
 from localcdap.rpc.methods import remote_method

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from msgspec import UNSET
 
-from localcdap.api.codec import unpack
 from localcdap.api.errors import LocalcdapError
+from localcdap.api.serialization.structs import unpack
 from localcdap.engine.driver.tables import TableLoad
 from localcdap.engine.messages import (
     Committed,

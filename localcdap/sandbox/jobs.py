@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import msgspec
 
-from localcdap.api.codec import pack, unpack
 from localcdap.api.errors import BadRequestError
+from localcdap.api.serialization.structs import pack, unpack
 
 _PACKAGE: Final = "localcdap."
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from localcdap.api.arrow import RecordCodec
-from localcdap.api.codec import pack
 from localcdap.api.errors import InvalidStageError, PluginError, StageError
 from localcdap.api.failures import FailureCollector, ValidationFailure
-from localcdap.api.lookup import Lookup
 from localcdap.api.plugin import Grain, Plugin, Transform
 from localcdap.api.schema import Schema
+from localcdap.api.serialization.structs import pack
 from localcdap.api.stage import Metrics, Record
+from localcdap.api.tables import Lookup
 from localcdap.artifacts.loading import load_plugin
 from localcdap.artifacts.model import PluginRef
 from localcdap.artifacts.tracebacks import plugin_error
@@ -60,7 +60,8 @@ class TransformResult(msgspec.Struct):
 
 
 def call_plugin(request: CallRequest) -> bytes:
-    """Call a method in this process; what it returned, as :func:`localcdap.api.codec.pack` writes it.
+    """Call a method in this process, and return its result as MessagePack, see
+    :func:`localcdap.api.serialization.structs.pack`.
 
     :raises InvalidStageError: when the properties do not fit.
     :raises PluginError: when it raised, has no such public method, or returned what cannot be sent.

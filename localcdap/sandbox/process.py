@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import msgspec
 
-from localcdap.api.codec import unpack
+from localcdap.api.serialization.structs import unpack
 from localcdap.rpc.faults import error_of
 from localcdap.rpc.frames import Answer, Call, Fault, receive, send
 from localcdap.rpc.proxy import proxy

@@ -15,10 +15,10 @@ from localcdap.api.errors import (
 )
 from localcdap.api.failures import FailureCollector, ValidationFailure
 from localcdap.api.locations import Locations
-from localcdap.api.lookup import TableShape
 from localcdap.api.plugin import BatchJoiner, BatchSink, Plugin, SplitterTransform
 from localcdap.api.schema import Schema
 from localcdap.api.stage import FindTable, StageConfigurer
+from localcdap.api.tables import TableShape
 from localcdap.artifacts.loading import UsedPlugins, load_plugin
 from localcdap.artifacts.model import PluginRef
 from localcdap.artifacts.tracebacks import own_frames

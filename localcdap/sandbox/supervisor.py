@@ -10,9 +10,9 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from localcdap.api.codec import pack, unpack
 from localcdap.api.errors import HostLostError, PluginError
 from localcdap.api.failures import FailureCollector
+from localcdap.api.serialization.structs import pack, unpack
 from localcdap.artifacts.model import Inspection, PluginRef
 from localcdap.artifacts.tracebacks import dumped_frames
 from localcdap.rpc.faults import error_of

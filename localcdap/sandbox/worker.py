@@ -17,8 +17,8 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from localcdap.api.codec import pack
 from localcdap.api.errors import LocalcdapError
+from localcdap.api.serialization.structs import pack
 from localcdap.artifacts.inspection import inspect_artifact
 from localcdap.artifacts.model import Inspection
 from localcdap.rpc.faults import fault_of

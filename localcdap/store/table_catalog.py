@@ -13,7 +13,7 @@ import msgspec
 
 from localcdap.api.errors import ConflictError, NotFoundError, StoreError
 from localcdap.api.schema import Schema
-from localcdap.api.table_writes import Partitioning
+from localcdap.api.tables import Partitioning
 from localcdap.store.columns import column_type, quoted
 from localcdap.store.store import Transaction
 

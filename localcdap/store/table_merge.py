@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from localcdap.api.errors import StoreError
 from localcdap.api.schema import Schema
-from localcdap.api.table_writes import TableWrite
+from localcdap.api.tables import TableWrite
 from localcdap.store.columns import quoted
 from localcdap.store.conditions import checked_condition
 from localcdap.store.store import Transaction

@@ -9,9 +9,8 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.errors import NotFoundError, StoreError
-from localcdap.api.lookup import TableShape
 from localcdap.api.schema import Schema, Type
-from localcdap.api.table_writes import Partitioning, TableWrite
+from localcdap.api.tables import Partitioning, TableShape, TableWrite
 from localcdap.store import table_catalog as catalog
 from localcdap.store.columns import check_names, column_type, literal, quoted
 from localcdap.store.schema_merge import merged_schema, refuse_relaxation

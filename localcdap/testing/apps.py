@@ -14,7 +14,7 @@ import msgspec
 
 from localcdap.api.app.application import SystemApplication, describe
 from localcdap.api.app.events import SYSTEM_NAMESPACE, SystemEventListener
-from localcdap.api.codec import plain
+from localcdap.api.serialization.structs import plain
 from localcdap.apps.context import AppContext
 from localcdap.apps.deployer import Deployment
 from localcdap.apps.model import AppAnswer, AppRequest

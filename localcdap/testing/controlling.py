@@ -8,9 +8,8 @@ from typing import Final
 from localcdap.api.control import Action, Condition, PostAction, StageStatistics
 from localcdap.api.errors import BadRequestError, StageError
 from localcdap.api.locations import Locations
-from localcdap.api.lookup import Lookup
 from localcdap.api.plugin import Plugin
-from localcdap.api.table_writes import MadeTable, TableResult
+from localcdap.api.tables import Lookup, MadeTable, TableResult
 from localcdap.engine.plan.flow import Stage, instantiate
 from localcdap.engine.tasks.context import CountingMetrics, FactsContext
 from localcdap.testing.output import StageOutput

@@ -11,10 +11,9 @@ import msgspec
 
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import NotFoundError
-from localcdap.api.lookup import TableShape
 from localcdap.api.schema import Schema
 from localcdap.api.stage import FindTable, Record
-from localcdap.api.table_writes import Partitioning
+from localcdap.api.tables import Partitioning, TableShape
 from localcdap.engine.driver.tables import TableFiles, TableSource
 
 _NAMESPACE: Final = "default"

@@ -9,7 +9,6 @@ import msgspec
 import pytest
 from hypothesis import given
 
-from localcdap.api.codec import pack, plain, revived, unpack
 from localcdap.api.errors import SchemaError
 from localcdap.api.failures import ArtifactId, FailureCollector
 from localcdap.api.pipeline import (
@@ -24,6 +23,7 @@ from localcdap.api.pipeline import (
     StageValidation,
 )
 from localcdap.api.schema import Schema
+from localcdap.api.serialization.structs import pack, plain, revived, unpack
 from tests.api.strategies import SCHEMAS
 
 ROW = Schema.record("row", [("a", Schema.INT)])

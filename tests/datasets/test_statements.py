@@ -48,7 +48,7 @@ class World:
         file = folder / "rows.parquet"
         import pyarrow.parquet as pq
 
-        from localcdap.api.arrow_types import arrow_schema
+        from localcdap.api.serialization.arrow_types import arrow_schema
 
         pq.write_table(pa.Table.from_pylist(ROWS, arrow_schema(ITEMS)), file)
         with self.store.transaction() as tx:

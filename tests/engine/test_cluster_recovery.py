@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from localcdap.api.codec import unpack
+from localcdap.api.serialization.structs import unpack
 from localcdap.engine.driver.abandoned import end_work
 from localcdap.engine.driver.commit import Staging
 from localcdap.engine.driver.recovery import recover_run

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from localcdap.api.codec import unpack
 from localcdap.api.schema import Schema
+from localcdap.api.serialization.structs import unpack
 from localcdap.engine.driver.commit import Staging
 from localcdap.engine.driver.recovery import recover_run
 from localcdap.engine.driver.reporting import status

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import StageError
-from localcdap.api.lookup import TableShape
 from localcdap.api.schema import Schema
+from localcdap.api.tables import TableShape
 from localcdap.engine.driver import lookups
 from localcdap.engine.driver.lookups import lookup_file, sorted_batch
 from localcdap.engine.driver.tables import TableFiles

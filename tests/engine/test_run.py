@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from localcdap.api.codec import unpack
+from localcdap.api.serialization.structs import unpack
 from localcdap.engine.driver import recovery
 from localcdap.engine.driver.commit import Staging
 from localcdap.engine.driver.reporting import status

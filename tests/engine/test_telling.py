@@ -11,7 +11,7 @@ from collections import Counter
 
 import pytest
 
-from localcdap.api.codec import unpack
+from localcdap.api.serialization.structs import unpack
 from localcdap.engine.driver.listening import Listener
 from localcdap.engine.driver.reporting import ProgressReport
 from localcdap.engine.driver.secrets import DiscreetSpool

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localcdap.api.codec import unpack
 from localcdap.api.errors import StoreError
 from localcdap.api.schema import Schema
+from localcdap.api.serialization.structs import unpack
 from localcdap.messaging import spool as spools
 from localcdap.messaging.spool import SpoolReader, SpoolWriter
 

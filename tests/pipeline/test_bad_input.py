@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localcdap.api.codec import pack, plain, unpack
 from localcdap.api.errors import BadRequestError, DocumentError, NotFoundError
 from localcdap.api.pipeline import PipelineValidation, StageValidation
+from localcdap.api.serialization.structs import pack, plain, unpack
 from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.pipeline.service import PipelineRequest, StageRequest, StageSchema, StudioService
 from localcdap.sandbox.stage_configuration import configure_stage

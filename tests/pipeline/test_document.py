@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcdap.api.codec import plain
 from localcdap.api.errors import DocumentError
 from localcdap.api.failures import ArtifactId
 from localcdap.api.pipeline import Connection, Resources
+from localcdap.api.serialization.structs import plain
 from localcdap.artifacts.model import ArtifactSelector
 from localcdap.pipeline.document.document import read_document
 from localcdap.pipeline.document.model import App

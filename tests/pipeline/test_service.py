@@ -8,9 +8,9 @@ import re
 import msgspec
 import pytest
 
-from localcdap.api.codec import plain
 from localcdap.api.errors import BadRequestError, DocumentError, NotFoundError
 from localcdap.api.schema import Schema
+from localcdap.api.serialization.structs import plain
 from localcdap.artifacts.loading import load_plugin
 from localcdap.pipeline.document.document import read_document
 from localcdap.pipeline.macros.evaluation import MacroContext

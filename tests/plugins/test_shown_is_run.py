@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from localcdap.api.lookup import TableShape
 from localcdap.api.record_json import record_to_json
 from localcdap.api.schema import Schema
+from localcdap.api.tables import TableShape
 from localcdap.artifacts.directories.artifact_paths import find_system
 from localcdap.artifacts.directories.contents import digest
 from localcdap.artifacts.loading import load_artifact

@@ -11,7 +11,7 @@ import pytest
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import StoreError
 from localcdap.api.schema import Schema
-from localcdap.api.table_writes import TableWrite
+from localcdap.api.tables import TableWrite
 from localcdap.engine.driver.reporting import status
 from localcdap.engine.driver.tables import TableLoad
 from localcdap.engine.messages import RunStatus, TableLoads

@@ -11,9 +11,9 @@ import pytest
 
 from localcdap.api import Schema
 from localcdap.api.arrow import RecordCodec
-from localcdap.api.codec import unpack
 from localcdap.api.errors import InvalidStageError, PluginError
 from localcdap.api.failures import ArtifactId
+from localcdap.api.serialization.structs import unpack
 from localcdap.artifacts.directories.contents import digest
 from localcdap.artifacts.model import PluginRef
 from localcdap.sandbox.plugin_calls import CallRequest, TransformRequest, read, written

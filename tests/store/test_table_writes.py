@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import StoreError
 from localcdap.api.schema import Schema
-from localcdap.api.table_writes import Order, Partitioning, TableWrite
+from localcdap.api.tables import Order, Partitioning, TableWrite
 from localcdap.store.store import Store
 from localcdap.store.tables import DatasetTables
 

@@ -33,13 +33,11 @@ from localcdap.api.app.events import (
     RunStatusChanged,
     SystemEventListener,
 )
-from localcdap.api.app.fields import FieldType
-from localcdap.api.app.namespacing import NamespaceSummary, namespaced_table
-from localcdap.api.app.ranges import Bound, Range
+from localcdap.api.app.namespaces import NamespaceSummary, namespaced_table
 from localcdap.api.app.routes import delete, get, post, put
 from localcdap.api.app.rows import StructuredRow, StructuredRows
-from localcdap.api.app.specification import StructuredTableSpecification
-from localcdap.api.app.table import QueryOption, SortOrder, StructuredTable
+from localcdap.api.app.specification import FieldType, StructuredTableSpecification
+from localcdap.api.app.table import Bound, QueryOption, Range, SortOrder, StructuredTable
 from localcdap.api.app.transactions import (
     StructuredTableAdmin,
     TransactionContext,

@@ -13,7 +13,7 @@ from localcdap.api.app.events import SystemEventListener
 from localcdap.api.app.routes import BODY, Handler, handlers
 from localcdap.api.app.specification import StructuredTableSpecification
 from localcdap.api.app.transactions import TransactionContext
-from localcdap.api.declaring import refuse
+from localcdap.api.declarations import refuse
 
 _App = TypeVar("_App", bound="type[SystemApplication]")
 APPLICATION_MARK: Final = "__localcdap_application__"

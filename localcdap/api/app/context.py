@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from localcdap.api.app.namespacing import NamespaceSummary
+from localcdap.api.app.namespaces import NamespaceSummary
 from localcdap.api.app.transactions import TransactionRunner
 from localcdap.api.failures import ArtifactId, ValidationFailure
 from localcdap.api.schema import Schema

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from localcdap.api.app.namespacing import NamespaceSummary
+from localcdap.api.app.namespaces import NamespaceSummary
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 ROUTE_MARK: Final = "__localcdap_route__"

@@ -22,8 +22,8 @@ from typing import Final, Protocol
 
 import msgspec
 
-from localcdap.api.codec import plain, revived
 from localcdap.api.errors import ConflictError
+from localcdap.api.serialization.structs import plain, revived
 from localcdap.engine.driver.tables import TableLoad
 
 _LOG: Final = logging.getLogger("localcdap.engine")

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.errors import LocalcdapError, StageError
 from localcdap.api.locations import Locations
-from localcdap.api.lookup import Lookup, TableShape
 from localcdap.api.schema import Schema
 from localcdap.api.stage import FindPlugin
-from localcdap.api.table_writes import TableLoading, TableWrite
+from localcdap.api.tables import Lookup, TableLoading, TableShape, TableWrite
 from localcdap.artifacts.loading import UsedPlugins
 from localcdap.artifacts.model import PluginRef
 from localcdap.engine.cluster.shipping import Shipment

@@ -8,7 +8,7 @@ from typing import Final
 from localcdap.api.control import Action, Condition, PostAction, StageStatistics
 from localcdap.api.errors import LocalcdapError, StageError
 from localcdap.api.plugin import Plugin
-from localcdap.api.table_writes import MadeTable, TableResult
+from localcdap.api.tables import MadeTable, TableResult
 from localcdap.artifacts.loading import load_plugin
 from localcdap.engine.driver.blame import working_on
 from localcdap.engine.driver.contexts import DriverContext, Surroundings

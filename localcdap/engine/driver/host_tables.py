@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from localcdap.api.errors import HostError
-from localcdap.api.lookup import TableShape
 from localcdap.api.stage import FindTable
+from localcdap.api.tables import TableShape
 from localcdap.engine.driver.hosts import reach_host
 from localcdap.engine.driver.tables import TableFiles, TableSource
 from localcdap.engine.order import WorkOrder

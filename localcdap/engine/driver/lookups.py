@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api.errors import StageError
-from localcdap.api.lookup import TableShape
+from localcdap.api.tables import TableShape
 from localcdap.engine.driver.tables import TableFiles, size_of
 from localcdap.engine.tasks.lookups import LookupFile, found_schema
 

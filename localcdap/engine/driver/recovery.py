@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from localcdap.api.codec import unpack
+from localcdap.api.serialization.structs import unpack
 from localcdap.engine.driver.commit import (
     LOCAL,
     Folders,

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.errors import HostError
-from localcdap.api.table_writes import MadeTable, TableResult
+from localcdap.api.tables import MadeTable, TableResult
 from localcdap.engine.driver.hosts import reach_host
 from localcdap.rpc.methods import once
 

@@ -8,9 +8,8 @@ from typing import Any, Protocol
 
 import msgspec
 
-from localcdap.api.lookup import TableShape
 from localcdap.api.schema import Schema
-from localcdap.api.table_writes import TableWrite
+from localcdap.api.tables import TableShape, TableWrite
 
 
 class TableFiles(msgspec.Struct):

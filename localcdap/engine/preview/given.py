@@ -9,8 +9,7 @@ import msgspec
 
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import BadRequestError
-from localcdap.api.record_json import records_from_json
-from localcdap.api.record_text import record_from_text
+from localcdap.api.record_json import record_from_text, records_from_json
 from localcdap.api.schema import Schema
 from localcdap.engine.plan.flow import SPLITTER, Flow, Stage, Stream
 from localcdap.engine.tasks.plan import error_record_schema

@@ -13,9 +13,9 @@ from typing import Final
 import msgspec
 
 from localcdap.api.errors import StageError
-from localcdap.api.lookup import Lookup
 from localcdap.api.schema import Schema
 from localcdap.api.stage import Metrics
+from localcdap.api.tables import Lookup
 from localcdap.engine.tasks.lookups import FileLookup, LookupFile
 
 STAGE_LOGGER: Final = "localcdap.stage."

@@ -16,8 +16,8 @@ import msgspec
 
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import StageError
-from localcdap.api.lookup import TableShape
 from localcdap.api.schema import Schema
+from localcdap.api.tables import TableShape
 from localcdap.artifacts.loading import located
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class LookupFile(msgspec.Struct):
 
 
 class FileLookup:
-    """A :class:`localcdap.api.lookup.Lookup` in such a file, which is opened when it is first asked.
+    """A :class:`localcdap.api.tables.Lookup` in such a file, which is opened when it is first asked.
 
     Pickled, it is the name of the file.
     """

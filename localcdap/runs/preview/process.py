@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from localcdap.api.codec import unpack
+from localcdap.api.serialization.structs import unpack
 from localcdap.engine.driver.abandoned import end_work
 from localcdap.engine.messages import StatusChanged
 from localcdap.engine.order import SPOOL, WorkOrder

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, Final, NamedTuple
 
-from localcdap.api.app.fields import FieldType
-from localcdap.api.app.ranges import Bound, Range
-from localcdap.api.app.specification import StructuredTableSpecification
+from localcdap.api.app.specification import FieldType, StructuredTableSpecification
+from localcdap.api.app.table import Bound, Range
 from localcdap.store.columns import quoted
 from localcdap.store.structured.validation import Point
 

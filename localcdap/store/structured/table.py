@@ -6,10 +6,17 @@ import weakref
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from localcdap.api.app.ranges import Key, Range
 from localcdap.api.app.rows import StructuredRow, StructuredRows, row_class
 from localcdap.api.app.specification import StructuredTableSpecification
-from localcdap.api.app.table import Filter, QueryOption, Record, SortOrder, StructuredTable
+from localcdap.api.app.table import (
+    Filter,
+    Key,
+    QueryOption,
+    Range,
+    Record,
+    SortOrder,
+    StructuredTable,
+)
 from localcdap.api.errors import TransactionConflictError, TransactionError
 from localcdap.store.structured import operations as op
 from localcdap.store.structured.session import Session

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from localcdap.api.app.fields import FieldType
-from localcdap.api.app.ranges import Key, Range
-from localcdap.api.app.specification import StructuredTableSpecification
+from localcdap.api.app.specification import FieldType, StructuredTableSpecification
+from localcdap.api.app.table import Key, Range
 from localcdap.api.errors import InvalidTableFieldError, TableUsageError
 
 Point = tuple[tuple[str, ...], tuple[Any, ...]]

@@ -15,7 +15,7 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.api.rules import check_reference_name
-from localcdap.api.table_writes import TableLoading, TableWrite
+from localcdap.api.tables import TableLoading, TableWrite
 from localcdap.plugin_lib.spark.columns import column
 
 from .account import TablesConfig

@@ -15,7 +15,7 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.api.rules import check_names, check_reference_name, check_table_key
-from localcdap.api.table_writes import Order, TableWrite
+from localcdap.api.tables import Order, TableWrite
 from localcdap.plugin_lib.spark.conforming import conformed_columns
 
 from .bigquery_sink_config import BigQuerySinkConfig

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from localcdap.api.table_writes import MadeTable, Partitioning
+from localcdap.api.tables import MadeTable, Partitioning
 
 from .bigquery_clauses import take_clauses
 from .bigquery_meanings import take_meaning

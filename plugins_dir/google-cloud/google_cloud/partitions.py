@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal
 
 from localcdap.api import LogicalType, Schema, StageConfigurer, TableShape, Type
-from localcdap.api.table_writes import Partitioning
+from localcdap.api.tables import Partitioning
 
 if TYPE_CHECKING:
     from .bigquery_sink_config import BigQuerySinkConfig

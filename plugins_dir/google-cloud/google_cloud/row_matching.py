@@ -8,7 +8,7 @@ from .bigquery_meanings import take_meaning
 from .bigquery_sql import SqlError, condition, place_in, written
 
 _SIDES: Final = {"": "held", "T": "held", "S": "given"}
-"""The two sides of CDAP's MERGE, and those of :class:`localcdap.api.table_writes.TableWrite`."""
+"""The two sides of CDAP's MERGE, and those of :class:`localcdap.api.tables.TableWrite`."""
 
 
 def matching(text: str) -> str:

@@ -10,9 +10,9 @@ import time
 import msgspec
 import pytest
 
-from localcdap.api.codec import pack, plain, unpack
 from localcdap.api.errors import BadRequestError, ConflictError, DocumentError, NotFoundError
 from localcdap.api.schema import Schema
+from localcdap.api.serialization.structs import pack, plain, unpack
 from localcdap.pipeline.editing.edits import (
     AddStage,
     Connect,

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from localcdap.api.codec import pack, unpack
 from localcdap.api.errors import BadRequestError, LocalcdapError
+from localcdap.api.serialization.structs import pack, unpack
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.document.document import read_document
 from localcdap.pipeline.library.applications import ApplicationService

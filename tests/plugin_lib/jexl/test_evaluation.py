@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from localcdap.api.rows import Row
+from localcdap.api.directive.rows import Row
 from localcdap.plugin_lib.jexl import EvaluationError, parse, truth
 
 ROW = Row(

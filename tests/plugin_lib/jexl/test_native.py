@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from localcdap.api.rows import Row
+from localcdap.api.directive.rows import Row
 from localcdap.api.schema import Schema
 from localcdap.plugin_lib.jexl import EvaluationError, parse
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from localcdap.api.arrow import RecordCodec
-from localcdap.api.rows import Columns
+from localcdap.api.directive.rows import Columns
 from localcdap.api.schema import Schema
 from localcdap.engine.plan.spark_types import spark_schema
 from localcdap.plugin_lib.wrangler.recipe.batch import Executor, RowFailure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcdap.api.rows import Columns
+from localcdap.api.directive.rows import Columns
 from localcdap.api.schema import Schema
 from localcdap.plugin_lib.wrangler.recipe.batch import Executor, RowFailure
 from localcdap.plugin_lib.wrangler.recipe.registry import shipped

@@ -13,7 +13,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from localcdap.api.table_writes import Partitioning
+from localcdap.api.tables import Partitioning
 from localcdap.artifacts.loading import load_plugin
 from localcdap.engine.driver.statements import Statements, carry_out
 from localcdap.pipeline.service import PipelineRequest

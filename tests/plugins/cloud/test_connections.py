@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from localcdap.api.codec import plain
+from localcdap.api.serialization.structs import plain
 from localcdap.pipeline.service import PipelineRequest
 from localcdap.testing.instance import TemporaryInstance
 

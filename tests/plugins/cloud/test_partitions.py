@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from localcdap.api import Schema
-from localcdap.api.table_writes import Partitioning
+from localcdap.api.tables import Partitioning
 from localcdap.artifacts.loading import load_plugin
 from localcdap.pipeline.service import PipelineRequest
 from localcdap.testing import GivenTable, StageTester, artifact_ref

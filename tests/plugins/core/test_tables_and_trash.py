@@ -11,8 +11,8 @@ import pytest
 from core_plugins.tables.table_sink import TableSink
 
 from localcdap.api.errors import StageError
-from localcdap.api.lookup import TableShape
 from localcdap.api.stage import StageConfigurer
+from localcdap.api.tables import TableShape
 from localcdap.engine.driver.tables import TableFiles, TableLoad
 from localcdap.store.store import Store
 from localcdap.store.tables import DatasetTables

@@ -17,8 +17,8 @@ from localcdap.api.app import (
     TransactionKind,
     TransactionTimeoutError,
 )
-from localcdap.api.codec import pack
 from localcdap.api.errors import BadRequestError, LocalcdapError, NotFoundError, StoreError
+from localcdap.api.serialization.structs import pack
 from localcdap.datasets import transactions
 from localcdap.datasets.transactions import HostRunner, TransactionService
 from localcdap.rpc.frames import Call

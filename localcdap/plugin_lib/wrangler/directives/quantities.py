@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from localcdap.api.argument import Range
 from localcdap.api.directive import (
     Columns,
     Directive,
@@ -14,6 +13,7 @@ from localcdap.api.directive import (
     argument,
     plugin,
 )
+from localcdap.api.directive.argument import Range
 from localcdap.api.schema import Schema
 from localcdap.java.numbers import NumberFormatError, parse_double
 from localcdap.plugin_lib.wrangler.directives.columns import needed, no_column

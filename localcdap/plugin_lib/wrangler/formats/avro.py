@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterator
 from typing import Any, Final
 
-from localcdap.api.rows import Row
+from localcdap.api.directive.rows import Row
 from localcdap.java.gson import write_json
 
 _MOST: Final = 1_000_000

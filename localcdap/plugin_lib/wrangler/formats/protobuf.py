@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from localcdap.api.rows import Row
+from localcdap.api.directive.rows import Row
 
 
 class ProtobufError(ValueError):

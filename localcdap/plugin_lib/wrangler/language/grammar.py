@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from localcdap.api.argument import ArgumentKind, Range
+from localcdap.api.directive.argument import ArgumentKind, Range
 from localcdap.plugin_lib.wrangler.language.lines import MASK
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from localcdap.api.argument import Argument, ArgumentKind
+from localcdap.api.directive.argument import Argument, ArgumentKind
 from localcdap.plugin_lib.wrangler.language.binding import Bound, Mismatch, bind
 from localcdap.plugin_lib.wrangler.language.grammar import (
     Statement,

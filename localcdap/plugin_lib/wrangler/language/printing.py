@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from localcdap.api.argument import Argument, ArgumentKind, Range
+from localcdap.api.directive.argument import Argument, ArgumentKind, Range
 from localcdap.plugin_lib.wrangler.language.model import Call, Code, Recipe
 from localcdap.plugin_lib.wrangler.language.parser import parse
 

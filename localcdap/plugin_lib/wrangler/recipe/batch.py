@@ -11,10 +11,10 @@ import msgspec
 
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.directive import Directive, DirectiveError, ErrorRow
+from localcdap.api.directive.rows import Columns, Row, RowContext
 from localcdap.api.errors import LocalcdapError
-from localcdap.api.lookup import Lookup
-from localcdap.api.rows import Columns, Row, RowContext
 from localcdap.api.schema import Schema
+from localcdap.api.tables import Lookup
 from localcdap.plugin_lib.wrangler.recipe.frame import FAILURE, SENT, failure_prefix
 from localcdap.plugin_lib.wrangler.recipe.output import Converter
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final, Protocol
 import msgspec
 
 from localcdap.api.directive import Directive, NoNativeFormError
-from localcdap.api.lookup import Lookup
-from localcdap.api.rows import Columns
+from localcdap.api.directive.rows import Columns
 from localcdap.api.schema import Schema
+from localcdap.api.tables import Lookup
 from localcdap.plugin_lib.wrangler.recipe.batch import BatchTask
 from localcdap.plugin_lib.wrangler.recipe.frame import ERROR, INPUT, SparkFrame
 from localcdap.plugin_lib.wrangler.recipe.naming import named_behind, variables_read

@@ -1,4 +1,4 @@
-"""A Spark DataFrame while a recipe is compiled to it; see :class:`localcdap.api.rows.Frame`.
+"""A Spark DataFrame while a recipe is compiled to it; see :class:`localcdap.api.directive.rows.Frame`.
 
 Columns have physical names of their own (``w0``, ``w1`` …), so that those of recipes may hold anything and
 differ in case only, and a renaming costs nothing. Rows that fail stay until the end of the plan, with what
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.directive import NoNativeFormError
-from localcdap.api.rows import Columns, Expression, Native
+from localcdap.api.directive.rows import Columns, Expression, Native
 from localcdap.api.schema import Schema
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from localcdap.api.arrow import MAX_DECIMAL_PRECISION
-from localcdap.api.rows import Columns
+from localcdap.api.directive.rows import Columns
 from localcdap.api.schema import Field, LogicalType, Schema, Type
 
 _NUMBERS: Final = (Type.INT, Type.LONG, Type.FLOAT, Type.DOUBLE)

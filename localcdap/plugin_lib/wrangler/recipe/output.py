@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from localcdap.api.directive import DirectiveError
-from localcdap.api.rows import Row
+from localcdap.api.directive.rows import Row
 from localcdap.api.schema import LogicalType, Schema, Type
 from localcdap.java.text import java_text
 

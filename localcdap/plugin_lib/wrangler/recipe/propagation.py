@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from localcdap.api.rows import Columns
+from localcdap.api.directive.rows import Columns
 from localcdap.api.schema import Schema
 from localcdap.api.stage import FindTable
 from localcdap.plugin_lib.wrangler.language import Problem

@@ -10,8 +10,8 @@ from functools import lru_cache
 
 import msgspec
 
-from localcdap.api.argument import Argument
 from localcdap.api.directive import Directive
+from localcdap.api.directive.argument import Argument
 from localcdap.api.plugin import PLUGIN_MARK
 from localcdap.plugin_lib.wrangler import directives
 

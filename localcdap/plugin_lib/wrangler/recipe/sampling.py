@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.directive import Directive
-from localcdap.api.rows import Columns, Row
+from localcdap.api.directive.rows import Columns, Row
 from localcdap.api.schema import Schema, Type
 from localcdap.plugin_lib.wrangler.recipe.batch import Executor, RowFailure
 

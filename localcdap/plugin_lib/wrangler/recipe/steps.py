@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import msgspec
 
-from localcdap.api.argument import ArgumentKind
 from localcdap.api.directive import Directive, Expression
+from localcdap.api.directive.argument import ArgumentKind
 from localcdap.plugin_lib.wrangler.language import (
     NO_RULES,
     Call,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from localcdap.api.rows import Row
+from localcdap.api.directive.rows import Row
 from localcdap.java.gson import leaf
 
 

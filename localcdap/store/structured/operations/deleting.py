@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localcdap.api.app.ranges import Key, Range
+from localcdap.api.app.table import Key, Range
 from localcdap.store.structured import validation as valid
 from localcdap.store.structured.operations.operation import Action, Operation, Work
 from localcdap.store.structured.sql import TableSql

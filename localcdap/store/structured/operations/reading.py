@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from localcdap.api.app.ranges import Key, Range
-from localcdap.api.app.table import SortOrder
+from localcdap.api.app.table import Key, Range, SortOrder
 from localcdap.api.errors import InvalidTableFieldError
 from localcdap.store.columns import quoted
 from localcdap.store.structured import validation as valid

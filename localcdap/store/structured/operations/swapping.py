@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from localcdap.api.app.fields import FieldType
-from localcdap.api.app.ranges import Key
+from localcdap.api.app.specification import FieldType
+from localcdap.api.app.table import Key
 from localcdap.api.errors import TableUsageError
 from localcdap.store.columns import quoted
 from localcdap.store.structured import validation as valid

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from operator import itemgetter
 from typing import Any
 
-from localcdap.api.app.ranges import Range
+from localcdap.api.app.table import Range
 from localcdap.api.errors import TableUsageError
 from localcdap.store.columns import quoted
 from localcdap.store.structured import validation as valid

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from localcdap.api.directive import Directive
-from localcdap.api.rows import Row
+from localcdap.api.directive.rows import Row
 from localcdap.plugin_lib.wrangler.recipe.batch import Executor, RowFailure
 from localcdap.plugin_lib.wrangler.recipe.registry import shipped
 from localcdap.plugin_lib.wrangler.recipe.steps import check

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from localcdap.api.rows import Columns
+from localcdap.api.directive.rows import Columns
 from localcdap.api.schema import LogicalType, Schema, Type
 from localcdap.plugin_lib.wrangler.recipe.batch import RowFailure
 from localcdap.plugin_lib.wrangler.recipe.registry import shipped

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from localcdap.api.argument import ArgumentKind
 from localcdap.api.directive import DirectiveError, ErrorRow
-from localcdap.api.rows import Row, RowContext
+from localcdap.api.directive.argument import ArgumentKind
+from localcdap.api.directive.rows import Row, RowContext
 from localcdap.plugin_lib.jexl import EvaluationError
 from localcdap.plugin_lib.wrangler.recipe.registry import shipped
 from tests.plugin_lib.wrangler.directives.recipes import directives

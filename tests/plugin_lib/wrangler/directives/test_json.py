@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcdap.api.rows import Columns
+from localcdap.api.directive.rows import Columns
 from localcdap.api.schema import Schema
 from localcdap.java.gson import JsonError, read_json, write_json
 from tests.plugin_lib.wrangler.directives.recipes import directives, failure, problems, run

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from localcdap.api.arrow import RecordCodec
-from localcdap.api.lookup import TableShape
 from localcdap.api.schema import Schema
+from localcdap.api.tables import TableShape
 from localcdap.engine.driver.lookups import sorted_batch
 from localcdap.engine.tasks.lookups import SortedRows
 from localcdap.plugin_lib.wrangler.catalogs.folder import ARGUMENT

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from localcdap.api.directive import NoNativeFormError
-from localcdap.api.rows import Columns
+from localcdap.api.directive.rows import Columns
 from localcdap.api.schema import Schema
 from localcdap.plugin_lib.wrangler.recipe.batch import RowFailure
 from localcdap.plugin_lib.wrangler.recipe.frame import ERROR, ERROR_TYPE, SparkFrame

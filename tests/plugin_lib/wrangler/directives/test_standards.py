@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from localcdap.api.rows import Columns
+from localcdap.api.directive.rows import Columns
 from localcdap.api.schema import Schema
 from localcdap.plugin_lib.wrangler.catalogs.folder import ARGUMENT
 from localcdap.plugin_lib.wrangler.recipe.batch import Executor, RowFailure

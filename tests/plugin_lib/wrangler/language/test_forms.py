@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from localcdap.api.argument import Range
+from localcdap.api.directive.argument import Range
 from tests.plugin_lib.wrangler.language.support import calls, only, read, shown
 
 PRESENT = [

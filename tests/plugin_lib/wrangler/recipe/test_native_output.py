@@ -9,7 +9,7 @@ import struct
 import pytest
 
 from localcdap.api.directive import DirectiveError
-from localcdap.api.rows import Columns, Row
+from localcdap.api.directive.rows import Columns, Row
 from localcdap.api.schema import Schema
 from localcdap.plugin_lib.wrangler.recipe.batch import RowFailure
 from localcdap.plugin_lib.wrangler.recipe.frame import FAILURE, SparkFrame

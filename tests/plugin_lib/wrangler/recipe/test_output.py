@@ -9,7 +9,7 @@ import math
 import pytest
 
 from localcdap.api.directive import DirectiveError
-from localcdap.api.rows import Columns, Row
+from localcdap.api.directive.rows import Columns, Row
 from localcdap.api.schema import LogicalType, Schema
 from localcdap.plugin_lib.wrangler.recipe.judging import can_become, misfits
 from localcdap.plugin_lib.wrangler.recipe.output import Converter

@@ -7,7 +7,7 @@ import decimal
 
 import pytest
 
-from localcdap.api.rows import Columns, Row
+from localcdap.api.directive.rows import Columns, Row
 from localcdap.api.schema import Schema
 from localcdap.plugin_lib.wrangler.recipe.sampling import proposed
 

@@ -7,9 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
-from localcdap.api.app.fields import FieldType
-from localcdap.api.app.ranges import Bound, Range
-from localcdap.api.app.specification import StructuredTableSpecification
+from localcdap.api.app.specification import FieldType, StructuredTableSpecification
+from localcdap.api.app.table import Bound, Range
 
 NAMESPACE: Final = "namespace"
 GENERATION: Final = "generation"

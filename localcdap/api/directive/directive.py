@@ -1,45 +1,13 @@
-"""Directives: the steps of Wrangler's recipes. What their authors import.
-
->>> @plugin(type="directive", name="reverse", description="Reverses a text.")      # doctest: +SKIP
-... class Reverse(Directive):
-...     column: str = argument.column("The column whose text is reversed.")
-...
-...     def change(self, row: Row, context: RowContext) -> None:
-...         value = row.value(self.column)
-...         if isinstance(value, str):
-...             row.put(self.column, value[::-1])
-
-A user-defined directive is a plugin of type ``directive`` in an artifact like any other. A recipe loads it
-with ``#pragma load-directives reverse;`` or the property ``udd``.
-"""
+"""The base class of directives, and what a directive raises."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-from localcdap.api import argument
-from localcdap.api.argument import Argument, ArgumentKind, Range
-from localcdap.api.plugin import PLUGIN_MARK, Plugin, plugin
-from localcdap.api.rows import Columns, Expression, Frame, Native, Row, RowContext
-
-__all__ = [
-    "Argument",
-    "ArgumentKind",
-    "Columns",
-    "Directive",
-    "DirectiveError",
-    "ErrorRow",
-    "Expression",
-    "Frame",
-    "Native",
-    "NoNativeFormError",
-    "Range",
-    "Row",
-    "RowContext",
-    "argument",
-    "plugin",
-]
+from localcdap.api.directive.argument import Argument
+from localcdap.api.directive.rows import Columns, Frame, Row, RowContext
+from localcdap.api.plugin import PLUGIN_MARK, Plugin
 
 
 class DirectiveError(Exception):

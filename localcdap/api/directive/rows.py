@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from localcdap.api.lookup import Lookup
 from localcdap.api.schema import Schema
 from localcdap.api.stage import FindTable, Metrics
+from localcdap.api.tables import Lookup
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -11,10 +11,10 @@ from itertools import accumulate, chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from localcdap.api.arrow_types import arrow_type, union_tags
 from localcdap.api.errors import StageError
-from localcdap.api.fitting import deciding_classes, fits, matches, usual_classes
 from localcdap.api.schema import Schema, Type
+from localcdap.api.serialization.arrow_types import arrow_type, union_tags
+from localcdap.api.serialization.value_types import deciding_classes, fits, matches, usual_classes
 
 if TYPE_CHECKING:
     import pyarrow as pa
