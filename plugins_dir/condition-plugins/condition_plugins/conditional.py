@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from localcdap.api import (
     Condition,
@@ -13,25 +13,28 @@ from localcdap.api import (
     field,
     plugin,
 )
+from localcdap.plugin_lib import jexl
 
-from .evaluation import evaluate
-from .expression import ExpressionError, parse
+_VARIABLES: Final = ("token", "runtime", "global")
+_UNKNOWN_VARIABLE: Final = (
+    "Condition can only specify either 'token', 'runtime', or 'global' in an expression."
+)
+"""The message of CDAP's ``condition.EL``."""
 
 
 @plugin(
     type="condition",
     name="Conditional",
-    description="Takes one branch when an expression about the run so far is true, and another one else.",
+    description="Takes one of two branches, by an expression about the run so far.",
 )
 class Conditional(Condition):
     class Config(PluginConfig):
         expression: str = field(
             "A JEXL expression that is true or false. token['Stage']['input'], ['output'] and ['error'] are "
-            "the records of a stage before this one, runtime['name'] is an argument of the run, and "
-            "global['pipeline'], ['namespace'], ['plugin'] and ['logical_start_time'] tell about it. For "
-            "instance token['Parse']['error'] > 10 && runtime['strict'] == 'true'. There are && || ! == != "
-            "< <= > >= =~ + - * / % ?: and their words (and, or, not, eq …), size(), empty(), math:abs, "
-            "ceil, floor, max, min, pow, round, sqrt, and the usual methods of texts.",
+            "the record counts of an earlier stage, runtime['name'] is an argument of the run, and "
+            "global['pipeline'], ['namespace'], ['plugin'] and ['logical_start_time'] describe it. For "
+            "instance token['Parse']['error'] > 10 && runtime['strict'] == 'true'. Operators and functions "
+            "are those of Wrangler's expressions.",
             macro=True,
             syntax="jexl",
         )
@@ -43,37 +46,71 @@ class Conditional(Condition):
         if self.config.contains_macro("expression"):
             return
         try:
-            parse(self.config.expression)
-        except ExpressionError as error:
-            stage.failures.add(f"Invalid expression: {error}").with_config_property("expression")
+            parse_condition(self.config.expression)
+        except jexl.JexlError as error:
+            stage.failures.add(
+                f"Invalid expression: {error.message}", error.corrective_action
+            ).with_config_property("expression")
 
     def decide(self, context: ControlContext) -> bool:
         text = self.config.expression
         try:
-            value = evaluate(parse(text), _variables(context))
-        except ExpressionError as error:
-            raise context.fail(f"expression '{text}': {error}", "Correct the expression.") from None
-        if not isinstance(value, bool):
+            value = parse_condition(text).compile()(make_variables(context))
+        except jexl.JexlError as error:
+            action = error.corrective_action or "Correct the expression."
+            raise context.fail(f"expression '{text}': {error.message}", action) from None
+        except jexl.EvaluationError as error:
+            message = f"expression '{text}': {str(error).rstrip('.')}."
+            raise context.fail(message, "Correct the expression.") from None
+        decision = jexl.truth(value)
+        if decision is None:
             raise context.fail(
                 f"expression '{text}' gives {value!r}, which is neither true nor false.",
                 "Compare it with something.",
             )
-        return value
+        return decision
 
 
-def _variables(context: ControlContext) -> Mapping[str, Any]:
+class _Entries(dict[str, Any]):
+    """A map that names its keys when a key is missing."""
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        if key not in self:
+            known = ", ".join(self)
+            raise jexl.EvaluationError(f"There is no {key!r}; there is: {known}")
+        return self[key]
+
+
+def parse_condition(text: str) -> jexl.Expression:
+    """Parse an expression that reads the variables of a condition.
+
+    :raises jexl.JexlError: for a text that is no expression, or that reads other variables.
+    """
+    if not text.strip():
+        raise jexl.JexlError(text, [jexl.Problem("The expression is empty", 1, 1)])
+    expression = jexl.parse(text)
+    names = {name.partition(".")[0] for name in expression.variables}
+    if names - set(_VARIABLES):
+        unknown = ", ".join(f"'{name}'" for name in sorted(names - set(_VARIABLES)))
+        problem = jexl.Problem(_UNKNOWN_VARIABLE, 1, 1, f"Put {unknown} in quotes if it is text.")
+        raise jexl.JexlError(text, [problem])
+    return expression
+
+
+def make_variables(context: ControlContext) -> Mapping[str, Any]:
+    """Return the values of ``token``, ``runtime`` and ``global``; a missing argument is null."""
     milliseconds = round(context.logical_start_time.timestamp() * 1000)
     return {
-        "token": {
-            name: {"input": each.input, "output": each.output, "error": each.error}
+        "token": _Entries(
+            (name, _Entries(input=each.input, output=each.output, error=each.error))
             for name, each in context.stage_statistics.items()
-        },
+        ),
         "runtime": dict(context.arguments),
-        "global": {
-            "pipeline": context.pipeline,
-            "namespace": context.namespace,
-            "plugin": context.stage_name,
-            "logical_start_time": milliseconds,
-            "logicalStartTime": milliseconds,
-        },
+        "global": _Entries(
+            pipeline=context.pipeline,
+            namespace=context.namespace,
+            plugin=context.stage_name,
+            logical_start_time=milliseconds,
+            logicalStartTime=milliseconds,
+        ),
     }

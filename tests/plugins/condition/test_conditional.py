@@ -1,0 +1,131 @@
+"""Expressions of the Conditional condition."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from localcdap.api.control import StageStatistics
+from localcdap.artifacts.loading import import_module
+from localcdap.plugin_lib.jexl import EvaluationError, JexlError
+from localcdap.testing import artifact_ref
+
+ARTIFACT = Path(__file__).parents[3] / "plugins_dir" / "condition-plugins"
+CONTEXT = SimpleNamespace(
+    stage_statistics={"A": StageStatistics(5, 4, 1)},
+    arguments={"n": "7", "flag": "true", "path": "/data"},
+    pipeline="p",
+    namespace="default",
+    stage_name="if",
+    logical_start_time=datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC),
+)
+
+
+@pytest.fixture(scope="module")
+def evaluate():
+    ref = artifact_ref(ARTIFACT, "condition", "Conditional")
+    module = import_module(ref.path, ref.digest, "condition_plugins.conditional")
+    return lambda text: module.parse_condition(text).compile()(module.make_variables(CONTEXT))
+
+
+@pytest.fixture(scope="module")
+def decide():
+    ref = artifact_ref(ARTIFACT, "condition", "Conditional")
+    plugin = import_module(ref.path, ref.digest, "condition_plugins.conditional").Conditional
+    context = SimpleNamespace(**vars(CONTEXT), fail=lambda message, action: ValueError(message))
+
+    def run(text):
+        return plugin(SimpleNamespace(expression=text)).decide(context)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("token['A']['error'] > 1 ", False),
+        ("token.A.input == 5", True),
+        ("token['A']['error']<=1 && size('/x') > 1", True),
+        # What file 116 of the corpus becomes with its macros.
+        (
+            "true != true || ((1.0-20/100.0)*5<token['A']['input'] && token['A']['input']<(1.0+20/100.0)*5)",
+            True,
+        ),
+        ("runtime['n'] > 10", False),
+        ("runtime['n'] == 7.0", True),
+        ("'10' > '9'", False),
+        ("runtime['nope'] == null", True),
+        ("not (runtime.nope != null) and !false", True),
+        ("runtime['flag'] ? 1 : 2", 1),
+        ("runtime['nope'] ?: 'other'", "other"),
+        ("runtime['flag'] == true", True),
+        ("runtime['path'].startsWith('/d') or token['B']['input'] == 1", True),
+        ("'abc' =~ 'a.c'", True),
+        ("empty runtime['nope'] && empty('') && !empty('x')", True),
+        ("math:max(token['A']['input'], 9)", 9),
+        ("7 / 2", 3),
+        ("-7 / 2", -3),
+        ("-7 % 4", -3),
+        ("7 / 2.0", 3.5),
+        ("9007199254740993 / 1", 9007199254740993),
+        ("1 + 2 * 3 - 4", 3),
+        ("'a' + 1", "a1"),
+        ("1 lt 2 ? 'y' : 'n'", "y"),
+        # JEXL's rules: null is below nothing, numbers but zero are true, Java's doubles overflow.
+        ("null < 1", False),
+        ("1 && true", True),
+        ("math:pow(10, 10000) > 1", True),
+    ],
+)
+def test_values(evaluate, text, expected):
+    assert evaluate(text) == expected
+    assert type(evaluate(text)) is type(expected)
+
+
+def test_a_pattern_is_one_of_java(evaluate):
+    assert evaluate(r"'aab1' =~ '\\p{Lower}++1'")
+
+
+def test_a_pattern_has_a_time_limit(evaluate):
+    text = "'" + "a" * 40 + "!' =~ '(a|aa|aaa)*(a|aa|aaa)*(a|aa|aaa)*$'"
+    with pytest.raises(EvaluationError, match="took too long"):
+        evaluate(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("token['A'] >", "The expression ends too early"),
+        ("", "The expression is empty"),
+        ("a b", "'b' is not expected here"),
+        ("yes != true", "Condition can only specify either 'token', 'runtime', or 'global'"),
+        ("token['B']['input'] > 1", "There is no 'B'; there is: A"),
+        ("global['host']", "There is no 'host'; there is: pipeline, namespace"),
+        ("5 % 0", "zero"),
+        ("'x' * 2", "Type mismatch"),
+        ("runtime['n'].getClass()", "has no method 'getClass'"),
+        ("system('x')", "There is no function 'system'"),
+        ("'a' =~ '('", "("),
+    ],
+)
+def test_errors(evaluate, text, problem):
+    with pytest.raises((JexlError, EvaluationError)) as caught:
+        evaluate(text)
+
+    assert problem in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("1 < 2", True), ("'True'", True), ("runtime['path']", False)]
+)
+def test_decision(decide, text, expected):
+    assert decide(text) is expected
+
+
+@pytest.mark.parametrize("text", ["7", "null", "runtime['nope']"])
+def test_a_value_that_is_neither_true_nor_false_fails_the_run(decide, text):
+    with pytest.raises(ValueError, match="neither true nor false"):
+        decide(text)
