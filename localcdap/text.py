@@ -14,6 +14,8 @@ from typing import Final
 
 _ESCAPED: Final = ("Cc", "Cf", "Cs", "Zl", "Zp")
 """Unicode categories that control a terminal, reorder a line or have no width of their own."""
+_JOINERS: Final = "\u200c\u200d"
+"""Zero-width (non-)joiners, which scripts such as Persian and families of emoji need."""
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;:]*m")
 """SGR sequences. They change nothing but the looks of the text, and logs of tools are full of them."""
 _MINUTE: Final = 60
@@ -83,9 +85,9 @@ def nearest_name(name: str, names: Iterable[str]) -> str | None:
 def sanitize_for_terminal(text: str, *, single_line: bool = False) -> str:
     r"""Return a text that does nothing to the terminal it is printed on.
 
-    Colours (SGR sequences) and variation selectors are left out. Every other control, format, direction
-    or surrogate character, and the two line separators of Unicode, become their escapes, such as
-    ``\x1b`` and ``\u202e``. Tabs stay; ``\r\n`` becomes ``\n``.
+    Colours (SGR sequences) and variation selectors are left out. Every other control, format, direction or
+    surrogate character but the zero-width joiners, and the two line separators of Unicode, become their
+    escapes, such as ``\x1b`` and ``\u202e``. Tabs stay; ``\r\n`` becomes ``\n``.
 
     :param single_line: escape line ends and tabs too.
     """
@@ -105,7 +107,7 @@ def _has_variation_selector(text: str) -> bool:
 def _escaped(character: str) -> str:
     if "\ufe00" <= character <= "\ufe0f":
         return ""
-    if unicodedata.category(character) not in _ESCAPED:
+    if character in _JOINERS or unicodedata.category(character) not in _ESCAPED:
         return character
     if character in "\n\t\r":
         return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}[character]

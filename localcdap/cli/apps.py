@@ -22,14 +22,16 @@ _METHODS = ("GET", "POST", "PUT", "DELETE")
 @click.argument("name", required=False)
 @click.argument("method", required=False, type=click.Choice(_METHODS, case_sensitive=False))
 @click.argument("path", required=False)
-@click.option("--query", "-q", multiple=True, metavar="K=V", help="A query parameter; repeatable.")
+@click.option(
+    "--query", "-q", multiple=True, metavar="K=V", help="Set a query parameter; repeatable."
+)
 @click.option(
     "--body",
     "-b",
     metavar="JSON",
-    help="The body: JSON; @FILE for a file's, @- for standard input's.",
+    help="The body, as JSON; @FILE reads it from a file, @- from standard input.",
 )
-@click.option("--service", metavar="S", help="The service that is meant, if there are several.")
+@click.option("--service", metavar="S", help="The service to call, if the application has several.")
 @instance_options
 def command(
     instance: Instance,
@@ -42,8 +44,8 @@ def command(
 ) -> None:
     """List the system applications, describe the application NAME, or call it.
 
-    They are in artifacts in the plugin folder 'system'. A call prints the body of the answer; its status is
-    the exit code: 0 below 400, else 1.
+    System applications are artifacts in the plugin folder 'system'. A call prints the body of the
+    answer. The exit code is 0 for a status below 400, else 1.
 
     \b
     localcdap apps
@@ -55,7 +57,7 @@ def command(
     elif method is None:
         _describe(instance, name)
     elif path is None:
-        raise click.UsageError(f"Name the path: localcdap apps {name} {method} /PATH")
+        raise click.UsageError(f"The path is missing: localcdap apps {name} {method} /PATH")
     else:
         from localcdap.apps.model import AppRequest
 
@@ -68,7 +70,7 @@ def command(
 
 
 def _parse_query(pairs: tuple[str, ...]) -> dict[str, str | list[str]]:
-    """Values by name, as lists so that a name can be given more than once."""
+    """Return the values of each parameter, in a list since a parameter may be repeated."""
     found: dict[str, list[str]] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")

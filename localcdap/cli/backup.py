@@ -1,4 +1,4 @@
-"""``localcdap backup``: a copy of the database."""
+"""``localcdap backup``: copy the database."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from localcdap.cli.output import print_json
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path), required=False)
 @instance_options
 def command(instance: Instance, file: Path | None) -> None:
-    """Copy the database into FILE, by default a new one in the folder 'backups' of the instance.
+    """Copy the database into FILE, by default a new file in the folder 'backups' of the instance.
 
-    Runs and other front ends may go on meanwhile. One is made by itself before a newer localcdap changes
-    the form of the database.
+    Runs and other front ends may continue meanwhile. Before a newer localcdap migrates the database, it
+    makes a backup itself.
     """
     with instance.connect() as cdap:
         made = cdap.database.back_up(str(file.absolute()) if file else None)

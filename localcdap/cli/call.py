@@ -1,4 +1,4 @@
-"""``localcdap call TYPE NAME METHOD``: ask a plugin for what only it knows."""
+"""``localcdap call TYPE NAME METHOD``: call a method of a plugin."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import click
 
 from localcdap.api.errors import BadRequestError
 from localcdap.artifacts.model import ArtifactSelector
-from localcdap.cli.files import read_arguments
-from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.options import Instance, instance_options, parse_pairs
 from localcdap.cli.output import print_json
 from localcdap.cli.records import read_json
 from localcdap.pipeline.methods import MethodCall, MethodPlugin
@@ -21,15 +20,21 @@ from localcdap.pipeline.methods import MethodCall, MethodPlugin
 @click.argument("name")
 @click.argument("method")
 @click.option(
-    "--request", metavar="JSON", help="What the method is asked; '@FILE': from a file, '-': stdin."
+    "--request", metavar="JSON", help="The request; '@FILE' reads it from a file, '-' from stdin."
 )
 @click.option(
-    "-p", "properties", multiple=True, metavar="K=V", help="A property of the plugin; repeatable."
+    "-p",
+    "properties",
+    multiple=True,
+    metavar="K=V",
+    help="Set a property of the plugin; repeatable.",
 )
 @click.option(
-    "-a", "arguments", multiple=True, metavar="K=V", help="A value of a macro; repeatable."
+    "-a", "arguments", multiple=True, metavar="K=V", help="Set the value of a macro; repeatable."
 )
-@click.option("--artifact", metavar="NAME[:VERSION]", default="", help="The one of this artifact.")
+@click.option(
+    "--artifact", metavar="NAME[:VERSION]", default="", help="The artifact of the plugin."
+)
 @instance_options
 def command(
     instance: Instance,
@@ -43,7 +48,7 @@ def command(
 ) -> None:
     """Call METHOD of a plugin and print its answer, which is JSON.
 
-    'localcdap plugin TYPE NAME' lists the methods of a plugin and what they ask for.
+    'localcdap plugin TYPE NAME' lists the methods of a plugin and the requests that they take.
     """
     artifact_name, _, version = artifact.partition(":")
     call = MethodCall(
@@ -51,12 +56,12 @@ def command(
             type_,
             name,
             ArtifactSelector(None, artifact_name, version),
-            read_arguments(properties, "-p"),
+            parse_pairs(properties, "-p"),
         ),
         method,
         _decode_request(request),
         instance.namespace,
-        read_arguments(arguments),
+        parse_pairs(arguments, "-a"),
     )
     with instance.connect() as cdap:
         result = cdap.methods.call(call)
@@ -72,5 +77,5 @@ def _decode_request(request: str | None) -> Any:
         return json.loads(request)
     except ValueError as error:
         raise BadRequestError(
-            f"The request is no JSON: {error}.", 'Write it like \'{"database": "sales"}\'.'
+            f"The request is not JSON: {error}.", 'Write it like \'{"database": "sales"}\'.'
         ) from None

@@ -1,4 +1,4 @@
-"""``localcdap capabilities``: what plugins here are capable of."""
+"""``localcdap capabilities``: list the capabilities of the plugins."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from localcdap.cli.output import print_json, print_table
 @click.command("capabilities")
 @instance_options
 def command(instance: Instance) -> None:
-    """List the capabilities that are known, and how many plugins have each.
+    """List the known capabilities and how many plugins have each.
 
-    Use one to narrow the list of plugins: 'localcdap plugins --capability NAME'.
+    'localcdap plugins --capability NAME' lists the plugins that have one.
     """
     with instance.connect() as cdap:
         counts = cdap.artifacts.list_capabilities(instance.namespace)

@@ -1,11 +1,11 @@
-"""``localcdap connections``: what stages use as ``${conn(NAME)}``."""
+"""``localcdap connections``: manage the connections that stages use as ``${conn(NAME)}``."""
 
 from __future__ import annotations
 
 import click
 
-from localcdap.cli.files import read_arguments, read_json
-from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.files import read_json
+from localcdap.cli.options import Instance, instance_options, parse_pairs
 from localcdap.cli.output import format_time, print_json, print_table
 
 
@@ -14,11 +14,13 @@ from localcdap.cli.output import format_time, print_json, print_table
     "action", type=click.Choice(["list", "show", "put", "import", "delete"]), default="list"
 )
 @click.argument("name", required=False, metavar="[NAME | FILE]")
-@click.option("--type", "kind", metavar="TYPE", help="BigQuery, GCS, S3, PostgreSQL … (put).")
 @click.option(
-    "-p", "properties", multiple=True, metavar="K=V", help="A property; repeatable (put)."
+    "--type", "kind", metavar="TYPE", help="The type: BigQuery, GCS, S3, PostgreSQL … (put)."
 )
-@click.option("--description", default="", metavar="TEXT", help="What it is for (put).")
+@click.option(
+    "-p", "properties", multiple=True, metavar="K=V", help="Set a property; repeatable (put)."
+)
+@click.option("--description", default="", metavar="TEXT", help="The description (put).")
 @instance_options
 def command(
     instance: Instance,
@@ -30,15 +32,15 @@ def command(
 ) -> None:
     """List the connections of the namespace, show one, put one, import one from FILE, or delete one.
 
-    FILE is the JSON of a connection that Data Fusion exports. Values of properties that are secret by their
-    names, such as passwords, are kept as secure keys and never shown.
+    FILE is the JSON of a connection that Data Fusion exports. Values of properties with secret names, such as
+    passwords, are stored as secure keys and never shown.
     """
     if action == "list":
         _list(instance)
         return
     if name is None:
         what = "FILE" if action == "import" else "NAME"
-        raise click.UsageError(f"Name it: localcdap connections {action} {what}")
+        raise click.UsageError(f"{what} is missing: localcdap connections {action} {what}")
     if action == "delete":
         _delete(instance, name)
         return
@@ -48,7 +50,7 @@ def command(
         elif action == "import":
             found = cdap.connections.load(instance.namespace, read_json(name))
         else:
-            plugin = {"name": kind or "", "properties": read_arguments(properties, "-p")}
+            plugin = {"name": kind or "", "properties": parse_pairs(properties, "-p")}
             given = {"name": name, "description": description, "plugin": plugin}
             found = cdap.connections.load(instance.namespace, given)
     if instance.json:
@@ -77,7 +79,8 @@ def _list(instance: Instance) -> None:
         print_table(("name", "type", "updated", "description"), rows)
     else:
         click.echo(
-            "No connections. Put one: localcdap connections put NAME --type TYPE -p K=V", err=True
+            "No connections. Create one: localcdap connections put NAME --type TYPE -p K=V",
+            err=True,
         )
 
 

@@ -1,4 +1,4 @@
-"""``localcdap debug FILE STAGE``: what one stage makes of given records."""
+"""``localcdap debug FILE STAGE``: run one stage on given records."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import click
 
 from localcdap.api.errors import BadRequestError
 from localcdap.cli.errors import NO
-from localcdap.cli.files import read_arguments, read_pipeline
-from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import plural, print_json, visible
+from localcdap.cli.files import read_pipeline
+from localcdap.cli.options import Instance, arguments_option, instance_options, parse_pairs
+from localcdap.cli.output import print_json
 from localcdap.cli.records import print_problem, print_records, print_rejected, read_json
 from localcdap.runs.debug.model import DebugAnswer, DebugRequest, GivenRecords
+from localcdap.text import plural, sanitize_for_terminal
 
 _GIVEN: Final = {"stage", "records", "schema"}
 _MOST_ON_SCREEN: Final = 50
@@ -22,13 +23,18 @@ _MOST_ON_SCREEN: Final = 50
 @click.argument("file")
 @click.argument("stage")
 @click.option(
-    "--input", "records", metavar="RECORDS", help="JSON file with records; '-': standard input."
+    "--input",
+    "records",
+    metavar="RECORDS",
+    help="The JSON file with the input records; '-' is standard input.",
 )
+@arguments_option
 @click.option(
-    "-a", "arguments", multiple=True, metavar="K=V", help="A runtime argument; repeatable."
-)
-@click.option(
-    "--limit", default=100, show_default=True, type=click.IntRange(1), help="Of a source."
+    "--limit",
+    default=100,
+    show_default=True,
+    type=click.IntRange(1),
+    help="The most records that a source reads.",
 )
 @instance_options
 def command(
@@ -39,18 +45,18 @@ def command(
     arguments: tuple[str, ...],
     limit: int,
 ) -> int:
-    """Try STAGE of the pipeline in FILE on some records: its output, its error records, its exceptions.
+    """Run STAGE of the pipeline in FILE on RECORDS, and show its output, error records and exceptions.
 
-    RECORDS holds an array of objects (or one object a line); of a stage with several inputs an object with
-    such an array for each input stage. Bytes are text in base64, dates and timestamps are written
-    "2026-01-02" and "2026-01-02T03:04:05Z", decimals "12.50". To an error transform each is
-    {"record": {…}, "code": 1, "message": "…"}. A source needs none; a sink writes nothing.
+    RECORDS is an array of objects, or has one object per line. A stage with several inputs takes an
+    object with such an array for each input stage. Bytes are text in base64; dates and timestamps are
+    written "2026-01-02" and "2026-01-02T03:04:05Z", decimals "12.50". An error transform takes records
+    like {"record": {…}, "code": 1, "message": "…"}. A source needs no RECORDS; a sink writes nothing.
     """
     request = DebugRequest(
         stage=stage,
         input=_parse_records(read_json(records)) if records is not None else [],
         namespace=instance.namespace,
-        arguments=read_arguments(arguments),
+        arguments=parse_pairs(arguments, "-a"),
         document=read_pipeline(file).text,
         records=limit,
     )
@@ -64,7 +70,7 @@ def command(
 
 
 def _parse_records(document: Any) -> list[GivenRecords]:
-    """The records of each input, in any of the forms that are taken."""
+    """Return the records of each input, from any of the accepted forms."""
     match document:
         case list() if document and all(_has_stage(each) for each in document):
             return [GivenRecords(e["stage"], e["records"], e.get("schema")) for e in document]
@@ -96,6 +102,6 @@ def _print(answer: DebugAnswer) -> None:
         click.secho(plural(len(answer.error_records), "error record"), bold=True)
         print_rejected(answer.error_records, _MOST_ON_SCREEN)
     for line in answer.logs:
-        click.echo(visible(line), err=True)
+        click.echo(sanitize_for_terminal(line), err=True)
     for problem in answer.errors:
         print_problem(problem)

@@ -1,4 +1,4 @@
-"""``localcdap demo``: a sample pipeline, validated and run."""
+"""``localcdap demo``: set up, validate and run a sample pipeline."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ import click
 
 from localcdap.cli.errors import NO
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import plural, print_failures, print_json, print_table
+from localcdap.cli.output import print_failures, print_json, print_table
 from localcdap.cli.run import show_result, start
 from localcdap.engine.messages import RunStatus
 from localcdap.host import demo
 from localcdap.pipeline.service import PipelineRequest
 from localcdap.runs.model import RunRequest
+from localcdap.text import plural
 
 
 @click.command("demo")
 @instance_options
 def command(instance: Instance) -> int:
-    """Copy a sample pipeline and its data into the instance's folder, validate it, run it."""
+    """Copy a sample pipeline and its data into the instance's folder, validate it and run it."""
     file = demo.set_up(instance.home)
     document = file.read_text(encoding="utf-8")
     arguments = demo.arguments(file)
@@ -52,10 +53,10 @@ def _print_next_steps(folder: Path) -> None:
     click.echo(
         f"""
 The pipeline, its input and its output are in {folder}
-Look at next:
+Try next:
   localcdap logs last                          the log of this run
-  localcdap plugins                            what pipelines can be made of
+  localcdap plugins                            the plugins for pipelines
   localcdap validate {folder / "pipeline.json"}
   localcdap run FILE -a key=value              a pipeline exported from CDAP or Data Fusion
-  localcdap doctor                             what this machine has and lacks"""
+  localcdap doctor                             check this machine"""
     )

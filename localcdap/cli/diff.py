@@ -1,4 +1,4 @@
-"""``localcdap diff A B``: what is different between two pipelines."""
+"""``localcdap diff A B``: show the differences between two pipelines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from localcdap.host import Cdap
 
 _DRAFT: Final = "draft:"
-"""Before the name of a draft."""
+"""The prefix that marks the name of a draft."""
 _MARKS = {
     "added": ("+", "green"),
     "removed": ("-", "red"),
@@ -35,11 +35,11 @@ _MARKS = {
 @click.argument("b")
 @instance_options
 def command(instance: Instance, a: str, b: str) -> int:
-    """Show what is different in pipeline B from A, by stage, property and connection.
+    """Show the differences between the pipelines A and B, by stage, property and connection.
 
-    Each is a file ('-': standard input), a deployed pipeline NAME or NAME@VERSION, or a draft, draft:NAME or
-    draft:NAME@REVISION. Schemas are compared field by field; layout and order do not count. Exit code 1 when
-    they differ.
+    A and B are files ('-' is standard input), deployed pipelines NAME or NAME@VERSION, or drafts
+    draft:NAME or draft:NAME@REVISION. Schemas are compared field by field; layout and order do not
+    count. The exit code is 1 when the pipelines differ.
     """
     first, second = _read_both(instance, a, b)
     comparison = compare_pipelines(first, second)
@@ -53,7 +53,7 @@ def command(instance: Instance, a: str, b: str) -> int:
 
 
 def _read_both(instance: Instance, *names: str) -> list[PipelineDocument]:
-    """The documents; the instance is opened for those that are in it only."""
+    """Return the documents. The instance is opened only if one of them is not a file."""
     files = {name: read_pipeline(name) for name in names if _is_file(name)}
     if len(files) == len(set(names)):
         return [files[name] for name in names]
@@ -66,7 +66,7 @@ def _is_file(name: str) -> bool:
 
 
 def _read_stored(cdap: Cdap, namespace: str, name: str) -> PipelineDocument:
-    """A draft or a deployed pipeline."""
+    """Return a draft or a deployed pipeline."""
     if not name.startswith(_DRAFT):
         return read_document(get_deployed(cdap, namespace, name)[1], name)
     draft, revision = name.removeprefix(_DRAFT), None
@@ -113,12 +113,12 @@ def _mark(kind: str) -> str:
 
 
 def _format_connection(connection: Connection) -> str:
-    way = connection.port or connection.condition
-    return f"{connection} ({way})" if way else str(connection)
+    branch = connection.port or connection.condition
+    return f"{connection} ({branch})" if branch else str(connection)
 
 
 def _format_value(value: Any) -> str:
-    """A value on one line; texts with line breaks as JSON has them."""
+    """Return a value on one line; a text with line breaks is written as in JSON."""
     if isinstance(value, str) and value and value == value.strip() and "\n" not in value:
         return value
     return msgspec.json.encode(value).decode()

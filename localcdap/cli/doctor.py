@@ -1,4 +1,4 @@
-"""``localcdap doctor``: what this machine has and lacks, and the settings in force."""
+"""``localcdap doctor``: check this machine and the instance, and show the settings."""
 
 from __future__ import annotations
 
@@ -22,45 +22,49 @@ _LOW_DISK = 2 * 1024**3
 
 
 class Finding(msgspec.Struct):
-    """One thing that was checked."""
+    """The result of one check."""
 
     what: str
     good: bool
     found: str
     fix: str | None = None
-    """What to do; None when it is good."""
+    """The corrective action; None when the check passed."""
 
 
-class SettingInForce(msgspec.Struct):
+class EffectiveSetting(msgspec.Struct):
+    """A setting with its value and where the value comes from."""
+
     key: str
     value: object
     origin: str
 
 
 class Diagnosis(msgspec.Struct):
+    """The answer of ``--json``."""
+
     findings: list[Finding]
-    settings: list[SettingInForce]
+    settings: list[EffectiveSetting]
     repairs: list[str] = []
-    """What ``--repair`` did to the database."""
+    """What ``--repair`` did to the database, a line each."""
 
 
 @click.command("doctor")
 @click.option(
     "--repair",
     is_flag=True,
-    help="First make a damaged database usable again, from what can be read of it or from the newest "
-    "good backup. Nobody may use the instance meanwhile.",
+    help="First repair a damaged database, from its readable parts or from the newest good backup. No other "
+    "process may use the instance meanwhile.",
 )
 @click.option(
     "--skip-event",
     "listener",
     metavar="LISTENER",
-    help="First have a listener pass over the event that it fails on.",
+    help="First skip the event on which LISTENER is stuck.",
 )
 @instance_options
 def command(instance: Instance, repair: bool, listener: str | None) -> int:
-    """Check Python, Java, Spark, the disk, the instance's folder and the artifacts, and say how to
-    mend what is wrong; show every setting in force and where it comes from.
+    """Check Python, Java, Spark, the disk, the instance and its artifacts, and show how to fix each
+    problem; show every setting and where it comes from.
     """
     repairs = _repair(instance.home) if repair else []
     if listener is not None:
@@ -82,7 +86,7 @@ def _repair(home: Home) -> list[str]:
 
 
 def diagnose(instance: Instance) -> Diagnosis:
-    """All findings; a check that fails is a finding, never an exception."""
+    """Run all checks. A check that fails is a finding, never an exception."""
     home = instance.home
     try:
         settings = load_settings(home.settings_file)
@@ -103,16 +107,16 @@ def diagnose(instance: Instance) -> Diagnosis:
             findings += check()
         except LocalcdapError as error:
             findings.append(Finding("instance", False, error.message, error.corrective_action))
-    in_force = [
-        SettingInForce(key, value, settings.origins.get(key, "default"))
+    settings_in_effect = [
+        EffectiveSetting(key, value, settings.origins.get(key, "default"))
         for key, value in effective(settings).items()
     ]
-    return Diagnosis(findings, in_force)
+    return Diagnosis(findings, settings_in_effect)
 
 
 def _find_settings_source(home: Home) -> str:
     exists = home.settings_file.is_file()
-    return str(home.settings_file) if exists else f"defaults ({home.settings_file} is not there)"
+    return str(home.settings_file) if exists else f"defaults ({home.settings_file} does not exist)"
 
 
 def _check_python() -> Iterator[Finding]:
@@ -125,7 +129,7 @@ def _check_java() -> Iterator[Finding]:
     java = find_java()
     yield Finding("java", True, f"{java.version} at {java.executable}, from {java.source}")
     for problem in java.passed_over:
-        yield Finding("another java", True, f"passed over: {problem}")
+        yield Finding("another java", True, f"not used: {problem}")
 
 
 def _check_spark() -> Iterator[Finding]:
@@ -140,7 +144,7 @@ def _check_spark() -> Iterator[Finding]:
 
 
 def _check_profiles(settings: Settings) -> Iterator[Finding]:
-    """Whether the clusters of the compute profiles answer; they are asked at the same time."""
+    """Check that the clusters of the compute profiles answer, all at the same time."""
     if not settings.profiles:
         return
     from concurrent.futures import ThreadPoolExecutor
@@ -191,7 +195,7 @@ def _check_instance(instance: Instance) -> Iterator[Finding]:
                     f"{listener.name} has failed {listener.tries} times since "
                     f"{format_time(listener.since)}, on event {listener.event or 'none'}: "
                     f"{listener.error}",
-                    "It is tried again every minute. To pass over the event: localcdap doctor "
+                    "It is tried again every minute. To skip the event: localcdap doctor "
                     f"--skip-event {listener.name}",
                 )
 

@@ -1,4 +1,4 @@
-"""``localcdap drafts``: pipelines that are being made, every save of them kept."""
+"""``localcdap drafts``: save unfinished pipelines, with every revision."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import click
 
 from localcdap.cli.files import read_pipeline
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import format_time, plural, print_json, print_table
+from localcdap.cli.output import format_time, print_json, print_table
 from localcdap.pipeline.library.draft_model import Draft, DraftRequest
+from localcdap.text import plural
 
 _ACTIONS = ["list", "save", "show", "revisions", "restore", "delete"]
 
@@ -17,20 +18,26 @@ _ACTIONS = ["list", "save", "show", "revisions", "restore", "delete"]
 @click.command("drafts")
 @click.argument("action", type=click.Choice(_ACTIONS), default="list")
 @click.argument("target", required=False, metavar="[FILE|NAME]")
-@click.option("--name", metavar="NAME", help="What to call it (save); default: the name in FILE.")
-@click.option("--description", metavar="TEXT", help="What it is for (save).")
+@click.option(
+    "--name", metavar="NAME", help="The name of the draft (save); default: the name in FILE."
+)
+@click.option("--description", metavar="TEXT", help="The description (save).")
 @click.option(
     "--based-on",
     type=click.IntRange(min=1),
     metavar="N",
-    help="The revision that FILE was made from (save).",
+    help="The revision that FILE is based on (save).",
 )
 @click.option("--revision", type=int, metavar="N", help="An earlier revision (show, restore).")
 @click.option(
-    "--sort", "sort_by", default="name", metavar="COLUMN", help="Order of the list [name]."
+    "--sort",
+    "sort_by",
+    default="name",
+    metavar="COLUMN",
+    help="The column that orders the list [name].",
 )
-@click.option("--descending", is_flag=True, help="… the other way round.")
-@click.option("--filter", "part", metavar="TEXT", help="Only names that TEXT is part of (list).")
+@click.option("--descending", is_flag=True, help="Reverse the order of the list.")
+@click.option("--filter", "part", metavar="TEXT", help="Only names that contain TEXT (list).")
 @instance_options
 def command(
     instance: Instance,
@@ -44,22 +51,22 @@ def command(
     descending: bool,
     part: str | None,
 ) -> None:
-    """List the drafts; save FILE ('-': standard input) as a draft; write the JSON of one (show); list its
-    revisions; restore an earlier one; or delete it.
+    """List the drafts; save FILE ('-' is standard input) as a draft; show the JSON of a draft; list its
+    revisions; restore an earlier revision; or delete the draft.
 
-    A draft need not be valid. Each save is kept as a revision: 'localcdap diff draft:NAME@1 draft:NAME'
-    compares two. With --based-on, a save is refused when another one came between.
+    A draft may be invalid. Each save adds a revision; 'localcdap diff draft:NAME@1 draft:NAME' compares two.
+    With --based-on, a save is rejected when the draft has a newer revision.
     """
     if action == "list":
         _list(instance, sort_by, descending, part)
         return
     if target is None:
         what = (
-            "the file: localcdap drafts save FILE"
+            "The file is missing: localcdap drafts save FILE"
             if action == "save"
-            else f"the draft: {action} NAME"
+            else f"The name is missing: localcdap drafts {action} NAME"
         )
-        raise click.UsageError(f"Name {what}")
+        raise click.UsageError(what)
     if action == "save":
         request = DraftRequest(None, name, description, revision=based_on)
         _print_outcome(instance, _save(instance, target, request), "saved")
@@ -70,7 +77,7 @@ def command(
         _list_revisions(instance, target)
     elif action == "restore":
         if revision is None:
-            raise click.UsageError("Say which one: --revision N")
+            raise click.UsageError("The revision is missing: --revision N")
         with instance.connect() as cdap:
             restored = cdap.drafts.restore(instance.namespace, target, revision)
         _print_outcome(instance, restored, f"restored from revision {revision}")

@@ -1,4 +1,4 @@
-"""``localcdap engine``: the local Spark server."""
+"""``localcdap engine``: show, start or stop the local Spark server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from localcdap.cli.output import print_json
 def command(instance: Instance, action: str) -> None:
     """Show the local Spark server, start it ahead of its first use, or stop it.
 
-    It starts by itself with the first run and stops after 'engine.idle_minutes' without one.
+    The server starts with the first run and stops after 'engine.idle_minutes' without one.
     """
     from localcdap.host import engine_server
     from localcdap.settings import load_settings

@@ -1,4 +1,7 @@
-"""What a command says when it fails: expected errors as text or JSON, faults as a report file."""
+"""How a command reports errors, and its exit code.
+
+An expected error is printed as text or JSON; an internal error also leaves a crash report in a file.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +34,12 @@ _CODES: Final[tuple[tuple[type[errors.LocalcdapError], int], ...]] = (
 
 
 def get_exit_code(error: errors.LocalcdapError) -> int:
-    """The exit code that stands for an error: 1 unless its class says otherwise."""
+    """Return the exit code of an error: 1, unless its class has another one."""
     return next((code for kind, code in _CODES if isinstance(error, kind)), NO)
 
 
 def show(error: errors.LocalcdapError, arguments: list[str]) -> int:
-    """Print an expected error. Returns the exit code."""
+    """Print an expected error and return its exit code."""
     code = get_exit_code(error)
     if code == FAULT:
         return report(error, arguments)
@@ -52,8 +55,8 @@ def show(error: errors.LocalcdapError, arguments: list[str]) -> int:
 
 
 def to_json(error: errors.LocalcdapError) -> dict[str, Any]:
-    """The error as the ``error`` key of a ``--json`` answer."""
-    place = {
+    """Return the error as the ``error`` key of a ``--json`` answer."""
+    location = {
         name: value
         for name in ("file", "line", "column", "stage")
         if (value := getattr(error, name, None)) is not None
@@ -62,13 +65,13 @@ def to_json(error: errors.LocalcdapError) -> dict[str, Any]:
         "type": type(error).__name__,
         "message": error.message,
         "correctiveAction": error.corrective_action,
-    } | place
+    } | location
 
 
 def report(error: BaseException, arguments: list[str]) -> int:
-    """Write a report of a fault of localcdap itself and say where it is. Returns the exit code.
+    """Write a crash report of an internal error, print its path and return the exit code.
 
-    A full disk is no such fault, wherever it is noticed.
+    A full disk is an expected error, wherever it is noticed.
     """
     if isinstance(error, OSError) and error.errno in _NO_SPACE:
         where = f" at {error.filename}" if error.filename else ""
@@ -78,17 +81,19 @@ def report(error: BaseException, arguments: list[str]) -> int:
         )
         return show(full, arguments)
     text = reports.text_of(error, f"localcdap {' '.join(arguments)}")
-    click.secho(f"This is a fault of localcdap: {error}", fg="red", err=True)
+    click.secho(f"Internal error of localcdap: {error}", fg="red", err=True)
     try:
         file = reports.write(find_home(_find_home_option(arguments)).reports, text)
-        click.echo(f"A report is in {file}", err=True)
+        click.echo(f"A crash report is in {file}", err=True)
     except OSError as unwritable:
-        click.echo(f"No report could be written ({unwritable}); here it is:\n{text}", err=True)
+        click.echo(f"The crash report could not be written ({unwritable}):\n{text}", err=True)
     return FAULT
 
 
 def discard_stdout() -> None:
-    """Keep the interpreter from complaining about a reader that went away."""
+    """Send further output nowhere, so that the interpreter does not fail when the reader has closed the
+    pipe.
+    """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -98,9 +103,9 @@ def _get_failures(error: errors.LocalcdapError) -> list[ValidationFailure]:
 
 
 def _find_home_option(arguments: list[str]) -> str | None:
-    for place, argument in enumerate(arguments):
-        if argument == "--home" and place + 1 < len(arguments):
-            return arguments[place + 1]
+    for index, argument in enumerate(arguments):
+        if argument == "--home" and index + 1 < len(arguments):
+            return arguments[index + 1]
         if argument.startswith("--home="):
             return argument.removeprefix("--home=")
     return None

@@ -1,4 +1,4 @@
-"""``localcdap run --explain``: how Spark would compute each stage, which is planned and not run."""
+"""``localcdap run --explain``: plan each stage and show how Spark would compute it, without running it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 
 def explain(cdap: Cdap, request: RunRequest, *, as_json: bool) -> int:
-    """Plan a pipeline and print how its stages run: ``native`` is Spark alone, ``batch`` and ``records``
-    go through Python.
+    """Plan a pipeline and print how each stage would run. Return the exit code.
+
+    ``native`` stages run in Spark alone; ``batch`` and ``records`` stages run in Python workers.
     """
     preview = run_preview(
         cdap,

@@ -1,4 +1,4 @@
-"""``localcdap export NAME``: the file of a deployed pipeline."""
+"""``localcdap export NAME``: write the JSON of a deployed pipeline."""
 
 from __future__ import annotations
 
@@ -13,21 +13,23 @@ from localcdap.cli.pipelines import split_version
 
 @click.command("export")
 @click.argument("name", metavar="NAME[@VERSION]")
-@click.option("--version", metavar="V", help="Number or id of a version; default: the latest.")
+@click.option("--version", metavar="V", help="The number or id of a version; default: the latest.")
 @click.option(
     "--output",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Where to write it; default: standard output.",
+    help="The file to write; default: standard output.",
 )
-@click.option("--upgraded", is_flag=True, help="In the form of CDAP 6, where it has an older one.")
+@click.option(
+    "--upgraded", is_flag=True, help="Convert the JSON of an older CDAP to that of CDAP 6."
+)
 @instance_options
 def command(
     instance: Instance, name: str, version: str | None, output: Path | None, upgraded: bool
 ) -> None:
-    """Write the JSON of a deployed pipeline as it was imported, keys that localcdap does not know included.
+    """Write the JSON of a deployed pipeline as it was imported, including keys that localcdap does not know.
 
-    CDAP and Data Fusion import it.
+    CDAP and Data Fusion can import the file.
     """
     application, asked = split_version(name)
     with instance.connect() as cdap:

@@ -6,32 +6,31 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import click
-
 from localcdap.api.errors import DocumentError
 from localcdap.pipeline.document.document import read_document
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.source import decode
+from localcdap.text import nearest_name
 
 
 def read_pipeline(name: str) -> PipelineDocument:
-    """The pipeline in a file; ``-`` is standard input.
+    """Return the pipeline in a file; ``-`` is standard input.
 
-    :raises DocumentError: when it cannot be read, or is no pipeline; with line and column.
+    :raises DocumentError: when the file cannot be read or holds no pipeline; with line and column.
     """
     return read_document(_read_text(name), name)
 
 
 def read_json(name: str) -> Any:
-    """The decoded JSON of a file.
+    """Return the decoded JSON of a file; ``-`` is standard input.
 
-    :raises DocumentError: likewise, but for being no pipeline.
+    :raises DocumentError: when the file cannot be read or is no JSON; with line and column.
     """
     return decode(_read_text(name), name)
 
 
 def is_file(name: str) -> bool:
-    """Whether a name on the command line means a file and no deployed pipeline."""
+    """Return whether an argument of the command line names a file, not a deployed pipeline."""
     return name == "-" or "/" in name or name.endswith(".json") or Path(name).exists()
 
 
@@ -57,24 +56,11 @@ def _read_text(name: str) -> str:
         raise DocumentError(f"{name} cannot be read: {error.strerror}.", file=name) from None
 
 
-def read_arguments(pairs: tuple[str, ...], option: str = "-a") -> dict[str, str]:
-    """The runtime arguments of ``-a key=value`` options; the last of one key wins."""
-    arguments: dict[str, str] = {}
-    for pair in pairs:
-        key, separator, value = pair.partition("=")
-        if not separator or not key:
-            raise click.BadParameter(f"'{pair}' is not of the form key=value.", param_hint=option)
-        arguments[key] = value
-    return arguments
-
-
 def _suggest_file(path: Path) -> str | None:
-    """A hint at the file that was probably meant."""
+    """Return a hint at the file that the user probably meant."""
     try:
         candidates = [str(path.parent / entry.name) for entry in path.parent.glob("*.json")]
     except OSError:
         return None
-    from rapidfuzz import process
-
-    nearest = process.extractOne(str(path), candidates, score_cutoff=60)
-    return f"Did you mean {nearest[0]}?" if nearest else None
+    nearest = nearest_name(str(path), candidates)
+    return f"Did you mean {nearest}?" if nearest else None

@@ -1,4 +1,4 @@
-"""``localcdap import FILE``: a pipeline deployed into a namespace."""
+"""``localcdap import FILE``: deploy a pipeline file into a namespace."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import msgspec
 
 from localcdap.cli.errors import NO
 from localcdap.cli.files import read_json, read_pipeline
-from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import plural, print_failures, print_json
+from localcdap.cli.options import Instance, fix_option, instance_options
+from localcdap.cli.output import print_failures, print_json
 from localcdap.pipeline.library.draft_model import Draft, DraftRequest
 from localcdap.pipeline.library.hub import (
     SPEC,
@@ -21,13 +21,14 @@ from localcdap.pipeline.library.hub import (
     read_package,
 )
 from localcdap.pipeline.library.model import Deployment, DeployRequest, check_name
+from localcdap.text import plural
 
 if TYPE_CHECKING:
     from localcdap.host import Cdap
 
 
 class PackageImport(msgspec.Struct):
-    """What became of a package of the hub."""
+    """The result of importing a package of the hub."""
 
     label: str
     deployments: list[Deployment]
@@ -37,18 +38,16 @@ class PackageImport(msgspec.Struct):
 
 @click.command("import")
 @click.argument("file")
-@click.option("--name", metavar="NAME", help="What to call it; default: the name in the file.")
 @click.option(
-    "--fix",
-    is_flag=True,
-    help="Name the plugin artifacts that are here where others are asked for, and say which.",
+    "--name", metavar="NAME", help="The name of the pipeline; default: the name in the file."
 )
+@fix_option
 @click.option(
     "--based-on",
     metavar="V",
-    help="The version that FILE was made from; refused when it is not the latest any more.",
+    help="The version that FILE is based on; rejected when a newer version is deployed.",
 )
-@click.option("--change", metavar="TEXT", help="What is new in this version.")
+@click.option("--change", metavar="TEXT", help="The description of the change in this version.")
 @instance_options
 def command(
     instance: Instance,
@@ -58,11 +57,11 @@ def command(
     based_on: str | None,
     change: str | None,
 ) -> int:
-    """Deploy the pipeline in FILE ('-': standard input) as a new version of the pipeline of its name.
+    """Deploy the pipeline in FILE ('-' is standard input) as a new version of the pipeline of that name.
 
-    It is validated first: with failures nothing is deployed. FILE is what CDAP 3 to 6 or Data Fusion exports,
-    or the spec.json (or folder) of a package of the hub, whose pipelines are deployed.
-    'localcdap export NAME' gives the file back.
+    A pipeline with failures is not deployed. FILE is an export of CDAP 3 to 6 or Data Fusion, or the
+    spec.json (or the folder) of a package of the hub, whose pipelines are deployed. 'localcdap export
+    NAME' writes the file again.
     """
     request = DeployRequest(
         None, instance.namespace, name, fix=fix, change=change, parent_version=based_on
@@ -88,7 +87,7 @@ def command(
 
 
 def _find_package(file: str) -> Path | None:
-    """The specification of a package, when that is what the file is."""
+    """Return the specification file of a hub package, or None when the file is not one."""
     path = Path(file)
     if path.is_dir():
         return path / SPEC
@@ -99,11 +98,12 @@ def _import_package(instance: Instance, cdap: Cdap, source: Path, request: Deplo
     package = read_package(read_json(str(source)), str(source))
     if request.name is not None and len(package.pipelines) > 1:
         raise click.UsageError(
-            f"--name is for one pipeline; this package has {len(package.pipelines)}."
+            f"--name names one pipeline; this package has {len(package.pipelines)}."
         )
     answer = PackageImport(package.label, [], [], package.notes)
     files = [str(source.parent / pipeline.file) for pipeline in package.pipelines]
-    configs = [read_json(file) for file in files]  # before anything is deployed; likewise the names
+    # Every file is read and every name checked before anything is deployed.
+    configs = [read_json(file) for file in files]
     for pipeline in package.pipelines:
         if not pipeline.is_draft:
             check_name(request.name or pipeline.name)
@@ -123,12 +123,12 @@ def _import_package(instance: Instance, cdap: Cdap, source: Path, request: Deplo
         for each in answer.deployments:
             _print(each)
         for draft in answer.drafts:
-            click.echo(f"{draft.name}: kept as a draft, revision {draft.revision}")
+            click.echo(f"{draft.name}: saved as a draft, revision {draft.revision}")
     return 0 if all(each.application for each in answer.deployments) else NO
 
 
 def _print(answer: Deployment) -> None:
-    _print_lines("read in a newer form", answer.upgrades)
+    _print_lines("converted from an older form", answer.upgrades)
     _print_lines("changed", [str(each) for each in (*answer.repairs, *answer.templates)])
     application = answer.application
     if application is None:
@@ -139,12 +139,12 @@ def _print(answer: Deployment) -> None:
             bold=True,
         )
         if not answer.repairs and any(problem.repair for problem in answer.problems):
-            click.echo("The option --fix takes the artifacts that are here.")
+            click.echo("The option --fix replaces missing versions with installed ones.")
         return
     if answer.problems and not answer.repairs:
         count = plural(len(answer.problems), "stage")
         click.echo(
-            f"Versions that are a range, of {count}, stay so; --fix writes those that are here."
+            f"The plugin versions of {count} stay ranges; --fix replaces them with installed versions."
         )
     print_failures(answer.warnings, warnings=True)
     click.secho(

@@ -1,17 +1,18 @@
-"""``localcdap logs RUN``: the log of a run."""
+"""``localcdap logs RUN``: show the log of a run."""
 
 from __future__ import annotations
 
 import click
 
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import format_time, print_json, visible
+from localcdap.cli.output import format_time, print_json
 from localcdap.runs.model import LogLine
+from localcdap.text import sanitize_for_terminal
 
 
 @click.command("logs")
 @click.argument("run")
-@click.option("--follow", "-f", is_flag=True, help="Go on until the run has ended.")
+@click.option("--follow", "-f", is_flag=True, help="Continue until the run has ended.")
 @instance_options
 def command(instance: Instance, run: str, follow: bool) -> None:
     """Show the log of RUN: its id, the beginning of its id, or 'last'."""
@@ -35,4 +36,5 @@ def _print(lines: list[LogLine]) -> None:
     for line in lines:
         stage = f" [{line.stage}]" if line.stage else ""
         level = click.style(f"{line.level:7}", fg=colours.get(line.level))
-        click.echo(f"{format_time(line.time)} {level}{visible(stage)} {visible(line.text)}")
+        text = sanitize_for_terminal(f"{stage} {line.text}")
+        click.echo(f"{format_time(line.time)} {level}{text}")

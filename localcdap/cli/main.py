@@ -1,4 +1,8 @@
-"""The entry point: finds the command, turns errors into exit codes."""
+"""The entry point of the program: finds the command and turns errors into exit codes.
+
+A command is the ``command`` of the module of its name, imported only when it is used, so that
+``localcdap --help`` loads no other library than click.
+"""
 
 from __future__ import annotations
 
@@ -11,51 +15,49 @@ from typing import Final
 import click
 
 from localcdap.api.errors import LocalcdapError
+from localcdap.text import nearest_name
 
 _COMMANDS: Final = {
     "studio": "Open the terminal studio, as 'localcdap' alone does.",
-    "demo": "Set up a sample pipeline, validate it, run it.",
+    "demo": "Set up a sample pipeline, validate it and run it.",
     "validate": "Show every failure of a pipeline file.",
-    "run": "Run a pipeline and show the records of each stage.",
-    "import": "Deploy a pipeline file as a version of a pipeline.",
+    "run": "Run a pipeline and show the record counts of each stage.",
+    "import": "Deploy a pipeline file as a new version of the pipeline.",
     "export": "Write the file of a deployed pipeline.",
     "pipelines": "List, show or delete the deployed pipelines.",
-    "drafts": "Keep pipelines that are being made, every save of them.",
-    "preview": "Run a pipeline on a few records and show those of each stage.",
+    "drafts": "Save unfinished pipelines, with every revision.",
+    "preview": "Run a pipeline on a few records and show the records of each stage.",
     "debug": "Try one stage of a pipeline on given records.",
-    "test": "Run tests of pipelines: given records in, expected records out.",
+    "test": "Run tests of pipelines, which compare the output with expected records.",
     "plugins": "List the plugins that pipelines can use.",
-    "templates": "Keep plugins with properties set beforehand.",
+    "templates": "Manage plugin templates: plugins with preset properties.",
     "plugin": "Describe one plugin and its properties.",
-    "call": "Ask a plugin for what only it knows.",
-    "capabilities": "List what plugins are capable of.",
-    "artifacts": "List the artifacts and what is wrong with them.",
-    "new": "Write a plugin to begin with, tests included.",
-    "diff": "Show what is different between two pipelines.",
+    "call": "Call a method of a plugin.",
+    "capabilities": "List the capabilities of the plugins.",
+    "artifacts": "List the artifacts and their errors.",
+    "new": "Scaffold a plugin, with its tests.",
+    "diff": "Show the differences between two pipelines.",
     "runs": "List the runs, newest first.",
     "logs": "Show the log of a run.",
     "stop": "Stop a run.",
-    "profiles": "List the compute profiles: where runs can take place.",
+    "profiles": "List the compute profiles, on which runs take place.",
     "namespaces": "List, create or delete namespaces.",
-    "preferences": "Show or set the values that macros have by default.",
-    "secrets": "Keep values that pipelines use and nothing shows.",
-    "connections": "Keep what stages share to reach other systems.",
+    "preferences": "Show or set the default values of macros.",
+    "secrets": "Manage secure keys: secret values that pipelines use.",
+    "connections": "Manage the connections to other systems that stages share.",
     "apps": "List, describe or call system applications.",
-    "tables": "List the tables that Table sinks filled, or show one.",
-    "sql": "Run a read-only query on the tables.",
+    "tables": "List the tables that sinks wrote, or show one.",
+    "sql": "Run a read-only SQL query on the tables.",
     "engine": "Show, start or stop the local Spark server.",
-    "backup": "Copy the database into a file, while it is in use.",
-    "restore": "Put a backup into the place of the database.",
-    "doctor": "Check this machine and show the settings in force.",
+    "backup": "Copy the database into a file, also while it is in use.",
+    "restore": "Replace the database with a backup.",
+    "doctor": "Check this machine and the instance, and show the settings.",
 }
-"""Commands in the order of ``--help``, each in the module of its name."""
+"""The commands and their summaries, in the order of ``--help``."""
 
 
 class _LazyGroup(click.Group):
-    """A group that imports a command's module only when the command is used.
-
-    ``localcdap --help`` shows the summaries above and loads nothing.
-    """
+    """A group that imports a command's module only when the command is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -76,10 +78,8 @@ class _LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
-            from rapidfuzz import process
-
-            nearest = process.extractOne(args[0], list(_COMMANDS), score_cutoff=60)
-            hint = f" Did you mean '{nearest[0]}'?" if nearest else ""
+            nearest = nearest_name(args[0], _COMMANDS)
+            hint = f" Did you mean '{nearest}'?" if nearest else ""
             ctx.fail(f"No such command '{args[0]}'.{hint}")
         return super().resolve_command(ctx, args)
 
@@ -88,14 +88,14 @@ class _LazyGroup(click.Group):
     cls=_LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 done; 1 the answer is no (invalid pipeline, failed run, nothing found); "
-    "2 wrong usage or unreadable input; 3 a fault of localcdap itself.",
+    "2 wrong usage or unreadable input; 3 an internal error of localcdap.",
 )
 @click.version_option(package_name="localcdap", prog_name="localcdap")
 def cli() -> None:
     """CDAP data pipelines for one person and one machine.
 
-    Alone it opens the terminal studio; 'localcdap demo' shows it at work. Every command takes
-    --home DIR, --namespace NS and --json.
+    Without a command, localcdap opens the terminal studio; 'localcdap demo' runs a sample pipeline. Every
+    command takes --home DIR, --namespace NS and --json.
     """
 
 
@@ -103,7 +103,8 @@ def main() -> None:
     """Run the command line and exit with its code."""
     code = run(sys.argv[1:])
     if "localcdap.tui.launch" in sys.modules:
-        # All is closed. Threads that still wait for an answer would keep the program, or complain at its end.
+        # Everything is closed. Threads that still wait for an answer would keep the process alive, or print
+        # a traceback at its end.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
@@ -111,7 +112,7 @@ def main() -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command line. Returns the exit code."""
+    """Run one command line and return its exit code."""
     from localcdap.cli import errors
 
     arguments = order_arguments(arguments)
@@ -138,9 +139,9 @@ def run(arguments: list[str]) -> int:
 
 
 def order_arguments(arguments: list[str]) -> list[str]:
-    """A command line with what belongs to all commands behind the command, where that is known.
+    """Return a command line with the common options moved after the command.
 
-    Without a command, at a terminal or with such options, it opens the studio.
+    A command line without a command opens the studio, if there is a terminal or such an option.
 
     >>> in_order(["--home", "there", "runs", "--", "x"]), in_order(["--home", "there"])
     (['runs', '--home', 'there', '--', 'x'], ['studio', '--home', 'there'])
@@ -159,7 +160,7 @@ def order_arguments(arguments: list[str]) -> list[str]:
 
 
 def _split_common_options(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """The options of all commands that stand before the command, and the rest."""
+    """Return the common options that come before the command, and the rest."""
     at = 0
     while at < len(arguments):
         name, is_joined, _ = arguments[at].partition("=")

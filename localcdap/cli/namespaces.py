@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import click
 
-from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.options import Instance, instance_options, parse_pairs
 from localcdap.cli.output import format_time, print_json, print_table
 
 
 @click.command("namespaces")
 @click.argument("action", type=click.Choice(["list", "create", "update", "delete"]), default="list")
 @click.argument("name", required=False)
-@click.option("--description", metavar="TEXT", help="What it is for (create, update).")
+@click.option("--description", metavar="TEXT", help="The description (create, update).")
 @click.option(
-    "--config", "config", multiple=True, metavar="K=V", help="A property of it; repeatable."
+    "--config",
+    "config",
+    multiple=True,
+    metavar="K=V",
+    help="Set a property of the namespace; repeatable.",
 )
-@click.option("--force", is_flag=True, help="Stop the runs that are active there (delete).")
+@click.option("--force", is_flag=True, help="Stop the active runs of the namespace first (delete).")
 @instance_options
 def command(
     instance: Instance,
@@ -27,9 +31,9 @@ def command(
 ) -> None:
     """List the namespaces, or create, update or delete the namespace NAME.
 
-    Deleting one takes its runs and their logs, tables, topics, preferences and secure keys along. Its folder
-    of plugins is moved into the folder 'trash' of the instance. A namespace with active runs is deleted only
-    with --force, which stops them.
+    'delete' also deletes the namespace's runs with their logs, tables, topics, preferences and secure
+    keys, and moves its plugin folder into the folder 'trash' of the instance. A namespace with active
+    runs is deleted only with --force, which stops them.
     """
     if action == "list":
         _list(instance)
@@ -40,20 +44,6 @@ def command(
         _delete(instance, name, force)
     else:
         _write(instance, action, name, description, parse_pairs(config))
-
-
-def parse_pairs(texts: tuple[str, ...]) -> dict[str, str]:
-    """``K=V`` texts as a dictionary.
-
-    :raises click.UsageError: for a text without a key or ``=``.
-    """
-    found: dict[str, str] = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not equals or not key:
-            raise click.UsageError(f"'{text}' is not of the form KEY=VALUE.")
-        found[key] = value
-    return found
 
 
 def _list(instance: Instance) -> None:
@@ -91,5 +81,5 @@ def _delete(instance: Instance, name: str, force: bool) -> None:
         print_json(deletion)
         return
     click.echo(f"Namespace '{name}' deleted.")
-    for place in deletion.kept:
-        click.echo(f"Its plugins are kept in {place}")
+    for folder in deletion.kept:
+        click.echo(f"Its plugins were moved to {folder}")

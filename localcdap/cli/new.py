@@ -1,4 +1,4 @@
-"""``localcdap new plugin NAME``: an artifact to begin with, tests included."""
+"""``localcdap new plugin NAME``: scaffold an artifact with a plugin and its tests."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from localcdap.settings import load_settings
 
 @click.group("new")
 def command() -> None:
-    """Write something to begin with."""
+    """Scaffold a plugin."""
 
 
-@command.command("plugin", short_help="An artifact with a plugin and its tests.")
+@command.command("plugin", short_help="Scaffold an artifact with a plugin and its tests.")
 @click.argument("name")
 @click.option(
     "--type",
@@ -32,43 +32,44 @@ def command() -> None:
     type=click.Choice(plugin_types()),
     default="transform",
     show_default=True,
-    help="What the plugin is.",
+    help="The type of the plugin.",
 )
 @click.option(
     "--directory",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Where to write it; default: the instance's plugin folder, where it is in use at once.",
+    help="The folder to write to; default: the instance's plugin folder.",
 )
 @instance_options
 def plugin(instance: Instance, name: str, type_: str, directory: Path | None) -> None:
-    """Write an artifact with a working plugin NAME, its documentation, a test that runs without Spark and
-    one that runs with it. NAME is that of the class, for instance CleanText.
+    """Scaffold an artifact with a working plugin NAME, its documentation, a test without Spark and a
+    test with Spark. NAME is the name of the class, for instance CleanText.
     """
     names = names_of(name)
-    dropped = _find_plugin_folder(instance)
-    place = dropped if directory is None else directory.absolute()
+    plugin_folder = _find_plugin_folder(instance)
+    place = plugin_folder if directory is None else directory.absolute()
     _reject_taken_names(instance, names, type_)
     folder = write_artifact(names, type_, place)
     if instance.json:
         print_json({"artifact": names.artifact, "type": type_, "name": name, "path": str(folder)})
     else:
         _print_next_steps(
-            folder, f"{type_} {names.plugin}", dropped, _format_instance_options(instance)
+            folder, f"{type_} {names.plugin}", plugin_folder, _format_instance_options(instance)
         )
 
 
 def _find_plugin_folder(instance: Instance) -> Path:
-    """The first drop-in folder of the instance, for its namespace."""
+    """Return the first plugin folder of the instance, for its namespace."""
     settings = load_settings(instance.home.settings_file)
     folder = instance.home.resolve(next(iter(settings.plugin_directories), "plugins"))
     return folder if instance.namespace == DEFAULT_NAMESPACE else folder / instance.namespace
 
 
 def _reject_taken_names(instance: Instance, names: Names, type_: str) -> None:
-    """:raises ConflictError: when the instance has a plugin or an artifact of the name.
+    """Raise an error when the name is taken.
 
-    :raises NotFoundError: when there is no such namespace.
+    :raises ConflictError: when the instance has a plugin or an artifact of the name.
+    :raises NotFoundError: when the namespace does not exist.
     """
     with instance.connect() as cdap:
         plugins = cdap.artifacts.list_plugins(instance.namespace, type=type_)
@@ -87,7 +88,7 @@ def _reject_taken_names(instance: Instance, names: Names, type_: str) -> None:
 
 
 def _format_instance_options(instance: Instance) -> str:
-    """What further commands need to mean the same instance and namespace."""
+    """Return the options with which further commands use the same instance and namespace."""
     options = ""
     if instance.home.path != find_home(None).path:
         options += f" --home {shlex.quote(str(instance.home.path))}"
@@ -96,7 +97,7 @@ def _format_instance_options(instance: Instance) -> str:
     return options
 
 
-def _print_next_steps(folder: Path, plugin: str, dropped: Path, options: str) -> None:
+def _print_next_steps(folder: Path, plugin: str, plugin_folder: Path, options: str) -> None:
     click.echo(f"Written to {folder}:")
     for file in sorted(each for each in folder.rglob("*") if each.is_file()):
         click.echo(f"  {file.relative_to(folder)}")
@@ -106,8 +107,8 @@ def _print_next_steps(folder: Path, plugin: str, dropped: Path, options: str) ->
         click.echo(f"  {python} -m pip install pytest")
     click.echo(f"  {python} -m pytest {place}")
     click.secho("See it in the instance:", bold=True)
-    if folder.parent != dropped:
-        target = shlex.quote(str(dropped))
+    if folder.parent != plugin_folder:
+        target = shlex.quote(str(plugin_folder))
         click.echo(f"  mkdir -p {target} && cp -r {place} {target}")
     click.echo(f"  localcdap plugins{options}")
     click.echo(f"  localcdap plugin {plugin}{options}")

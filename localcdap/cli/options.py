@@ -1,8 +1,8 @@
-"""The options that every command takes, and the instance that they select."""
+"""The options that several commands share, and the instance that they select."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,9 +15,36 @@ if TYPE_CHECKING:
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
+arguments_option = click.option(
+    "-a", "arguments", multiple=True, metavar="K=V", help="Set a runtime argument; repeatable."
+)
+fix_option = click.option(
+    "--fix", is_flag=True, help="Replace missing plugin versions with installed ones."
+)
+
+
+def parse_pairs(pairs: Iterable[str], option: str | None = None) -> dict[str, str]:
+    """Return the values of ``KEY=VALUE`` texts by key; the last value of a key wins.
+
+    :param option: the option that takes the texts, for the message.
+    :raises click.UsageError: for a text without a key or without ``=``.
+    """
+    values: dict[str, str] = {}
+    for pair in pairs:
+        key, separator, value = pair.partition("=")
+        if not separator or not key:
+            message = f"'{pair}' is not of the form KEY=VALUE."
+            raise (
+                click.BadParameter(message, param_hint=option)
+                if option
+                else click.UsageError(message)
+            )
+        values[key] = value
+    return values
+
 
 class Instance:
-    """What ``--home``, ``--namespace`` and ``--json`` say."""
+    """The instance and the form of the answer that ``--home``, ``--namespace`` and ``--json`` select."""
 
     def __init__(self, home: Home, namespace: str, json: bool) -> None:
         self.home = home
@@ -25,9 +52,9 @@ class Instance:
         self.json = json
 
     def connect(self, *, expects_run: bool = False) -> AbstractContextManager[Cdap]:
-        """The instance's services; this process becomes the host unless another one is.
+        """Return the services of the instance. This process becomes their host unless another one is.
 
-        :param expects_run: a run will be started soon.
+        :param expects_run: the command starts a run soon, so its process may load its libraries now.
         """
         from localcdap.host import connect
 
@@ -35,7 +62,7 @@ class Instance:
 
 
 def instance_options(function: _Function) -> _Function:
-    """Add the common options; the command receives them as its argument ``instance``."""
+    """Add the options of every command. The command receives them as its argument ``instance``."""
 
     def gather(*args: Any, home: str | None, namespace: str, as_json: bool, **kwargs: Any) -> Any:
         instance = Instance(find_home(home), namespace, as_json)
@@ -45,14 +72,14 @@ def instance_options(function: _Function) -> _Function:
     gather.__name__ = function.__name__
     gather.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]
     for option in (
-        click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout."),
+        click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout."),
         click.option(
-            "--namespace", "-n", default="default", metavar="NS", help="Namespace [default]."
+            "--namespace", "-n", default="default", metavar="NS", help="The namespace [default]."
         ),
         click.option(
             "--home",
             metavar="DIR",
-            help="Folder of the instance; default: $LOCALCDAP_HOME, else the nearest folder upwards "
+            help="The folder of the instance. Default: $LOCALCDAP_HOME, else the nearest parent folder "
             "with a localcdap.toml, else the user's data directory.",
         ),
     ):

@@ -1,4 +1,4 @@
-"""``localcdap pipelines``: the deployed pipelines of a namespace."""
+"""``localcdap pipelines``: list, show or delete the deployed pipelines of a namespace."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import click
 
 from localcdap.api.errors import NotFoundError
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import format_time, plural, print_json, print_table
+from localcdap.cli.output import format_time, print_json, print_table
 from localcdap.pipeline.library.model import Application
+from localcdap.text import plural
 
 if TYPE_CHECKING:
     from localcdap.host import Cdap
@@ -18,13 +19,14 @@ if TYPE_CHECKING:
 @click.command("pipelines")
 @click.argument("action", type=click.Choice(["list", "show", "versions", "delete"]), default="list")
 @click.argument("name", required=False, metavar="[NAME[@VERSION]]")
-@click.option("--filter", "part", metavar="TEXT", help="Only names that TEXT is part of (list).")
+@click.option("--filter", "part", metavar="TEXT", help="Only names that contain TEXT (list).")
 @instance_options
 def command(instance: Instance, action: str, name: str | None, part: str | None) -> None:
-    """List the deployed pipelines, show one, list its versions, or delete it with all of them.
+    """List the deployed pipelines, show one, list its versions, or delete it with all its versions.
 
-    'localcdap import' deploys a pipeline, 'localcdap run NAME' runs it. VERSION is the number of a version,
-    or the beginning of its id; by default the latest one. Deleting a pipeline keeps its runs.
+    'localcdap import' deploys a pipeline, 'localcdap run NAME' runs it. VERSION is the number of a
+    version or the beginning of its id; the default is the latest version. The runs of a deleted pipeline
+    are kept.
     """
     if action == "list":
         with instance.connect() as cdap:
@@ -32,7 +34,7 @@ def command(instance: Instance, action: str, name: str | None, part: str | None)
         _print_list(instance, found)
         return
     if name is None:
-        raise click.UsageError(f"Name the pipeline: localcdap pipelines {action} NAME")
+        raise click.UsageError(f"The name is missing: localcdap pipelines {action} NAME")
     if action == "show":
         _show(instance, *split_version(name))
     elif action == "versions":
@@ -48,15 +50,15 @@ def command(instance: Instance, action: str, name: str | None, part: str | None)
 
 
 def split_version(name: str) -> tuple[str, str | None]:
-    """Name and version of ``NAME@VERSION``; None for the latest version."""
+    """Return the name and the version of ``NAME@VERSION``; None is the latest version."""
     application, _, version = name.partition("@")
     return application, version or None
 
 
 def get_deployed(cdap: Cdap, namespace: str, text: str) -> tuple[Application, str]:
-    """The deployed pipeline that ``NAME`` or ``NAME@VERSION`` means, and its document's JSON text.
+    """Return the deployed pipeline ``NAME`` or ``NAME@VERSION`` and the JSON text of its document.
 
-    :raises NotFoundError: when there is none; the message lists what there is.
+    :raises NotFoundError: when there is none; the message lists the deployed pipelines.
     """
     name, version = split_version(text)
     try:

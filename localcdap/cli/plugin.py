@@ -1,4 +1,4 @@
-"""``localcdap plugin TYPE NAME``: one plugin and its properties."""
+"""``localcdap plugin TYPE NAME``: describe one plugin and its properties."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ from localcdap.pipeline.validation.plugin_templates import PluginTemplate, by_na
 @click.command("plugin")
 @click.argument("type_", metavar="TYPE")
 @click.argument("name")
-@click.option("--artifact", metavar="NAME[:VERSION]", default="", help="The one of this artifact.")
+@click.option(
+    "--artifact", metavar="NAME[:VERSION]", default="", help="The artifact of the plugin."
+)
 @click.option("--scope", type=click.Choice(["SYSTEM", "USER"], case_sensitive=False))
 @instance_options
 def command(instance: Instance, type_: str, name: str, artifact: str, scope: str | None) -> None:
-    """Describe a plugin, or a template of one, and its properties, for instance
+    """Describe a plugin or a plugin template and its properties, for instance
     'localcdap plugin batchsource File'.
     """
     artifact_name, _, version = artifact.partition(":")
@@ -42,7 +44,7 @@ def command(instance: Instance, type_: str, name: str, artifact: str, scope: str
 
 
 def _apply_template(info: PluginInfo, template: PluginTemplate) -> PluginInfo:
-    """The plugin as a template of it is: under its name, and with its values as defaults."""
+    """Return the plugin with the name of a template and the template's values as defaults."""
     properties = dict(info.properties)
     for name in template.properties.keys() & properties.keys():
         value = template.properties[name]
@@ -77,7 +79,7 @@ def _print(info: PluginInfo) -> None:
 
 
 def _format_kind(prop: PluginProperty) -> str:
-    """Type, need, default and choices of a property in one line."""
+    """Return the type, default and choices of a property in one line."""
     parts = [prop.type, "required" if prop.required else "optional"]
     if prop.default is not None:
         parts.append(f"default {prop.default}")

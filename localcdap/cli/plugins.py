@@ -1,4 +1,4 @@
-"""``localcdap plugins``: the plugins that pipelines can use."""
+"""``localcdap plugins``: list the plugins that pipelines can use."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from localcdap.pipeline.validation.plugin_templates import PluginTemplate
     "capabilities",
     multiple=True,
     metavar="C",
-    help="Only those capable of C; repeatable, all must hold.",
+    help="Only plugins with the capability C; repeat it to require several.",
 )
 @click.option(
     "--artifact",
     metavar="NAME[:VERSION]",
-    help="Only those of this artifact, VERSION may be a range; or, for cdap-data-pipeline and "
-    "cdap-data-streams, those that such pipelines can use.",
+    help="Only plugins of this artifact; VERSION may be a range. With cdap-data-pipeline or "
+    "cdap-data-streams: the plugins that such pipelines can use.",
 )
 @click.option(
     "--scope",
     type=click.Choice(["SYSTEM", "USER"], case_sensitive=False),
-    help="Only those that come with localcdap, or only those of the plugin folders.",
+    help="Only shipped plugins (SYSTEM), or only plugins of the plugin folders (USER).",
 )
-@click.option("--all-versions", is_flag=True, help="Every version, not only the newest.")
+@click.option("--all-versions", is_flag=True, help="List every version, not only the newest.")
 @instance_options
 def command(
     instance: Instance,
@@ -46,8 +46,8 @@ def command(
     scope: str | None,
     all_versions: bool,
 ) -> int:
-    """List the plugins that pipelines of the namespace can use, newest version of each, and its templates of
-    them.
+    """List the plugins that pipelines of the namespace can use, each in its newest version, and the
+    templates of these plugins.
     """
     name, _, version = (artifact or "").partition(":")
     with instance.connect() as cdap:
@@ -68,7 +68,7 @@ def command(
     elif plugins:
         print_table(("type", "name", "artifact", "what it does"), [_format_row(p) for p in plugins])
     else:
-        click.echo("No plugin fits.", err=True)
+        click.echo("No plugin matches.", err=True)
     return 0 if plugins else NO
 
 
@@ -76,13 +76,13 @@ class TemplateSummary(PluginSummary, rename="camel"):
     """A template in a list of plugins."""
 
     template_of: str
-    """Name of the plugin."""
+    """The name of the plugin."""
 
 
 def _summarize_templates(
     templates: list[PluginTemplate], plugins: list[PluginSummary]
 ) -> Iterator[PluginSummary]:
-    """The templates of listed plugins, each in the place of one."""
+    """Yield a summary for each template of a listed plugin."""
     known = {(plugin.type, plugin.name): plugin for plugin in plugins}
     for template in templates:
         plugin = known.get((template.plugin_type, template.plugin_name))

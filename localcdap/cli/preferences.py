@@ -1,23 +1,24 @@
-"""``localcdap preferences``: the values that macros have when a run is not given any."""
+"""``localcdap preferences``: show or set the default values of macros."""
 
 from __future__ import annotations
 
 import click
 
-from localcdap.cli.namespaces import parse_pairs
-from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.options import Instance, instance_options, parse_pairs
 from localcdap.cli.output import print_json, print_table
 
 
 @click.command("preferences")
 @click.argument("action", type=click.Choice(["list", "set", "delete"]), default="list")
 @click.argument("values", nargs=-1, metavar="[K=V | K]...")
-@click.option("--instance", "whole", is_flag=True, help="Those of all namespaces.")
-@click.option("--application", metavar="NAME", help="Those of one pipeline.")
+@click.option("--instance", "whole", is_flag=True, help="Preferences of the whole instance.")
+@click.option("--application", metavar="NAME", help="Only preferences of this pipeline.")
 @click.option(
-    "--program", metavar="TYPE/NAME", help="Those of one program of it, such as workflows/NAME."
+    "--program",
+    metavar="TYPE/NAME",
+    help="Only preferences of this program of it, such as workflows/NAME.",
 )
-@click.option("--resolved", is_flag=True, help="List what holds there, all levels together.")
+@click.option("--resolved", is_flag=True, help="List the effective values of all levels together.")
 @instance_options
 def command(
     instance: Instance,
@@ -28,10 +29,10 @@ def command(
     program: str | None,
     resolved: bool,
 ) -> None:
-    """List the preferences of the namespace, set some (K=V), or delete some (K; all without K).
+    """List the preferences of the namespace, set some (K=V), or delete some (K; without K, all).
 
-    The macro ${K} of a pipeline has the value that its run is given with -a, else that of the program's
-    preferences, else the application's, the namespace's, the whole instance's.
+    The value of the macro ${K} is the runtime argument of the run (-a), else the preference of the
+    program, else of the application, of the namespace, of the instance.
     """
     from localcdap.namespaces.preferences import Level
 
@@ -51,4 +52,4 @@ def command(
     elif found:
         print_table(("name", "value"), sorted(found.items()))
     else:
-        click.echo("No preferences there.", err=True)
+        click.echo("No preferences at this level.", err=True)

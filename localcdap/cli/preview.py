@@ -1,4 +1,4 @@
-"""``localcdap preview FILE``: run on a few records, and see what each stage makes of them."""
+"""``localcdap preview FILE``: run a pipeline on a few records and show the records of each stage."""
 
 from __future__ import annotations
 
@@ -9,9 +9,15 @@ import click
 
 from localcdap.api.errors import NotFoundError
 from localcdap.cli.errors import NO
-from localcdap.cli.files import read_arguments, read_pipeline
-from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import duration, plural, print_failures, print_json
+from localcdap.cli.files import read_pipeline
+from localcdap.cli.options import (
+    Instance,
+    arguments_option,
+    fix_option,
+    instance_options,
+    parse_pairs,
+)
+from localcdap.cli.output import print_failures, print_json
 from localcdap.cli.records import print_problem, print_records, print_rejected
 from localcdap.engine.preview.samples import StageSample
 from localcdap.runs.preview.model import (
@@ -20,32 +26,29 @@ from localcdap.runs.preview.model import (
     PreviewRequest,
     PreviewStatus,
 )
+from localcdap.text import format_duration, plural
 
 if TYPE_CHECKING:
     from localcdap.host import Cdap
 
 _WAIT_S: Final = 10.0
 _MOST_ON_SCREEN: Final = 10
-"""Records of each stage; all with --stage or --json."""
+"""Records of each stage that are printed without --stage and --json."""
 
 
 @click.command("preview")
 @click.argument("file")
 @click.option("--stage", metavar="S", help="Show this stage only, with all of its records.")
 @click.option("--limit", type=int, help="The most records read from each source [preview.records].")
-@click.option(
-    "-a", "arguments", multiple=True, metavar="K=V", help="A runtime argument; repeatable."
-)
+@arguments_option
 @click.option(
     "--timeout",
     default=DEFAULT_TIMEOUT_MINUTES,
     show_default=True,
     metavar="MINUTES",
-    help="Stop it after this time.",
+    help="Stop the preview after this time.",
 )
-@click.option(
-    "--fix", is_flag=True, help="Use the suggested artifact where the one asked for is missing."
-)
+@fix_option
 @instance_options
 def command(
     instance: Instance,
@@ -56,11 +59,11 @@ def command(
     timeout: float,
     fix: bool,
 ) -> int:
-    """Run the pipeline in FILE ('-': standard input) on the first records of its sources, and show the
+    """Run the pipeline in FILE ('-' is standard input) on the first records of its sources, and show the
     records of every stage.
 
-    Sinks write nothing: shown is what they would write. Post actions are left out; actions and conditions do
-    what they always do.
+    Sinks write nothing; the preview shows the records that they would write. Actions and conditions run; post
+    actions do not.
     """
     document = read_pipeline(file)
     names = [each.name for each in document.stages]
@@ -72,7 +75,7 @@ def command(
         document=document.text,
         namespace=instance.namespace,
         name=Path(file).stem,
-        arguments=read_arguments(arguments),
+        arguments=parse_pairs(arguments, "-a"),
         records=limit,
         timeout_minutes=timeout,
         use_suggested=fix,
@@ -89,7 +92,7 @@ def command(
 
 
 def run_preview(cdap: Cdap, request: PreviewRequest) -> Preview:
-    """The preview once it has ended; an interrupt from the keyboard ends it."""
+    """Run a preview to its end and return it. An interrupt from the keyboard stops it."""
     preview = cdap.previews.start(request)
     try:
         while not preview.status.is_end:
@@ -108,7 +111,7 @@ def _print(preview: Preview, *, every: bool) -> None:
     print_failures(preview.errors)
     colour = {PreviewStatus.COMPLETED: "green"}.get(preview.status, "red")
     click.secho(f"{preview.status}", fg=colour, bold=True, nl=False)
-    took = duration(preview.submit_time, preview.end_time)
+    took = format_duration(preview.submit_time, preview.end_time)
     click.echo(f"  preview of {preview.pipeline}{f'  in {took}' if took else ''}")
     error = preview.error
     if error is not None and not any(each.problems for each in preview.stages.values()):

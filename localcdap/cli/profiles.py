@@ -1,4 +1,4 @@
-"""``localcdap profiles``: where runs can take place."""
+"""``localcdap profiles``: list the compute profiles."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from localcdap.cli.output import print_json, print_table
 @click.command("profiles")
 @instance_options
 def command(instance: Instance) -> None:
-    """List the compute profiles: the local Spark server and the clusters that [profiles] of the settings
-    names, what each requires plugins to be capable of, and which one runs of the namespace get when
-    neither --profile nor the argument system.profile.name says another.
+    """List the compute profiles: the local Spark server and the clusters in [profiles] of the settings.
+
+    The list has the capabilities that each profile requires of plugins. Runs use the default profile unless
+    --profile or the argument system.profile.name names another one.
     """
     with instance.connect() as cdap:
         profiles = cdap.runs.profiles(instance.namespace)

@@ -1,4 +1,4 @@
-"""The progress of a run, drawn in place on a terminal."""
+"""The progress of a run, updated in place on a terminal."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from localcdap.cli.output import size
 from localcdap.runs.model import Run, StageCounts
+from localcdap.text import format_size
 
 _REFRESHES: Final = 8
-"""Per second, of the spinner; the numbers change four times a second at the most."""
+"""Frames of the spinner per second. The counts change at most four times a second."""
 
 
 class ProgressDisplay:
-    """A live table of stages and counts on stderr; it disappears when it is closed."""
+    """A live table of stages and counts on stderr. It disappears when it is closed."""
 
     def __init__(self) -> None:
         self._live = Live(
@@ -42,31 +42,31 @@ class ProgressDisplay:
         self._live.__exit__(kind, error, trace)
 
     def show(self, run: Run) -> None:
-        """Draw the run as it stands."""
-        whole = Table.grid()
-        # One spinner all the time: a new one would begin with its first picture again.
+        """Draw the current state of the run."""
+        grid = Table.grid()
+        # The spinner is reused: a new one would start again at its first frame.
         seconds = time.monotonic() - self._since
         self._spinner.update(
             text=Text(format_headline(run, seconds), no_wrap=True, overflow="ellipsis")
         )
-        whole.add_row(self._spinner)
-        whole.add_row(build_stage_table(run))
-        self._live.update(whole)
+        grid.add_row(self._spinner)
+        grid.add_row(build_stage_table(run))
+        self._live.update(grid)
 
 
 def format_headline(run: Run, seconds: float) -> str:
-    """``sales running 12 s, 3 of 12 tasks, 45 MB read``."""
+    """Return a line such as ``sales running 12 s, 3 of 12 tasks, 45 MB read``."""
     parts = [f"{run.pipeline} {run.status.lower()} {seconds:.0f} s"]
     if run.progress is not None:
         if run.progress.tasks:
             parts.append(f"{run.progress.tasks_done:,} of {run.progress.tasks:,} tasks")
         if run.progress.bytes_read:
-            parts.append(f"{size(run.progress.bytes_read)} read")
+            parts.append(f"{format_size(run.progress.bytes_read)} read")
     return ", ".join(parts)
 
 
 def get_latest_counts(run: Run, stage: str) -> StageCounts:
-    """The counts of a stage: exact ones where there are, else those so far."""
+    """Return the final counts of a stage, or its counts so far while it is running."""
     exact = run.stages[stage]
     if exact.records_out is None and run.progress is not None:
         return run.progress.stages.get(stage, exact)
@@ -74,16 +74,16 @@ def get_latest_counts(run: Run, stage: str) -> StageCounts:
 
 
 def build_stage_table(run: Run) -> Table:
-    """The counts of all stages, as wide as the terminal at the most."""
+    """Return the table of the counts of all stages, at most as wide as the terminal."""
     grid = Table(box=None, pad_edge=False)
-    # Rich first narrows the columns that it may wrap: the names shall give way, not the numbers.
+    # Rich narrows the columns that it may wrap first: the names get shorter, not the numbers.
     grid.add_column("stage")
     for name in ("in", "out", "errors"):
         grid.add_column(name, justify="right", no_wrap=True)
     for name in run.stages:
         counts = get_latest_counts(run, name)
         numbers = (counts.records_in, counts.records_out, counts.errors)
-        # As text: a name may hold what rich takes for markup.
+        # A Text, because rich would interpret markup in a name.
         grid.add_row(
             Text(name, no_wrap=True, overflow="ellipsis"),
             *("" if n is None else f"{n:,}" for n in numbers),

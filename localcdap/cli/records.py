@@ -1,4 +1,4 @@
-"""Records on a terminal and in files, in their JSON form (:mod:`localcdap.api.record_json`)."""
+"""Records, read from JSON files and printed on a terminal."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ import click
 
 from localcdap.api.errors import BadRequestError
 from localcdap.api.schema import Schema
-from localcdap.cli.output import print_table, visible
+from localcdap.cli.output import print_table
 from localcdap.engine.preview.samples import Problem, Rejected
+from localcdap.text import sanitize_for_terminal
 
 _WIDEST: Final = 40
-"""Characters of a value that are shown."""
+"""The most characters of a value that are printed."""
 
 
 def read_json(name: str) -> Any:
-    """The JSON document in a file, or its lines where each is one; ``-`` is standard input.
+    """Return the JSON document in a file, or the list of its lines if each is a document.
 
-    :raises BadRequestError: when it cannot be read; with line and column.
+    :param name: the path; ``-`` is standard input.
+    :raises BadRequestError: when the file cannot be read, or is not JSON; with line and column.
     """
     text = _read_text(name)
     try:
@@ -50,7 +52,7 @@ def _read_text(name: str) -> str:
 
 
 def print_records(schema: Schema | None, records: Sequence[Any], most: int) -> None:
-    """Print records as a table, of too many the first ones."""
+    """Print at most ``most`` records as a table."""
     if not records:
         click.echo("  no records")
         return
@@ -63,24 +65,24 @@ def print_records(schema: Schema | None, records: Sequence[Any], most: int) -> N
 
 
 def print_rejected(errors: Sequence[Rejected], most: int) -> None:
-    """Print error records, one a line, of too many the first ones."""
+    """Print at most ``most`` error records, one per line."""
     for each in errors[:most]:
         mark = click.style("✗", fg="yellow")
-        message = visible(each.message or "")
+        message = sanitize_for_terminal(each.message or "")
         click.echo(f"{mark} {each.code}: {message}  {json.dumps(each.record)}")
     if len(errors) > most:
         click.echo(f"… and {len(errors) - most:,} more error records")
 
 
 def print_problem(problem: Problem) -> None:
-    """Print what went wrong, with the plugin's own frames."""
-    place = f"record {problem.record}: " if problem.record is not None else ""
-    where = f"{problem.field}: " if problem.field else place
-    click.secho(f"✗ {where}{visible(problem.message)}", fg="red")
+    """Print an error of a stage, with the frames of the plugin's own code."""
+    position = f"record {problem.record}: " if problem.record is not None else ""
+    where = f"{problem.field}: " if problem.field else position
+    click.secho(f"✗ {where}{sanitize_for_terminal(problem.message)}", fg="red")
     if problem.corrective_action:
-        click.echo(f"  {visible(problem.corrective_action)}")
+        click.echo(f"  {sanitize_for_terminal(problem.corrective_action)}")
     for line in (problem.trace or "").splitlines():
-        click.echo(f"    {visible(line.rstrip())}")
+        click.echo(f"    {sanitize_for_terminal(line.rstrip())}")
 
 
 def _is_number(records: Sequence[Any], name: str) -> bool:
@@ -92,5 +94,5 @@ def _format_cell(value: Any) -> str:
     if value is None:
         return ""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    text = visible(" ".join(text.splitlines()))
+    text = sanitize_for_terminal(" ".join(text.splitlines()))
     return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"

@@ -1,4 +1,4 @@
-"""``localcdap restore``: a backup in the place of the database."""
+"""``localcdap restore``: replace the database with a backup."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from localcdap.cli.output import print_json
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @instance_options
 def command(instance: Instance, file: Path) -> None:
-    """Put the backup FILE into the place of the database, which is kept in the folder 'backups'.
+    """Replace the database with the backup FILE, and move the database into the folder 'backups'.
 
-    The backup is read whole first. Nobody may use the instance meanwhile.
+    The backup is read and checked first. No other process may use the instance meanwhile.
     """
     from localcdap.host.maintenance import restore
 
@@ -26,4 +26,4 @@ def command(instance: Instance, file: Path) -> None:
         return
     click.echo(f"Restored {file}.")
     if done.kept:
-        click.echo(f"The database that was there before is kept as {done.kept}.")
+        click.echo(f"The previous database is now {done.kept}.")

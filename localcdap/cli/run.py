@@ -1,4 +1,4 @@
-"""``localcdap run FILE|NAME``: validate, run, show the records of each stage."""
+"""``localcdap run FILE|NAME``: validate and run a pipeline, and show the record counts of each stage."""
 
 from __future__ import annotations
 
@@ -9,12 +9,19 @@ import click
 import msgspec
 
 from localcdap.cli.errors import NO
-from localcdap.cli.files import is_file, read_arguments, read_pipeline
-from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import duration, is_terminal, print_json, print_table
+from localcdap.cli.files import is_file, read_pipeline
+from localcdap.cli.options import (
+    Instance,
+    arguments_option,
+    fix_option,
+    instance_options,
+    parse_pairs,
+)
+from localcdap.cli.output import is_terminal, print_json, print_table
 from localcdap.cli.pipelines import get_deployed
 from localcdap.engine.messages import RunStatus
 from localcdap.runs.model import Run, RunRequest
+from localcdap.text import format_duration
 
 if TYPE_CHECKING:
     from localcdap.host import Cdap
@@ -22,17 +29,13 @@ if TYPE_CHECKING:
 
 @click.command("run")
 @click.argument("pipeline", metavar="FILE|NAME[@VERSION]")
+@arguments_option
+@click.option("--profile", metavar="P", help="The compute profile; see 'localcdap profiles'.")
 @click.option(
-    "-a", "arguments", multiple=True, metavar="K=V", help="A runtime argument; repeatable."
+    "--explain", is_flag=True, help="Show how Spark would compute each stage, and run nothing."
 )
-@click.option("--profile", metavar="P", help="Compute profile; see 'localcdap profiles'.")
-@click.option(
-    "--explain", is_flag=True, help="Run nothing: show how Spark would compute each stage."
-)
-@click.option("--detach", is_flag=True, help="Start it and return; see 'localcdap runs'.")
-@click.option(
-    "--fix", is_flag=True, help="Use the suggested artifact where the one asked for is missing."
-)
+@click.option("--detach", is_flag=True, help="Start the run and return; see 'localcdap runs'.")
+@fix_option
 @instance_options
 def command(
     instance: Instance,
@@ -43,16 +46,16 @@ def command(
     detach: bool,
     fix: bool,
 ) -> int:
-    """Validate the pipeline in FILE ('-': standard input), or the deployed pipeline NAME, run it on Spark,
-    and show how many records each stage read, wrote and refused.
+    """Validate the pipeline in FILE ('-' is standard input), or the deployed pipeline NAME, run it on Spark,
+    and show the numbers of input, output and error records of each stage.
 
-    Nothing runs when the pipeline has failures. A failed or stopped run leaves its sinks untouched.
+    A pipeline with failures does not run. A failed or stopped run leaves its sinks unchanged.
     """
     request = RunRequest(
         document=read_pipeline(pipeline).text if is_file(pipeline) else None,
         namespace=instance.namespace,
         name=Path(pipeline).stem,
-        arguments=read_arguments(arguments),
+        arguments=parse_pairs(arguments, "-a"),
         profile=profile,
         use_suggested=fix,
     )
@@ -75,7 +78,7 @@ def _explain(instance: Instance, request: RunRequest, pipeline: str) -> int:
 
 
 def _resolve_document(cdap: Cdap, request: RunRequest, pipeline: str) -> RunRequest:
-    """The request with the document of the deployed pipeline, where no file is named."""
+    """Return the request with the document of the deployed pipeline, unless the user named a file."""
     if request.document is None:
         found, document = get_deployed(cdap, request.namespace, pipeline)
         return msgspec.structs.replace(
@@ -116,7 +119,7 @@ def show_result(run: Run) -> None:
             click.echo(f"{name}: {listed}")
     for repair in run.repairs:
         click.secho(str(repair), fg="yellow")
-    took = duration(run.starting, run.end)
+    took = format_duration(run.starting, run.end)
     colour = {RunStatus.COMPLETED: "green", RunStatus.FAILED: "red"}.get(run.status, "yellow")
     click.secho(f"{run.status}", fg=colour, bold=True, nl=False)
     click.echo(f"  {run.pipeline}  run {run.run}{f'  in {took}' if took else ''}")
@@ -126,11 +129,11 @@ def show_result(run: Run) -> None:
             click.echo(run.error.corrective_action)
         for frame in run.error.trace:
             click.echo(f"  {frame.rstrip()}")
-        click.echo(f"The log: localcdap logs {run.run}")
+        click.echo(f"See the log: localcdap logs {run.run}")
 
 
 def _watch(cdap: Cdap, run: Run) -> Run:
-    """Wait for the end of a run, drawing its progress where a person can see it."""
+    """Wait for the end of a run, and draw its progress if stderr is a terminal."""
     if not is_terminal():
         while not run.status.is_end:
             run = cdap.runs.wait(run.run, run.version, timeout_s=30.0)

@@ -1,16 +1,17 @@
-"""``localcdap runs``: what ran, when, and how it ended."""
+"""``localcdap runs``: list the runs."""
 
 from __future__ import annotations
 
 import click
 
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import duration, format_time, print_json, print_table
+from localcdap.cli.output import format_time, print_json, print_table
+from localcdap.text import format_duration
 
 
 @click.command("runs")
 @click.argument("name", required=False)
-@click.option("--limit", default=50, show_default=True, help="The most runs to list; 0: all.")
+@click.option("--limit", default=50, show_default=True, help="The most runs to list; 0 lists all.")
 @instance_options
 def command(instance: Instance, name: str | None, limit: int) -> None:
     """List the runs of the namespace, or of the pipeline NAME, newest first."""
@@ -29,7 +30,7 @@ def command(instance: Instance, name: str | None, limit: int) -> None:
             r.profile,
             r.status,
             format_time(r.starting),
-            duration(r.starting, r.end),
+            format_duration(r.starting, r.end),
         )
         for r in runs
     ]

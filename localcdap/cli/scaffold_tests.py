@@ -1,4 +1,4 @@
-"""A first test of a pipeline, written from what it gives: ``localcdap test --new``."""
+"""``localcdap test --new``: write a first test of a pipeline from its actual output."""
 
 from __future__ import annotations
 
@@ -30,17 +30,19 @@ def scaffold_test(
     *,
     fix: bool,
 ) -> int:
-    """Try a pipeline, and write a test that expects what it gives; then run the test.
+    """Run a pipeline on a few records, write a test that expects its output, and run the test.
 
-    :param paths: where to write it; only the first counts, and without one it is beside the pipeline.
+    :param paths: the first is the test file to write; default: next to the pipeline file.
     :returns: the exit code.
-    :raises BadRequestError: when the pipeline cannot be tried, or fails.
+    :raises BadRequestError: when the pipeline fails.
     """
     document = read_pipeline(pipeline)
     source = Path(pipeline)
     file = paths[0] if paths else source.with_name(f"{source.stem}.test.toml")
     if name_of(file) == file.name:
-        raise BadRequestError(f"{file} is no name of a test file.", "Name it *.test.toml.")
+        raise BadRequestError(
+            f"'{file}' is not the name of a test file.", "Use a name that ends in .test.toml."
+        )
     request = CaseRequest(
         document=document.text,
         name=source.stem,
@@ -61,7 +63,7 @@ def scaffold_test(
     if instance.json:
         print_json({"file": str(file), "tests": [verdict]})
     else:
-        click.echo(f"{file} is written; read it before you rely on it.")
+        click.echo(f"Wrote {file}. Read it before you rely on it.")
         print_verdict(verdict)
     return 0 if verdict.outcome is Outcome.PASSED else NO
 
@@ -73,8 +75,8 @@ def _raise_failure(result: CaseResult) -> None:
             failures=[msgspec.to_builtins(each) for each in result.errors],
         )
     if result.status is not CaseStatus.COMPLETED:
-        told = result.error
+        error = result.error
         raise BadRequestError(
-            f"The pipeline failed: {told.message if told else result.status}",
-            told.corrective_action if told else None,
+            f"The pipeline failed: {error.message if error else result.status}",
+            error.corrective_action if error else None,
         )

@@ -1,4 +1,4 @@
-"""``localcdap secrets``: the secure keys that pipelines use as ``${secure(NAME)}``."""
+"""``localcdap secrets``: manage the secure keys that pipelines use as ``${secure(NAME)}``."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from localcdap.cli.output import format_time, print_json, print_table
 @click.command("secrets")
 @click.argument("action", type=click.Choice(["list", "put", "delete"]), default="list")
 @click.argument("name", required=False)
-@click.option("--description", default="", metavar="TEXT", help="What it is for (put).")
+@click.option("--description", default="", metavar="TEXT", help="The description (put).")
 @instance_options
 def command(instance: Instance, action: str, name: str | None, description: str) -> None:
     """List the secure keys of the namespace, put one, or delete one.
 
     A pipeline uses the value of a key as ${secure(NAME)}. 'put' asks for the value, or reads it from
-    standard input (the line end behind it is left out); it is never shown again. It is kept in the keyring
-    of the system when the Python package 'keyring' is installed and finds one, else in the file
-    'secrets.json' of the instance: not encrypted, but readable for its user only.
+    standard input without its last line end; the value is never shown again. It is stored in the
+    system's keyring if the Python package 'keyring' is installed and finds one, else in the file
+    'secrets.json' of the instance, which is not encrypted but readable only by its owner.
     """
     if action == "list":
         _list(instance)
         return
     if name is None:
-        raise click.UsageError(f"Name the key: localcdap secrets {action} NAME")
+        raise click.UsageError(f"The name is missing: localcdap secrets {action} NAME")
     if action == "put":
         value = _read_value(name)
         with instance.connect() as cdap:
@@ -35,7 +35,7 @@ def command(instance: Instance, action: str, name: str | None, description: str)
         if instance.json:
             print_json(key)
         else:
-            click.echo(f"Secure key '{name}' is kept in the {key.vault}.")
+            click.echo(f"Secure key '{name}' is stored in the {key.vault}.")
         return
     with instance.connect() as cdap:
         cdap.secure_keys.delete(instance.namespace, name)
@@ -52,9 +52,9 @@ def _list(instance: Instance) -> None:
         print_json(keys)
     elif keys:
         rows = [(k.name, format_time(k.last_modified_time), k.vault, k.description) for k in keys]
-        print_table(("name", "put", "kept in", "description"), rows)
+        print_table(("name", "modified", "stored in", "description"), rows)
     else:
-        click.echo("No secure keys. Put one: localcdap secrets put NAME", err=True)
+        click.echo("No secure keys. Create one: localcdap secrets put NAME", err=True)
 
 
 def _read_value(name: str) -> str:

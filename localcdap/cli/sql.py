@@ -1,4 +1,4 @@
-"""``localcdap sql``: a read-only query on the tables of the instance."""
+"""``localcdap sql``: run a read-only SQL query on the tables of the instance."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import plural, print_json, print_table
+from localcdap.cli.output import print_json, print_table
+from localcdap.text import plural
 
 if TYPE_CHECKING:
     from localcdap.datasets.sql import SqlResult
@@ -18,15 +19,19 @@ if TYPE_CHECKING:
 @click.argument("query")
 @click.option("--limit", default=1000, show_default=True, help="The most rows to show.")
 @click.option(
-    "--time-limit", default=60.0, show_default=True, metavar="SECONDS", help="Ends it after that."
+    "--time-limit",
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Stop the query after this many seconds.",
 )
 @instance_options
 def command(instance: Instance, query: str, limit: int, time_limit: float) -> None:
-    """Run one read-only QUERY, in DuckDB's SQL; '-' reads it from stdin.
+    """Run one read-only QUERY in DuckDB's SQL; '-' reads it from stdin.
 
-    Tables of the namespace are named as they are, those of others NAMESPACE.TABLE ("default".TABLE in
-    quotes), those of system applications structured.TABLE; SHOW ALL TABLES lists them. A query sees the
-    tables and nothing else, no files, and changes nothing.
+    A table of the namespace has its plain name, a table of another namespace NAMESPACE.TABLE ("default".TABLE
+    in quotes), and a table of a system application structured.TABLE. SHOW ALL TABLES lists them. A query
+    cannot read files or change anything.
     """
     from localcdap.datasets.sql import SqlRequest
 
@@ -41,11 +46,11 @@ def command(instance: Instance, query: str, limit: int, time_limit: float) -> No
         return
     print_table(names, rows)
     if found.truncated:
-        click.echo(f"There are more than the {plural(limit, 'row')} shown; see --limit.", err=True)
+        click.echo(f"Only the first {plural(limit, 'row')} are shown; see --limit.", err=True)
 
 
 def _to_rows(found: SqlResult) -> list[list[Any]]:
-    """Plain values; what JSON cannot hold (dates, decimals, bytes …) is text."""
+    """Return the rows as JSON values; dates, decimals and bytes become text."""
     import msgspec
 
     columns = [column.to_pylist() for column in found.table().columns]

@@ -1,4 +1,4 @@
-"""``localcdap stop RUN``: end a run before it is done."""
+"""``localcdap stop RUN``: stop a run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from localcdap.cli.output import print_json
 @click.argument("run")
 @instance_options
 def command(instance: Instance, run: str) -> None:
-    """Stop RUN: its id, the beginning of its id, or 'last'. Its sinks are left untouched."""
+    """Stop RUN: its id, the beginning of its id, or 'last'. Its sinks stay unchanged."""
     with instance.connect() as cdap:
         stopped = cdap.runs.stop(cdap.runs.get(instance.namespace, run).run)
     if instance.json:

@@ -1,4 +1,4 @@
-"""``localcdap studio``: the terminal studio, also opened by ``localcdap`` alone."""
+"""``localcdap studio``: open the terminal studio, as ``localcdap`` without a command does."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 @click.argument("pipeline", required=False)
 @instance_options
 def command(instance: Instance, pipeline: str | None) -> int:
-    """Open the terminal studio; 'localcdap' alone does so too.
+    """Open the terminal studio, as 'localcdap' without a command does.
 
     PIPELINE is a pipeline file, or the name of a deployed pipeline.
     """
     if instance.json:
-        raise click.UsageError("The studio is for eyes; the other commands have --json.")
+        raise click.UsageError("The studio has no --json; the other commands have.")
     if not is_terminal():
         raise click.UsageError(
             f"The studio needs a terminal{_describe_terminal_fault()}. 'localcdap --help' lists the commands."
@@ -36,7 +36,7 @@ def command(instance: Instance, pipeline: str | None) -> int:
 
 
 def is_terminal() -> bool:
-    """Whether a person sits at both ends of this process, before a screen that can be drawn on."""
+    """Return whether stdin and stdout are a terminal that can show the studio."""
     return sys.stdin.isatty() and sys.stdout.isatty() and not _is_dumb()
 
 
@@ -45,7 +45,7 @@ def _is_dumb() -> bool:
 
 
 def _describe_terminal_fault() -> str:
-    """What is wrong with the terminal that there is, as the end of a sentence."""
+    """Return what the terminal lacks, as the end of a sentence; empty if there is none."""
     if not _is_dumb():
         return ""
     return f" that can be drawn on; TERM={os.environ['TERM']} says that this one cannot"

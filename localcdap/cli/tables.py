@@ -1,4 +1,4 @@
-"""``localcdap tables``: what Table and BigQueryTable sinks wrote."""
+"""``localcdap tables``: list, show or drop the tables that Table and BigQueryTable sinks wrote."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from localcdap.cli.output import print_json, print_table
 @click.command("tables")
 @click.argument("name", required=False)
 @click.option("--limit", default=20, show_default=True, help="The most rows to show.")
-@click.option("--drop", is_flag=True, help="Remove the table NAME with its rows.")
+@click.option("--drop", is_flag=True, help="Drop the table NAME with its rows.")
 @instance_options
 def command(instance: Instance, name: str | None, limit: int, drop: bool) -> None:
     """List the tables of the namespace, or show the first rows of the table NAME."""
@@ -30,7 +30,7 @@ def command(instance: Instance, name: str | None, limit: int, drop: bool) -> Non
             return
         if drop:
             cdap.tables.drop(instance.namespace, name)
-            click.echo(f"Table '{name}' is removed.", err=True)
+            click.echo(f"Table '{name}' dropped.", err=True)
             return
         records = cdap.tables.rows(instance.namespace, name, limit)
     if instance.json:

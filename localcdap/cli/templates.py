@@ -1,12 +1,11 @@
-"""``localcdap templates``: plugins with properties set beforehand, under names of their own."""
+"""``localcdap templates``: manage plugin templates, which are plugins with preset properties."""
 
 from __future__ import annotations
 
 import click
 
 from localcdap.artifacts.model import ArtifactSelector
-from localcdap.cli.namespaces import parse_pairs
-from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.options import Instance, instance_options, parse_pairs
 from localcdap.cli.output import print_json, print_table
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 
@@ -14,15 +13,25 @@ from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 @click.command("templates")
 @click.argument("action", type=click.Choice(["list", "create", "show", "delete"]), default="list")
 @click.argument("name", required=False)
-@click.option("--type", "type_", metavar="T", help="Type of the plugin, for instance batchsource.")
-@click.option("--plugin", metavar="NAME", help="The plugin that it stands for (create).")
-@click.option("--artifact", metavar="NAME[:VERSION]", default="", help="… of this artifact.")
-@click.option("-p", "values", multiple=True, metavar="K=V", help="A property; repeatable (create).")
 @click.option(
-    "--lock", "locked", multiple=True, metavar="K", help="Stages cannot change K (create)."
+    "--type", "type_", metavar="T", help="The type of the plugin, for instance batchsource."
 )
-@click.option("--description", metavar="TEXT", default="", help="What it is for (create).")
-@click.option("--replace", is_flag=True, help="Take the place of the one of that name (create).")
+@click.option("--plugin", metavar="NAME", help="The plugin of the template (create).")
+@click.option(
+    "--artifact", metavar="NAME[:VERSION]", default="", help="The artifact of the plugin (create)."
+)
+@click.option(
+    "-p", "values", multiple=True, metavar="K=V", help="Set a property; repeatable (create)."
+)
+@click.option(
+    "--lock",
+    "locked",
+    multiple=True,
+    metavar="K",
+    help="Prevent stages from changing the property K (create).",
+)
+@click.option("--description", metavar="TEXT", default="", help="The description (create).")
+@click.option("--replace", is_flag=True, help="Replace an existing template of that name (create).")
 @instance_options
 def command(
     instance: Instance,
@@ -36,19 +45,20 @@ def command(
     description: str,
     replace: bool,
 ) -> None:
-    """List the templates of plugins, or create, show or delete the template NAME.
+    """List the plugin templates, or create, show or delete the template NAME.
 
-    A stage whose plugin has the name of a template gets its plugin and its properties; it may set others, and
-    those that are not locked otherwise. What is deployed or exported has the plugin itself.
+    A stage whose plugin has the name of a template uses the template's plugin and properties. The stage
+    may set other properties and change those that are not locked. Deployed and exported pipelines name
+    the plugin itself.
     """
     if action == "list":
         _list(instance)
         return
     if name is None:
-        raise click.UsageError(f"Name the template: localcdap templates {action} NAME")
+        raise click.UsageError(f"The name is missing: localcdap templates {action} NAME")
     if action == "create":
         if type_ is None or plugin is None:
-            raise click.UsageError("Say what it is a template of: --type T --plugin NAME")
+            raise click.UsageError("The plugin is missing: --type T --plugin NAME")
         artifact_name, _, version = artifact.partition(":")
         template = PluginTemplate(
             name,
@@ -94,7 +104,7 @@ def _list(instance: Instance) -> None:
         ]
         print_table(("type", "name", "plugin", "properties", "description"), rows)
     else:
-        click.echo("No templates yet. Make one with 'localcdap templates create NAME'.", err=True)
+        click.echo("No templates yet. Create one with 'localcdap templates create NAME'.", err=True)
 
 
 def _list_properties(template: PluginTemplate) -> list[str]:

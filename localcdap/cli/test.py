@@ -1,4 +1,4 @@
-"""``localcdap test``: golden tests of pipelines."""
+"""``localcdap test``: run golden tests of pipelines."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import click
 
 from localcdap.api.errors import BadRequestError, LocalcdapError
 from localcdap.cli.errors import NO
-from localcdap.cli.files import read_arguments, read_pipeline
-from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import plural, print_json
+from localcdap.cli.files import read_pipeline
+from localcdap.cli.options import Instance, fix_option, instance_options, parse_pairs
+from localcdap.cli.output import print_json
 from localcdap.cli.pipelines import split_version
 from localcdap.cli.scaffold_tests import scaffold_test
 from localcdap.cli.test_report import print_summary, print_verdict
@@ -25,6 +25,7 @@ from localcdap.pipeline_tests.reading import check_stages, find_tests, read_gold
 from localcdap.pipeline_tests.running import case_of, try_cases
 from localcdap.pipeline_tests.verdict import Outcome, Verdict, judge
 from localcdap.pipeline_tests.writing import update
+from localcdap.text import plural
 
 if TYPE_CHECKING:
     from localcdap.host import Cdap
@@ -34,28 +35,38 @@ _NEW_RECORDS: Final = 20
 
 @click.command("test")
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
-@click.option("-k", "part", metavar="TEXT", help="Only tests that TEXT is part of the path of.")
-@click.option("--stage", metavar="S", help="Look at the records of this stage only.")
+@click.option("-k", "part", metavar="TEXT", help="Only tests whose path contains TEXT.")
+@click.option("--stage", metavar="S", help="Compare the records of this stage only.")
 @click.option(
-    "--update", "updates", is_flag=True, help="Expect from now on what the pipelines give."
+    "--update",
+    "updates",
+    is_flag=True,
+    help="Rewrite the expected records to match the actual output.",
 )
 @click.option(
-    "--junit", metavar="FILE", type=click.Path(path_type=Path), help="Write a JUnit report too."
+    "--junit", metavar="FILE", type=click.Path(path_type=Path), help="Also write a JUnit report."
 )
 @click.option(
     "--new",
     "new",
     metavar="PIPELINE",
-    help="Write a first test of a pipeline file, from the first records of its sources, to PATH (default: "
-    "beside it).",
-)
-@click.option("--limit", default=_NEW_RECORDS, show_default=True, help="With --new: those records.")
-@click.option(
-    "-a", "arguments", multiple=True, metavar="K=V", help="With --new: a runtime argument."
+    help="Write a first test of a pipeline file, with the first records of its sources, to PATH (default: "
+    "next to the pipeline file).",
 )
 @click.option(
-    "--fix", is_flag=True, help="Use the suggested artifact where the one asked for is missing."
+    "--limit",
+    default=_NEW_RECORDS,
+    show_default=True,
+    help="With --new: the most records of each source.",
 )
+@click.option(
+    "-a",
+    "arguments",
+    multiple=True,
+    metavar="K=V",
+    help="With --new: set a runtime argument; repeatable.",
+)
+@fix_option
 @instance_options
 def command(
     instance: Instance,
@@ -71,14 +82,14 @@ def command(
 ) -> int:
     """Run the tests in the files and folders PATH [the current folder], named *.test.toml or *.test.json.
 
-    A test names a pipeline, the records that sources (or any other stages) are to give, and the records
-    expected of stages and sinks:
+    A test names a pipeline, the records that replace the output of sources or other stages, and the records
+    that are expected of stages and sinks:
 
     \b
       pipeline = "pipeline.json"
       [arguments]
       "input.date" = "2026-01-02"
-      [given]                             # a field that is not there is null
+      [given]                             # a missing field is null
       Purchases = [{ customer = "ada", price = 1.2 }, { customer = "ada" }]
       Customers = "customers.csv"         # or .json, .jsonl
       [expect]
@@ -92,16 +103,17 @@ def command(
     [decisions] "Condition" = true, and [fails] with when = "validation" or "run", stage and message, for a
     pipeline that must fail. "Stage.port" is a port of a splitter, "Stage.errors" its error records.
 
-    Sinks write nothing, and need no values for macros; nor do stages that are replaced. All else runs as in a
-    preview, on one session for all tests. Exit code 1 when a test fails, 2 for mistakes in test files.
+    Sinks write nothing. Sinks and replaced stages need no values for their macros. Everything else runs
+    as in a preview, in one Spark session for all tests. The exit code is 1 when a test fails, 2 for
+    mistakes in test files.
     """  # noqa: D301
     if new is not None:
-        return scaffold_test(instance, new, paths, limit, read_arguments(arguments), fix=fix)
+        return scaffold_test(instance, new, paths, limit, parse_pairs(arguments, "-a"), fix=fix)
     files = [each for each in find_tests(paths or [Path()]) if (part or "") in str(each)]
     if not files:
         raise BadRequestError(
-            "There are no tests.",
-            "Write one: localcdap test --new pipeline.json; or name the folder that they are in.",
+            "No tests found.",
+            "Write one with 'localcdap test --new pipeline.json', or name the folder of the tests.",
         )
     verdicts = _run(instance, files, stage, updates=updates, fix=fix)
     if junit is not None:
@@ -116,7 +128,7 @@ def command(
 def _run(
     instance: Instance, files: Sequence[Path], stage: str | None, *, updates: bool, fix: bool
 ) -> list[Verdict]:
-    """Run tests and, unless JSON is asked for, print a line for each."""
+    """Run the tests and, without --json, print a line for each."""
     verdicts = []
     with instance.connect() as cdap:
         goldens, documents = _read(cdap, instance, files, stage)
@@ -134,7 +146,7 @@ def _run(
 def _read(
     cdap: Cdap, instance: Instance, files: Sequence[Path], stage: str | None
 ) -> tuple[list[Golden], dict[Path, PipelineDocument]]:
-    """The tests and the documents of their pipelines, by test file.
+    """Return the tests, and the documents of their pipelines by test file.
 
     :raises BadRequestError: with every mistake in any of the files.
     """
@@ -158,7 +170,7 @@ def _read(
         raise BadRequestError(
             f"{plural(len(mistakes), 'mistake')} in test files; nothing was run:\n"
             + "\n".join(map(str, ordered)),
-            "The form of test files: localcdap test --help",
+            "See the form of test files: localcdap test --help",
         )
     known = {each.name for document in documents.values() for each in document.stages}
     if stage is not None and stage not in known:

@@ -1,4 +1,4 @@
-"""Verdicts of golden tests, printed for a human reader."""
+"""Results of pipeline tests, printed for a person."""
 
 from __future__ import annotations
 

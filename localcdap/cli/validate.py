@@ -1,4 +1,4 @@
-"""``localcdap validate FILE``: every failure of a pipeline, or of one stage."""
+"""``localcdap validate FILE``: show every failure of a pipeline, or of one stage."""
 
 from __future__ import annotations
 
@@ -7,25 +7,28 @@ import click
 from localcdap.api.pipeline import PipelineValidation, StageValidation
 from localcdap.api.schema import Schema
 from localcdap.cli.errors import NO
-from localcdap.cli.files import read_arguments, read_pipeline
-from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import plural, print_failures, print_json
+from localcdap.cli.files import read_pipeline
+from localcdap.cli.options import (
+    Instance,
+    arguments_option,
+    fix_option,
+    instance_options,
+    parse_pairs,
+)
+from localcdap.cli.output import print_failures, print_json
 from localcdap.pipeline.service import PipelineRequest
+from localcdap.text import plural
 
 
 @click.command("validate")
 @click.argument("file")
 @click.option("--stage", metavar="S", help="Show this stage only.")
-@click.option(
-    "-a", "arguments", multiple=True, metavar="K=V", help="A runtime argument; repeatable."
-)
-@click.option(
-    "--fix", is_flag=True, help="Use the suggested artifact where the one asked for is missing."
-)
+@arguments_option
+@fix_option
 @click.option(
     "--connected",
     is_flag=True,
-    help="Also look at the files that the pipeline names, as a run does.",
+    help="Also check the files and systems that the pipeline uses, as a run does.",
 )
 @instance_options
 def command(
@@ -36,16 +39,16 @@ def command(
     fix: bool,
     connected: bool,
 ) -> int:
-    """Show every failure of the pipeline in FILE ('-': standard input), and its resolved
-    specification with --json.
+    """Show every failure of the pipeline in FILE ('-' is standard input); with --json, also the resolved
+    specification.
 
-    FILE is the JSON that CDAP or Data Fusion exports. Macros without an argument stay open.
+    FILE is the JSON that CDAP or Data Fusion exports. A macro without an argument stays unresolved.
     """
     document = read_pipeline(file)
     request = PipelineRequest(
         document.text,
         instance.namespace,
-        read_arguments(arguments),
+        parse_pairs(arguments, "-a"),
         file=file,
         use_suggested=fix,
         connected=connected,
@@ -79,7 +82,7 @@ def _print(answer: PipelineValidation | StageValidation, file: str) -> None:
 
 
 def _print_schemas(answer: StageValidation) -> str:
-    """Print what goes into a valid stage and what leaves it. Returns what to say of the stage."""
+    """Print the input and output schemas of a valid stage. Return its summary."""
     if answer.spec is None:
         return "valid"
     spec = answer.spec

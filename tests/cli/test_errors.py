@@ -14,7 +14,7 @@ from localcdap.cli.errors import BAD_INPUT, FAULT, report
     ("number", "code", "said"),
     [
         (errno.ENOSPC, BAD_INPUT, "The disk is full at /x: No space left on device."),
-        (errno.EIO, FAULT, "This is a fault of localcdap: "),
+        (errno.EIO, FAULT, "Internal error of localcdap: "),
     ],
 )
 def test_a_full_disk_is_no_fault_of_localcdap(capsys, tmp_path, number, code, said):

@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from localcdap.cli.output import is_terminal, size
+from localcdap.cli.output import is_terminal
 from localcdap.cli.progress import build_stage_table, format_headline, get_latest_counts
 from localcdap.engine.messages import RunStatus
 from localcdap.runs.model import Run, RunProgress, StageCounts
@@ -46,22 +46,6 @@ def test_the_headline_tells_what_is_known():
     assert format_headline(run({}), 3.6) == "sales running 4 s"
     assert format_headline(run({}, {}, (3, 12, 0)), 0) == "sales running 0 s, 3 of 12 tasks"
     assert format_headline(run({}, {}, (3, 12, 45_000_000)), 0).endswith(", 45 MB read")
-
-
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [
-        (0, "0 B"),
-        (999, "999 B"),
-        (1000, "1.0 kB"),
-        (9_949, "9.9 kB"),
-        (45_000_000, "45 MB"),
-        (999_600, "1.0 MB"),
-        (10**18, "1000000 TB"),
-    ],
-)
-def test_sizes(number, text):
-    assert size(number) == text
 
 
 @pytest.mark.parametrize("width", [40, 80])

@@ -85,7 +85,7 @@ def test_a_fault_ends_it_in_order_and_leaves_a_report(terminal, tmp_path):
 
     assert opened.end() == 3
     assert opened.is_restored
-    assert "This is a fault of localcdap: a fault [of] ours" in opened.after
+    assert "Internal error of localcdap: a fault [of] ours" in opened.after
     assert "Traceback" not in opened.after
     report = next((tmp_path / "home" / "reports").iterdir())
     assert str(report) in opened.after
