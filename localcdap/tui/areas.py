@@ -38,7 +38,7 @@ AREAS: Final = (
         "1",
         "Home",
         "What is here and what can be done.",
-        f"{_SCREENS}.welcome.screen:HomeScreen",
+        f"{_SCREENS}.home.screen:HomeScreen",
     ),
     Area(
         "studio",
@@ -55,7 +55,7 @@ AREAS: Final = (
         "4",
         "Plugins",
         "The plugins and artifacts of this instance.",
-        f"{_SCREENS}.artifacts.screen:PluginsScreen",
+        f"{_SCREENS}.plugins.screen:PluginsScreen",
     ),
     Area(
         "data", "5", "Data", "Tables, and read-only SQL.", f"{_SCREENS}.tables.screen:TablesScreen"

@@ -69,7 +69,7 @@ def test_it_ends_with_its_terminal(terminal, is_told):
 
 
 BROKEN = """
-from localcdap.tui.screens.welcome.screen import HomeScreen
+from localcdap.tui.screens.home.screen import HomeScreen
 def fail(self):
     raise RuntimeError("a fault [of] ours")
 HomeScreen.action_run_demo = fail

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar, Literal
+from typing import ClassVar, Generic, Literal, TypeVar
 
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.events import Click
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
@@ -46,3 +47,14 @@ class Options(OptionList):
         clicked = event.style.meta.get("option")
         if clicked is not None and clicked >= self.option_count:
             event.prevent_default()
+
+
+_T = TypeVar("_T")
+
+
+class Item(Option, Generic[_T]):
+    """That it was chosen may be heard when its place in the list is another one, or another's."""
+
+    def __init__(self, line: Content, stands_for: _T) -> None:
+        super().__init__(line)
+        self.stands_for = stands_for

@@ -17,7 +17,7 @@ from localcdap.tui.calls import Calling
 from localcdap.tui.log.harmless import harmless
 from localcdap.tui.log.layout import plain_line
 from localcdap.tui.log.line_dialog import LineDialog
-from localcdap.tui.log.saving import save_log
+from localcdap.tui.log.rows import save_log
 from localcdap.tui.log.state_line import Part, StateLine
 from localcdap.tui.log.view import LogView
 from localcdap.tui.manners.choosing import Choice

@@ -15,8 +15,7 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from localcdap.tui.lists.item import Item
-from localcdap.tui.lists.options import Options
+from localcdap.tui.lists.options import Item, Options
 from localcdap.tui.manners.matching import ranked
 from localcdap.tui.screen import DialogScreen
 

@@ -33,7 +33,7 @@ from localcdap.tui.places import PipelineFile
 from localcdap.tui.problems.fixing import fix_of_all
 from localcdap.tui.problems.problems import Problems
 from localcdap.tui.screens.runs.arguments import ArgumentsEditor
-from localcdap.tui.screens.settings.locating import locate_any
+from localcdap.tui.screens.settings.locations import locate_any
 from localcdap.tui.words import plural, status_word
 
 if TYPE_CHECKING:

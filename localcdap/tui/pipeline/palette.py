@@ -32,7 +32,7 @@ from localcdap.pipeline.rules.plugin_types import (
 )
 from localcdap.tui.canvas.faces import type_word
 from localcdap.tui.lists.changes import changes
-from localcdap.tui.lists.listing import Entry, Listing
+from localcdap.tui.lists.filtered_list import Entry, Listing
 from localcdap.tui.screen import DialogScreen
 
 _ORDER: Final = (

@@ -18,7 +18,7 @@ from localcdap.runs.model import Run, RunRequest, StageCounts
 from localcdap.runs.preview.model import Preview, PreviewRequest, PreviewStatus
 from localcdap.tui.calls import Calling, Following
 from localcdap.tui.canvas.faces import Mark
-from localcdap.tui.screens.runs.watch import shown_counts
+from localcdap.tui.screens.runs.run_watcher import shown_counts
 
 _POLL_S: Final = 1.5
 _Start = Callable[[Cdap], Run | Preview]

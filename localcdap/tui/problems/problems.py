@@ -13,8 +13,7 @@ from textual.message import Message
 from textual.widgets import Input, OptionList
 
 from localcdap.api.failures import ValidationFailure
-from localcdap.tui.lists.item import Item
-from localcdap.tui.lists.options import Options
+from localcdap.tui.lists.options import Item, Options
 from localcdap.tui.manners.matching import match
 from localcdap.tui.pipeline.editor import Editor
 from localcdap.tui.problems.fixing import fix_of, fix_of_all

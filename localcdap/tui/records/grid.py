@@ -11,8 +11,7 @@ from textual.coordinate import Coordinate
 from textual_fastdatatable import DataTable
 from textual_fastdatatable.backend import ArrowBackend
 
-from localcdap.tui.records.arrow import type_name
-from localcdap.tui.records.values import EMPTY, NULL, cell_text, is_number
+from localcdap.tui.records.values import EMPTY, NULL, cell_text, is_number, type_name
 
 if TYPE_CHECKING:
     import pyarrow as pa

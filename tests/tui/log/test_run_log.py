@@ -12,8 +12,8 @@ from localcdap.engine.messages import RunStatus
 from localcdap.host.cdap import Cdap
 from localcdap.runs.logs import LogFilter
 from localcdap.runs.model import LogLine
+from localcdap.tui.log.rows import save_log
 from localcdap.tui.log.run_log import RunLog
-from localcdap.tui.log.saving import save_log
 from localcdap.tui.screen import AreaScreen
 from tests.runs.writing import change, write_log, write_long_log, write_run
 from tests.tui.driving import Driver

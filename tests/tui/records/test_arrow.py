@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.api.schema import Schema
-from localcdap.tui.records.arrow import table_of, type_name
+from localcdap.tui.records.values import table_of, type_name
 
 SCHEMA = Schema.record(
     "r",

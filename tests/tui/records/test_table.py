@@ -10,9 +10,8 @@ import pytest
 from textual.app import App
 
 from localcdap.api.schema import Schema
-from localcdap.tui.records.detail import Detail
-from localcdap.tui.records.profile_view import ProfileView
-from localcdap.tui.records.table import MOST_ROWS, RecordTable
+from localcdap.tui.records.profile import ProfileView
+from localcdap.tui.records.table import MOST_ROWS, Detail, RecordTable
 
 SCHEMA = Schema.record(
     "r",

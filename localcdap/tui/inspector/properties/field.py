@@ -31,7 +31,7 @@ from localcdap.tui.inspector.properties.plan import FieldPlan, Kind
 from localcdap.tui.inspector.schema.text import EXAMPLE
 from localcdap.tui.manners.choosing import Choice
 from localcdap.tui.manners.habits import Habits
-from localcdap.tui.screens.settings.locating import locate, prefix_of
+from localcdap.tui.screens.settings.locations import locate, prefix_of
 from localcdap.tui.told import Told
 
 if TYPE_CHECKING:

@@ -14,14 +14,12 @@ from localcdap.pipeline.library.draft_model import Draft
 from localcdap.pipeline.library.model import Application
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 from localcdap.tui import places
-from localcdap.tui.lists.listing import Listing
+from localcdap.tui.lists.filtered_list import Listing
 from localcdap.tui.manners.writing import write_file
-from localcdap.tui.screens.library import shelf
-from localcdap.tui.screens.library.comparing import compare_with_another, compare_with_file
-from localcdap.tui.screens.library.deploying import deploy_file
-from localcdap.tui.screens.library.naming import duplicate, rename
-from localcdap.tui.screens.library.shelf_screen import ShelfScreen
-from localcdap.tui.screens.library.upgrading import upgrade
+from localcdap.tui.screens.library import items as shelf
+from localcdap.tui.screens.library.actions import deploy_file, duplicate, rename, upgrade
+from localcdap.tui.screens.library.comparison import compare_with_another, compare_with_file
+from localcdap.tui.screens.library.list_screen import ShelfScreen
 from localcdap.tui.words import plural
 
 

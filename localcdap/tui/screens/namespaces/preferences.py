@@ -15,7 +15,7 @@ from textual.widgets import Static
 from localcdap.host.cdap import Cdap
 from localcdap.namespaces.preferences import Level
 from localcdap.tui.calls import Calling
-from localcdap.tui.lists.listing import Entry, Listing
+from localcdap.tui.lists.filtered_list import Entry, Listing
 from localcdap.tui.manners.choosing import Choice
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from localcdap.namespaces.model import (
 )
 from localcdap.namespaces.preferences import Level
 from localcdap.tui.lists.changes import changes
-from localcdap.tui.lists.listing import Entry, Listing
+from localcdap.tui.lists.filtered_list import Entry, Listing
 from localcdap.tui.screen import AreaScreen
 from localcdap.tui.screens.namespaces.contents import Contents, read_contents, told
 from localcdap.tui.screens.namespaces.preferences import PreferencesPanel

@@ -13,7 +13,7 @@ from textual.widgets import Static
 
 from localcdap.namespaces.secure_keys import SecureKey
 from localcdap.tui.calls import Calling
-from localcdap.tui.lists.listing import Entry, Listing
+from localcdap.tui.lists.filtered_list import Entry, Listing
 from localcdap.tui.words import ago
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from textual.widgets import Button, Input, Static
 from localcdap.runs.arguments import Argument, Arguments
 from localcdap.tui.log.harmless import harmless
 from localcdap.tui.screen import DialogScreen
-from localcdap.tui.screens.runs.argument_table import ORIGINS
+from localcdap.tui.screens.runs.tables import ORIGINS
 
 _EMPTY = "the empty text"
 _MISSING = "no value yet"

@@ -15,9 +15,9 @@ from textual.widgets import Static
 from localcdap.runs.model import Run, StageCounts
 from localcdap.tui.log.harmless import harmless
 from localcdap.tui.screen import DialogScreen
-from localcdap.tui.screens.runs.quiet_table import QuietTable
 from localcdap.tui.screens.runs.run_list import when
-from localcdap.tui.screens.runs.watch import shown_counts
+from localcdap.tui.screens.runs.run_watcher import shown_counts
+from localcdap.tui.screens.runs.tables import QuietTable
 from localcdap.tui.words import RUN_MARKS, duration
 
 _NONE = "-"

@@ -20,11 +20,11 @@ from localcdap.tui.log.state_line import Part, StateLine
 from localcdap.tui.manners.choosing import Choice
 from localcdap.tui.places import Place, RunPlace, RunsOf
 from localcdap.tui.screen import AreaScreen
-from localcdap.tui.screens.runs.curves import middle
 from localcdap.tui.screens.runs.pipeline_list import (
     RECENT,
     PipelineHeading,
     PipelineList,
+    middle,
     pipeline_line,
 )
 from localcdap.tui.screens.runs.run_list import RunHeading, RunList

@@ -20,10 +20,9 @@ from localcdap.tui.log.harmless import harmless
 from localcdap.tui.log.run_log import RunLog
 from localcdap.tui.log.view import LogView
 from localcdap.tui.rest import Rest
-from localcdap.tui.screens.runs.argument_table import ArgumentTable
 from localcdap.tui.screens.runs.run_list import when
-from localcdap.tui.screens.runs.stage_table import StageTable
-from localcdap.tui.screens.runs.watch import RunWatch
+from localcdap.tui.screens.runs.run_watcher import RunWatch
+from localcdap.tui.screens.runs.tables import ArgumentTable, StageTable
 from localcdap.tui.words import RUN_MARKS, duration, size
 
 _SETTLE_S: Final = 0.12

@@ -9,12 +9,13 @@ from textual import on, work
 from textual.binding import Binding, BindingType
 
 from localcdap.api.errors import InvalidPipelineError, LocalcdapError
+from localcdap.host.cdap import Cdap
+from localcdap.runs.arguments import GIVEN
 from localcdap.runs.history import RunFilter
-from localcdap.runs.model import Run
+from localcdap.runs.model import Run, RunRequest
 from localcdap.tui.log.harmless import harmless
 from localcdap.tui.manners.choosing import Choice
 from localcdap.tui.places import Deployed, Document
-from localcdap.tui.screens.runs.again import run_again, what_ran
 from localcdap.tui.screens.runs.arguments import ArgumentsEditor
 from localcdap.tui.screens.runs.comparison import RunComparison
 from localcdap.tui.screens.runs.history_screen import HistoryScreen
@@ -30,7 +31,7 @@ class RunsScreen(HistoryScreen):
     """The runs of a namespace; where it is narrow, the history or one run."""
 
     AREA = "runs"
-    CSS_PATH = "screen.tcss"
+    CSS_PATH = "runs.tcss"
     AUTO_FOCUS = "#runs-list"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -197,3 +198,46 @@ def _described(run: Run) -> str:
     mark, _ = RUN_MARKS[run.status]
     took = duration(run.starting, run.end)
     return f"{mark} {run.status.lower():10} {when(run.starting):13} {took:>12}"
+
+
+def what_ran(cdap: Cdap, run: Run) -> tuple[str, dict[str, str]]:
+    """The document of a run, and what has to be given to a new run for it to have the same arguments: what
+    was given to it, and those preferences that are others now.
+
+    :raises NotFoundError: when the document was not kept.
+    """
+    document = cdap.runs.document(run.run)
+    present = cdap.runs.arguments(run.namespace, document, run.pipeline)
+    values = {each.name: each.value for each in present.arguments}
+    given = {
+        name: value
+        for name, value in run.arguments.items()
+        if run.origins.get(name, GIVEN) == GIVEN or values.get(name) != value
+    }
+    return document, given
+
+
+def request_again(run: Run, document: str, arguments: Mapping[str, str]) -> RunRequest:
+    """The request for another run of what a run ran, in the same profile."""
+    deployed = run.application_version is not None
+    return RunRequest(
+        document=document,
+        namespace=run.namespace,
+        name=run.pipeline,
+        arguments=dict(arguments),
+        profile=run.profile,
+        use_suggested=bool(run.repairs),
+        application=run.pipeline if deployed else None,
+        application_version=run.application_version,
+    )
+
+
+def run_again(cdap: Cdap, run: Run, arguments: Mapping[str, str] | None = None) -> Run:
+    """Start a run of what a run ran.
+
+    :param arguments: None for those that it had.
+    :raises InvalidPipelineError: when the pipeline has failures now.
+    :raises NotFoundError: when its document was not kept.
+    """
+    document, same = what_ran(cdap, run)
+    return cdap.runs.start(request_again(run, document, same if arguments is None else arguments))

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import ast
+import functools
+import inspect
 import os
 import re
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from localcdap.settings import OPTIONS, Settings, effective
-from localcdap.tui.screens.settings.describing import descriptions
 from localcdap.tui.screens.settings.file import shown
 
 
@@ -93,3 +97,19 @@ def file_text(file: Path) -> str:
     :raises UnicodeDecodeError: likewise.
     """
     return file.read_text(encoding="utf-8") if file.exists() else ""
+
+
+@functools.cache
+def descriptions() -> dict[str, str]:
+    """What each setting means, by key."""
+    body = ast.parse(textwrap.dedent(inspect.getsource(Settings))).body[0]
+    assert isinstance(body, ast.ClassDef)
+    said: dict[str, str] = {}
+    for declared, docstring in pairwise(body.body):
+        match declared, docstring:
+            case (
+                ast.AnnAssign(target=ast.Name(id=attribute)),
+                ast.Expr(value=ast.Constant(value=str(text))),
+            ):
+                said[attribute] = " ".join(text.replace("``", "").split())
+    return {key: said[attribute] for key, attribute in OPTIONS.items() if attribute in said}

@@ -20,7 +20,7 @@ from localcdap.tui.lists.options import Options
 from localcdap.tui.manners.matching import ranked
 from localcdap.tui.screen import AreaScreen
 from localcdap.tui.screens.settings import file as toml
-from localcdap.tui.screens.settings.locating import located
+from localcdap.tui.screens.settings.locations import located
 from localcdap.tui.screens.settings.rows import Row, file_text, rows
 
 _KEY_CELLS = 30

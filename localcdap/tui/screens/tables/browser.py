@@ -14,8 +14,8 @@ from textual.widgets import Input, Static
 from localcdap.datasets.sql import SqlTable
 from localcdap.tui.calls import Calling
 from localcdap.tui.records.table import RecordTable
-from localcdap.tui.screens.tables.completing import identifier
-from localcdap.tui.screens.tables.running import QueryLine
+from localcdap.tui.screens.tables.completion import identifier
+from localcdap.tui.screens.tables.query_status import QueryLine
 
 PAGE: Final = 1000
 """Rows of a page."""

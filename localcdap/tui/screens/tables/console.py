@@ -18,7 +18,7 @@ from localcdap.tui.manners.choosing import Choice, Chooser
 from localcdap.tui.manners.writing import replacing
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.screens.tables.editor import QueryEditor
-from localcdap.tui.screens.tables.running import QueryLine
+from localcdap.tui.screens.tables.query_status import QueryLine
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -18,8 +18,7 @@ from textual.widgets.option_list import Option
 from localcdap.datasets.sql import SqlTable
 from localcdap.tui.lists.options import Options
 from localcdap.tui.manners.code import CodeArea
-from localcdap.tui.screens.tables.completing import Completion, completions
-from localcdap.tui.screens.tables.statements import statement_at
+from localcdap.tui.screens.tables.completion import Completion, completions, statement_at
 
 
 class QueryText(CodeArea):

@@ -14,10 +14,10 @@ from textual.widgets import Static, TabbedContent, TabPane
 
 from localcdap.datasets.sql import SqlTable
 from localcdap.tui.lists.changes import changes
-from localcdap.tui.lists.listing import Entry, Listing
+from localcdap.tui.lists.filtered_list import Entry, Listing
 from localcdap.tui.screen import AreaScreen
 from localcdap.tui.screens.tables.browser import TableBrowser
-from localcdap.tui.screens.tables.completing import identifier
+from localcdap.tui.screens.tables.completion import identifier
 from localcdap.tui.screens.tables.console import SqlConsole
 from localcdap.tui.screens.tables.editor import QueryEditor
 

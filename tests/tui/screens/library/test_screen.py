@@ -13,7 +13,7 @@ from localcdap.pipeline.library.draft_model import DraftRequest
 from localcdap.pipeline.library.model import DeployRequest
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 from localcdap.tui import places
-from localcdap.tui.lists.listing import Listing
+from localcdap.tui.lists.filtered_list import Listing
 from localcdap.tui.screens.library.comparison import ComparisonScreen
 from tests.e2e.pipelines import csv_source, json_sink, pipeline, schema, write
 from tests.tui.driving import SMALL

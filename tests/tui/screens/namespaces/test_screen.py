@@ -6,7 +6,7 @@ import pytest
 from textual.widgets import Static
 
 from localcdap.namespaces.preferences import Level
-from localcdap.tui.lists.listing import Listing
+from localcdap.tui.lists.filtered_list import Listing
 from localcdap.tui.screens.namespaces.preferences import PreferencesPanel, read_preferences
 from tests.tui.driving import SMALL
 

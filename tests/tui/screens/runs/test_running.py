@@ -17,7 +17,7 @@ from localcdap.tui.log.run_log import RunLog
 from localcdap.tui.manners.dialogs import ConfirmDialog
 from localcdap.tui.places import RunPlace
 from localcdap.tui.screens.runs.run_view import RunView
-from localcdap.tui.screens.runs.stage_table import StageTable
+from localcdap.tui.screens.runs.tables import StageTable
 from tests.e2e.pipelines import csv_source, json_sink, pipeline, python, schema
 
 pytestmark = pytest.mark.spark

@@ -18,7 +18,7 @@ from localcdap.tui.screens.runs.comparison import RunComparison
 from localcdap.tui.screens.runs.pipeline_list import PipelineList
 from localcdap.tui.screens.runs.run_list import RunList
 from localcdap.tui.screens.runs.run_view import RunView
-from localcdap.tui.screens.runs.stage_table import StageTable
+from localcdap.tui.screens.runs.tables import StageTable
 from tests.runs.writing import change, write_log, write_run
 from tests.tui.driving import LARGE, SMALL, Driver
 

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from localcdap.settings import OPTIONS, load_settings
 from localcdap.tui.keys.actions import actions_of
 from localcdap.tui.screens.settings import file as toml
-from localcdap.tui.screens.settings.describing import descriptions
-from localcdap.tui.screens.settings.locating import prefix_of
-from localcdap.tui.screens.settings.rows import rows
+from localcdap.tui.screens.settings.locations import prefix_of
+from localcdap.tui.screens.settings.rows import descriptions, rows
 
 
 def test_every_setting_has_a_description():

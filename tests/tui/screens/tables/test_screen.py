@@ -11,12 +11,12 @@ from textual.widgets import TabbedContent
 
 from localcdap.api.schema import Schema
 from localcdap.store.tables import DatasetTables
-from localcdap.tui.lists.listing import Listing
+from localcdap.tui.lists.filtered_list import Listing
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.screens.tables.browser import TableBrowser
 from localcdap.tui.screens.tables.console import SqlConsole
 from localcdap.tui.screens.tables.editor import QueryEditor
-from localcdap.tui.screens.tables.running import QueryLine
+from localcdap.tui.screens.tables.query_status import QueryLine
 from tests.tui.driving import SMALL
 
 ROWS = 2500

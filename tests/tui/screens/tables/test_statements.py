@@ -6,8 +6,12 @@ from hypothesis import strategies as st
 
 from localcdap.datasets.sql import SqlTable
 from localcdap.store.query import QueryColumn
-from localcdap.tui.screens.tables.completing import completions, identifier
-from localcdap.tui.screens.tables.statements import statement_at, typed_before
+from localcdap.tui.screens.tables.completion import (
+    completions,
+    identifier,
+    statement_at,
+    typed_before,
+)
 
 
 def table(schema: str, name: str, /, **columns: str) -> SqlTable:

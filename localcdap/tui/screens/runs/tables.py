@@ -1,20 +1,42 @@
-"""The records of each stage of a run."""
+"""A table without a frame, whose cursor is quiet until it has the focus."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import DataTable
 
+from localcdap.runs.arguments import GIVEN
 from localcdap.runs.model import Run, StageCounts
 from localcdap.tui.log.harmless import harmless
-from localcdap.tui.screens.runs.quiet_table import QuietTable
-from localcdap.tui.screens.runs.watch import shown_counts
+from localcdap.tui.screens.runs.run_watcher import shown_counts
 from localcdap.tui.words import RUN_MARKS
+
+
+class QuietTable(DataTable[Text]):
+    """Rows of texts; one of them is under the cursor."""
+
+    DEFAULT_CSS = """
+    QuietTable {
+        height: 1fr;
+        background: transparent;
+        & > .datatable--header, & > .datatable--header:hover {
+            background: transparent; color: $foreground 60%; text-style: none;
+        }
+        & > .datatable--cursor { background: $boost; color: $foreground; text-style: none; }
+        & > .datatable--hover { background: $boost; }
+        &:focus > .datatable--cursor {
+            background: $primary 30%; color: $foreground; text-style: none;
+        }
+    }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(cursor_type="row")
 
 
 class StageTable(QuietTable):
@@ -78,3 +100,42 @@ def _cells(run: Run, stage: str) -> Iterator[Text]:
 
 def _metrics(counts: StageCounts) -> str:
     return ", ".join(f"{name} {number:,}" for name, number in (counts.metrics or {}).items())
+
+
+ORIGINS: Final = {
+    GIVEN: "given for the run",
+    "pipeline": "pipeline preference",
+    "namespace": "namespace preference",
+    "instance": "instance preference",
+}
+
+
+class ArgumentTable(QuietTable):
+    """Name, value and origin of each argument."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._shown: tuple[dict[str, str], dict[str, str]] | None = None
+
+    @property
+    def value(self) -> str | None:
+        """That of the row under the cursor."""
+        values = list(self._shown[0].values()) if self._shown else []
+        return values[self.cursor_row] if self.cursor_row < len(values) else None
+
+    def on_mount(self) -> None:
+        self.add_columns("argument", "value", "where it came from")
+
+    def put(self, run: Run) -> None:
+        """Show the arguments of a run."""
+        if self._shown == (run.arguments, run.origins):
+            return
+        self._shown = run.arguments, run.origins
+        self.clear()
+        for name, value in run.arguments.items():
+            origin = run.origins.get(name, "")
+            self.add_row(_text(name), _text(value), Text(ORIGINS.get(origin, origin)))
+
+
+def _text(text: str) -> Text:
+    return Text(harmless(text).replace("\n", "␊"), no_wrap=True)

@@ -18,7 +18,7 @@ from localcdap.pipeline.library.model import Application, Deployment, DeployRequ
 from localcdap.pipeline.library.texts import formatted, text_of
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 from localcdap.pipeline.validation.plugins import Repair, repair_of
-from localcdap.tui.lists.listing import Entry
+from localcdap.tui.lists.filtered_list import Entry
 from localcdap.tui.words import ago, plural
 
 Pipeline = Application | Draft

@@ -4,7 +4,7 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.widgets import Input
 
-from localcdap.tui.lists.listing import Entry, Listing, ListingLines
+from localcdap.tui.lists.filtered_list import Entry, Listing, ListingLines
 
 
 class Shown(App[None]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from localcdap.artifacts.model import (
     SYSTEM,
@@ -14,7 +15,7 @@ from localcdap.artifacts.model import (
 )
 from localcdap.host.cdap import Cdap
 from localcdap.runs.profiles import ProfileSummary
-from localcdap.tui.lists.listing import Entry
+from localcdap.tui.lists.filtered_list import Entry
 from localcdap.tui.words import plural
 
 
@@ -156,3 +157,21 @@ def _exact_key(plugin: PluginSummary) -> str:
 
 def _hidden_key(plugin: HiddenPlugin) -> str:
     return f"hidden {plugin.type} {plugin.name} {plugin.artifact.name} {plugin.artifact.version}"
+
+
+def source_of(artifact: str, class_name: str) -> Path | None:
+    """The file to open in an editor; None for a wheel, which has none.
+
+    :param artifact: where the artifact lies.
+    :param class_name: ``package.module.Class``; empty for the artifact itself.
+    """
+    path = Path(artifact)
+    if not path.is_dir():
+        return path if path.suffix == ".py" and path.is_file() else None
+    module = class_name.rpartition(".")[0].replace(".", "/")
+    for root in (path, path / "src"):
+        for file in (root / f"{module}.py", root / module / "__init__.py"):
+            if module and file.is_file():
+                return file
+    project = path / "pyproject.toml"
+    return project if project.is_file() else None

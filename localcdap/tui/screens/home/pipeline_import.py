@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import ClassVar, Literal
 
 from textual import on
@@ -11,7 +12,12 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Button, Static
 
-from localcdap.pipeline.library.model import Deployment
+from localcdap.api.errors import DocumentError
+from localcdap.home import Home
+from localcdap.host import demo
+from localcdap.host.cdap import Cdap
+from localcdap.pipeline.library.model import Deployment, DeployRequest
+from localcdap.runs.model import Run, RunRequest
 from localcdap.tui.screen import DialogScreen
 from localcdap.tui.words import plural
 
@@ -107,3 +113,37 @@ class ImportDialog(DialogScreen[Way]):
 
     def action_scroll(self, by: int) -> None:
         self.query_one("#import-list").scroll_relative(y=by, animate=False)
+
+
+def read(path: Path) -> str:
+    """The text of a pipeline file.
+
+    :raises DocumentError: when it cannot be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DocumentError(
+            f"{path} is not UTF-8 text: {error.reason} at byte {error.start}.",
+            "A pipeline file is the JSON that CDAP or Data Fusion exports.",
+            file=str(path),
+        ) from None
+    except OSError as error:
+        raise DocumentError(f"{path} cannot be read: {error.strerror}.", file=str(path)) from None
+
+
+def deploy(cdap: Cdap, path: Path, namespace: str, *, fix: bool) -> Deployment:
+    """Deploy a pipeline file.
+
+    :param fix: have stages name the artifacts that are here, where they ask for others.
+    """
+    return cdap.applications.deploy(
+        DeployRequest(read(path), namespace, fallback_name=path.stem, file=str(path), fix=fix)
+    )
+
+
+def run_demo(cdap: Cdap, home: Home, namespace: str) -> tuple[Path, Run]:
+    """Set the sample pipeline up and start a run of it."""
+    file = demo.set_up(home)
+    request = RunRequest(read(file), namespace, demo.NAME, demo.arguments(file))
+    return file, cdap.runs.start(request)

@@ -19,15 +19,14 @@ from localcdap.authoring.artifact import plugin_types, write_artifact
 from localcdap.authoring.naming import names_of
 from localcdap.host.cdap import Cdap
 from localcdap.tui.lists.changes import changes
-from localcdap.tui.lists.listing import Listing
+from localcdap.tui.lists.filtered_list import Listing
 from localcdap.tui.manners.choosing import Choice
 from localcdap.tui.manners.editor import edit_file
 from localcdap.tui.places import Place, PluginPlace
 from localcdap.tui.screen import AreaScreen
-from localcdap.tui.screens.artifacts import details
-from localcdap.tui.screens.artifacts.chips import Chips
-from localcdap.tui.screens.artifacts.index import Index, by_artifact, by_type, read_index
-from localcdap.tui.screens.artifacts.sources import source_of
+from localcdap.tui.screens.plugins import details
+from localcdap.tui.screens.plugins.capability_filter import Chips
+from localcdap.tui.screens.plugins.catalog import Index, by_artifact, by_type, read_index, source_of
 from localcdap.tui.words import plural
 
 
@@ -35,7 +34,7 @@ class PluginsScreen(AreaScreen):
     """Plugins and artifacts; live as files change."""
 
     AREA = "plugins"
-    CSS_PATH = "artifacts.tcss"
+    CSS_PATH = "plugins.tcss"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
     AUTO_FOCUS = "#plugins ListingLines"
     BINDINGS: ClassVar[list[BindingType]] = [

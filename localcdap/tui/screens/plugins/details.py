@@ -8,7 +8,7 @@ from textual.content import Content
 
 from localcdap.api.config import PluginProperty
 from localcdap.artifacts.model import ArtifactDetail, HiddenPlugin, PluginInfo, PluginSummary
-from localcdap.tui.screens.artifacts.index import Index
+from localcdap.tui.screens.plugins.catalog import Index
 
 _MUTED = "$foreground 60%"
 _GRAINS = {

@@ -18,13 +18,12 @@ from localcdap.api.app.events import SYSTEM_NAMESPACE
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.library.model import Deployment
 from localcdap.runs.model import Run
-from localcdap.tui.lists.item import Item
-from localcdap.tui.lists.options import Options
+from localcdap.tui.lists.options import Item, Options
 from localcdap.tui.places import Deployed, NewPipeline, PipelineFile, Place, RunPlace
 from localcdap.tui.screen import AreaScreen
-from localcdap.tui.screens.welcome import beginnings
-from localcdap.tui.screens.welcome.importing import ImportDialog
-from localcdap.tui.screens.welcome.overview import Entry, Overview, overview
+from localcdap.tui.screens.home import pipeline_import as beginnings
+from localcdap.tui.screens.home.overview import Entry, Overview, overview
+from localcdap.tui.screens.home.pipeline_import import ImportDialog
 from localcdap.tui.words import RUN_MARKS, ago, duration, plural
 
 _BEGIN = (
@@ -45,7 +44,7 @@ class HomeScreen(AreaScreen):
 
     AREA = "home"
     AUTO_FOCUS = "#begin"
-    CSS_PATH = "welcome.tcss"
+    CSS_PATH = "home.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n", "new_pipeline", "new", id="home.new"),
         Binding("o", "open_file", "open file", id="home.open"),

@@ -13,8 +13,8 @@ from localcdap.host import demo
 from localcdap.pipeline.library.draft_model import DraftRequest
 from localcdap.pipeline.library.model import DeployRequest
 from localcdap.tui.places import Deployed, PipelineFile, RunPlace
-from localcdap.tui.screens.welcome.importing import ImportDialog
-from localcdap.tui.screens.welcome.screen import _spread
+from localcdap.tui.screens.home.pipeline_import import ImportDialog
+from localcdap.tui.screens.home.screen import _spread
 from tests.tui.driving import SMALL
 
 DEMO = (shipped_data() / "demo" / "pipeline.json").read_text()

@@ -9,10 +9,10 @@ from textual.widgets import Markdown, Static
 
 from localcdap.home import Home
 from localcdap.host.cdap import connect
-from localcdap.tui.lists.listing import Listing
+from localcdap.tui.lists.filtered_list import Listing
 from localcdap.tui.places import PluginPlace
-from localcdap.tui.screens.artifacts.chips import Chip
-from localcdap.tui.screens.artifacts.sources import source_of
+from localcdap.tui.screens.plugins.capability_filter import Chip
+from localcdap.tui.screens.plugins.catalog import source_of
 from tests.artifacts.authoring import capable, source, write
 from tests.tui.driving import SMALL, studio
 

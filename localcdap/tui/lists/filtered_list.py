@@ -16,8 +16,7 @@ from textual.message import Message
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from localcdap.tui.lists.item import Item
-from localcdap.tui.lists.options import Options
+from localcdap.tui.lists.options import Item, Options
 from localcdap.tui.manners.matching import ranked
 
 _LEAST_HINT: Final = 6
