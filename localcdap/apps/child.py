@@ -1,7 +1,7 @@
 """The process of an application.
 
-Started by :mod:`localcdap.apps.process`, which writes an :class:`Order` to its standard input. Standard
-output and standard error belong to the application.
+Started by :mod:`localcdap.apps.process`, which writes an :class:`AppStartRequest` to its standard input.
+Standard output and standard error belong to the application.
 """
 
 from __future__ import annotations
@@ -19,13 +19,18 @@ from localcdap.api.app.events import SystemEventListener
 from localcdap.api.errors import LocalcdapError, PluginError
 from localcdap.apps.context import AppContext
 from localcdap.apps.model import AppAnswer, AppRequest
-from localcdap.apps.platform import Platform
+from localcdap.apps.platform import AppPlatform
 from localcdap.apps.runtime import AppRuntime
 from localcdap.artifacts.loading import import_module
 from localcdap.artifacts.model import ApplicationRef
-from localcdap.artifacts.tracebacks import own_frames, summary
-from localcdap.datasets.listeners import TableListening
-from localcdap.datasets.transactions import ADMIN, TRANSACTIONS, HostRunner, TransactionService
+from localcdap.artifacts.tracebacks import summary, user_frames
+from localcdap.datasets.listeners import TableListenerDelivery
+from localcdap.datasets.transactions import (
+    ADMIN,
+    TRANSACTIONS,
+    HostTransactionRunner,
+    TransactionService,
+)
 from localcdap.messaging.service import MessagingService
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_record import HostRecord
@@ -39,7 +44,7 @@ MESSAGING: Final = "messaging"
 """Under which names both ends call each other, beside those of the tables."""
 
 
-class Order(msgspec.Struct):
+class AppStartRequest(msgspec.Struct):
     """What a process is started for."""
 
     app: ApplicationRef
@@ -53,7 +58,7 @@ class Order(msgspec.Struct):
 class AppEndpoint:
     """What the process does for its host. Threads may share it."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: AppStartRequest) -> None:
         self._order = order
         self._runtime: AppRuntime | None = None
         self._pid = os.getpid()
@@ -64,13 +69,13 @@ class AppEndpoint:
         :raises PluginError: when its code raises.
         """
         ref, host = self._order.app, Client(self._order.host)
-        runner = HostRunner(lambda: host.service(TRANSACTIONS, TransactionService))
-        context = AppContext(host.service(PLATFORM, Platform), runner)
+        runner = HostTransactionRunner(lambda: host.service(TRANSACTIONS, TransactionService))
+        context = AppContext(host.service(PLATFORM, AppPlatform), runner)
         messaging = host.service(MESSAGING, MessagingService)
         admin = host.service(ADMIN, TableAdmin)
 
-        def listen(listener: SystemEventListener[Any], name: str) -> TableListening:
-            return TableListening(messaging, runner, admin, listener, name)
+        def listen(listener: SystemEventListener[Any], name: str) -> TableListenerDelivery:
+            return TableListenerDelivery(messaging, runner, admin, listener, name)
 
         try:
             self._runtime = AppRuntime(_loaded(ref), context, listen)
@@ -104,7 +109,7 @@ class AppEndpoint:
         path = Path(ref.path)
         return PluginError(
             f"Application '{ref.application.name}': {summary(error, path)}",
-            traceback=own_frames(error, path),
+            traceback=user_frames(error, path),
         )
 
 
@@ -112,7 +117,7 @@ def main() -> None:
     """Serve until killed, which the host does; the process also ends with it."""
     supervisor = int(sys.argv[1])
     die_with(supervisor)
-    order = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Order)
+    order = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=AppStartRequest)
     limit_memory(order.memory_mb)
     Server(order.address, bytes.fromhex(order.host.authkey), {ENDPOINT: AppEndpoint(order)})
     while os.getppid() == supervisor:  # where the system does not tell that it ended

@@ -18,7 +18,7 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import BadRequestError, StageError
 from localcdap.api.schema import Schema
 from localcdap.api.serialization.structs import unpack
-from localcdap.apps.platform import Platform
+from localcdap.apps.platform import AppPlatform
 from localcdap.artifacts.model import ArtifactSelector, PluginRef
 from localcdap.sandbox.plugin_calls import CallRequest, TransformRequest, read, written
 from localcdap.sandbox.stage_configuration import ConfigureRequest
@@ -30,7 +30,7 @@ class AppContext:
     :param platform: itself, or what calls it.
     """
 
-    def __init__(self, platform: Platform, transactions: TransactionRunner) -> None:
+    def __init__(self, platform: AppPlatform, transactions: TransactionRunner) -> None:
         self._platform = platform
         self.transactions: TransactionRunner = transactions
 
@@ -87,7 +87,7 @@ class AppPlugin:
     """The :class:`localcdap.api.app.UserPlugin` of a namespace."""
 
     def __init__(
-        self, platform: Platform, ref: PluginRef, namespace: str, properties: dict[str, str]
+        self, platform: AppPlatform, ref: PluginRef, namespace: str, properties: dict[str, str]
     ) -> None:
         self.artifact: Final = ref.artifact
         self._platform = platform

@@ -10,7 +10,7 @@ from localcdap.api.app.transactions import StructuredTableAdmin
 from localcdap.api.errors import ConflictError, LocalcdapError
 
 
-class Deployment:
+class AppDeployer:
     """Makes applications ready for use, see :class:`localcdap.artifacts.directories.sync.Deployer`.
 
     :param admin: makes their tables.

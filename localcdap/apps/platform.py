@@ -12,7 +12,7 @@ from localcdap.artifacts.model import ArtifactSelector, PluginRef
 from localcdap.artifacts.service import ArtifactService
 from localcdap.messaging.service import MessagingService
 from localcdap.namespaces.model import Namespace
-from localcdap.namespaces.preferences import Level, PreferenceService
+from localcdap.namespaces.preferences import PreferenceLevel, PreferenceService
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.macros.functions import macro_functions
 from localcdap.pipeline.macros.language import MacroOptions, MacroParser, call_of, lookup_in
@@ -21,7 +21,7 @@ from localcdap.sandbox.plugin_calls import CallRequest, TransformRequest, Transf
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
 
 
-class PluginUser(Protocol):
+class PluginCaller(Protocol):
     """Who runs the code of plugins, within limits."""
 
     def configure(self, request: ConfigureRequest) -> ConfigureResult: ...
@@ -31,7 +31,7 @@ class PluginUser(Protocol):
     def transform(self, request: TransformRequest) -> TransformResult: ...
 
 
-class Platform:
+class AppPlatform:
     """A service of the host that only processes of applications call. Threads may share it."""
 
     def __init__(
@@ -41,7 +41,7 @@ class Platform:
         preferences: PreferenceService,
         secrets: SecretsOf,
         messaging: MessagingService,
-        plugins: PluginUser,
+        plugins: PluginCaller,
     ) -> None:
         self._namespaces = namespaces
         self._artifacts = artifacts
@@ -98,7 +98,7 @@ class Platform:
 
     def get_preferences(self, namespace: str, resolved: bool) -> dict[str, str]:
         """See :meth:`localcdap.api.app.SystemContext.get_preferences`."""
-        level = Level(namespace)
+        level = PreferenceLevel(namespace)
         preferences = self._preferences
         return preferences.resolved(level) if resolved else preferences.get(level)
 

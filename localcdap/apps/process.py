@@ -20,7 +20,7 @@ from typing import Final, NoReturn
 import msgspec
 
 from localcdap.api.errors import HostError, HostLostError, PluginError
-from localcdap.apps.child import ENDPOINT, AppEndpoint, Order
+from localcdap.apps.child import ENDPOINT, AppEndpoint, AppStartRequest
 from localcdap.apps.model import AppAnswer, AppRequest
 from localcdap.artifacts.model import ApplicationRef
 from localcdap.datasets.transactions import TRANSACTIONS, TransactionService
@@ -77,7 +77,7 @@ class AppProcess:
         self._addresses = (address, own)
         self._server = Server(address, key, {**services, TRANSACTIONS: transactions})
         host = HostRecord(os.getpid(), "", address, key.hex())
-        self._start(Order(app, host, own, memory_mb))
+        self._start(AppStartRequest(app, host, own, memory_mb))
         try:
             self._client = self._connected(HostRecord(self.pid, "", own, key.hex()))
             self._endpoint(_START_S).load()
@@ -157,7 +157,7 @@ class AppProcess:
                 "Look for an endless loop or a slow call in it, or raise app.time_limit_s.",
             ) from None
 
-    def _start(self, order: Order) -> None:
+    def _start(self, order: AppStartRequest) -> None:
         started = threading.Event()
         # The thread that starts a process must live as long: Linux takes it for the parent.
         threading.Thread(
@@ -165,7 +165,7 @@ class AppProcess:
         ).start()
         started.wait()
 
-    def _run(self, order: Order, started: threading.Event) -> None:
+    def _run(self, order: AppStartRequest, started: threading.Event) -> None:
         command = [sys.executable, "-P", "-c", _MAIN, str(Path(__file__).parents[2])]
         try:
             self._popen = subprocess.Popen(

@@ -18,7 +18,7 @@ Listen = Callable[[SystemEventListener[Any], str], "Deliveries"]
 
 
 class Deliveries(Protocol):
-    """See :class:`localcdap.datasets.listeners.TableListening`."""
+    """See :class:`localcdap.datasets.listeners.TableListenerDelivery`."""
 
     def deliver(self) -> int: ...
 

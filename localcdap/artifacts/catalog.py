@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from localcdap.api.app.events import ArtifactChange
 from localcdap.api.failures import ArtifactId
-from localcdap.artifacts.directories.content_cache import Copies
-from localcdap.artifacts.directories.sync import ArtifactState
-from localcdap.artifacts.index import Entry
+from localcdap.artifacts.directories.content_cache import ContentCache
+from localcdap.artifacts.directories.sync import ArtifactIndexState
+from localcdap.artifacts.index import ArtifactEntry
 from localcdap.artifacts.model import SYSTEM_NAMESPACE, ApplicationRef, ArtifactDetail, HiddenPlugin
 from localcdap.artifacts.parents import apps_of
 from localcdap.artifacts.selection import Candidate, artifact_order
@@ -22,7 +22,9 @@ class Catalog:
     :param required: capabilities that a plugin must have to be in it at all.
     """
 
-    def __init__(self, state: ArtifactState, copies: Copies, required: frozenset[str]) -> None:
+    def __init__(
+        self, state: ArtifactIndexState, copies: ContentCache, required: frozenset[str]
+    ) -> None:
         self._state = state
         self._required = required
         self.details: Final = list(_details(state, required))
@@ -114,7 +116,7 @@ def _change(change: str, detail: ArtifactDetail, error: str | None = None) -> Ar
     )
 
 
-def _details(state: ArtifactState, required: frozenset[str]) -> Iterator[ArtifactDetail]:
+def _details(state: ArtifactIndexState, required: frozenset[str]) -> Iterator[ArtifactDetail]:
     taken: dict[tuple[str, str, str], str] = {}
     for entry in state.entries.values():
         errors = list(_errors(entry, state))
@@ -145,7 +147,9 @@ def _details(state: ArtifactState, required: frozenset[str]) -> Iterator[Artifac
         )
 
 
-def _applications(details: Iterable[ArtifactDetail], copies: Copies) -> dict[str, ApplicationRef]:
+def _applications(
+    details: Iterable[ArtifactDetail], copies: ContentCache
+) -> dict[str, ApplicationRef]:
     found: dict[str, ApplicationRef] = {}
     with_some = (detail for detail in details if detail.applications)
     for detail in sorted(with_some, key=lambda d: (ArtifactVersion(d.version), d.path)):
@@ -156,7 +160,7 @@ def _applications(details: Iterable[ArtifactDetail], copies: Copies) -> dict[str
     return {name: found[name] for name in sorted(found)}
 
 
-def _errors(entry: Entry, state: ArtifactState) -> Iterable[str]:
+def _errors(entry: ArtifactEntry, state: ArtifactIndexState) -> Iterable[str]:
     if entry.problem:
         yield entry.problem
     content = state.contents.get(entry.digest)

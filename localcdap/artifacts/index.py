@@ -26,7 +26,7 @@ _COLUMNS: Final = (
 _CONTENT_COLUMNS: Final = ("digest", "plugins", "errors", "inspected_by", "applications")
 
 
-class Entry(msgspec.Struct, frozen=True):
+class ArtifactEntry(msgspec.Struct, frozen=True):
     """An artifact in a plugin directory, as the index keeps it."""
 
     path: str
@@ -46,7 +46,7 @@ class Entry(msgspec.Struct, frozen=True):
     """Of the good content, separated by blanks; empty: any application."""
 
 
-class Content(msgspec.Struct, frozen=True):
+class ArtifactContent(msgspec.Struct, frozen=True):
     """An artifact content that was inspected."""
 
     digest: str
@@ -57,8 +57,8 @@ class Content(msgspec.Struct, frozen=True):
     applications: list[ApplicationClass] = []
 
     @staticmethod
-    def of(digest: str, inspection: Inspection, inspected_by: str) -> Content:
-        return Content(
+    def of(digest: str, inspection: Inspection, inspected_by: str) -> ArtifactContent:
+        return ArtifactContent(
             digest,
             inspection.plugins,
             inspection.errors,
@@ -73,7 +73,7 @@ class ArtifactIndex:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def load(self) -> tuple[dict[str, Entry], dict[str, Content]]:
+    def load(self) -> tuple[dict[str, ArtifactEntry], dict[str, ArtifactContent]]:
         """All entries by path, and all contents by digest."""
         entries = self._store.read(
             f"SELECT {', '.join(_COLUMNS)} FROM artifact ORDER BY scope, path"  # noqa: S608
@@ -82,15 +82,15 @@ class ArtifactIndex:
             f"SELECT {', '.join(_CONTENT_COLUMNS)} FROM artifact_content"  # noqa: S608
         )
         return (
-            {row[0]: Entry(*row) for row in entries},
+            {row[0]: ArtifactEntry(*row) for row in entries},
             {row[0]: _content(*row) for row in contents},
         )
 
     def save(
         self,
-        changed: Iterable[Entry],
+        changed: Iterable[ArtifactEntry],
         removed: Iterable[str],
-        contents: Iterable[Content],
+        contents: Iterable[ArtifactContent],
         forgotten: Iterable[str],
         also: Callable[[Transaction], None],
     ) -> None:
@@ -125,7 +125,7 @@ def _replace(
         tx.execute(f"INSERT OR REPLACE INTO {table} ({', '.join(names)}) SELECT {values}", columns)
 
 
-def _row(content: Content) -> tuple[str, ...]:
+def _row(content: ArtifactContent) -> tuple[str, ...]:
     return (
         content.digest,
         msgspec.json.encode(content.plugins).decode(),
@@ -137,8 +137,8 @@ def _row(content: Content) -> tuple[str, ...]:
 
 def _content(
     digest: str, plugins: str, errors: str, inspected_by: str, applications: str
-) -> Content:
-    return Content(
+) -> ArtifactContent:
+    return ArtifactContent(
         digest,
         msgspec.json.decode(plugins, type=list[PluginClass]),
         msgspec.json.decode(errors, type=list[str]),

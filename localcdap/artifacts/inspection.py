@@ -26,7 +26,7 @@ from localcdap.artifacts.loading import (
     plugin_classes,
 )
 from localcdap.artifacts.model import Inspection, PluginClass
-from localcdap.artifacts.tracebacks import own_frames, summary
+from localcdap.artifacts.tracebacks import summary, user_frames
 
 _Described = TypeVar("_Described")
 _LONGEST_ERROR: Final = 4000
@@ -53,7 +53,7 @@ def inspect_artifact(path: str, digest: str) -> Inspection:
             found.raised = found.raised or not isinstance(error, SyntaxError)
             package = mount(path, digest)
             found.errors.append(_import_problem(error, place, package))
-            found.trace += [line.replace(f"{package}.", "") for line in own_frames(error, place)]
+            found.trace += [line.replace(f"{package}.", "") for line in user_frames(error, place)]
             continue
         found.look_at(module, name)
     return found.inspection()
@@ -106,7 +106,7 @@ class _Findings:
             raise
         except BaseException as error:
             self.raised = True
-            self.trace += own_frames(error, self._place)
+            self.trace += user_frames(error, self._place)
             self.errors.append(_told(cls, f"{type(error).__name__}: {error}", self._place))
 
 

@@ -25,7 +25,7 @@ from localcdap.api.app.application import APPLICATION_MARK, SystemApplication
 from localcdap.api.errors import PluginError
 from localcdap.api.plugin import PLUGIN_MARK, Plugin
 from localcdap.artifacts.model import PluginRef
-from localcdap.artifacts.tracebacks import own_frames, summary
+from localcdap.artifacts.tracebacks import summary, user_frames
 from localcdap.artifacts.version import split_file_name
 
 _PREFIX: Final = "localcdap_artifact_"
@@ -47,7 +47,7 @@ def load_plugin(ref: PluginRef) -> type[Plugin]:
     except MemoryError:
         raise
     except (Exception, SystemExit) as error:
-        frames = own_frames(error, Path(ref.path))
+        frames = user_frames(error, Path(ref.path))
         raise PluginError(
             f"{where} cannot be loaded: {summary(error, Path(ref.path))}", traceback=frames
         ) from error

@@ -9,9 +9,18 @@ from pathlib import Path
 from localcdap.api.capability import SYSTEM_CAPABILITIES, canonical
 from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
 from localcdap.artifacts.catalog import Catalog, changes
-from localcdap.artifacts.directories.artifact_paths import Place, find_system, find_user
-from localcdap.artifacts.directories.content_cache import Copies
-from localcdap.artifacts.directories.sync import ArtifactState, Deployer, Inspector, Synchronizer
+from localcdap.artifacts.directories.artifact_paths import (
+    ArtifactPath,
+    find_system_artifacts,
+    find_user_artifacts,
+)
+from localcdap.artifacts.directories.content_cache import ContentCache
+from localcdap.artifacts.directories.sync import (
+    ArtifactIndexState,
+    ArtifactSynchronizer,
+    Deployer,
+    Inspector,
+)
 from localcdap.artifacts.directories.trash import put_back, take_out
 from localcdap.artifacts.documentation import read_documentation
 from localcdap.artifacts.index import ArtifactIndex
@@ -30,7 +39,7 @@ from localcdap.artifacts.model import (
 )
 from localcdap.artifacts.parents import APP_VERSION, APPS
 from localcdap.artifacts.selection import Candidate, choose, look_up, narrow, usable_in
-from localcdap.artifacts.spaces import AnyNamespace, Namespaces, strays
+from localcdap.artifacts.spaces import AnyNamespace, Namespaces, list_orphaned_artifacts
 from localcdap.artifacts.version import VersionRange
 from localcdap.rpc.methods import once
 from localcdap.store.store import Store, Transaction
@@ -70,15 +79,15 @@ class ArtifactService:
         self._inspector = inspector
         self._trash = trash
         self._index = ArtifactIndex(store)
-        self._copies = Copies(cache.absolute())
-        self._synchronizer = Synchronizer(self._index, inspector, self._copies, deployer)
+        self._copies = ContentCache(cache.absolute())
+        self._synchronizer = ArtifactSynchronizer(self._index, inspector, self._copies, deployer)
         self._system_directory = system_directory.absolute()
         self._plugin_directories = [folder.absolute() for folder in plugin_directories]
         self._required = frozenset(canonical(value) for value in required_capabilities)
         self._on_change = on_change
         self._namespaces = namespaces or AnyNamespace()
         self._changing = threading.Lock()
-        self._state: ArtifactState | None = None
+        self._state: ArtifactIndexState | None = None
         self._current: Catalog | None = None
 
     def sync(
@@ -133,7 +142,10 @@ class ArtifactService:
         catalog = self._catalog()
         return [
             detail
-            for detail in (*catalog.visible_details(namespace), *strays(catalog, self._namespaces))
+            for detail in (
+                *catalog.visible_details(namespace),
+                *list_orphaned_artifacts(catalog, self._namespaces),
+            )
             if (scope is None or detail.scope == scope.upper()) and (detail.error or not errors)
         ]
 
@@ -320,18 +332,18 @@ class ArtifactService:
         if self._current is None:
             with self._changing:
                 if self._current is None:
-                    self._state = ArtifactState(*self._index.load())
+                    self._state = ArtifactIndexState(*self._index.load())
                     self._current = Catalog(self._state, self._copies, self._required)
         return self._current
 
-    def _install(self, state: ArtifactState, catalog: Catalog) -> None:
+    def _install(self, state: ArtifactIndexState, catalog: Catalog) -> None:
         self._state = state
         self._current = catalog
 
-    def _places(self) -> Iterator[Place]:
-        yield from find_system(self._system_directory)
+    def _places(self) -> Iterator[ArtifactPath]:
+        yield from find_system_artifacts(self._system_directory)
         for directory in dict.fromkeys(self._plugin_directories):
-            yield from find_user(directory)
+            yield from find_user_artifacts(directory)
 
     def _groups(
         self, namespace: str, type: str | None, artifact: ArtifactSelector

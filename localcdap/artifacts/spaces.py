@@ -29,7 +29,7 @@ class AnyNamespace:
         return True
 
 
-def strays(catalog: Catalog, namespaces: Namespaces) -> Iterator[ArtifactDetail]:
+def list_orphaned_artifacts(catalog: Catalog, namespaces: Namespaces) -> Iterator[ArtifactDetail]:
     """The artifacts in sub-folders of plugin directories that are no namespace, each with that error."""
     for detail in catalog.details:
         if not namespaces.exists(detail.namespace):

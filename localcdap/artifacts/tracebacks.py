@@ -13,7 +13,7 @@ _SHOWN_FRAMES: Final = 30
 _DUMPED: Final = re.compile(r'^  File "(.+)", line (\d+) in (.+)$', re.MULTILINE)
 
 
-def own_frames(error: BaseException, path: Path) -> list[str]:
+def user_frames(error: BaseException, path: Path) -> list[str]:
     """The frames of an exception that lie in the artifact at ``path``, innermost last, and the exception.
 
     A frame is ``module.py:12 in method: source line``, the file relative to the artifact.
@@ -25,7 +25,7 @@ def own_frames(error: BaseException, path: Path) -> list[str]:
     return [*frames, _exception_only(error)]
 
 
-def plugin_error(who: str, error: BaseException, path: Path) -> PluginError:
+def to_plugin_error(who: str, error: BaseException, path: Path) -> PluginError:
     """What user code raised as an error of the plugin, with the frames of the artifact at ``path``.
 
     :param who: starts the message.
@@ -34,10 +34,10 @@ def plugin_error(who: str, error: BaseException, path: Path) -> PluginError:
         message, action = error.message, error.corrective_action
     else:
         message, action = f"{type(error).__name__}: {error}", None
-    return PluginError(f"{who}: {message}", action, traceback=own_frames(error, path))
+    return PluginError(f"{who}: {message}", action, traceback=user_frames(error, path))
 
 
-def dumped_frames(dump: str, path: Path) -> list[str]:
+def parse_dumped_frames(dump: str, path: Path) -> list[str]:
     """The frames in the artifact at ``path`` of what ``faulthandler`` wrote, innermost last."""
     # Only the last dump counts, and it names the innermost frame first.
     last = dump[max(dump.rfind("(most recent call first)"), 0) :]

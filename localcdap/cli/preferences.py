@@ -34,9 +34,9 @@ def command(
     The value of the macro ${K} is the runtime argument of the run (-a), else the preference of the
     program, else of the application, of the namespace, of the instance.
     """
-    from localcdap.namespaces.preferences import Level
+    from localcdap.namespaces.preferences import PreferenceLevel
 
-    level = Level(None if whole else instance.namespace, application, program)
+    level = PreferenceLevel(None if whole else instance.namespace, application, program)
     with instance.connect() as cdap:
         if action == "set":
             found = cdap.preferences.change(level, parse_pairs(values))

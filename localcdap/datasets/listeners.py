@@ -29,7 +29,7 @@ POSITIONS: Final = StructuredTableSpecification(
 """How far each listener has come; the instance's own note of it may be a little behind."""
 
 
-class TableListening:
+class TableListenerDelivery:
     """One listener of an application. A single thread calls it.
 
     The position moves in the transaction of the effect. Until :meth:`forget`, what the listener has not

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from localcdap.api.tables import TableShape
-from localcdap.namespaces.resources import NamespaceContents
+from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.rpc.methods import once
 from localcdap.store.store import Store
@@ -30,7 +30,7 @@ class TableService:
         self._store = store
         self._tables = DatasetTables(store)
         self._namespaces = namespaces
-        namespaces.holds(NamespaceContents("tables", remove=self._tables.drop_all))
+        namespaces.holds(NamespaceResource("tables", remove=self._tables.drop_all))
 
     def list_tables(self, namespace: str) -> list[TableDetail]:
         """The tables of a namespace, by name."""

@@ -14,7 +14,7 @@ from localcdap.api.tables import MadeTable, TableWrite
 from localcdap.engine.driver.statements import Statements, StatementsDone
 from localcdap.namespaces.service import NamespaceService
 from localcdap.rpc.methods import once
-from localcdap.store.change_query import Change, Changed, ChangedTable
+from localcdap.store.change_query import ChangedTable, ChangeQuery, ChangeResult
 from localcdap.store.columns import column_type
 from localcdap.store.query import QueryLimits, QueryTable
 from localcdap.store.store import Store, Transaction
@@ -66,13 +66,13 @@ class StatementService:
         tables: Sequence[QueryTable],
         held: Mapping[str, Schema],
         directory: str,
-    ) -> Changed:
+    ) -> ChangeResult:
         required = {
             name: [f.name for f in held[name] if not f.schema.is_nullable]
             for name in statements.changes
             if name in held
         }
-        change = Change(statements.sql, required, _LIMITS)
+        change = ChangeQuery(statements.sql, required, _LIMITS)
         return change.carry_out(self._store, tables, statements.namespace, Path(directory))
 
     def _put(
@@ -130,7 +130,7 @@ def _schema(table: ChangedTable, held: Schema | None) -> Schema:
     return Schema.record(held.name or "record" if held is not None else "record", fields)
 
 
-def _done(changed: Changed) -> StatementsDone:
+def _done(changed: ChangeResult) -> StatementsDone:
     return StatementsDone(changed.rows, b"" if changed.first is None else _ipc(changed.first))
 
 

@@ -10,7 +10,7 @@ from localcdap.store.structured.admin import TableAdmin
 from localcdap.store.structured.sql import TableSql
 
 
-class NamespaceSweep(SystemEventListener[Transaction]):
+class DeletedNamespaceCleanup(SystemEventListener[Transaction]):
     """Deletes what nobody sees any more.
 
     The tables it cares for have a key that begins with ``namespace, generation``, as those of CDAP 6's

@@ -17,10 +17,10 @@ from localcdap.api.app.specification import StructuredTableSpecification
 from localcdap.api.app.transactions import TransactionKind
 from localcdap.api.errors import HostError, HostLostError, LocalcdapError, TransactionConflictError
 from localcdap.rpc.methods import once
-from localcdap.store.structured.monitor import Watch
+from localcdap.store.structured.monitor import TransactionMonitor
 from localcdap.store.structured.operations import AnyOperation, Operation, Result, Rows
-from localcdap.store.structured.runner import Runner
-from localcdap.store.structured.session import LocalSession, Session
+from localcdap.store.structured.runner import RetryingTransactionRunner
+from localcdap.store.structured.session import LocalTransactionSession, TransactionSession
 from localcdap.store.structured.sql import TableSql
 from localcdap.store.structured.tables import StructuredTables
 
@@ -40,7 +40,7 @@ class TransactionService:
         self._tables = tables
         self._lease_s = lease_s
         self._leased: dict[str, _Leased] = {}
-        self._watch = Watch()
+        self._watch = TransactionMonitor()
 
     def begin(self, kind: TransactionKind, timeout_s: float | None) -> str:
         """Begin a transaction of at most so many seconds; returns its token."""
@@ -112,7 +112,9 @@ class TransactionService:
 class _Leased:
     """A transaction of a client, with rows that wait to be fetched."""
 
-    def __init__(self, session: LocalSession, lease_s: float, on_lapse: Callable[[], None]) -> None:
+    def __init__(
+        self, session: LocalTransactionSession, lease_s: float, on_lapse: Callable[[], None]
+    ) -> None:
         self.session: Final = session
         self._lease_s = lease_s
         self._on_lapse = on_lapse
@@ -151,7 +153,7 @@ def _lapsed() -> TransactionConflictError:
     return TransactionConflictError("The host heard nothing of the transaction's client too long.")
 
 
-class RemoteSession:
+class RemoteTransactionSession:
     """A transaction in the host, as a client's runner sees it."""
 
     def __init__(
@@ -159,7 +161,7 @@ class RemoteSession:
         service: TransactionService,
         kind: TransactionKind,
         timeout_s: float | None,
-        watch: Watch,
+        watch: TransactionMonitor,
     ) -> None:
         self._service = service
         self._token = service.begin(kind, timeout_s)
@@ -211,7 +213,7 @@ class RemoteSession:
         self._heard = time.monotonic()
 
 
-class HostRunner(Runner):
+class HostTransactionRunner(RetryingTransactionRunner):
     """A TransactionRunner on the transactions of the host.
 
     :param service: gives the host's service as it is at present: itself in the host, else a proxy.
@@ -220,13 +222,13 @@ class HostRunner(Runner):
     def __init__(self, service: Callable[[], TransactionService]) -> None:
         super().__init__(self._begin)
         self._service = service
-        self._watch = Watch()
+        self._watch = TransactionMonitor()
 
-    def _begin(self, kind: TransactionKind, timeout_s: float | None) -> Session:
+    def _begin(self, kind: TransactionKind, timeout_s: float | None) -> TransactionSession:
         service = self._service()
         if isinstance(service, TransactionService):
             return service._tables.open(kind, timeout_s)
-        return RemoteSession(service, kind, timeout_s, self._watch)
+        return RemoteTransactionSession(service, kind, timeout_s, self._watch)
 
     def close(self) -> None:
         """Wait for what was submitted and has begun; the rest is cancelled."""

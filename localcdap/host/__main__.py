@@ -11,7 +11,7 @@ from typing import Final
 from localcdap.home import Home
 from localcdap.host.host import Host
 from localcdap.rpc.client import Client
-from localcdap.rpc.host_lock import elect
+from localcdap.rpc.host_lock import connect_or_become_host
 
 _LINGER_S: Final = 2.0
 """Seconds that it stays when nobody needs it."""
@@ -19,7 +19,7 @@ _LINGER_S: Final = 2.0
 
 def serve(home: Home) -> None:
     """Be the host until nobody needs one; do nothing when there is one."""
-    end = elect(home.path, metadata.version("localcdap"))
+    end = connect_or_become_host(home.path, metadata.version("localcdap"))
     if isinstance(end, Client):
         end.close()
         return

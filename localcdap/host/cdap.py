@@ -14,7 +14,12 @@ from localcdap.apps.service import AppService
 from localcdap.artifacts.service import ArtifactService
 from localcdap.datasets.service import TableService
 from localcdap.datasets.sql import SqlService
-from localcdap.datasets.transactions import ADMIN, TRANSACTIONS, HostRunner, TransactionService
+from localcdap.datasets.transactions import (
+    ADMIN,
+    TRANSACTIONS,
+    HostTransactionRunner,
+    TransactionService,
+)
 from localcdap.engine.driver.secrets import CONNECTIONS
 from localcdap.home import Home
 from localcdap.host.host import Host
@@ -32,9 +37,9 @@ from localcdap.pipeline.service import StudioService
 from localcdap.pipeline_tests.cases import CaseService
 from localcdap.rpc.client import Client
 from localcdap.rpc.frames import Call
-from localcdap.rpc.host_lock import HostSeat, elect
+from localcdap.rpc.host_lock import HostLock, connect_or_become_host
 from localcdap.rpc.methods import remote_method
-from localcdap.rpc.proxy import proxy
+from localcdap.rpc.proxy import make_proxy
 from localcdap.runs.debug.service import DebugService
 from localcdap.runs.preview.service import PreviewService
 from localcdap.runs.service import RunService
@@ -49,7 +54,9 @@ class Cdap:
 
     def __init__(self, home: Home, *, expects_run: bool = False) -> None:
         self._link = _Link(home, expects_run=expects_run)
-        self.transactions = HostRunner(lambda: self._link.service(TRANSACTIONS, TransactionService))
+        self.transactions = HostTransactionRunner(
+            lambda: self._link.service(TRANSACTIONS, TransactionService)
+        )
         """Runs bodies of code as transactions on structured tables."""
 
     @property
@@ -194,7 +201,7 @@ class _Link:
             assert isinstance(found, service)
             return found
         self._services[name] = service
-        return proxy(self, name, service)
+        return make_proxy(self, name, service)
 
     def call(self, call: Call, result: Any = Any, timeout_s: float | None = None) -> Any:
         """Make a call; one that a lost host left open is made again, unless it is to be made once."""
@@ -221,8 +228,8 @@ class _Link:
 
     def _elected(self, *, expects_run: bool = False) -> Host | Client:
         version = metadata.version("localcdap")
-        end = elect(self._home.path, version)
-        if isinstance(end, HostSeat):
+        end = connect_or_become_host(self._home.path, version)
+        if isinstance(end, HostLock):
             return Host(self._home, end, expects_run=expects_run)
         if end.host.version != version:
             found, pid = end.host.version, end.host.pid

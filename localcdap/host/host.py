@@ -10,7 +10,7 @@ from typing import Any
 from localcdap.home import Home
 from localcdap.host.services import Services
 from localcdap.rpc.frames import Call
-from localcdap.rpc.host_lock import HostSeat
+from localcdap.rpc.host_lock import HostLock
 from localcdap.rpc.methods import remote_method
 
 
@@ -20,7 +20,7 @@ class Host:
     :param seat: is closed with the host, also when the host cannot be set up.
     """
 
-    def __init__(self, home: Home, seat: HostSeat, *, expects_run: bool = False) -> None:
+    def __init__(self, home: Home, seat: HostLock, *, expects_run: bool = False) -> None:
         self._home = home
         self._seat = seat
         with contextlib.ExitStack() as undo:

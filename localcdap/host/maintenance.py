@@ -10,9 +10,9 @@ from pathlib import Path
 from localcdap.api.errors import ConflictError, DamagedStoreError, NotFoundError, StoreError
 from localcdap.home import Home
 from localcdap.rpc.client import Client
-from localcdap.rpc.host_lock import elect
+from localcdap.rpc.host_lock import connect_or_become_host
 from localcdap.store.backup import (
-    Restored,
+    RestoredDatabase,
     check_database,
     log_of,
     restore_database,
@@ -22,7 +22,7 @@ from localcdap.store.backup import (
 )
 
 
-def restore(home: Home, backup: Path) -> Restored:
+def restore(home: Home, backup: Path) -> RestoredDatabase:
     """Put a backup in the place of the database; the present one is kept among the backups.
 
     :raises NotFoundError: when there is no such backup.
@@ -105,7 +105,7 @@ def _kept(home: Home, why: str) -> Path:
 @contextlib.contextmanager
 def _unused(home: Home) -> Iterator[None]:
     """Keep everybody else from using the instance."""
-    end = elect(home.path, metadata.version("localcdap"))
+    end = connect_or_become_host(home.path, metadata.version("localcdap"))
     with contextlib.closing(end):
         if isinstance(end, Client):
             raise ConflictError(

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from localcdap.api.locations import Locations
 from localcdap.apps.child import MESSAGING, PLATFORM
-from localcdap.apps.deployer import Deployment
+from localcdap.apps.deployer import AppDeployer
 from localcdap.apps.listeners import AppListeners
-from localcdap.apps.platform import Platform
+from localcdap.apps.platform import AppPlatform
 from localcdap.apps.processes import AppProcesses
 from localcdap.apps.service import AppService
 from localcdap.artifacts.changes import announcer
@@ -22,7 +22,7 @@ from localcdap.artifacts.service import ArtifactService
 from localcdap.datasets.service import TableService
 from localcdap.datasets.sql import SqlService
 from localcdap.datasets.statements import StatementService
-from localcdap.datasets.sweeping import NamespaceSweep
+from localcdap.datasets.sweeping import DeletedNamespaceCleanup
 from localcdap.datasets.transactions import ADMIN, TRANSACTIONS, TransactionService
 from localcdap.engine.driver.host_tables import SERVICE as TABLE_EXPORTS
 from localcdap.engine.driver.secrets import CONNECTIONS
@@ -30,12 +30,12 @@ from localcdap.engine.driver.secrets import SERVICE as SECURE_KEYS
 from localcdap.engine.driver.statements import SERVICE as TABLE_STATEMENTS
 from localcdap.engine.local.server import EngineServer
 from localcdap.home import Home, shipped_plugins
-from localcdap.messaging.listeners import Delivery
+from localcdap.messaging.listeners import EventDispatcher
 from localcdap.messaging.service import MessagingService
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.connections import ConnectionService
 from localcdap.namespaces.preferences import PreferenceService
-from localcdap.namespaces.resources import NamespaceContents
+from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.secure_keys import SecureKeyService
 from localcdap.namespaces.service import NamespaceService
 from localcdap.namespaces.vaults import FileVault, KeyringVault, has_keyring
@@ -87,7 +87,7 @@ class Services:
             self._transactions = TransactionService(structured)
             undo.callback(self._transactions.close)
             self._open_namespaces(store, home, undo)
-            self._delivery.add(NamespaceSweep(structured.admin))
+            self._delivery.add(DeletedNamespaceCleanup(structured.admin))
             plugin_directories = [home.resolve(each) for each in settings.plugin_directories]
             self._artifacts = self._open_artifacts(
                 store, worker, home, plugin_directories, settings.plugin_required_capabilities
@@ -119,7 +119,7 @@ class Services:
     def _open_namespaces(self, store: Store, home: Home, undo: contextlib.ExitStack) -> None:
         """Messaging, the namespaces, and what is in them whatever runs there."""
         self._topics = Topics(store)
-        self._delivery = Delivery(store, self._topics)
+        self._delivery = EventDispatcher(store, self._topics)
         undo.callback(self._delivery.close)
         self._namespaces = NamespaceService(store, self._topics)
         self._preferences = PreferenceService(store, self._namespaces)
@@ -128,7 +128,7 @@ class Services:
         self._messaging = MessagingService(
             store, self._topics, self._delivery, self._namespaces.require
         )
-        self._namespaces.holds(NamespaceContents("topics", remove=self._topics.delete_all))
+        self._namespaces.holds(NamespaceResource("topics", remove=self._topics.delete_all))
 
     def _open_studio(self, store: Store, worker: PluginWorkers, locations: Locations) -> None:
         self._templates = TemplateService(store, self._namespaces, self._artifacts)
@@ -207,7 +207,7 @@ class Services:
         undo: contextlib.ExitStack,
     ) -> None:
         """System applications, and who wakes them."""
-        platform = Platform(
+        platform = AppPlatform(
             self._namespaces,
             self._artifacts,
             self._preferences,
@@ -284,7 +284,7 @@ class Services:
             required_capabilities=required_capabilities,
             on_change=changed,
             namespaces=self._namespaces,
-            deployer=Deployment(self._structured_tables),
+            deployer=AppDeployer(self._structured_tables),
             trash=home.trash / "artifacts",
         )
         self._namespaces.holds(artifact_contents(artifacts, directories, home.trash))
@@ -343,7 +343,7 @@ class Services:
 
 def artifact_contents(
     artifacts: ArtifactService, directories: Sequence[Path], trash: Path
-) -> NamespaceContents:
+) -> NamespaceResource:
     """The artifacts of a namespace that is being deleted."""
 
     def remove_files(namespace: str, generation: int) -> Sequence[str]:
@@ -351,7 +351,7 @@ def artifact_contents(
         artifacts.sync()
         return kept
 
-    return NamespaceContents("plugin folders", remove_files=remove_files)
+    return NamespaceResource("plugin folders", remove_files=remove_files)
 
 
 def secure_keys(store: Store, namespaces: NamespaceService, home: Home) -> SecureKeyService:

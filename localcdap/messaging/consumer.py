@@ -23,7 +23,7 @@ _ATTEMPTS: Final = 3
 """How often a message is tried whose effect the database refuses; the disk may have been full."""
 
 
-class Poison(NamedTuple):
+class PoisonMessage(NamedTuple):
     """A message that was passed over, or the damaged end of a spool."""
 
     spool: str
@@ -59,7 +59,7 @@ class SpoolConsumer(Generic[M]):
         name: str,
         type: Any,
         apply: Callable[[Transaction, M], None],
-        on_poison: Callable[[Poison], None],
+        on_poison: Callable[[PoisonMessage], None],
         on_applied: Callable[[Sequence[M]], None] | None = None,
     ) -> None:
         self._store = store
@@ -70,7 +70,7 @@ class SpoolConsumer(Generic[M]):
         self._on_poison = on_poison
         self._on_applied = on_applied
         self._refusals = 0
-        self._damage: Poison | None = None
+        self._damage: PoisonMessage | None = None
 
     @property
     def offset(self) -> int:
@@ -160,7 +160,7 @@ class SpoolConsumer(Generic[M]):
             _LOG.error("%s: message at byte %d passed over: %s", self._name, failed.offset, reason)
         else:
             _LOG.error("%s: message at byte %d", self._name, failed.offset, exc_info=error)
-        self._on_poison(Poison(self._name, failed.offset, reason, failed.payload, error))
+        self._on_poison(PoisonMessage(self._name, failed.offset, reason, failed.payload, error))
 
     def _whole(self, offset: int) -> Iterator[tuple[int, bytes]]:
         """The messages from ``offset`` on, up to where the spool is damaged."""
@@ -169,7 +169,7 @@ class SpoolConsumer(Generic[M]):
             for end, payload in self._reader.read(offset):
                 yield end, payload
         except StoreError as error:
-            self._damage = Poison(self._name, end, str(error), b"")
+            self._damage = PoisonMessage(self._name, end, str(error), b"")
 
 
 class _ApplyError(Exception):

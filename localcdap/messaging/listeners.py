@@ -42,14 +42,14 @@ class ListenerStatus(msgspec.Struct, rename="camel"):
     error: str | None = None
 
 
-class Delivery:
+class EventDispatcher:
     """The listeners of this process, and the thread that sweeps what nobody needs any more."""
 
     def __init__(self, store: Store, topics: Topics) -> None:
         self._store = store
         self._topics = topics
         self._lock = threading.Lock()
-        self._listening: dict[str, Listening] = {}
+        self._listening: dict[str, ListenerThread] = {}
         self._closed = threading.Event()
         self._sweeper = threading.Thread(target=self._sweep, name="message-sweep", daemon=True)
         self._sweeper.start()
@@ -62,7 +62,7 @@ class Delivery:
         with self._lock:
             if listener.name in self._listening:
                 raise ConflictError(f"There is a listener '{listener.name}' already.")
-            self._listening[listener.name] = Listening(self._store, self._topics, listener)
+            self._listening[listener.name] = ListenerThread(self._store, self._topics, listener)
 
     def remove(self, name: str) -> None:
         """Deliver no more to a listener; added again, it goes on where it was. None of that name is fine."""
@@ -115,7 +115,7 @@ class Delivery:
             pause = _SWEEP_EVERY_S
 
 
-class Listening:
+class ListenerThread:
     """One listener and its thread."""
 
     def __init__(

@@ -8,7 +8,7 @@ from typing import Any, Final
 from localcdap.api.app.events import SYSTEM_NAMESPACE, TOPICS
 from localcdap.api.errors import BadRequestError, ConflictError
 from localcdap.messaging import positions
-from localcdap.messaging.listeners import Delivery, ListenerStatus
+from localcdap.messaging.listeners import EventDispatcher, ListenerStatus
 from localcdap.messaging.topics import Message, Retention, Topic, Topics
 from localcdap.rpc.methods import once
 from localcdap.store.store import Store
@@ -30,7 +30,7 @@ class MessagingService:
         self,
         store: Store,
         topics: Topics,
-        delivery: Delivery,
+        delivery: EventDispatcher,
         check_namespace: Callable[[str], object] = lambda _: None,
     ) -> None:
         self._store = store

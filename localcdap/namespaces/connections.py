@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.errors import BadRequestError, NotFoundError
-from localcdap.namespaces.resources import NamespaceContents
+from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.secure_keys import SecureKeyService
 from localcdap.namespaces.service import NamespaceService
 from localcdap.store.store import Store, Transaction
@@ -64,7 +64,7 @@ class ConnectionService:
         self._store = store
         self._namespaces = namespaces
         self._secure_keys = secure_keys
-        namespaces.holds(NamespaceContents("connections", remove=_remove_all))
+        namespaces.holds(NamespaceResource("connections", remove=_remove_all))
 
     def put(self, namespace: str, connection: Connection) -> Connection:
         """Keep a connection under its name, instead of any that it had.

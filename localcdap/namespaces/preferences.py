@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from localcdap.api.errors import BadRequestError
-from localcdap.namespaces.resources import NamespaceContents
+from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.store.store import Store, Transaction
 
@@ -20,7 +20,7 @@ PIPELINE_PROGRAM: Final = "workflows/DataPipelineWorkflow"
 _OWNERS: Final = ("instance", "namespace", "pipeline")
 
 
-class Level(msgspec.Struct, frozen=True):
+class PreferenceLevel(msgspec.Struct, frozen=True):
     """Whose preferences: with nothing set, those of the whole instance."""
 
     namespace: str | None = None
@@ -38,9 +38,9 @@ class PreferenceService:
     def __init__(self, store: Store, namespaces: NamespaceService) -> None:
         self._store = store
         self._namespaces = namespaces
-        namespaces.holds(NamespaceContents("preferences", remove=_remove_all))
+        namespaces.holds(NamespaceResource("preferences", remove=_remove_all))
 
-    def get(self, level: Level) -> dict[str, str]:
+    def get(self, level: PreferenceLevel) -> dict[str, str]:
         """The preferences of one level alone; empty where none were set.
 
         :raises NotFoundError: when there is no such namespace.
@@ -50,7 +50,7 @@ class PreferenceService:
         with self._store.snapshot() as tx:
             return _read(tx, level)
 
-    def resolved(self, level: Level) -> dict[str, str]:
+    def resolved(self, level: PreferenceLevel) -> dict[str, str]:
         """The preferences that hold at a level: its own, and those from above that it does not replace."""
         self._check(level)
         with self._store.snapshot() as tx:
@@ -59,7 +59,7 @@ class PreferenceService:
                 found |= _read(tx, each)
         return found
 
-    def replace(self, level: Level, preferences: dict[str, str]) -> int:
+    def replace(self, level: PreferenceLevel, preferences: dict[str, str]) -> int:
         """Have exactly these preferences at a level; returns its sequence number."""
         self._check(level)
         with self._store.transaction() as tx:
@@ -67,7 +67,7 @@ class PreferenceService:
 
     def change(
         self,
-        level: Level,
+        level: PreferenceLevel,
         values: dict[str, str] | None = None,
         removed: list[str] | None = None,
     ) -> dict[str, str]:
@@ -80,11 +80,11 @@ class PreferenceService:
             self._write(tx, level, changed)
         return changed
 
-    def delete(self, level: Level) -> None:
+    def delete(self, level: PreferenceLevel) -> None:
         """Remove all preferences of a level; those of levels below stay."""
         self.replace(level, {})
 
-    def sequence(self, level: Level) -> int:
+    def sequence(self, level: PreferenceLevel) -> int:
         """A number that is larger after each change of the level; 0 before the first."""
         self._check(level)
         rows = self._store.read(f"SELECT sequence {_OF_LEVEL}", _key(level))
@@ -93,14 +93,14 @@ class PreferenceService:
     def of_pipeline(self, namespace: str, pipeline: str | None) -> dict[str, str]:
         """What macros of a pipeline get where a run is not given anything else."""
         if not pipeline:
-            return self.resolved(Level(namespace))
-        return self.resolved(Level(namespace, pipeline, PIPELINE_PROGRAM))
+            return self.resolved(PreferenceLevel(namespace))
+        return self.resolved(PreferenceLevel(namespace, pipeline, PIPELINE_PROGRAM))
 
     def origins(self, namespace: str, pipeline: str | None) -> dict[str, str]:
         """Whose each value of :meth:`of_pipeline` is: ``instance``, ``namespace`` or ``pipeline``."""
-        levels = [Level(), Level(namespace)]
+        levels = [PreferenceLevel(), PreferenceLevel(namespace)]
         if pipeline:
-            levels = list(_path(Level(namespace, pipeline, PIPELINE_PROGRAM)))
+            levels = list(_path(PreferenceLevel(namespace, pipeline, PIPELINE_PROGRAM)))
         self._check(levels[-1])
         found: dict[str, str] = {}
         with self._store.snapshot() as tx:
@@ -108,7 +108,9 @@ class PreferenceService:
                 found |= dict.fromkeys(_read(tx, each), _OWNERS[min(place, 2)])
         return found
 
-    def _write(self, tx: Transaction, level: Level, preferences: Mapping[str, str]) -> int:
+    def _write(
+        self, tx: Transaction, level: PreferenceLevel, preferences: Mapping[str, str]
+    ) -> int:
         if level.namespace is not None:
             self._namespaces.require_in(tx, level.namespace)
         if "" in preferences:
@@ -118,7 +120,7 @@ class PreferenceService:
         tx.execute(_UPSERT, (*_key(level), text, sequence))
         return sequence
 
-    def _check(self, level: Level) -> None:
+    def _check(self, level: PreferenceLevel) -> None:
         """:raises NotFoundError: when there is no such namespace.
         :raises BadRequestError: when an outer level is missing, or a type of program is none.
         """
@@ -138,23 +140,23 @@ class PreferenceService:
             )
 
 
-def _path(level: Level) -> Sequence[Level]:
+def _path(level: PreferenceLevel) -> Sequence[PreferenceLevel]:
     """The level, and those above it, outermost first."""
-    path = [Level()]
+    path = [PreferenceLevel()]
     if level.namespace is not None:
-        path.append(Level(level.namespace))
+        path.append(PreferenceLevel(level.namespace))
     if level.application is not None:
-        path.append(Level(level.namespace, level.application))
+        path.append(PreferenceLevel(level.namespace, level.application))
     if level.program is not None:
         path.append(level)
     return path
 
 
-def _key(level: Level) -> tuple[str, str, str]:
+def _key(level: PreferenceLevel) -> tuple[str, str, str]:
     return level.namespace or "", level.application or "", level.program or ""
 
 
-def _read(tx: Transaction, level: Level) -> dict[str, str]:
+def _read(tx: Transaction, level: PreferenceLevel) -> dict[str, str]:
     rows = tx.execute(f"SELECT preferences {_OF_LEVEL}", _key(level))
     return msgspec.json.decode(rows[0][0], type=dict[str, str]) if rows else {}
 

@@ -23,7 +23,7 @@ def _no_files(_namespace: str, _generation: int) -> Sequence[str]:
 def _no_rows(_tx: Transaction, _namespace: str) -> None: ...
 
 
-class NamespaceContents(msgspec.Struct, frozen=True):
+class NamespaceResource(msgspec.Struct, frozen=True):
     """One kind of thing in namespaces, and how it goes. The steps are taken in the order of the fields,
     each for all kinds before the next.
     """

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.errors import BadRequestError, NotFoundError
-from localcdap.namespaces.resources import NamespaceContents
+from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.namespaces.vaults import Vault
 from localcdap.store.store import Store, Transaction
@@ -50,7 +50,7 @@ class SecureKeyService:
         self._vaults = {vault.name: vault for vault in vaults}
         self._choose = choose
         namespaces.holds(
-            NamespaceContents("secure keys", remove_files=self._remove_values, remove=_remove_all)
+            NamespaceResource("secure keys", remove_files=self._remove_values, remove=_remove_all)
         )
 
     def put(

@@ -22,7 +22,7 @@ from localcdap.namespaces.model import (
     check_name,
     missing,
 )
-from localcdap.namespaces.resources import NamespaceContents
+from localcdap.namespaces.resources import NamespaceResource
 from localcdap.store.store import Store, Transaction
 
 _LOG: Final = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ class NamespaceService:
     def __init__(self, store: Store, topics: Topics) -> None:
         self._store = store
         self._topics = topics
-        self._contents: list[NamespaceContents] = []
+        self._contents: list[NamespaceResource] = []
         self._known: Mapping[str, Namespace] | None = None
         self._changes = 0
         self._changing = threading.Lock()
@@ -151,7 +151,7 @@ class NamespaceService:
             "Wait until that has ended, or delete it with --force, which ends it.",
         )
 
-    def holds(self, contents: NamespaceContents) -> None:
+    def holds(self, contents: NamespaceResource) -> None:
         """From now on, deletions take this along."""
         self._contents.append(contents)
 

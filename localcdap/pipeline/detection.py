@@ -13,10 +13,10 @@ import msgspec
 
 from localcdap.api.tables import TableShape
 from localcdap.pipeline.validation.stages import Configurer
-from localcdap.sandbox.configure_cache import Detected
+from localcdap.sandbox.configure_cache import ConnectedCheckResult
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
 
-Kept = Callable[[ConfigureRequest], Detected | None]
+Kept = Callable[[ConfigureRequest], ConnectedCheckResult | None]
 """What the last connected checks gave; see :meth:`localcdap.sandbox.pool.PluginWorkers.detected`."""
 
 Tables = Callable[[str], Mapping[str, TableShape]]
@@ -54,7 +54,7 @@ class DetectingConfigurer:
         found = self._note(request) if self._is_old_good else None
         return found.result if found is not None else self._configurer(request)
 
-    def _note(self, request: ConfigureRequest) -> Detected | None:
+    def _note(self, request: ConfigureRequest) -> ConnectedCheckResult | None:
         found = self._kept(request)
         if found is not None:
             self.times[request.stage] = found.at_ms

@@ -12,7 +12,7 @@ from localcdap.rpc.frames import Call
 from localcdap.rpc.handshake import introduce, limit_waiting
 from localcdap.rpc.host_record import HostRecord
 from localcdap.rpc.peer import Caller
-from localcdap.rpc.proxy import proxy
+from localcdap.rpc.proxy import make_proxy
 
 S = TypeVar("S")
 _MOST_IDLE: Final = 8
@@ -24,7 +24,7 @@ class Client:
     """Calls the host, from any number of threads at once; each call under way has its own connection.
 
     When the host goes away, calls raise HostLostError; then this client is of no more use:
-    :func:`localcdap.rpc.host_lock.elect` anew, which may make this process the host.
+    :func:`localcdap.rpc.host_lock.connect_or_become_host` anew, which may make this process the host.
 
     :raises HostError: when the host cannot be reached, refuses, or is silent for ``wait_s`` seconds.
     """
@@ -37,7 +37,7 @@ class Client:
 
     def service(self, name: str, service: type[S], timeout_s: float | None = None) -> S:
         """The host's service ``name``, to be used as if it were of class ``service``."""
-        return proxy(self, name, service, timeout_s)
+        return make_proxy(self, name, service, timeout_s)
 
     def call(self, call: Call, result: Any = Any, timeout_s: float | None = None) -> Any:
         """Make a call; see :meth:`localcdap.rpc.peer.Caller.call`."""

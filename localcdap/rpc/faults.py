@@ -17,7 +17,7 @@ _KNOWN: Final[dict[str, type[LocalcdapError]]] = {
 }
 
 
-def fault_of(error: BaseException) -> Fault:
+def to_fault(error: BaseException) -> Fault:
     """How an exception travels.
 
     An error of localcdap keeps its class and attributes; a subclass that only this process knows
@@ -31,7 +31,7 @@ def fault_of(error: BaseException) -> Fault:
     return Fault([HostError.__name__], {"message": summary, "traceback": frames})
 
 
-def error_of(fault: Fault) -> LocalcdapError:
+def to_error(fault: Fault) -> LocalcdapError:
     """The exception that a fault stands for."""
     for name in fault.classes:
         try:

@@ -19,10 +19,10 @@ from localcdap.api.errors import ConflictError, HostError, HostSilentError, Stor
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_record import (
     HostRecord,
-    read_record,
-    remove_record,
+    read_host_record,
+    remove_host_record,
     socket_address,
-    write_record,
+    write_host_record,
 )
 from localcdap.rpc.server import Server
 
@@ -30,7 +30,7 @@ LOCK_FILE: Final = "host.lock"
 _PAUSE_S: Final = 0.02
 
 
-class HostSeat:
+class HostLock:
     """The right to own the instance in ``home``, until closed or until this process ends."""
 
     def __init__(self, home: Path, version: str, lock: int) -> None:
@@ -38,7 +38,7 @@ class HostSeat:
         self._version = version
         self._lock: int | None = lock
         self._server: Server | None = None
-        remove_record(home)  # of a host that was killed: nobody should try to reach it
+        remove_host_record(home)  # of a host that was killed: nobody should try to reach it
 
     @property
     def connections(self) -> int:
@@ -63,7 +63,7 @@ class HostSeat:
         except OSError as error:
             raise HostError(f"No socket can be made at {address}: {error}.") from error
         record = HostRecord(os.getpid(), self._version, address, key.hex())
-        write_record(self.home, record)
+        write_host_record(self.home, record)
         return record
 
     def stop_listening(self, grace_s: float = 2.0) -> None:
@@ -72,7 +72,7 @@ class HostSeat:
         Do this before closing what the services use (the database), and :meth:`close` after it.
         """
         if self._server is not None:
-            remove_record(self.home)
+            remove_host_record(self.home)
             self._server.close(grace_s)
             self._server = None
 
@@ -83,14 +83,14 @@ class HostSeat:
             os.close(self._lock)
             self._lock = None
 
-    def __enter__(self) -> HostSeat:
+    def __enter__(self) -> HostLock:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
 
-def elect(home: Path, version: str, wait_s: float = 10.0) -> HostSeat | Client:
+def connect_or_become_host(home: Path, version: str, wait_s: float = 10.0) -> HostLock | Client:
     """Become the host of the instance in ``home``, or a client of its host.
 
     The folder is created where it is missing. A host that is still starting or just closing is
@@ -105,9 +105,9 @@ def elect(home: Path, version: str, wait_s: float = 10.0) -> HostSeat | Client:
     while True:
         lock = _take_seat(home)
         if lock is not None:
-            return HostSeat(home, version, lock)
+            return HostLock(home, version, lock)
         problem = "it does not listen"
-        record = read_record(home)
+        record = read_host_record(home)
         if record is not None:
             try:
                 return Client(record, max(0.1, deadline - time.monotonic()))

@@ -30,7 +30,7 @@ class HostRecord(msgspec.Struct, frozen=True):
     """Random for each host, in hexadecimal."""
 
 
-def read_record(home: Path) -> HostRecord | None:
+def read_host_record(home: Path) -> HostRecord | None:
     """The record of the instance in ``home``; None when there is none, or none that makes sense."""
     try:
         return msgspec.json.decode((home / RECORD_FILE).read_bytes(), type=HostRecord)
@@ -38,7 +38,7 @@ def read_record(home: Path) -> HostRecord | None:
         return None
 
 
-def write_record(home: Path, record: HostRecord) -> None:
+def write_host_record(home: Path, record: HostRecord) -> None:
     """Put the record in place at once, so that nobody reads half of it."""
     draft = home / f".{RECORD_FILE}.{os.getpid()}"
     draft.unlink(missing_ok=True)
@@ -48,7 +48,7 @@ def write_record(home: Path, record: HostRecord) -> None:
     draft.replace(home / RECORD_FILE)
 
 
-def remove_record(home: Path) -> None:
+def remove_host_record(home: Path) -> None:
     with contextlib.suppress(FileNotFoundError):
         (home / RECORD_FILE).unlink()
 

@@ -25,7 +25,7 @@ import msgspec
 
 from localcdap.api.errors import HostError, HostLostError, NotFoundError
 from localcdap.api.serialization.structs import pack, unpack
-from localcdap.rpc.faults import error_of, fault_of
+from localcdap.rpc.faults import to_error, to_fault
 from localcdap.rpc.frames import Answer, Call, Fault, Result, receive, send
 from localcdap.rpc.methods import remote_method
 
@@ -68,7 +68,7 @@ class Caller:
                 self._connection.close()
                 raise
         if isinstance(answer, Fault):
-            raise error_of(answer)
+            raise to_error(answer)
         try:
             return unpack(answer.value, result)
         except msgspec.DecodeError as error:
@@ -133,4 +133,4 @@ def _answer(call: Call, services: Mapping[str, object]) -> Answer:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # whatever a method raises must not end the process
-        return fault_of(error)
+        return to_fault(error)

@@ -11,13 +11,15 @@ from localcdap.rpc.methods import method_names, remote_method
 S = TypeVar("S")
 
 
-class Calls(Protocol):
+class CallChannel(Protocol):
     """What a proxy needs: :class:`~localcdap.rpc.peer.Caller` or :class:`~localcdap.rpc.client.Client`."""
 
     def call(self, call: Call, result: Any = Any, timeout_s: float | None = None) -> Any: ...
 
 
-def proxy(calls: Calls, name: str, service: type[S], timeout_s: float | None = None) -> S:
+def make_proxy(
+    calls: CallChannel, name: str, service: type[S], timeout_s: float | None = None
+) -> S:
     """The service ``name`` at the other end, to be used as if it were of class ``service``.
 
     Only public methods are there, no attributes.
@@ -28,7 +30,9 @@ def proxy(calls: Calls, name: str, service: type[S], timeout_s: float | None = N
 
 
 class _Proxy:
-    def __init__(self, calls: Calls, name: str, service: type, timeout_s: float | None) -> None:
+    def __init__(
+        self, calls: CallChannel, name: str, service: type, timeout_s: float | None
+    ) -> None:
         self._calls = calls
         self._name = name
         self._service = service

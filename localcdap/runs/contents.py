@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from localcdap.namespaces.resources import NamespaceContents
+from localcdap.namespaces.resources import NamespaceResource
 from localcdap.runs.records import RunRecords
 from localcdap.runs.watching import Watch
 from localcdap.store.store import Store, Transaction
@@ -18,7 +18,7 @@ _PAUSE_S: Final = 0.02
 
 def run_contents(
     store: Store, records: RunRecords, watch: Watch, directory: Path, stop: Callable[[str], object]
-) -> NamespaceContents:
+) -> NamespaceResource:
     """Active runs keep a namespace; ended ones go with it, their logs and files too.
 
     :param directory: holds one sub-directory for each run.
@@ -41,4 +41,4 @@ def run_contents(
             shutil.rmtree(directory / run, ignore_errors=True)
         return ()
 
-    return NamespaceContents("runs", blockers, release, remove_files, records.remove_all)
+    return NamespaceResource("runs", blockers, release, remove_files, records.remove_all)

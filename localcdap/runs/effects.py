@@ -23,7 +23,7 @@ from localcdap.engine.messages import (
     TableLoads,
 )
 from localcdap.engine.plan import counting
-from localcdap.messaging.consumer import Poison
+from localcdap.messaging.consumer import PoisonMessage
 from localcdap.runs import model
 from localcdap.runs.model import Run, RunError, RunProgress, StageCounts, run_error
 from localcdap.runs.records import RunRecords
@@ -52,7 +52,7 @@ class RunEffects:
             case _:
                 self._change(transaction, message)
 
-    def poisoned(self, poison: Poison) -> None:
+    def poisoned(self, poison: PoisonMessage) -> None:
         """A message had no effect: the run cannot count as completed any more."""
         error = poison.error
         reason, action = poison.reason, "See the log, and run it again."

@@ -17,7 +17,7 @@ _CRASH_KEPT_S: Final = 60.0
 """Seconds for which a stage whose plugin hung or crashed is not tried again unchanged."""
 
 
-class Detected(msgspec.Struct):
+class ConnectedCheckResult(msgspec.Struct):
     """What connected checks found, and when."""
 
     at_ms: int
@@ -25,7 +25,7 @@ class Detected(msgspec.Struct):
     result: ConfigureResult
 
 
-class ConfigureMemo:
+class ConfigureCache:
     """The most recently used results, by everything that a result depends on. Threads may share it.
 
     Results of connected checks depend on the world outside too: :meth:`find` never gives one, and
@@ -37,10 +37,10 @@ class ConfigureMemo:
     def __init__(self, size: int = 4096) -> None:
         self._size = size
         self._results: OrderedDict[Hashable, tuple[float, ConfigureResult]] = OrderedDict()
-        self._detected: OrderedDict[Hashable, Detected] = OrderedDict()
+        self._detected: OrderedDict[Hashable, ConnectedCheckResult] = OrderedDict()
         self._lock = threading.Lock()
 
-    def detected(self, request: ConfigureRequest) -> Detected | None:
+    def detected(self, request: ConfigureRequest) -> ConnectedCheckResult | None:
         """What the last connected checks of the same stage gave, whether the request is for such or not."""
         with self._lock:
             return self._detected.get(_key(request))
@@ -61,7 +61,7 @@ class ConfigureMemo:
         """:param crashed: whether the plugin did not come to an end, which another time it may."""
         if request.locations is not None:
             now_ms = time.time_ns() // 1_000_000
-            self._put(self._detected, request, Detected(now_ms, result))
+            self._put(self._detected, request, ConnectedCheckResult(now_ms, result))
             return
         expiry = time.monotonic() + _CRASH_KEPT_S if crashed else float("inf")
         self._put(self._results, request, (expiry, result))

@@ -10,7 +10,7 @@ from localcdap.api.schema import Schema
 from localcdap.api.stage import StageConfigurer
 
 
-class Products(NamedTuple):
+class ConfigureOutput(NamedTuple):
     """What of it is of the right kind."""
 
     output_schema: Schema | None
@@ -19,12 +19,12 @@ class Products(NamedTuple):
     pipeline_properties: dict[str, str]
 
 
-def checked_products(stage: StageConfigurer, failures: FailureCollector) -> Products:
+def check_configure_output(stage: StageConfigurer, failures: FailureCollector) -> ConfigureOutput:
     """The products of a stage; each that is of the wrong kind is left out and becomes a failure."""
     check = _Check(failures)
     ports = check.mapping("port_schemas", stage.port_schemas)
     properties = check.mapping("pipeline_properties", stage.pipeline_properties)
-    return Products(
+    return ConfigureOutput(
         check.schema("output_schema", stage.output_schema),
         check.schema("error_schema", stage.error_schema),
         {

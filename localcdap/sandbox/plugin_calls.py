@@ -21,7 +21,7 @@ from localcdap.api.stage import Metrics, Record
 from localcdap.api.tables import Lookup
 from localcdap.artifacts.loading import load_plugin
 from localcdap.artifacts.model import PluginRef
-from localcdap.artifacts.tracebacks import plugin_error
+from localcdap.artifacts.tracebacks import to_plugin_error
 from localcdap.sandbox.stage_configuration import ConfigureRequest, configure_stage
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def _blamed(ref: PluginRef) -> Iterator[None]:
     except (MemoryError, PluginError, InvalidStageError):
         raise
     except (Exception, SystemExit) as error:
-        raise plugin_error(f"Plugin '{ref.name}'", error, Path(ref.path)) from error
+        raise to_plugin_error(f"Plugin '{ref.name}'", error, Path(ref.path)) from error
 
 
 class _EmittedError(NamedTuple):

@@ -13,7 +13,7 @@ from localcdap.api.methods import Method, methods_of
 from localcdap.api.plugin import Plugin
 from localcdap.artifacts.loading import load_plugin
 from localcdap.artifacts.model import PluginRef
-from localcdap.artifacts.tracebacks import plugin_error
+from localcdap.artifacts.tracebacks import to_plugin_error
 
 
 class MethodRequest(msgspec.Struct):
@@ -56,7 +56,7 @@ def call_method(request: MethodRequest) -> MethodAnswer:
     except (MemoryError, NotFoundError, BadRequestError):
         raise
     except (Exception, SystemExit) as error:
-        raise plugin_error(where, error, Path(ref.path)) from error
+        raise to_plugin_error(where, error, Path(ref.path)) from error
 
 
 def _method(cls: type[Plugin], ref: PluginRef, name: str) -> Method:

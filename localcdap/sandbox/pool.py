@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 from localcdap.api.errors import HostLostError
 from localcdap.artifacts.model import Inspection, PluginRef
-from localcdap.sandbox.configure_cache import ConfigureMemo, Detected
+from localcdap.sandbox.configure_cache import ConfigureCache, ConnectedCheckResult
 from localcdap.sandbox.plugin_calls import CallRequest, TransformRequest, TransformResult
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
 from localcdap.sandbox.supervisor import PluginWorker
@@ -37,7 +37,7 @@ class PluginWorkers:
     """
 
     def __init__(self, time_limit_s: float = 10.0, memory_mb: int = 1024) -> None:
-        self._memo = ConfigureMemo()
+        self._memo = ConfigureCache()
         self._new: Callable[[], PluginWorker] = lambda: PluginWorker(
             time_limit_s, memory_mb, self._memo
         )
@@ -72,7 +72,7 @@ class PluginWorkers:
         """What configuring gave before; None when the plugin would have to be asked."""
         return self._memo.find(request)
 
-    def detected(self, request: ConfigureRequest) -> Detected | None:
+    def detected(self, request: ConfigureRequest) -> ConnectedCheckResult | None:
         """What the connected checks of the same stage gave the last time; None when there were none."""
         return self._memo.detected(request)
 

@@ -20,9 +20,9 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.serialization.structs import unpack
-from localcdap.rpc.faults import error_of
+from localcdap.rpc.faults import to_error
 from localcdap.rpc.frames import Answer, Call, Fault, receive, send
-from localcdap.rpc.proxy import proxy
+from localcdap.rpc.proxy import make_proxy
 from localcdap.sandbox.worker import OUT_OF_MEMORY, WorkerService
 
 _LOG: Final = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ _MAIN: Final = (
 )
 
 
-class Loss(enum.Enum):
+class ExitReason(enum.Enum):
     """How a worker was lost."""
 
     TIME = "time"
@@ -53,7 +53,7 @@ class WorkerLostError(Exception):
     :param output: last of what it wrote to standard output and error.
     """
 
-    def __init__(self, loss: Loss, detail: str, output: str) -> None:
+    def __init__(self, loss: ExitReason, detail: str, output: str) -> None:
         super().__init__(detail)
         self.loss = loss
         self.detail = detail
@@ -83,7 +83,7 @@ class WorkerProcess:
         theirs.close()
         self.digests: set[str] = set()
         """Of the artifacts whose code has run in it."""
-        proxy(self, "worker", WorkerService, _START_LIMIT_S).ready()
+        make_proxy(self, "worker", WorkerService, _START_LIMIT_S).ready()
 
     @property
     def pid(self) -> int:
@@ -98,16 +98,16 @@ class WorkerProcess:
 
     def service(self, time_limit_s: float) -> WorkerService:
         """Its service. A call that meets a limit, or the end of the process, raises WorkerLostError."""
-        return proxy(self, "worker", WorkerService, time_limit_s)
+        return make_proxy(self, "worker", WorkerService, time_limit_s)
 
     def call(self, call: Call, result: Any = Any, timeout_s: float | None = None) -> Any:
-        """Make one call; see :class:`localcdap.rpc.proxy.Calls`."""
+        """Make one call; see :class:`localcdap.rpc.proxy.CallChannel`."""
         try:
             send(self._connection, call)
             self._wait(timeout_s if timeout_s is not None else _START_LIMIT_S)
             answer: Answer = receive(self._connection, Answer)
             if isinstance(answer, Fault):
-                raise error_of(answer)
+                raise to_error(answer)
             return unpack(answer.value, result)
         except (ConnectionError, msgspec.DecodeError, OSError) as error:
             raise self._lost(error) from None
@@ -157,9 +157,9 @@ class WorkerProcess:
         ):
             if time.monotonic() >= end:
                 self._dump_stack()
-                raise self._ended(Loss.TIME, f"did not come to an end within {limit_s:g} s")
+                raise self._ended(ExitReason.TIME, f"did not come to an end within {limit_s:g} s")
             if self._resident_bytes() > self._memory_bytes:
-                raise self._ended(Loss.MEMORY, "took too much memory")
+                raise self._ended(ExitReason.MEMORY, "took too much memory")
 
     def _resident_bytes(self) -> int:
         import psutil
@@ -178,19 +178,19 @@ class WorkerProcess:
     def _lost(self, error: Exception) -> WorkerLostError:
         """How the process ended, or that it did not but cannot be talked to any more."""
         if self._popen is None:
-            return self._ended(Loss.CRASH, "could not be run: no process could be started")
+            return self._ended(ExitReason.CRASH, "could not be run: no process could be started")
         with suppress(subprocess.TimeoutExpired):
             self._popen.wait(1.0)
         code = self._popen.returncode
         if code == OUT_OF_MEMORY:
-            return self._ended(Loss.MEMORY, "took too much memory")
+            return self._ended(ExitReason.MEMORY, "took too much memory")
         if code is None:
-            return self._ended(Loss.CRASH, f"broke the connection of its process ({error})")
+            return self._ended(ExitReason.CRASH, f"broke the connection of its process ({error})")
         if code >= 0:
-            return self._ended(Loss.CRASH, f"ended its process with exit code {code}")
-        return self._ended(Loss.CRASH, f"crashed its process: {signal.strsignal(-code)}")
+            return self._ended(ExitReason.CRASH, f"ended its process with exit code {code}")
+        return self._ended(ExitReason.CRASH, f"crashed its process: {signal.strsignal(-code)}")
 
-    def _ended(self, loss: Loss, detail: str) -> WorkerLostError:
+    def _ended(self, loss: ExitReason, detail: str) -> WorkerLostError:
         self.kill()
         # Processes that the plugin put into another group may keep the stream open.
         self._output_read.wait(0.5)

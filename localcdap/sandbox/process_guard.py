@@ -14,7 +14,7 @@ from localcdap.artifacts.loading import is_artifact_module
 _STANDARD_STREAMS: Final = (0, 1, 2)
 
 
-class Health:
+class ProcessGuard:
     """Remembers the process at its start."""
 
     def __init__(self) -> None:

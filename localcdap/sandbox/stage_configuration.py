@@ -21,8 +21,8 @@ from localcdap.api.stage import FindTable, StageConfigurer
 from localcdap.api.tables import TableShape
 from localcdap.artifacts.loading import UsedPlugins, load_plugin
 from localcdap.artifacts.model import PluginRef
-from localcdap.artifacts.tracebacks import own_frames
-from localcdap.sandbox.configure_output import checked_products, plain_failures
+from localcdap.artifacts.tracebacks import user_frames
+from localcdap.sandbox.configure_output import check_configure_output, plain_failures
 from localcdap.sandbox.joiner_checks import check_joined
 
 
@@ -96,7 +96,7 @@ def configure_stage(
         raise
     except (Exception, SystemExit) as error:
         _add_raised(error, failures, Path(request.plugin.path))
-    products = checked_products(stage, failures)
+    products = check_configure_output(stage, failures)
     output = products.output_schema
     return ConfigureResult(
         failures=plain_failures(failures),
@@ -134,7 +134,7 @@ def _add_raised(error: BaseException, failures: FailureCollector, path: Path) ->
             failures.add(error.message, error.corrective_action)
         case _:
             message = f"Error encountered while configuring the stage: '{_told(error)}'"
-            failures.add(message).with_stacktrace(own_frames(error, path))
+            failures.add(message).with_stacktrace(user_frames(error, path))
 
 
 def _add_reason(reason: Exception, failures: FailureCollector) -> None:

@@ -14,9 +14,9 @@ from localcdap.api.errors import HostLostError, PluginError
 from localcdap.api.failures import FailureCollector
 from localcdap.api.serialization.structs import pack, unpack
 from localcdap.artifacts.model import Inspection, PluginRef
-from localcdap.artifacts.tracebacks import dumped_frames
-from localcdap.rpc.faults import error_of
-from localcdap.sandbox.configure_cache import ConfigureMemo
+from localcdap.artifacts.tracebacks import parse_dumped_frames
+from localcdap.rpc.faults import to_error
+from localcdap.sandbox.configure_cache import ConfigureCache
 from localcdap.sandbox.jobs import answer_type, job_name
 from localcdap.sandbox.plugin_calls import (
     CallRequest,
@@ -25,7 +25,7 @@ from localcdap.sandbox.plugin_calls import (
     call_plugin,
     transform_records,
 )
-from localcdap.sandbox.process import Loss, WorkerLostError, WorkerProcess
+from localcdap.sandbox.process import ExitReason, WorkerLostError, WorkerProcess
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
 from localcdap.sandbox.worker import WorkerService
 
@@ -50,14 +50,14 @@ class PluginWorker:
         self,
         time_limit_s: float = 10.0,
         memory_mb: int = 1024,
-        memo: ConfigureMemo | None = None,
+        memo: ConfigureCache | None = None,
     ) -> None:
         self._time_limit_s = time_limit_s
         self._memory_mb = memory_mb
         self._turn = threading.Lock()
         self._process: WorkerProcess | None = None
         self._closed = False
-        self._memo = memo if memo is not None else ConfigureMemo()
+        self._memo = memo if memo is not None else ConfigureCache()
 
     def start(self) -> None:
         """Start the process in the background, so that the first call need not wait for it."""
@@ -146,7 +146,7 @@ class PluginWorker:
                 raise
             self._retire_damaged(done.damage, who)
         if done.fault is not None:
-            raise error_of(done.fault)
+            raise to_error(done.fault)
         answer: _T = unpack(done.answer, answer_type(job))
         return answer
 
@@ -193,7 +193,7 @@ class PluginWorker:
                 self._retire()
                 if self._closed:
                     raise PluginError("The plugin worker was closed.") from None
-                if lost.loss is Loss.TIME or not others:
+                if lost.loss is ExitReason.TIME or not others:
                     raise self._error(lost, who, path) from None
 
     def _running(self) -> WorkerProcess:
@@ -223,17 +223,17 @@ class PluginWorker:
             _LOG.debug("the plugin worker did not start: %s", error)
 
     def _error(self, lost: WorkerLostError, who: str, path: str) -> PluginError:
-        frames = dumped_frames(lost.output, Path(path))
+        frames = parse_dumped_frames(lost.output, Path(path))
         match lost.loss:
-            case Loss.TIME:
+            case ExitReason.TIME:
                 message = f"{who} did not come to an end within {self._time_limit_s:g} s."
                 action = (
                     "Look for an endless loop or a slow call in it, or raise plugin.time_limit_s."
                 )
-            case Loss.MEMORY:
+            case ExitReason.MEMORY:
                 message = f"{who} took more than {self._memory_mb} MiB of memory."
                 action = "Let it take less memory, or raise plugin.memory_mb."
-            case Loss.CRASH:
+            case ExitReason.CRASH:
                 message = f"{who} {lost.detail}."
                 action = "Correct the plugin: it must raise an exception instead."
         return PluginError(message, action, traceback=frames)

@@ -21,11 +21,11 @@ from localcdap.api.errors import LocalcdapError
 from localcdap.api.serialization.structs import pack
 from localcdap.artifacts.inspection import inspect_artifact
 from localcdap.artifacts.model import Inspection
-from localcdap.rpc.faults import fault_of
+from localcdap.rpc.faults import to_fault
 from localcdap.rpc.frames import Fault
 from localcdap.rpc.peer import answer_calls
 from localcdap.sandbox.jobs import do_job
-from localcdap.sandbox.process_guard import Health
+from localcdap.sandbox.process_guard import ProcessGuard
 from localcdap.sandbox.process_limits import die_with, limit_memory
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult, configure_stage
 
@@ -61,7 +61,7 @@ class WorkerService:
     """What a worker does for its supervisor."""
 
     def __init__(self) -> None:
-        self._health = Health()
+        self._health = ProcessGuard()
 
     def ready(self) -> bool:
         return True
@@ -79,7 +79,7 @@ class WorkerService:
         try:
             answer, fault = self._guarded(lambda: do_job(job, request)), None
         except LocalcdapError as error:
-            answer, fault = msgspec.Raw(pack(None)), fault_of(error)
+            answer, fault = msgspec.Raw(pack(None)), to_fault(error)
         return Done(answer, fault, self._health.restore())
 
     def _guarded(self, call: Callable[[], _T]) -> _T:

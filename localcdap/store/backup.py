@@ -32,7 +32,7 @@ class Backup(msgspec.Struct, frozen=True):
     bytes: int
 
 
-class Restored(msgspec.Struct, frozen=True):
+class RestoredDatabase(msgspec.Struct, frozen=True):
     """A backup that was put in the place of a database."""
 
     file: str
@@ -109,7 +109,9 @@ def check_database(path: Path, migrations: Path = SHIPPED) -> None:
         )
 
 
-def restore_database(backup: Path, path: Path, kept: Path, migrations: Path = SHIPPED) -> Restored:
+def restore_database(
+    backup: Path, path: Path, kept: Path, migrations: Path = SHIPPED
+) -> RestoredDatabase:
     """Put a copy of a backup in the place of the database, which nobody may have open.
 
     :param kept: where the present database is kept, with its write-ahead log when it has one.
@@ -126,7 +128,7 @@ def restore_database(backup: Path, path: Path, kept: Path, migrations: Path = SH
         if had:
             _keep(path, kept)
         unfinished.replace(path)
-        return Restored(str(path), str(kept) if had else None)
+        return RestoredDatabase(str(path), str(kept) if had else None)
     except OSError as error:
         raise StoreError(
             f"{backup} cannot be put into the place of {path}: {error.strerror or error}.",

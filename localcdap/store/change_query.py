@@ -57,7 +57,7 @@ class ChangedTable(msgspec.Struct):
     """By column, whether it may be null."""
 
 
-class Changed(msgspec.Struct):
+class ChangeResult(msgspec.Struct):
     """What statements have done."""
 
     tables: list[ChangedTable]
@@ -68,7 +68,7 @@ class Changed(msgspec.Struct):
     """A ``pyarrow.Table`` of the first row that the last query found; without rows when there was none."""
 
 
-class Change(Query):
+class ChangeQuery(Query):
     """Statements, one after the other; the first that fails ends them. See :class:`Query`.
 
     :param statements: in the SQL of DuckDB, each a single one.
@@ -88,7 +88,7 @@ class Change(Query):
 
     def carry_out(
         self, store: Store, tables: Sequence[QueryTable], schema: str, directory: Path
-    ) -> Changed:
+    ) -> ChangeResult:
         """Run the statements.
 
         :param tables: those that the statements see, all of one schema.
@@ -96,7 +96,7 @@ class Change(Query):
         :raises QueryError: when a statement is wrong, was cancelled, or takes more than its limits.
         """
 
-        def work(engine: duckdb.DuckDBPyConnection) -> Changed:
+        def work(engine: duckdb.DuckDBPyConnection) -> ChangeResult:
             for table in tables:
                 if table.name in self._required:
                     _copy(engine, table, self._required[table.name])
@@ -106,7 +106,7 @@ class Change(Query):
                 rows, found = _run(engine, statement)
                 first = first if found is None else found
             self._sql = ""
-            return Changed(list(self._taken(engine, schema, directory)), rows, first)
+            return ChangeResult(list(self._taken(engine, schema, directory)), rows, first)
 
         return self._within(store, tables, schema, work)
 

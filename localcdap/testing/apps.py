@@ -16,20 +16,20 @@ from localcdap.api.app.application import SystemApplication, describe
 from localcdap.api.app.events import SYSTEM_NAMESPACE, SystemEventListener
 from localcdap.api.serialization.structs import plain
 from localcdap.apps.context import AppContext
-from localcdap.apps.deployer import Deployment
+from localcdap.apps.deployer import AppDeployer
 from localcdap.apps.model import AppAnswer, AppRequest
-from localcdap.apps.platform import Platform
+from localcdap.apps.platform import AppPlatform
 from localcdap.apps.runtime import AppRuntime
 from localcdap.artifacts.inspection import inspect_artifact
 from localcdap.artifacts.model import Inspection
 from localcdap.artifacts.service import ArtifactService
-from localcdap.datasets.listeners import TableListening
-from localcdap.datasets.sweeping import NamespaceSweep
-from localcdap.messaging.listeners import Delivery
+from localcdap.datasets.listeners import TableListenerDelivery
+from localcdap.datasets.sweeping import DeletedNamespaceCleanup
+from localcdap.messaging.listeners import EventDispatcher
 from localcdap.messaging.service import MessagingService
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.preferences import PreferenceService
-from localcdap.namespaces.resources import NamespaceContents
+from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.secure_keys import SecureKeyService
 from localcdap.namespaces.service import NamespaceService
 from localcdap.namespaces.vaults import FileVault
@@ -71,11 +71,11 @@ class AppTester:
             self.transactions: Final = tables.transactions
             self.tables: Final = tables.admin
             topics = Topics(store)
-            self._delivery = Delivery(store, topics)
+            self._delivery = EventDispatcher(store, topics)
             undo.callback(self._delivery.close)
             undo.callback(topics.close)
             self.namespaces: Final = NamespaceService(store, topics)
-            self.namespaces.holds(NamespaceContents("topics", remove=topics.delete_all))
+            self.namespaces.holds(NamespaceResource("topics", remove=topics.delete_all))
             self.messaging: Final = MessagingService(
                 store, topics, self._delivery, self.namespaces.require
             )
@@ -84,10 +84,10 @@ class AppTester:
             self.secure_keys: Final = SecureKeyService(
                 store, self.namespaces, [vault], lambda: vault.name
             )
-            self._delivery.add(NamespaceSweep(tables.admin))
+            self._delivery.add(DeletedNamespaceCleanup(tables.admin))
             self._artifacts = _artifacts(store, folder, self.namespaces)
-            Deployment(tables.admin).deploy(SYSTEM_NAMESPACE, [describe(app, app.__qualname__)])
-            platform = Platform(
+            AppDeployer(tables.admin).deploy(SYSTEM_NAMESPACE, [describe(app, app.__qualname__)])
+            platform = AppPlatform(
                 self.namespaces,
                 self._artifacts,
                 self.preferences,
@@ -173,8 +173,8 @@ class AppTester:
         }
         return self._runtime.answer(AppRequest(method, path, texts, sent, service))
 
-    def _listening(self, listener: SystemEventListener[Any], name: str) -> TableListening:
-        return TableListening(self.messaging, self.transactions, self.tables, listener, name)
+    def _listening(self, listener: SystemEventListener[Any], name: str) -> TableListenerDelivery:
+        return TableListenerDelivery(self.messaging, self.transactions, self.tables, listener, name)
 
 
 class _Here:

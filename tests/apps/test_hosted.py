@@ -21,7 +21,7 @@ from localcdap.api.errors import NotFoundError, PluginError
 from localcdap.apps.model import AppAnswer, AppRequest
 from localcdap.cli.main import run
 from localcdap.datasets.transactions import TransactionService
-from localcdap.rpc.host_record import read_record
+from localcdap.rpc.host_record import read_host_record
 from localcdap.testing import TemporaryInstance
 
 HERE = Path(__file__).parent
@@ -277,6 +277,6 @@ def test_a_host_that_leaves_has_another_one_handle_the_events_left(tmp_path):
         instance.cdap.namespaces.delete("sales")
         instance.close()
 
-        wait_until(lambda: read_record(instance.home.path) is not None)
-        wait_until(lambda: read_record(instance.home.path) is None)
+        wait_until(lambda: read_host_record(instance.home.path) is not None)
+        wait_until(lambda: read_host_record(instance.home.path) is None)
         assert instance.call("GET", "/deletions").body == {"sales": 1}

@@ -22,9 +22,9 @@ from localcdap.api.app import (
 )
 from localcdap.api.app.application import describe
 from localcdap.api.errors import ConflictError
-from localcdap.apps.deployer import Deployment
+from localcdap.apps.deployer import AppDeployer
 from localcdap.apps.model import AppRequest
-from localcdap.namespaces.preferences import Level
+from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.testing import AppTester
 from tests.apps.catalogue import EXPERIMENTS, Catalogue, NewExperiment
 
@@ -148,8 +148,8 @@ def test_plugins_of_a_namespace(app, tmp_path):
 
 
 def test_messages_and_preferences(app):
-    app.preferences.replace(Level(), {"a": "1", "b": "1"})
-    app.preferences.replace(Level("sales"), {"b": "2"})
+    app.preferences.replace(PreferenceLevel(), {"a": "1", "b": "1"})
+    app.preferences.replace(PreferenceLevel("sales"), {"b": "2"})
 
     assert app.post("/messages/news", [1, 2]).body == [1, 2]
     assert app.get("/preferences/sales").body == {"a": "1", "b": "2"}
@@ -170,7 +170,7 @@ class OtherApp(SystemApplication):
 
 
 def test_a_table_that_cannot_become_what_is_asked_for(app, cdap_app):
-    deployment = Deployment(app.tables)
+    deployment = AppDeployer(app.tables)
 
     with pytest.raises(ConflictError, match="Application 'other': Table experiments exists"):
         deployment.deploy("system", [describe(OtherApp, "x.OtherApp")])

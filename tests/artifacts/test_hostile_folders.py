@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from localcdap.artifacts.directories.artifact_paths import find_user
+from localcdap.artifacts.directories.artifact_paths import find_user_artifacts
 from localcdap.artifacts.directories.contents import MOST_BYTES
 from tests.artifacts.authoring import project, source, write
 
@@ -233,6 +233,6 @@ def test_what_must_not_be_read_is_told_of(for_others):
 
 
 def test_a_plugin_directory_that_is_a_file(tmp_path):
-    (place,) = find_user(write(tmp_path / "plugins", "x"))
+    (place,) = find_user_artifacts(write(tmp_path / "plugins", "x"))
 
     assert place.problem == "Folder 'plugins' cannot be read: Not a directory."

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from localcdap.messaging.listeners import Delivery
+from localcdap.messaging.listeners import EventDispatcher
 from localcdap.messaging.service import MessagingService
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
@@ -20,7 +20,7 @@ class Instance:
         self.store = store
         self.topics = Topics(store)
         self.tables = StructuredTables(store)
-        self.delivery = Delivery(store, self.topics)
+        self.delivery = EventDispatcher(store, self.topics)
         self.messaging = MessagingService(store, self.topics, self.delivery)
         self.namespaces = NamespaceService(store, self.topics)
 

@@ -8,7 +8,7 @@ import pytest
 
 from localcdap.api.app import FieldType, StructuredTableSpecification, TransactionContext
 from localcdap.api.app.events import EntityCreated, EntityDeleted, SystemEventListener
-from localcdap.datasets.listeners import TableListening
+from localcdap.datasets.listeners import TableListenerDelivery
 from localcdap.messaging.positions import needed
 
 from .conftest import Instance
@@ -39,9 +39,9 @@ def table(instance: Instance) -> None:
     instance.tables.admin.create_or_update(SEEN)
 
 
-def listening_to(instance: Instance, listener: Counting) -> TableListening:
+def listening_to(instance: Instance, listener: Counting) -> TableListenerDelivery:
     tables = instance.tables
-    return TableListening(instance.messaging, tables.transactions, tables.admin, listener)
+    return TableListenerDelivery(instance.messaging, tables.transactions, tables.admin, listener)
 
 
 def seen(instance: Instance) -> dict[str, int]:

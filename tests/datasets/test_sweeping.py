@@ -7,7 +7,7 @@ import time
 import pytest
 
 from localcdap.api.app import FieldType, StructuredTableSpecification
-from localcdap.datasets.sweeping import NamespaceSweep
+from localcdap.datasets.sweeping import DeletedNamespaceCleanup
 
 from .conftest import Instance
 
@@ -52,7 +52,7 @@ def test_rows_of_a_deleted_namespace_are_swept_away(instance: Instance):
     instance.namespaces.delete("team")
     second = instance.namespaces.create("team").namespace.generation
     put(instance, "team", second)
-    instance.delivery.add(NamespaceSweep(instance.tables.admin))
+    instance.delivery.add(DeletedNamespaceCleanup(instance.tables.admin))
 
     until = time.monotonic() + 60
     while rows(instance, "keyed") != [("default", 0), ("team", second)]:

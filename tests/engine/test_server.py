@@ -22,7 +22,7 @@ import pytest
 from localcdap.api.errors import EngineError
 from localcdap.engine.local.idle_workers import IdleWorkers
 from localcdap.engine.local.leases import lease
-from localcdap.engine.local.record import RECORD, ServerRecord, read_record
+from localcdap.engine.local.record import RECORD, ServerRecord, read_host_record
 from localcdap.engine.local.server import Endpoint, EngineServer
 from localcdap.engine.session import connect, session
 
@@ -65,7 +65,7 @@ def eventually(check: Callable[[], bool], what: str, seconds: float = 90.0) -> N
 
 
 def recorded(directory: Path) -> ServerRecord:
-    record = read_record(directory)
+    record = read_host_record(directory)
     assert record is not None
     return record
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from localcdap.api.errors import NotFoundError, StoreError
-from localcdap.messaging.consumer import Poison, SpoolConsumer
+from localcdap.messaging.consumer import PoisonMessage, SpoolConsumer
 from localcdap.messaging.spool import SpoolReader, SpoolWriter
 from localcdap.store.store import Store, Transaction
 
@@ -39,12 +39,12 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
-def poison() -> list[Poison]:
+def poison() -> list[PoisonMessage]:
     return []
 
 
 @pytest.fixture
-def consumer(store: Store, path: Path, poison: list[Poison]) -> SpoolConsumer[Message]:
+def consumer(store: Store, path: Path, poison: list[PoisonMessage]) -> SpoolConsumer[Message]:
     return SpoolConsumer(store, path, "run 1", Message, note, poison.append)
 
 
@@ -269,7 +269,7 @@ def test_nothing_is_lost_or_doubled_when_either_side_is_killed(store: Store, tmp
         process.kill()
         process.communicate()
 
-    poison: list[Poison] = []
+    poison: list[PoisonMessage] = []
     with Store(tmp_path / "x.duckdb") as again:
         before = len(seen(again))
         SpoolConsumer(again, tmp_path / "s", "run 1", Message, note, poison.append).consume()

@@ -21,7 +21,7 @@ from localcdap.api.app.events import (
 )
 from localcdap.api.errors import ConflictError, NotFoundError
 from localcdap.messaging import listeners as module
-from localcdap.messaging.listeners import Delivery
+from localcdap.messaging.listeners import EventDispatcher
 from localcdap.messaging.topics import Topics
 from localcdap.store.store import Store, Transaction
 
@@ -61,8 +61,8 @@ def topics(store: Store) -> Topics:
 
 
 @pytest.fixture
-def delivery(store: Store, topics: Topics) -> Iterator[Delivery]:
-    delivery = Delivery(store, topics)
+def delivery(store: Store, topics: Topics) -> Iterator[EventDispatcher]:
+    delivery = EventDispatcher(store, topics)
     yield delivery
     topics.close()
     delivery.close()
@@ -237,7 +237,7 @@ def test_nothing_is_lost_or_doubled_when_the_host_is_killed(store: Store, tmp_pa
     with Store(tmp_path / "x.duckdb") as again:
         topics = Topics(again)
         before, told = len(seen(again)), again.read("SELECT count(*) FROM messages")[0][0]
-        delivery = Delivery(again, topics)
+        delivery = EventDispatcher(again, topics)
         delivery.add(Writer())
         eventually(lambda: len(seen(again)) == told)
         topics.close()

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
 from localcdap.messaging import topics as module
-from localcdap.messaging.listeners import Delivery
+from localcdap.messaging.listeners import EventDispatcher
 from localcdap.messaging.positions import needed
 from localcdap.messaging.retention import sweep
 from localcdap.messaging.service import MessagingService
@@ -41,7 +41,7 @@ def topics(store: Store) -> Iterator[Topics]:
 
 @pytest.fixture
 def service(store: Store, topics: Topics) -> Iterator[MessagingService]:
-    delivery = Delivery(store, topics)
+    delivery = EventDispatcher(store, topics)
     yield MessagingService(store, topics, delivery)
     topics.close()
     delivery.close()

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from localcdap.api.errors import BadRequestError, NotFoundError
-from localcdap.namespaces.preferences import PIPELINE_PROGRAM, Level, PreferenceService
+from localcdap.namespaces.preferences import PIPELINE_PROGRAM, PreferenceLevel, PreferenceService
 from localcdap.namespaces.service import NamespaceService
 from localcdap.store.store import Store
 
-INSTANCE = Level()
-NAMESPACE = Level("team")
-APPLICATION = Level("team", "orders")
-PROGRAM = Level("team", "orders", PIPELINE_PROGRAM)
+INSTANCE = PreferenceLevel()
+NAMESPACE = PreferenceLevel("team")
+APPLICATION = PreferenceLevel("team", "orders")
+PROGRAM = PreferenceLevel("team", "orders", PIPELINE_PROGRAM)
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_the_nearest_level_wins(preferences: PreferenceService):
         **{f"only{n}": "x" for n in range(4)},
     }
     assert preferences.resolved(APPLICATION)["d"] == "2"
-    assert preferences.resolved(Level("default", "orders")) == preferences.get(INSTANCE)
+    assert preferences.resolved(PreferenceLevel("default", "orders")) == preferences.get(INSTANCE)
     assert preferences.get(NAMESPACE) == {"b": "1", "c": "1", "d": "1", "only1": "x"}
     assert preferences.of_pipeline("team", "orders") == preferences.resolved(PROGRAM)
     assert preferences.of_pipeline("team", "other") == preferences.resolved(NAMESPACE)
@@ -55,10 +55,10 @@ def test_a_level_is_replaced_changed_and_emptied(preferences: PreferenceService)
 
 def test_levels_that_are_none_are_refused(preferences: PreferenceService):
     with pytest.raises(NotFoundError, match="there are: default, team"):
-        preferences.replace(Level("nope"), {})
+        preferences.replace(PreferenceLevel("nope"), {})
     with pytest.raises(BadRequestError, match="Invalid program type 'flows'"):
-        preferences.get(Level("team", "orders", "flows/x"))
-    for level in (Level(None, "orders"), Level("team", None, PIPELINE_PROGRAM)):
+        preferences.get(PreferenceLevel("team", "orders", "flows/x"))
+    for level in (PreferenceLevel(None, "orders"), PreferenceLevel("team", None, PIPELINE_PROGRAM)):
         with pytest.raises(BadRequestError, match="is in a"):
             preferences.get(level)
     with pytest.raises(BadRequestError, match="needs a name"):

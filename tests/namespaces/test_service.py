@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from localcdap.api.errors import BadRequestError, ConflictError, LocalcdapError, NotFoundError
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.model import Namespace
-from localcdap.namespaces.resources import NamespaceContents
+from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.store.store import Store, Transaction
 
@@ -149,8 +149,8 @@ class Things:
         self.broken: Exception | None = None
 
     @property
-    def contents(self) -> NamespaceContents:
-        return NamespaceContents(
+    def contents(self) -> NamespaceResource:
+        return NamespaceResource(
             "things", self.blockers, self.release, self.remove_files, self.remove
         )
 
@@ -232,7 +232,7 @@ def test_nobody_can_come_in_while_a_namespace_goes(namespaces, store, things: Th
             namespaces.require_in(tx, "team")
         return ()
 
-    namespaces.holds(NamespaceContents("watchers", remove_files=remove_files))
+    namespaces.holds(NamespaceResource("watchers", remove_files=remove_files))
     namespaces.delete("team")
     assert seen == [False]
 
@@ -245,7 +245,7 @@ def test_creating_waits_for_the_deletion_of_the_name(namespaces, store, things: 
         time.sleep(0.1)
         return ()
 
-    namespaces.holds(NamespaceContents("slow things", remove_files=slow))
+    namespaces.holds(NamespaceResource("slow things", remove_files=slow))
     deleting = threading.Thread(target=namespaces.delete, args=("team",))
     before = namespaces.describe("team").generation
     deleting.start()

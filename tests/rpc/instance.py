@@ -7,13 +7,13 @@ import time
 from pathlib import Path
 
 from localcdap.rpc.client import Client
-from localcdap.rpc.host_lock import elect
+from localcdap.rpc.host_lock import connect_or_become_host
 
 from .services import Echo
 
 
 def main(home: str, start_s: str) -> None:
-    found = elect(Path(home), "1.0")
+    found = connect_or_become_host(Path(home), "1.0")
     if isinstance(found, Client):
         say(f"client {found.service('echo', Echo).pid()}")
         sys.stdin.read()

@@ -26,8 +26,8 @@ from localcdap.api.errors import (
 )
 from localcdap.rpc import host_record as records
 from localcdap.rpc.client import Client
-from localcdap.rpc.host_lock import HostSeat, elect
-from localcdap.rpc.host_record import HostRecord, read_record, socket_address
+from localcdap.rpc.host_lock import HostLock, connect_or_become_host
+from localcdap.rpc.host_record import HostRecord, read_host_record, socket_address
 
 from .services import Echo
 
@@ -91,7 +91,7 @@ def test_a_host_that_is_still_starting_is_waited_for(start: Start, home: Path):
 def test_a_killed_host_is_succeeded_at_once(start: Start, home: Path):
     host = start()
     assert host.stdout.readline() == "host\n"
-    client = elect(home, "1.0")
+    client = connect_or_become_host(home, "1.0")
     assert isinstance(client, Client)
     echo = client.service("echo", Echo)
     assert echo.pid() == host.pid
@@ -101,8 +101,8 @@ def test_a_killed_host_is_succeeded_at_once(start: Start, home: Path):
         echo.pid()
     assert (home / "host.json").exists()
     assert Path(client.host.address).exists()
-    with elect(home, "2.0", wait_s=0) as seat:
-        assert isinstance(seat, HostSeat)
+    with connect_or_become_host(home, "2.0", wait_s=0) as seat:
+        assert isinstance(seat, HostLock)
         assert not (home / "host.json").exists()
         seat.listen({"echo": Echo()})
         assert start().stdout.readline() == f"client {os.getpid()}\n"
@@ -111,7 +111,7 @@ def test_a_killed_host_is_succeeded_at_once(start: Start, home: Path):
 def test_a_host_killed_in_a_call_is_reported_lost(start: Start, home: Path):
     host = start()
     host.stdout.readline()
-    with elect(home, "1.0") as client:
+    with connect_or_become_host(home, "1.0") as client:
         threading.Timer(0.05, kill, [host]).start()
         with pytest.raises(HostLostError):
             client.service("echo", Echo).sleep(60)
@@ -131,25 +131,25 @@ def test_a_frozen_host_is_named(start: Start, home: Path):
     host.send_signal(signal.SIGSTOP)
 
     with pytest.raises(HostSilentError, match=f"Process {host.pid} owns .* stopped") as caught:
-        elect(home, "1.0", wait_s=0.3)
+        connect_or_become_host(home, "1.0", wait_s=0.3)
     assert f"'kill -CONT {host.pid}'" in caught.value.corrective_action
 
 
 def test_a_host_that_never_listens_is_named(home: Path):
     with (
-        elect(home, "1.0"),
+        connect_or_become_host(home, "1.0"),
         pytest.raises(HostSilentError, match=f"Process {os.getpid()} .* not listen") as caught,
     ):
-        elect(home, "1.0", wait_s=0.1)
+        connect_or_become_host(home, "1.0", wait_s=0.1)
     assert caught.value.corrective_action.endswith(f"'kill {os.getpid()}'.")
 
 
 def test_what_the_host_leaves_is_private_and_goes_with_it(home: Path):
-    seat = elect(home, "3.1")
-    assert isinstance(seat, HostSeat)
+    seat = connect_or_become_host(home, "3.1")
+    assert isinstance(seat, HostLock)
     record = seat.listen({})
 
-    assert read_record(home) == record
+    assert read_host_record(home) == record
     assert (record.pid, record.version) == (os.getpid(), "3.1")
     assert len(bytes.fromhex(record.authkey)) == 32
     assert stat.S_IMODE((home / "host.json").stat().st_mode) == 0o600
@@ -161,14 +161,14 @@ def test_what_the_host_leaves_is_private_and_goes_with_it(home: Path):
     seat.close()
     assert not (home / "host.json").exists()
     assert not Path(record.address).exists()
-    with elect(home, "3.1", wait_s=0) as again:
-        assert isinstance(again, HostSeat)
+    with connect_or_become_host(home, "3.1", wait_s=0) as again:
+        assert isinstance(again, HostLock)
 
 
 def test_clients_of_a_closed_host_are_told_and_one_succeeds_it(home: Path):
-    seat = elect(home, "1.0")
+    seat = connect_or_become_host(home, "1.0")
     seat.listen({"echo": Echo()})
-    client = elect(home, "1.0")
+    client = connect_or_become_host(home, "1.0")
     echo = client.service("echo", Echo)
     assert echo.increment(1) == 1
     assert seat.connections == 1
@@ -176,16 +176,16 @@ def test_clients_of_a_closed_host_are_told_and_one_succeeds_it(home: Path):
 
     with pytest.raises(HostLostError):
         echo.increment(1)
-    with elect(home, "1.0", wait_s=0) as successor:
-        assert isinstance(successor, HostSeat)
+    with connect_or_become_host(home, "1.0", wait_s=0) as successor:
+        assert isinstance(successor, HostLock)
 
 
 def test_calls_under_way_get_their_answer_when_the_host_closes(home: Path):
-    seat = elect(home, "1.0")
+    seat = connect_or_become_host(home, "1.0")
     echo = Echo()
     seat.listen({"echo": echo})
     answers = []
-    with elect(home, "1.0") as client:
+    with connect_or_become_host(home, "1.0") as client:
         thread = threading.Thread(
             target=lambda: answers.append(client.service("echo", Echo).wait())
         )
@@ -201,7 +201,7 @@ def test_calls_under_way_get_their_answer_when_the_host_closes(home: Path):
 
 
 def test_the_host_closes_in_spite_of_a_call_that_takes_for_ever(home: Path):
-    seat = elect(home, "1.0")
+    seat = connect_or_become_host(home, "1.0")
     echo = Echo()
     seat.listen({"echo": echo})
     failures = []
@@ -211,7 +211,7 @@ def test_the_host_closes_in_spite_of_a_call_that_takes_for_ever(home: Path):
             client.service("echo", Echo).wait()
         failures.append(caught.value)
 
-    with elect(home, "1.0") as client:
+    with connect_or_become_host(home, "1.0") as client:
         thread = threading.Thread(target=call)
         thread.start()
         assert echo.begun.wait(60)
@@ -228,18 +228,18 @@ def test_a_service_may_close_its_own_host(home: Path):
             seat.stop_listening()
             return "stopped"
 
-    seat = elect(home, "1.0")
+    seat = connect_or_become_host(home, "1.0")
     seat.listen({"desk": Desk()})
-    with elect(home, "1.0") as client:
+    with connect_or_become_host(home, "1.0") as client:
         assert client.service("desk", Desk).stop() == "stopped"
     seat.close()
 
 
 def test_a_home_with_a_very_long_path_works(tmp_path: Path):
     home = tmp_path / ("x" * 120) / ("y" * 120)
-    with elect(home, "1.0") as seat:
+    with connect_or_become_host(home, "1.0") as seat:
         seat.listen({"echo": Echo()})
-        with elect(home, "1.0") as client:
+        with connect_or_become_host(home, "1.0") as client:
             assert client.service("echo", Echo).increment(2) == 2
 
 
@@ -260,18 +260,18 @@ def test_a_home_that_cannot_be_written_is_named(tmp_path: Path):
     (tmp_path / "file").write_text("")
 
     with pytest.raises(StoreError, match=r"folder .*file/home cannot be used"):
-        elect(tmp_path / "file" / "home", "1.0")
+        connect_or_become_host(tmp_path / "file" / "home", "1.0")
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"pid": "x"}', json.dumps({"pid": 1})])
 def test_a_damaged_record_is_as_good_as_none(tmp_path: Path, text: str):
     (tmp_path / "host.json").write_text(text)
 
-    assert read_record(tmp_path) is None
+    assert read_host_record(tmp_path) is None
 
 
 def test_a_record_with_a_wrong_key_is_refused(home: Path):
-    with elect(home, "1.0") as seat:
+    with connect_or_become_host(home, "1.0") as seat:
         record = seat.listen({"echo": Echo()})
         for key in ("00" * 32, ""):
             with pytest.raises(HostError, match="key is wrong"):

@@ -29,7 +29,7 @@ from localcdap.api.pipeline import PluginSpec, StageSpec
 from localcdap.api.schema import Schema
 from localcdap.rpc.frames import Call
 from localcdap.rpc.peer import Caller, answer_calls
-from localcdap.rpc.proxy import proxy
+from localcdap.rpc.proxy import make_proxy
 
 from .services import Echo, Order
 
@@ -57,7 +57,7 @@ def ends() -> Iterator[tuple[Connection, threading.Thread]]:
 
 @pytest.fixture
 def echo(ends) -> Echo:
-    return proxy(Caller(ends[0]), "echo", Echo)
+    return make_proxy(Caller(ends[0]), "echo", Echo)
 
 
 @pytest.fixture
@@ -204,23 +204,23 @@ def test_an_answer_that_comes_too_late_closes_the_caller(ends):
     caller = Caller(ends[0], "the sleeper")
 
     with pytest.raises(TimeoutError, match=r"the sleeper did not answer echo.sleep within 0.05 s"):
-        proxy(caller, "echo", Echo, timeout_s=0.05).sleep(0.3)
+        make_proxy(caller, "echo", Echo, timeout_s=0.05).sleep(0.3)
     assert caller.closed
     with pytest.raises(HostLostError):
-        proxy(caller, "echo", Echo).pid()
+        make_proxy(caller, "echo", Echo).pid()
 
 
 def test_a_child_process_answers(child):
     caller, process = child
 
-    assert proxy(caller, "echo", Echo).pid() == process.pid
+    assert make_proxy(caller, "echo", Echo).pid() == process.pid
 
 
 def test_a_child_that_dies_in_a_call_is_reported_lost(child):
     caller, process = child
 
     with pytest.raises(HostLostError, match=r"connection to the child broke .* echo\.fail"):
-        proxy(caller, "echo", Echo).fail("die")
+        make_proxy(caller, "echo", Echo).fail("die")
     assert process.wait(5) == 9
 
 
@@ -230,7 +230,7 @@ def test_a_killed_child_is_reported_lost(child):
     timer.start()
 
     with pytest.raises(HostLostError):
-        proxy(caller, "echo", Echo).sleep(60)
+        make_proxy(caller, "echo", Echo).sleep(60)
 
 
 @pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")

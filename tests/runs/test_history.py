@@ -12,7 +12,7 @@ from localcdap.api.errors import NotFoundError
 from localcdap.engine.messages import RunStatus
 from localcdap.home import Home
 from localcdap.host import Cdap, connect
-from localcdap.namespaces.preferences import Level
+from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.runs.arguments import Place
 from localcdap.runs.history import RunFilter
 from localcdap.runs.model import RunError, StageCounts
@@ -101,8 +101,8 @@ def test_arguments_and_where_they_come_from(cdap: Cdap, namespace: str, tmp_path
     document = json.dumps(
         pipeline([source, json_sink("Out", Path("${folder}/out"))], ("In", "Out"))
     )
-    cdap.preferences.replace(Level(namespace), {"folder": "${root}/data", "unused": "1"})
-    cdap.preferences.replace(Level(namespace, "test_pipeline"), {"unused": "2"})
+    cdap.preferences.replace(PreferenceLevel(namespace), {"folder": "${root}/data", "unused": "1"})
+    cdap.preferences.replace(PreferenceLevel(namespace, "test_pipeline"), {"unused": "2"})
     answer = cdap.runs.arguments(namespace, document, given={"day": "monday"})
     listed = {each.name: (each.value, each.origin) for each in answer.arguments}
     assert listed == {

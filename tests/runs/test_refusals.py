@@ -13,7 +13,7 @@ from localcdap.artifacts.model import PluginRef
 from localcdap.engine.messages import RunStatus
 from localcdap.home import Home
 from localcdap.host import connect
-from localcdap.namespaces.preferences import Level
+from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.runs.capabilities import PREVIEW_REQUIRES, incapable, require_capabilities
 from localcdap.runs.model import RunRequest
 from tests.e2e.pipelines import json_sink, pipeline, stage
@@ -236,7 +236,9 @@ def test_what_a_preview_requires():
 
 def test_a_preference_yields_to_what_a_run_is_told(home: Home, tmp_path: Path):
     with connect(home) as cdap:
-        cdap.preferences.replace(Level("default"), {"system.profile.name": "SYSTEM:strict"})
+        cdap.preferences.replace(
+            PreferenceLevel("default"), {"system.profile.name": "SYSTEM:strict"}
+        )
         defaults = [p.name for p in cdap.runs.profiles("default") if p.is_default]
         preferred = cdap.runs.start(RunRequest(document(tmp_path)))
         asked = cdap.runs.start(RunRequest(document(tmp_path), profile="native"))

@@ -19,7 +19,7 @@ _NAMESPACE: Final = re.compile(r"[a-zA-Z0-9_]+")
 _FOREIGN: Final = (".jar", ".zip", ".egg", ".tar.gz", ".tgz")
 
 
-class Place(msgspec.Struct, frozen=True):
+class ArtifactPath(msgspec.Struct, frozen=True):
     """Something in a plugin directory that is an artifact, or was meant to be one."""
 
     path: Path
@@ -29,14 +29,14 @@ class Place(msgspec.Struct, frozen=True):
     """Why it cannot be one, where that shows without a look inside."""
 
 
-def find_system(directory: Path) -> Iterator[Place]:
+def find_system_artifacts(directory: Path) -> Iterator[ArtifactPath]:
     """The artifacts that come with localcdap."""
     for entry in _entries(directory):
         if _is_artifact(entry):
-            yield Place(entry, SYSTEM, SYSTEM_NAMESPACE)
+            yield ArtifactPath(entry, SYSTEM, SYSTEM_NAMESPACE)
 
 
-def find_user(directory: Path) -> Iterator[Place]:
+def find_user_artifacts(directory: Path) -> Iterator[ArtifactPath]:
     """The artifacts of a plugin directory.
 
     What lies in it directly belongs to the namespace ``default``; a sub-folder that is not an artifact
@@ -45,7 +45,7 @@ def find_user(directory: Path) -> Iterator[Place]:
     try:
         entries = _entries(directory)
     except OSError as error:
-        yield Place(directory, USER, DEFAULT_NAMESPACE, _unreadable(directory, error))
+        yield ArtifactPath(directory, USER, DEFAULT_NAMESPACE, _unreadable(directory, error))
         return
     for entry in entries:
         if _is_artifact(entry) or _is_foreign(entry):
@@ -54,28 +54,28 @@ def find_user(directory: Path) -> Iterator[Place]:
             if _NAMESPACE.fullmatch(entry.name):
                 yield from _find_in_namespace(entry)
             else:
-                yield Place(entry, USER, DEFAULT_NAMESPACE)
+                yield ArtifactPath(entry, USER, DEFAULT_NAMESPACE)
 
 
-def _find_in_namespace(folder: Path) -> Iterator[Place]:
+def _find_in_namespace(folder: Path) -> Iterator[ArtifactPath]:
     try:
         entries = _entries(folder)
     except OSError as error:
-        yield Place(folder, USER, folder.name, _unreadable(folder, error))
+        yield ArtifactPath(folder, USER, folder.name, _unreadable(folder, error))
         return
     for entry in entries:
         if _is_artifact(entry) or _is_foreign(entry):
             yield _place(entry, folder.name)
 
 
-def _place(entry: Path, namespace: str) -> Place:
+def _place(entry: Path, namespace: str) -> ArtifactPath:
     if not _is_foreign(entry):
-        return Place(entry, USER, namespace)
+        return ArtifactPath(entry, USER, namespace)
     problem = (
         f"{entry.name} is no artifact: an artifact is a Python file, a folder with a {PROJECT_FILE}, or "
         "a wheel. Plugins in Java do not run here."
     )
-    return Place(entry, USER, namespace, problem)
+    return ArtifactPath(entry, USER, namespace, problem)
 
 
 def _entries(directory: Path) -> list[Path]:

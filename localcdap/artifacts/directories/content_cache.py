@@ -21,7 +21,7 @@ _UNSUSPICIOUS: Final = 64 * 1024 * 1024
 """Bytes that a wheel may unpack to whatever its size."""
 
 
-class Copies:
+class ContentCache:
     """A folder with one sub-folder for each digest. Several processes may share it."""
 
     def __init__(self, directory: Path) -> None:

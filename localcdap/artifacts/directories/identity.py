@@ -27,7 +27,7 @@ _SCRIPT_BLOCK: Final = re.compile(r"^# /// script$\s((?:^#(?:| .*)$\s)+)^# ///$"
 """Metadata in a script, PEP 723."""
 
 
-class Identity(msgspec.Struct, frozen=True):
+class ArtifactIdentity(msgspec.Struct, frozen=True):
     """Name and version of an artifact. ``version`` is empty and ``problem`` set when they are wrong."""
 
     name: str
@@ -37,7 +37,7 @@ class Identity(msgspec.Struct, frozen=True):
     """The applications that its plugins are made for, as they are written; empty: all."""
 
 
-def identify(path: Path) -> Identity:
+def read_identity(path: Path) -> ArtifactIdentity:
     """Name, version and parents of the artifact at ``path``. Never raises."""
     name = path.name.removesuffix(".py").removesuffix(".whl")
     try:
@@ -50,10 +50,12 @@ def identify(path: Path) -> Identity:
         parents = ["".join(parent.split()) for parent in parents]
         check(parents)
     except BadRequestError as error:
-        return Identity(shown(name), "", error.full_message)
+        return ArtifactIdentity(shown(name), "", error.full_message)
     except Exception as error:  # any bytes at all may stand in a document
-        return Identity(shown(name), "", f"{shown(path.name)}: {type(error).__name__}: {error}")
-    return Identity(name, version, parents=tuple(parents))
+        return ArtifactIdentity(
+            shown(name), "", f"{shown(path.name)}: {type(error).__name__}: {error}"
+        )
+    return ArtifactIdentity(name, version, parents=tuple(parents))
 
 
 def sidecar(path: Path) -> Path | None:

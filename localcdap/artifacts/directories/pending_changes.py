@@ -14,7 +14,7 @@ _LONGEST_S: Final = 1.0
 """Seconds after which a change counts though notices keep coming."""
 
 
-class Due(NamedTuple):
+class DueChanges(NamedTuple):
     """What can be looked at now."""
 
     touched: list[str] | None
@@ -31,7 +31,7 @@ class _Change:
         return now - self.last >= _QUIET_S or now - self.first >= _LONGEST_S
 
 
-class Notices:
+class PendingChanges:
     """Filled by the threads that watch, emptied by the one that synchronizes."""
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class Notices:
             self._all = self._all or _Change(now)
             self._all.last = now
 
-    def take(self) -> Due | None:
+    def take(self) -> DueChanges | None:
         """What is due; None when nothing is. What is being written stays for later."""
         now = time.monotonic()
         with self._changed:
@@ -90,7 +90,7 @@ class Notices:
             if everything:
                 self._all = None
         touched = None if everything else [str(path) for path in ready]
-        return Due(touched, [str(path) for path in unfinished])
+        return DueChanges(touched, [str(path) for path in unfinished])
 
     def wait(self, timeout_s: float) -> None:
         """Wait for the first notice, or until something can be due."""

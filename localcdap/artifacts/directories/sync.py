@@ -15,11 +15,11 @@ import msgspec
 
 from localcdap.api.app.application import ApplicationClass
 from localcdap.api.errors import BadRequestError, HostLostError, LocalcdapError
-from localcdap.artifacts.directories.artifact_paths import Place
-from localcdap.artifacts.directories.content_cache import Copies
+from localcdap.artifacts.directories.artifact_paths import ArtifactPath
+from localcdap.artifacts.directories.content_cache import ContentCache
 from localcdap.artifacts.directories.contents import digest, shown, signature
-from localcdap.artifacts.directories.identity import Identity, identify, sidecar
-from localcdap.artifacts.index import ArtifactIndex, Content, Entry
+from localcdap.artifacts.directories.identity import ArtifactIdentity, read_identity, sidecar
+from localcdap.artifacts.index import ArtifactContent, ArtifactEntry, ArtifactIndex
 from localcdap.artifacts.model import Inspection
 from localcdap.artifacts.parents import APP_VERSION
 from localcdap.store.store import Transaction
@@ -52,23 +52,23 @@ class Deployer(Protocol):
         """
 
 
-class ArtifactState(msgspec.Struct):
+class ArtifactIndexState(msgspec.Struct):
     """The index in memory."""
 
-    entries: dict[str, Entry]
+    entries: dict[str, ArtifactEntry]
     """By path, in the order in which the artifacts were found."""
-    contents: dict[str, Content]
+    contents: dict[str, ArtifactContent]
     """By digest."""
 
 
-class Synchronizer:
+class ArtifactSynchronizer:
     """Compares directories and index. A content is inspected once, however often it is found."""
 
     def __init__(
         self,
         index: ArtifactIndex,
         inspector: Inspector,
-        copies: Copies,
+        copies: ContentCache,
         deployer: Deployer | None = None,
     ) -> None:
         self._index = index
@@ -78,20 +78,20 @@ class Synchronizer:
 
     def look(
         self,
-        places: Sequence[Place],
-        old: ArtifactState,
+        places: Sequence[ArtifactPath],
+        old: ArtifactIndexState,
         *,
         retry_errors: bool = False,
         touched: Collection[str] | None = None,
         unfinished: Collection[str] = (),
-    ) -> ArtifactState:
+    ) -> ArtifactIndexState:
         """What is in the places now; ``old`` itself when that is no different.
 
         :param touched: paths that may have changed; others are looked at only when they are new. None: all.
         :param unfinished: paths that are being written; they stay as they were.
         """
         work = _Work(self._inspector, self._copies, old, self._deployer, retry_errors)
-        entries: dict[str, Entry] = {}
+        entries: dict[str, ArtifactEntry] = {}
         for place in places:
             key = shown(place.path)
             known = old.entries.get(key)
@@ -105,13 +105,16 @@ class Synchronizer:
                 entries[key] = work.entry(key, place)
         used = _digests(entries)
         contents = {d: content for d, content in work.contents.items() if d in used}
-        state = ArtifactState(entries, contents)
+        state = ArtifactIndexState(entries, contents)
         if state == old and list(entries) == list(old.entries) and not work.copied:
             return old
         return state
 
     def keep(
-        self, state: ArtifactState, old: ArtifactState, also: Callable[[Transaction], None]
+        self,
+        state: ArtifactIndexState,
+        old: ArtifactIndexState,
+        also: Callable[[Transaction], None],
     ) -> None:
         """Write the state into the index.
 
@@ -127,7 +130,7 @@ class Synchronizer:
         self._copies.prune(_digests(state.entries))
 
 
-def _digests(entries: Mapping[str, Entry]) -> set[str]:
+def _digests(entries: Mapping[str, ArtifactEntry]) -> set[str]:
     return {d for entry in entries.values() for d in (entry.digest, entry.good_digest) if d}
 
 
@@ -137,8 +140,8 @@ class _Work:
     def __init__(
         self,
         inspector: Inspector,
-        copies: Copies,
-        old: ArtifactState,
+        copies: ContentCache,
+        old: ArtifactIndexState,
         deployer: Deployer | None,
         retry_errors: bool,
     ) -> None:
@@ -154,7 +157,7 @@ class _Work:
         self._fresh: set[str] = set()
         self._retry_errors = retry_errors
 
-    def entry(self, key: str, place: Place) -> Entry:
+    def entry(self, key: str, place: ArtifactPath) -> ArtifactEntry:
         """What lies at a place now.
 
         :param key: its path as the index writes it.
@@ -162,26 +165,26 @@ class _Work:
         old = self._old.entries.get(key)
         name = shown(place.path.stem)
         if place.problem is not None:
-            return self._broken(key, place, old, Identity(name, "", place.problem))
+            return self._broken(key, place, old, ArtifactIdentity(name, "", place.problem))
         try:
             now = signature(place.path, sidecar(place.path))
             if old is not None and now and self._is_current(old, place, now):
                 return old
-            identity = identify(place.path)
+            identity = read_identity(place.path)
             if identity.problem:
                 return self._broken(key, place, old, identity, now)
             found = self._content(place.path)
         except BadRequestError as error:
-            return self._broken(key, place, old, Identity(name, "", error.full_message))
+            return self._broken(key, place, old, ArtifactIdentity(name, "", error.full_message))
         except OSError as error:
             told = f"{shown(place.path.name)} cannot be read: {error.strerror or error}."
-            return self._broken(key, place, old, Identity(name, "", told))
+            return self._broken(key, place, old, ArtifactIdentity(name, "", told))
         except HostLostError:
             raise
         except Exception as error:  # whatever it is, it must not keep the others from being used
             _LOG.exception("%s", key)
             return self._broken(
-                key, place, old, Identity(name, "", f"{type(error).__name__}: {error}")
+                key, place, old, ArtifactIdentity(name, "", f"{type(error).__name__}: {error}")
             )
         if found.errors:
             return self._broken(key, place, old, identity, now, found.digest)
@@ -190,7 +193,7 @@ class _Work:
             refused = msgspec.structs.replace(identity, problem=refusal)
             # Without a signature: it may be deployed the next time.
             return self._broken(key, place, old, refused, digest=found.digest)
-        return Entry(
+        return ArtifactEntry(
             path=key,
             scope=place.scope,
             namespace=place.namespace,
@@ -203,7 +206,7 @@ class _Work:
             parents=" ".join(identity.parents),
         )
 
-    def _is_current(self, old: Entry, place: Place, now: str) -> bool:
+    def _is_current(self, old: ArtifactEntry, place: ArtifactPath, now: str) -> bool:
         return (
             old.signature == now
             and _is_same_place(old, place)
@@ -220,18 +223,18 @@ class _Work:
             return not self._retry_errors and content.inspected_by == self._inspected_by
         return content.inspected_by.startswith(self._format)
 
-    def _content(self, path: Path) -> Content:
+    def _content(self, path: Path) -> ArtifactContent:
         found = digest(path)
         if not self._is_known(found) or self._copies.find(found) is None:
             found = self._copies.take(path)
             self.copied = True
         if not self._is_known(found):
             inspection = self._inspect(found)
-            self.contents[found] = Content.of(found, inspection, self._inspected_by)
+            self.contents[found] = ArtifactContent.of(found, inspection, self._inspected_by)
             self._fresh.add(found)
         return self.contents[found]
 
-    def _refusal(self, place: Place, found: Content) -> str | None:
+    def _refusal(self, place: ArtifactPath, found: ArtifactContent) -> str | None:
         """Why the applications of a content cannot be used; None when they can, or there are none."""
         if not found.applications or self._deployer is None:
             return None
@@ -252,18 +255,18 @@ class _Work:
     def _broken(
         self,
         key: str,
-        place: Place,
-        old: Entry | None,
-        identity: Identity,
+        place: ArtifactPath,
+        old: ArtifactEntry | None,
+        identity: ArtifactIdentity,
         signature: str = "",
         digest: str = "",
-    ) -> Entry:
+    ) -> ArtifactEntry:
         """An entry for what cannot be used; what worked there before stays in use."""
         good, parents = "", " ".join(identity.parents)
         name, version = identity.name, identity.version
         if old is not None and self._copies.find(old.good_digest) is not None:
             good, name, version, parents = old.good_digest, old.name, old.version, old.parents
-        return Entry(
+        return ArtifactEntry(
             path=key,
             scope=place.scope,
             namespace=place.namespace,
@@ -277,7 +280,7 @@ class _Work:
         )
 
 
-def _is_same_place(entry: Entry, place: Place) -> bool:
+def _is_same_place(entry: ArtifactEntry, place: ArtifactPath) -> bool:
     return (entry.scope, entry.namespace) == (place.scope, place.namespace)
 
 

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Final
 
 from localcdap.api.errors import BadRequestError, LocalcdapError
-from localcdap.artifacts.directories.artifact_paths import Place, find_user
+from localcdap.artifacts.directories.artifact_paths import ArtifactPath, find_user_artifacts
 from localcdap.artifacts.directories.contents import fingerprint
 from localcdap.artifacts.directories.identity import sidecar
-from localcdap.artifacts.directories.pending_changes import Notices
+from localcdap.artifacts.directories.pending_changes import PendingChanges
 from localcdap.artifacts.directories.watches import Watches, WatchesRefusedError
 from localcdap.artifacts.service import ArtifactService
 
@@ -54,7 +54,7 @@ class FolderWatcher:
         self._artifacts = artifacts
         self._interrupt = interrupt
         self._delay_s = delay_s
-        self._notices = Notices()
+        self._notices = PendingChanges()
         self._closed = threading.Event()
         self._begun = threading.Event()
         self._watches: Watches | None = None
@@ -157,13 +157,13 @@ class FolderWatcher:
         return {
             str(place.path): _fingerprint(place)
             for directory in self._directories
-            for place in find_user(directory)
+            for place in find_user_artifacts(directory)
         }
 
 
 def _namespaces(directory: Path) -> Iterator[Path]:
     """The namespace folders that hold artifacts."""
-    folders = {place.path.parent for place in find_user(directory)}
+    folders = {place.path.parent for place in find_user_artifacts(directory)}
     yield from sorted(folders - {directory, directory.parent})
 
 
@@ -175,7 +175,7 @@ def _identity(folder: Path) -> tuple[int, int, int] | None:
     return status.st_dev, status.st_ino, status.st_mtime_ns
 
 
-def _fingerprint(place: Place) -> str:
+def _fingerprint(place: ArtifactPath) -> str:
     try:
         return fingerprint(place.path, sidecar(place.path))
     except (OSError, BadRequestError) as error:

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from localcdap.artifacts.directories.artifact_paths import ARTIFACT_SUFFIXES, find_user
+from localcdap.artifacts.directories.artifact_paths import ARTIFACT_SUFFIXES, find_user_artifacts
 from localcdap.artifacts.directories.contents import is_content
-from localcdap.artifacts.directories.pending_changes import Notices
+from localcdap.artifacts.directories.pending_changes import PendingChanges
 
 if TYPE_CHECKING:
     from watchdog.observers.api import BaseObserver, EventEmitter, ObservedWatch
@@ -43,7 +43,7 @@ class _Wanted(NamedTuple):
 class Watches:
     """The watches that are set now. One thread renews them; others deliver their notices."""
 
-    def __init__(self, notices: Notices) -> None:
+    def __init__(self, notices: PendingChanges) -> None:
         self._notices = notices
         self._observer: BaseObserver | None = None
         self._set: dict[_Wanted, tuple[tuple[int, int], ObservedWatch]] = {}
@@ -127,7 +127,7 @@ class Watches:
 class _Relay:
     """Turns events of one watch into notices."""
 
-    def __init__(self, notices: Notices, wanted: _Wanted) -> None:
+    def __init__(self, notices: PendingChanges, wanted: _Wanted) -> None:
         self._notices = notices
         self._wanted = wanted
 
@@ -190,7 +190,7 @@ def _is_blank(path: Path) -> bool:
 def _wanted(directories: Sequence[Path]) -> Iterator[_Wanted]:
     for directory in directories:
         yield _Wanted(_real(directory), directory, directory)
-        places = list(find_user(directory))
+        places = list(find_user_artifacts(directory))
         for folder in {place.path.parent for place in places} - {directory, directory.parent}:
             if folder.is_symlink():
                 yield _Wanted(_real(folder), folder, directory)

@@ -10,7 +10,7 @@ from typing import Final
 
 from localcdap.api.errors import HostError
 from localcdap.rpc.client import Client
-from localcdap.rpc.host_record import read_record
+from localcdap.rpc.host_record import read_host_record
 
 _HOST_MODULE: Final = "localcdap.host"
 """Started by name: this room does not know the host's code. It leaves when it is not needed."""
@@ -26,7 +26,7 @@ def reach_host(home: Path) -> Client:
     """
     deadline = time.monotonic() + _START_S
     while True:
-        record = read_record(home)
+        record = read_host_record(home)
         try:
             if record is not None:
                 return Client(record)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api.errors import EngineError
-from localcdap.engine.local.record import LOG, read_record
+from localcdap.engine.local.record import LOG, read_host_record
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,7 +37,7 @@ class Outage:
 
     def watch(self, spark: SparkSession) -> None:
         """From now on the calls of a session fail as soon as the server is gone."""
-        record = read_record(self._directory) if self._directory is not None else None
+        record = read_host_record(self._directory) if self._directory is not None else None
         if record is not None and record.url == self._url:
             self._server = record.server
             threading.Thread(target=self._wait, args=(spark,), name="outage", daemon=True).start()
@@ -56,7 +56,7 @@ class Outage:
     def _is_replaced(self) -> bool:
         """Whether the server has lost its record, which it does before it is told to stop."""
         assert self._directory is not None
-        record = read_record(self._directory)
+        record = read_host_record(self._directory)
         return record is None or record.url != self._url
 
     def _wait(self, spark: SparkSession) -> None:

@@ -53,7 +53,7 @@ class ServerRecord(msgspec.Struct, frozen=True):
         return int(self.url.rpartition(":")[2])
 
 
-def read_record(directory: Path) -> ServerRecord | None:
+def read_host_record(directory: Path) -> ServerRecord | None:
     """The record of the server that was started last; None where there is none that can be read."""
     try:
         return msgspec.json.decode((directory / RECORD).read_bytes(), type=ServerRecord)

@@ -29,7 +29,7 @@ from localcdap.engine.local.record import (
     ServerOptions,
     ServerRecord,
     is_open,
-    read_record,
+    read_host_record,
 )
 
 _STARTING: Final = "starting.lock"
@@ -144,7 +144,7 @@ class EngineServer:
 
     def _running(self) -> ServerRecord | None:
         """The record of a server that lives and listens."""
-        record = read_record(self.directory)
+        record = read_host_record(self.directory)
         if record is None or not is_locked(self.directory / LOCK):
             return None
         return record if is_open(record.port) else None
@@ -204,7 +204,7 @@ class EngineServer:
             supervisor.stdin.write(msgspec.json.encode(self._options))
             supervisor.stdin.close()
         while supervisor.poll() is None:
-            record = read_record(self.directory)
+            record = read_host_record(self.directory)
             if record is not None and record.supervisor == supervisor.pid:
                 return record
             time.sleep(_PAUSE_S)
@@ -226,7 +226,7 @@ class EngineServer:
             )
 
     def _signal_holder(self, number: signal.Signals) -> None:
-        record = read_record(self.directory)  # None while it starts or ends
+        record = read_host_record(self.directory)  # None while it starts or ends
         with contextlib.suppress(ValueError, OSError):
             holder = record.supervisor if record else int((self.directory / LOCK).read_text())
             os.kill(holder, number)

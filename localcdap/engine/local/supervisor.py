@@ -38,7 +38,7 @@ from localcdap.engine.local.record import (
     ServerOptions,
     ServerRecord,
     is_open,
-    read_record,
+    read_host_record,
 )
 
 _START_S: Final = 180.0
@@ -125,7 +125,7 @@ def _take_lock(path: Path) -> int | None:
 
 def _end_orphan(directory: Path) -> None:
     """End the server of a killed supervisor, where the kernel did not (outside of Linux)."""
-    record = read_record(directory)
+    record = read_host_record(directory)
     if record is None:
         return
     with contextlib.suppress(psutil.Error):

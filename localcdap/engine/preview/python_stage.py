@@ -11,7 +11,7 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import LocalcdapError, StageError
 from localcdap.api.schema import Schema
 from localcdap.api.stage import Record
-from localcdap.artifacts.tracebacks import own_frames
+from localcdap.artifacts.tracebacks import user_frames
 from localcdap.engine.plan.flow import SPLITTER, Stream
 from localcdap.engine.preview.samples import Problem
 from localcdap.engine.tasks.aggregating import AggregateRunner
@@ -162,7 +162,7 @@ class _PythonStage:
             raise raised
         frames = []
         if isinstance(raised, Exception) and not isinstance(raised, LocalcdapError):
-            frames = own_frames(raised, Path(self._stage.plugin.path))
+            frames = user_frames(raised, Path(self._stage.plugin.path))
         trace = "\n".join(frames) or None
         return Problem(
             failure.message, failure.corrective_action, stage, trace=trace, record=record

@@ -23,7 +23,7 @@ from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.pipeline.rules.plugin_types import ACTIONS, SINKS, SOURCES
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate, with_templates
 from localcdap.pipeline.validation.stages import Configurer, StageConfiguration
-from localcdap.sandbox.configure_cache import Detected
+from localcdap.sandbox.configure_cache import ConnectedCheckResult
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
 
 
@@ -32,7 +32,7 @@ class Memory(Protocol):
 
     def remembered(self, request: ConfigureRequest) -> ConfigureResult | None: ...
 
-    def detected(self, request: ConfigureRequest) -> Detected | None: ...
+    def detected(self, request: ConfigureRequest) -> ConnectedCheckResult | None: ...
 
 
 class Surroundings(NamedTuple):

@@ -12,7 +12,7 @@ import msgspec
 from localcdap.api.app.events import Entity, EntityCreated, EntityDeleted
 from localcdap.api.errors import ConflictError
 from localcdap.messaging.topics import Topics
-from localcdap.namespaces.resources import NamespaceContents
+from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.document.document import read_document
 from localcdap.pipeline.document.lenient import json_text
@@ -63,7 +63,7 @@ class ApplicationService:
         self._artifacts = artifacts
         self._studio = studio
         self._active_runs = active_runs
-        namespaces.holds(NamespaceContents("applications", remove=records.remove_all))
+        namespaces.holds(NamespaceResource("applications", remove=records.remove_all))
 
     @once
     def deploy(self, request: DeployRequest) -> Deployment:

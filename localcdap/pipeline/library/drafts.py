@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import msgspec
 
 from localcdap.api.errors import BadRequestError, ConflictError
-from localcdap.namespaces.resources import NamespaceContents
+from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.document.document import read_document
 from localcdap.pipeline.document.repair import configuration
@@ -36,7 +36,7 @@ class DraftService:
     def __init__(self, store: Store, namespaces: NamespaceService) -> None:
         self._store = store
         self._namespaces = namespaces
-        namespaces.holds(NamespaceContents("drafts", remove=remove_all))
+        namespaces.holds(NamespaceResource("drafts", remove=remove_all))
 
     @once
     def save(self, namespace: str, request: DraftRequest, draft: str | None = None) -> Draft:

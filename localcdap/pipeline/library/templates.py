@@ -10,7 +10,7 @@ import msgspec
 from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
 from localcdap.artifacts.model import ArtifactSelector
 from localcdap.artifacts.selection import nearest
-from localcdap.namespaces.resources import NamespaceContents
+from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.library.texts import require_text
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate, by_name
@@ -31,7 +31,7 @@ class TemplateService:
         self._store = store
         self._namespaces = namespaces
         self._artifacts = artifacts
-        namespaces.holds(NamespaceContents("plugin templates", remove=_remove_all))
+        namespaces.holds(NamespaceResource("plugin templates", remove=_remove_all))
 
     def save(
         self, namespace: str, template: PluginTemplate, replace: bool = False

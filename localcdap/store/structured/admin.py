@@ -11,7 +11,7 @@ from localcdap.api.app.specification import StructuredTableSpecification
 from localcdap.api.errors import IncompatibleTableError, TransactionConflictError
 from localcdap.store.columns import quoted
 from localcdap.store.store import Store, Transaction
-from localcdap.store.structured.registry import Registry
+from localcdap.store.structured.registry import TableRegistry
 from localcdap.store.structured.sql import TYPES, TableSql
 
 _TRIES: Final = 50
@@ -21,7 +21,7 @@ _WAIT_S: Final = 0.02
 class TableAdmin:
     """The StructuredTableAdmin of the process that has the database open. Threads may share it."""
 
-    def __init__(self, store: Store, registry: Registry) -> None:
+    def __init__(self, store: Store, registry: TableRegistry) -> None:
         self._store = store
         self._registry = registry
         self._turn = threading.Lock()

@@ -15,23 +15,23 @@ from typing import Any, Final
 
 from localcdap.api.errors import TransactionConflictError
 
-Row = tuple[str, tuple[Any, ...]]
+RowKey = tuple[str, tuple[Any, ...]]
 """Table and key."""
 _MANY: Final = 1000
 """Keys of one operation above which it counts as one on the whole table."""
 
 
-class Footprint:
+class ReadWriteSet:
     """What one transaction read and wrote."""
 
     def __init__(self, begun: int) -> None:
         self.begun: Final = begun
         """Number of the last commit that it saw."""
-        self.rows: Final[set[Row]] = set()
+        self.rows: Final[set[RowKey]] = set()
         """Those that it read or wrote by their key."""
         self.tables: Final[set[str]] = set()
         """Those of which it read or wrote ranges."""
-        self.written_rows: Final[set[Row]] = set()
+        self.written_rows: Final[set[RowKey]] = set()
         self.written_tables: Final[set[str]] = set()
 
     @property
@@ -63,22 +63,22 @@ class Commits:
         """Held during a commit, which takes as long as the disk."""
         self._lock = threading.Lock()
         self._number = 0
-        self._active: set[Footprint] = set()
-        self._rows: dict[Row, int] = {}
+        self._active: set[ReadWriteSet] = set()
+        self._rows: dict[RowKey, int] = {}
         """The last commit that wrote a row by its key."""
         self._tables: dict[str, int] = {}
         """The last commit that wrote anything into a table."""
         self._ranges: dict[str, int] = {}
         """The last commit that wrote ranges of a table."""
 
-    def begin(self) -> Footprint:
+    def begin(self) -> ReadWriteSet:
         """Follow a transaction, which must not yet have run a statement."""
         with self._lock:
-            footprint = Footprint(self._number)
+            footprint = ReadWriteSet(self._number)
             self._active.add(footprint)
             return footprint
 
-    def end(self, footprint: Footprint) -> None:
+    def end(self, footprint: ReadWriteSet) -> None:
         """Forget a transaction that is over, and what only it needed to know."""
         with self._lock:
             self._active.discard(footprint)
@@ -89,7 +89,7 @@ class Commits:
                 self._rows = {row: n for row, n in self._rows.items() if n > oldest}
 
     @contextlib.contextmanager
-    def committing(self, footprint: Footprint, *, only_written: bool = False) -> Iterator[None]:
+    def committing(self, footprint: ReadWriteSet, *, only_written: bool = False) -> Iterator[None]:
         """The time in which a transaction is committed; there is one at a time.
 
         :param only_written: what it only read may have been written by others since.
@@ -107,14 +107,14 @@ class Commits:
             with self._lock:
                 self._record(footprint)
 
-    def _record(self, footprint: Footprint) -> None:
+    def _record(self, footprint: ReadWriteSet) -> None:
         self._number += 1
         for row in footprint.written_rows:
             self._rows[row] = self._tables[row[0]] = self._number
         for table in footprint.written_tables:
             self._ranges[table] = self._tables[table] = self._number
 
-    def _check(self, footprint: Footprint, only_written: bool) -> None:
+    def _check(self, footprint: ReadWriteSet, only_written: bool) -> None:
         begun = footprint.begun
         rows = footprint.written_rows if only_written else footprint.rows
         for row in rows:

@@ -12,7 +12,7 @@ _TICK_S: Final = 0.05
 """Seconds between two looks."""
 
 
-class Watched(Protocol):
+class MonitoredTransaction(Protocol):
     """What must be looked at from time to time."""
 
     def look(self, now: float) -> None:
@@ -23,16 +23,16 @@ class Watched(Protocol):
         ...
 
 
-class Watch:
+class TransactionMonitor:
     """Looks after any number of transactions, with one thread that sleeps while there are none."""
 
     def __init__(self) -> None:
-        self._watched: set[Watched] = set()
+        self._watched: set[MonitoredTransaction] = set()
         self._changed = threading.Condition()
         self._closed = False
         self._thread: threading.Thread | None = None
 
-    def add(self, watched: Watched) -> None:
+    def add(self, watched: MonitoredTransaction) -> None:
         """Look after it until it is taken off."""
         with self._changed:
             if self._thread is None:
@@ -42,7 +42,7 @@ class Watch:
                 self._changed.notify()
             self._watched.add(watched)
 
-    def discard(self, watched: Watched) -> None:
+    def discard(self, watched: MonitoredTransaction) -> None:
         """Look after it no more."""
         with self._changed:
             self._watched.discard(watched)

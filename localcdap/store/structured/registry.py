@@ -11,7 +11,7 @@ from localcdap.api.errors import ConflictError, NotFoundError
 from localcdap.store.store import Store, Transaction
 
 
-class Registry:
+class TableRegistry:
     """The specifications of the tables, remembered in memory: nobody else changes them.
 
     What a transaction changes is seen by others when it is committed.

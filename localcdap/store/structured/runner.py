@@ -18,12 +18,12 @@ from localcdap.api.errors import (
     TransactionTimeoutError,
 )
 from localcdap.store.structured.operations import Operation, Result
-from localcdap.store.structured.session import Session
+from localcdap.store.structured.session import TransactionSession
 from localcdap.store.structured.sql import TableSql
-from localcdap.store.structured.table import Context
+from localcdap.store.structured.table import SessionContext
 
 T = TypeVar("T")
-Opener = Callable[[TransactionKind, float | None], Session]
+Opener = Callable[[TransactionKind, float | None], TransactionSession]
 """Begins a transaction that takes at most so many seconds."""
 TIMEOUT_S: Final = 30.0
 _LONG_TRIES: Final = 5
@@ -32,7 +32,7 @@ _LONGEST_WAIT_S: Final = 0.1
 _WORKERS: Final = 4
 
 
-class Runner:
+class RetryingTransactionRunner:
     """A TransactionRunner. Threads may share it."""
 
     def __init__(self, open: Opener) -> None:
@@ -144,7 +144,7 @@ class _Steps:
 
     def perform(self, table: TableSql, operation: Operation) -> Result:
         def body(context: TransactionContext) -> Result:
-            assert isinstance(context, Context)
+            assert isinstance(context, SessionContext)
             return context.perform(table, operation)
 
         return self._run(body)
@@ -159,12 +159,12 @@ class _Steps:
         return _Tries(self._open, TransactionKind.NONE, self._timeout_s).run(body)
 
 
-def _once(session: Session, body: Callable[[TransactionContext], T]) -> T:
+def _once(session: TransactionSession, body: Callable[[TransactionContext], T]) -> T:
     """Call the body; commit if it returns, roll back if it raises.
 
     :raises TransactionConflictError: also when the body turned one into something else.
     """
-    context = Context(session)
+    context = SessionContext(session)
     try:
         result = body(context)
         if context.has_conflicted:

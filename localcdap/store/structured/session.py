@@ -20,11 +20,11 @@ from localcdap.api.errors import (
 from localcdap.store.store import Store, Transaction
 from localcdap.store.structured.commits import Commits
 from localcdap.store.structured.operations import Operation, Result
-from localcdap.store.structured.registry import Registry, specification_in
+from localcdap.store.structured.registry import TableRegistry, specification_in
 from localcdap.store.structured.sql import TableSql
 
 
-class Session(Protocol):
+class TransactionSession(Protocol):
     """What a runner and its tables need of a transaction, wherever that is."""
 
     def specification(self, table: str) -> StructuredTableSpecification:
@@ -42,7 +42,7 @@ class Session(Protocol):
         ...
 
 
-class LocalSession:
+class LocalTransactionSession:
     """A transaction in the process that has the database open. Threads may share it; they take turns.
 
     :param timeout_s: seconds after which it is rolled back; None for never.
@@ -51,7 +51,7 @@ class LocalSession:
     def __init__(
         self,
         store: Store,
-        registry: Registry,
+        registry: TableRegistry,
         commits: Commits,
         kind: TransactionKind,
         timeout_s: float | None,

@@ -24,18 +24,18 @@ TYPES: Final = {
 }
 
 
-class Condition(NamedTuple):
+class SqlCondition(NamedTuple):
     """What rows must fulfil."""
 
     sql: str
     params: tuple[Any, ...] = ()
 
 
-ALL: Final = Condition("true")
-NONE: Final = Condition("false")
+ALL: Final = SqlCondition("true")
+NONE: Final = SqlCondition("false")
 
 
-def any_of(conditions: Iterable[Condition]) -> Condition:
+def any_of(conditions: Iterable[SqlCondition]) -> SqlCondition:
     """At least one of them."""
     found = [c for c in conditions if c != NONE]
     if ALL in found:
@@ -43,10 +43,10 @@ def any_of(conditions: Iterable[Condition]) -> Condition:
     if not found:
         return NONE
     sql = " OR ".join(f"({c.sql})" for c in found)
-    return Condition(sql, tuple(p for c in found for p in c.params))
+    return SqlCondition(sql, tuple(p for c in found for p in c.params))
 
 
-def all_of(*conditions: Condition) -> Condition:
+def all_of(*conditions: SqlCondition) -> SqlCondition:
     """Each of them."""
     found = [c for c in conditions if c != ALL]
     if NONE in found:
@@ -54,7 +54,7 @@ def all_of(*conditions: Condition) -> Condition:
     if not found:
         return ALL
     sql = " AND ".join(f"({c.sql})" for c in found)
-    return Condition(sql, tuple(p for c in found for p in c.params))
+    return SqlCondition(sql, tuple(p for c in found for p in c.params))
 
 
 class TableSql:
@@ -99,13 +99,13 @@ class TableSql:
         spec = self.spec
         return ", ".join(f"unnest(?::{TYPES[spec.fields[name]]}[])" for name in fields)
 
-    def equals(self, field: str, value: Any) -> Condition:
+    def equals(self, field: str, value: Any) -> SqlCondition:
         """The field is the value, also if that is null."""
         if value is None:
-            return Condition(f"{quoted(field)} IS NULL")
-        return Condition(f"{quoted(field)} = {self.parameter(field)}", (value,))
+            return SqlCondition(f"{quoted(field)} IS NULL")
+        return SqlCondition(f"{quoted(field)} = {self.parameter(field)}", (value,))
 
-    def within(self, range: Range, points: tuple[Point, Point]) -> Condition:
+    def within(self, range: Range, points: tuple[Point, Point]) -> SqlCondition:
         """The row is in the range."""
         begin, end = points
         inclusive = range.begin_bound is range.end_bound is Bound.INCLUSIVE
@@ -116,7 +116,7 @@ class TableSql:
             self._beyond(end, "<", inclusive=range.end_bound is Bound.INCLUSIVE),
         )
 
-    def _beyond(self, point: Point, operator: str, *, inclusive: bool) -> Condition:
+    def _beyond(self, point: Point, operator: str, *, inclusive: bool) -> SqlCondition:
         fields, values = point
         if not fields:
             return ALL
@@ -128,7 +128,7 @@ class TableSql:
             operator,
             inclusive,
         )
-        return Condition(sql, tuple(values[place] for place in places))
+        return SqlCondition(sql, tuple(values[place] for place in places))
 
 
 @lru_cache(maxsize=1024)

@@ -19,7 +19,7 @@ from localcdap.api.app.table import (
 )
 from localcdap.api.errors import TransactionConflictError, TransactionError
 from localcdap.store.structured import operations as op
-from localcdap.store.structured.session import Session
+from localcdap.store.structured.session import TransactionSession
 from localcdap.store.structured.sql import TableSql
 from localcdap.store.structured.validation import row_limit
 
@@ -27,10 +27,10 @@ _CHUNK = 10_000
 """Records that are written by one statement."""
 
 
-class Context:
+class SessionContext:
     """The TransactionContext of one try."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: TransactionSession) -> None:
         self._session = session
         self._is_over = False
         self._rows: weakref.WeakSet[StructuredRows] = weakref.WeakSet()
@@ -71,7 +71,7 @@ class Context:
 
 
 class _Table(StructuredTable):
-    def __init__(self, context: Context, sql: TableSql) -> None:
+    def __init__(self, context: SessionContext, sql: TableSql) -> None:
         self._context = context
         self._sql = sql
 

@@ -8,10 +8,10 @@ from localcdap.api.app.transactions import TransactionKind
 from localcdap.store.store import Store
 from localcdap.store.structured.admin import TableAdmin
 from localcdap.store.structured.commits import Commits
-from localcdap.store.structured.monitor import Watch
-from localcdap.store.structured.registry import Registry
-from localcdap.store.structured.runner import Runner
-from localcdap.store.structured.session import LocalSession
+from localcdap.store.structured.monitor import TransactionMonitor
+from localcdap.store.structured.registry import TableRegistry
+from localcdap.store.structured.runner import RetryingTransactionRunner
+from localcdap.store.structured.session import LocalTransactionSession
 
 
 class StructuredTables:
@@ -19,11 +19,11 @@ class StructuredTables:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._registry = Registry(store)
+        self._registry = TableRegistry(store)
         self._commits = Commits()
-        self._watch = Watch()
+        self._watch = TransactionMonitor()
         self.admin: Final = TableAdmin(store, self._registry)
-        self.transactions: Final = Runner(self.open)
+        self.transactions: Final = RetryingTransactionRunner(self.open)
 
     def open(self, kind: TransactionKind, timeout_s: float | None) -> _WatchedSession:
         """Begin a transaction; it must be committed or rolled back."""
@@ -37,17 +37,17 @@ class StructuredTables:
         self._watch.close()
 
 
-class _WatchedSession(LocalSession):
+class _WatchedSession(LocalTransactionSession):
     """A session that ends also when its owner does not notice that its time is over."""
 
     def __init__(
         self,
         store: Store,
-        registry: Registry,
+        registry: TableRegistry,
         commits: Commits,
         kind: TransactionKind,
         timeout_s: float | None,
-        watch: Watch,
+        watch: TransactionMonitor,
     ) -> None:
         super().__init__(store, registry, commits, kind, timeout_s)
         self._watch = watch
@@ -55,7 +55,7 @@ class _WatchedSession(LocalSession):
             watch.add(self)
 
     def look(self, now: float) -> None:
-        """See :class:`localcdap.store.structured.monitor.Watched`."""
+        """See :class:`localcdap.store.structured.monitor.MonitoredTransaction`."""
         if self.deadline is not None and now > self.deadline and self.expire(self.too_late):
             self._watch.discard(self)
 

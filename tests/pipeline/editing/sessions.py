@@ -12,7 +12,7 @@ from localcdap.pipeline.editing.edits import Edit
 from localcdap.pipeline.editing.service import EditingService, OpenRequest
 from localcdap.pipeline.editing.view import Change, StageState
 from localcdap.pipeline.service import PipelineRequest, StudioService
-from localcdap.sandbox.configure_cache import ConfigureMemo, Detected
+from localcdap.sandbox.configure_cache import ConfigureCache, ConnectedCheckResult
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult, configure_stage
 from tests.pipeline.shelf import mock_shelf
 
@@ -23,7 +23,7 @@ class InProcess:
     """What ``PluginWorkers`` does for sessions, without processes."""
 
     def __init__(self) -> None:
-        self._memo = ConfigureMemo()
+        self._memo = ConfigureCache()
         self.calls: list[str] = []
         """Stages whose plugin was asked."""
 
@@ -38,7 +38,7 @@ class InProcess:
     def remembered(self, request: ConfigureRequest) -> ConfigureResult | None:
         return self._memo.find(request)
 
-    def detected(self, request: ConfigureRequest) -> Detected | None:
+    def detected(self, request: ConfigureRequest) -> ConnectedCheckResult | None:
         return self._memo.detected(request)
 
 

@@ -16,7 +16,12 @@ from localcdap.api.app import (
     StructuredTableSpecification,
     TransactionRunner,
 )
-from localcdap.datasets.transactions import ADMIN, TRANSACTIONS, HostRunner, TransactionService
+from localcdap.datasets.transactions import (
+    ADMIN,
+    TRANSACTIONS,
+    HostTransactionRunner,
+    TransactionService,
+)
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_record import HostRecord
 from localcdap.rpc.server import Server
@@ -100,7 +105,7 @@ def instance(
     if request.param == "local":
         yield Instance(stored.admin, stored.transactions)
         return
-    runner = HostRunner(lambda: client.service(TRANSACTIONS, TransactionService))
+    runner = HostTransactionRunner(lambda: client.service(TRANSACTIONS, TransactionService))
     yield Instance(client.service(ADMIN, TableAdmin), runner)
     runner.close()
 

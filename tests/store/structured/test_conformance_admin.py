@@ -11,7 +11,7 @@ from localcdap.api.app import (
 )
 from localcdap.api.errors import ConflictError, NotFoundError
 from localcdap.store.store import Store
-from localcdap.store.structured.registry import Registry
+from localcdap.store.structured.registry import TableRegistry
 
 from .conftest import SIMPLE, Instance
 
@@ -114,7 +114,7 @@ def test_names_that_differ_in_case_only_are_refused(instance: Instance):
 
 def test_E1_the_registry(path):
     with Store(path) as store:
-        registry = Registry(store)
+        registry = TableRegistry(store)
         assert registry.find("people") is None
         with store.transaction() as tx:
             registry.register(tx, SPEC)
@@ -129,16 +129,16 @@ def test_E1_the_registry(path):
         assert registry.names() == ["simpleTable"]
         with store.transaction() as tx:
             registry.register(tx, SPEC)
-        assert Registry(store).find("people") == registry.find("people") == SPEC
+        assert TableRegistry(store).find("people") == registry.find("people") == SPEC
         with store.transaction() as tx:
             registry.remove(tx, "people")
             registry.remove(tx, "simpleTable")
-        assert registry.names() == Registry(store).names() == []
+        assert registry.names() == TableRegistry(store).names() == []
 
 
 def test_what_a_failed_transaction_registered_is_forgotten(path):
     with Store(path) as store:
-        registry = Registry(store)
+        registry = TableRegistry(store)
 
         def fail() -> None:
             with store.transaction() as tx:

@@ -21,8 +21,8 @@ from localcdap.api.app import (
     TransactionKind,
 )
 from localcdap.store.store import Store
-from localcdap.store.structured.session import LocalSession
-from localcdap.store.structured.table import Context
+from localcdap.store.structured.session import LocalTransactionSession
+from localcdap.store.structured.table import SessionContext
 from localcdap.store.structured.tables import StructuredTables
 
 FIELDS = {
@@ -111,8 +111,8 @@ class Model(RuleBasedStateMachine):
 
     def begin(self) -> None:
         self.rows = {key: dict(row) for key, row in self.committed.items()}
-        self.session: LocalSession = self.tables.open(TransactionKind.DEFAULT, 60)
-        self.table = Context(self.session).table("model")
+        self.session: LocalTransactionSession = self.tables.open(TransactionKind.DEFAULT, 60)
+        self.table = SessionContext(self.session).table("model")
 
     @rule()
     def commit(self) -> None:

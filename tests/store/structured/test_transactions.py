@@ -20,7 +20,7 @@ from localcdap.api.app import (
 from localcdap.api.errors import BadRequestError, LocalcdapError, NotFoundError, StoreError
 from localcdap.api.serialization.structs import pack
 from localcdap.datasets import transactions
-from localcdap.datasets.transactions import HostRunner, TransactionService
+from localcdap.datasets.transactions import HostTransactionRunner, TransactionService
 from localcdap.rpc.frames import Call
 from localcdap.store.structured.operations import Operation, Upsert
 from localcdap.store.structured.sql import TableSql
@@ -403,7 +403,7 @@ def test_a_client_that_thinks_for_long_keeps_its_transaction(service, client, mo
         def __getattr__(self, name):
             return getattr(service, name)
 
-    runner = HostRunner(Elsewhere)
+    runner = HostTransactionRunner(Elsewhere)
 
     def body(context) -> None:
         put(context)

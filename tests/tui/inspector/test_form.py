@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcdap.namespaces.preferences import Level
+from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.pipeline.editing.edits import RenameStage, SetProperties, SetProperty
 from localcdap.tui.inspector.properties.completion import Aid
 from localcdap.tui.inspector.properties.controls import AreaControl, LineControl, Toggle
@@ -177,7 +177,7 @@ async def test_fields_of_the_input_are_offered(bench):
 
 
 async def test_macros_are_offered_behind_their_bracket(bench, cdap):
-    cdap.preferences.replace(Level("default"), {"folder": "/data"})
+    cdap.preferences.replace(PreferenceLevel("default"), {"folder": "/data"})
     cdap.secure_keys.put("default", "pass", "s3cret")
     async with bench("File") as b:
         b.editor.judge_with({"day": "monday"})

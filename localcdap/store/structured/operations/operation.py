@@ -49,7 +49,7 @@ class Operation(msgspec.Struct, frozen=True, tag=True):
         raise NotImplementedError
 
 
-class Reading(Operation, frozen=True):
+class ReadOperation(Operation, frozen=True):
     @property
     def writes(self) -> bool:
         return False

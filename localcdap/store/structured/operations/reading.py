@@ -9,11 +9,11 @@ from localcdap.api.app.table import Key, Range, SortOrder
 from localcdap.api.errors import InvalidTableFieldError
 from localcdap.store.columns import quoted
 from localcdap.store.structured import validation as valid
-from localcdap.store.structured.operations.operation import Action, Reading, Rows, Work
-from localcdap.store.structured.sql import Condition, TableSql, all_of, any_of
+from localcdap.store.structured.operations.operation import Action, ReadOperation, Rows, Work
+from localcdap.store.structured.sql import SqlCondition, TableSql, all_of, any_of
 
 
-class Read(Reading, frozen=True, tag=True):
+class Read(ReadOperation, frozen=True, tag=True):
     key: Key
     columns: list[str] | None = None
 
@@ -30,7 +30,7 @@ class Read(Reading, frozen=True, tag=True):
         return carry_out
 
 
-class MultiRead(Reading, frozen=True, tag=True):
+class MultiRead(ReadOperation, frozen=True, tag=True):
     keys: list[Key]
 
     def prepared(self, table: TableSql) -> Action:
@@ -49,7 +49,7 @@ class MultiRead(Reading, frozen=True, tag=True):
         return carry_out
 
 
-class Scan(Reading, frozen=True, tag=True):
+class Scan(ReadOperation, frozen=True, tag=True):
     ranges: list[Range]
     limit: int | None = None
     filters: list[tuple[str, Any]] = []
@@ -75,7 +75,7 @@ class Scan(Reading, frozen=True, tag=True):
         return carry_out
 
 
-class Count(Reading, frozen=True, tag=True):
+class Count(ReadOperation, frozen=True, tag=True):
     ranges: list[Range]
     filters: list[tuple[str, Any]] = []
 
@@ -93,7 +93,7 @@ class Count(Reading, frozen=True, tag=True):
 
 def _selection(
     table: TableSql, ranges: Iterable[Range], filters: Iterable[tuple[str, Any]]
-) -> Condition:
+) -> SqlCondition:
     """Rows in any of the ranges that pass any of the filters, if there are any."""
     places = [table.within(each, valid.scan_points(table.spec, each)) for each in ranges]
     condition = any_of(places)

@@ -7,13 +7,13 @@ from typing import Any
 
 from localcdap.store.columns import quoted
 from localcdap.store.structured.operations.operation import Work
-from localcdap.store.structured.sql import Condition, TableSql
+from localcdap.store.structured.sql import SqlCondition, TableSql
 
 
 def update_of(
     table: TableSql, fields: list[str], record: dict[str, Any], key: tuple[Any, ...]
-) -> Condition:
-    return Condition(
+) -> SqlCondition:
+    return SqlCondition(
         f"UPDATE {table.name} SET {table.assignments(fields)} WHERE {table.has_key}",  # noqa: S608
         (*(record[name] for name in fields), *key),
     )
@@ -31,10 +31,10 @@ def insert(
     sql = f"INSERT INTO {table.name} ({names}) VALUES ({parameters})"  # noqa: S608
     if ignore:
         sql += " ON CONFLICT DO NOTHING"
-    return changed(work, Condition(sql, tuple(values)))
+    return changed(work, SqlCondition(sql, tuple(values)))
 
 
-def changed(work: Work, statement: Condition) -> bool:
+def changed(work: Work, statement: SqlCondition) -> bool:
     """Run a statement; whether it changed any row."""
     return bool(work.execute(statement.sql, statement.params)[0][0])
 

@@ -11,7 +11,7 @@ from localcdap.store.columns import quoted
 from localcdap.store.structured import validation as valid
 from localcdap.store.structured.operations.operation import Action, Operation, Work
 from localcdap.store.structured.operations.statements import changed, insert
-from localcdap.store.structured.sql import Condition, TableSql, all_of
+from localcdap.store.structured.sql import SqlCondition, TableSql, all_of
 
 _LARGEST_LONG = 2**63 - 1
 
@@ -35,8 +35,8 @@ class CompareAndSwap(Operation, frozen=True, tag=True):
         def carry_out(work: Work) -> bool:
             work.add_keys(table.spec.table, [key], writes=True)
             as_before = table.equals(self.column, self.old)
-            condition = all_of(Condition(table.has_key, key), as_before)
-            update = Condition(
+            condition = all_of(SqlCondition(table.has_key, key), as_before)
+            update = SqlCondition(
                 f"UPDATE {table.name} SET {table.assignments([self.column])} "  # noqa: S608
                 f"WHERE {condition.sql}",
                 (self.new, *condition.params),
@@ -73,7 +73,7 @@ class Increment(Operation, frozen=True, tag=True):
             work.add_keys(table.spec.table, [key], writes=True)
             column = quoted(self.column)
             total = f"coalesce({column}, 0)::HUGEINT + ?"
-            update = Condition(
+            update = SqlCondition(
                 f"UPDATE {table.name} SET {column} = {total} WHERE {table.has_key} "  # noqa: S608
                 f"AND {total} BETWEEN {-_LARGEST_LONG - 1} AND {_LARGEST_LONG}",
                 (self.amount, *key, self.amount),

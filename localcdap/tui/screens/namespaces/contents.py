@@ -9,7 +9,7 @@ from textual.content import Content
 from localcdap.artifacts.model import USER
 from localcdap.host.cdap import Cdap
 from localcdap.namespaces.model import Namespace
-from localcdap.namespaces.preferences import Level
+from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.tui.words import plural
 
 
@@ -40,7 +40,7 @@ def read_contents(cdap: Cdap, name: str) -> Contents:
             "run": sum(each.count for each in runs),
             "table": len(cdap.tables.list_tables(name)),
             "artifact": sum(artifact.namespace == name for artifact in artifacts),
-            "preference": len(cdap.preferences.get(Level(name))),
+            "preference": len(cdap.preferences.get(PreferenceLevel(name))),
             "secure key": len(cdap.secure_keys.list_keys(name)),
             "topic": len(cdap.messaging.list_topics(name)),
         },

@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from localcdap.host.cdap import Cdap
-from localcdap.namespaces.preferences import Level
+from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.tui.calls import Calling
 from localcdap.tui.lists.filtered_list import Entry, Listing
 from localcdap.tui.manners.choosing import Choice
@@ -32,15 +32,15 @@ class Preference:
 
     key: str
     value: str
-    origin: Level
-    covers: tuple[tuple[Level, str], ...] = ()
+    origin: PreferenceLevel
+    covers: tuple[tuple[PreferenceLevel, str], ...] = ()
 
 
-def read_preferences(cdap: Cdap, level: Level) -> list[Preference]:
+def read_preferences(cdap: Cdap, level: PreferenceLevel) -> list[Preference]:
     """What holds at a level, by name."""
-    levels = [Level()]
+    levels = [PreferenceLevel()]
     if level.namespace is not None:
-        levels.append(Level(level.namespace))
+        levels.append(PreferenceLevel(level.namespace))
     if level.application is not None:
         levels.append(level)
     found: dict[str, Preference] = {}
@@ -52,7 +52,7 @@ def read_preferences(cdap: Cdap, level: Level) -> list[Preference]:
     return [found[key] for key in sorted(found)]
 
 
-def name_of(level: Level) -> str:
+def name_of(level: PreferenceLevel) -> str:
     if level.application is not None:
         return f"pipeline {level.application}"
     return f"namespace {level.namespace}" if level.namespace is not None else "instance"
@@ -77,9 +77,9 @@ class PreferencesPanel(Calling, Vertical):
 
     def __init__(self, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.level = Level()
+        self.level = PreferenceLevel()
         self._preferences: dict[str, Preference] = {}
-        self._undo: list[tuple[Level, str, str | None]] = []
+        self._undo: list[tuple[PreferenceLevel, str, str | None]] = []
 
     def compose(self) -> ComposeResult:
         yield Static(id="preferences-level")
@@ -87,7 +87,7 @@ class PreferencesPanel(Calling, Vertical):
             verb="change", id="preferences", empty="Nothing is set here or above; a sets a value."
         )
 
-    def show(self, level: Level) -> None:
+    def show(self, level: PreferenceLevel) -> None:
         """Show another level, or this one anew."""
         self.level = level
         self.call(lambda cdap: read_preferences(cdap, level), done=self._fill, group="preferences")
@@ -154,7 +154,11 @@ class PreferencesPanel(Calling, Vertical):
 
     @work
     async def _choose_level(self, namespace: str, names: list[str]) -> None:
-        levels = [Level(), Level(namespace), *(Level(namespace, name) for name in names)]
+        levels = [
+            PreferenceLevel(),
+            PreferenceLevel(namespace),
+            *(PreferenceLevel(namespace, name) for name in names),
+        ]
         choices = [Choice(name_of(level), level) for level in levels]
         start = levels.index(self.level) if self.level in levels else 0
         chosen = await self._studio.choose(choices, title="Whose preferences?", start=start)
@@ -179,7 +183,7 @@ class PreferencesPanel(Calling, Vertical):
         self._undo.append((self.level, key, before))
         self._change(self.level, key, value)
 
-    def _change(self, level: Level, key: str, value: str | None) -> None:
+    def _change(self, level: PreferenceLevel, key: str, value: str | None) -> None:
         """Set a value at a level, or remove it there."""
         values = {key: value} if value is not None else {}
         removed = [key] if value is None else []

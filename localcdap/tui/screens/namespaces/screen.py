@@ -19,7 +19,7 @@ from localcdap.namespaces.model import (
     NamespaceDeletion,
     check_name,
 )
-from localcdap.namespaces.preferences import Level
+from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.tui.lists.changes import changes
 from localcdap.tui.lists.filtered_list import Entry, Listing
 from localcdap.tui.screen import AreaScreen
@@ -119,7 +119,7 @@ class NamespacesScreen(AreaScreen):
             group="contents",
         )
         preferences = self.query_one(PreferencesPanel)
-        preferences.show(preferences.level if name == self._shown else Level(name))
+        preferences.show(preferences.level if name == self._shown else PreferenceLevel(name))
         self._shown = name
         self.query_one(SecureKeysPanel).show(name)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from textual.widgets import Static
 
-from localcdap.namespaces.preferences import Level
+from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.tui.lists.filtered_list import Listing
 from localcdap.tui.screens.namespaces.preferences import PreferencesPanel, read_preferences
 from tests.tui.driving import SMALL
@@ -48,7 +48,7 @@ async def test_a_namespace_is_created_and_gone_to(open_studio, cdap):
 
 
 async def test_deleting_asks_for_the_name(open_studio, cdap, team: str):
-    cdap.preferences.replace(Level(team), {"a": "1"})
+    cdap.preferences.replace(PreferenceLevel(team), {"a": "1"})
     async with open_studio(namespace=team) as driver:
         for key in ("7", "d"):
             await driver.press(key)
@@ -84,20 +84,20 @@ async def test_a_namespace_that_another_deletes_is_left(open_studio, cdap, team:
 
 
 def test_the_nearest_level_counts(cdap, team: str):
-    cdap.preferences.replace(Level(), {"a": "1", "b": "1"})
-    cdap.preferences.replace(Level(team), {"b": "2", "c": "2"})
-    cdap.preferences.replace(Level(team, "p"), {"b": "3"})
-    found = {each.key: each for each in read_preferences(cdap, Level(team, "p"))}
-    cdap.preferences.delete(Level())
+    cdap.preferences.replace(PreferenceLevel(), {"a": "1", "b": "1"})
+    cdap.preferences.replace(PreferenceLevel(team), {"b": "2", "c": "2"})
+    cdap.preferences.replace(PreferenceLevel(team, "p"), {"b": "3"})
+    found = {each.key: each for each in read_preferences(cdap, PreferenceLevel(team, "p"))}
+    cdap.preferences.delete(PreferenceLevel())
 
     assert {key: each.value for key, each in found.items()} == {"a": "1", "b": "3", "c": "2"}
-    assert found["a"].origin == Level()
-    assert found["b"].origin == Level(team, "p")
-    assert found["b"].covers == ((Level(team), "2"), (Level(), "1"))
+    assert found["a"].origin == PreferenceLevel()
+    assert found["b"].origin == PreferenceLevel(team, "p")
+    assert found["b"].covers == ((PreferenceLevel(team), "2"), (PreferenceLevel(), "1"))
 
 
 async def test_preferences_are_set_changed_and_removed(open_studio, cdap, team: str):
-    cdap.preferences.replace(Level(), {"input": "/all"})
+    cdap.preferences.replace(PreferenceLevel(), {"input": "/all"})
     async with open_studio(namespace=team) as driver:
         for key in ("7", "p"):
             await driver.press(key)
@@ -106,26 +106,26 @@ async def test_preferences_are_set_changed_and_removed(open_studio, cdap, team: 
         await driver.press("enter")
         driver.app.focused.value = "/ours"
         await driver.press("enter")
-        assert cdap.preferences.resolved(Level(team)) == {"input": "/ours"}
-        assert cdap.preferences.get(Level()) == {"input": "/all"}
+        assert cdap.preferences.resolved(PreferenceLevel(team)) == {"input": "/ours"}
+        assert cdap.preferences.get(PreferenceLevel()) == {"input": "/all"}
         assert "instead of /all of instance" in shown(driver)
 
         await driver.press("d")
-        assert cdap.preferences.get(Level(team)) == {}
+        assert cdap.preferences.get(PreferenceLevel(team)) == {}
         await driver.press("ctrl+z")
-        assert cdap.preferences.get(Level(team)) == {"input": "/ours"}
+        assert cdap.preferences.get(PreferenceLevel(team)) == {"input": "/ours"}
 
         await driver.press("a")
         driver.app.focused.value = "day"
         await driver.press("enter")
         driver.app.focused.value = "monday"
         await driver.press("enter")
-        assert cdap.preferences.get(Level(team)) == {"input": "/ours", "day": "monday"}
+        assert cdap.preferences.get(PreferenceLevel(team)) == {"input": "/ours", "day": "monday"}
         assert listing(driver, "#preferences").key == "day"
 
         for key in ("l", "home", "enter"):
             await driver.press(key)
-    cdap.preferences.delete(Level())
+    cdap.preferences.delete(PreferenceLevel())
 
 
 async def test_secure_keys_are_kept_and_never_shown(open_studio, cdap, team: str):

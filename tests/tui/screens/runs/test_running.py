@@ -11,7 +11,7 @@ import pytest
 from localcdap.engine.messages import RunStatus
 from localcdap.home import Home
 from localcdap.host.cdap import Cdap, connect
-from localcdap.namespaces.preferences import Level
+from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.runs.model import RunRequest
 from localcdap.tui.log.run_log import RunLog
 from localcdap.tui.manners.dialogs import ConfirmDialog
@@ -57,7 +57,7 @@ def start(cdap: Cdap, document: str, **arguments: str) -> str:
 
 
 async def test_a_run_is_found_again_and_repeated(cdap, document, open_studio, tmp_path):
-    cdap.preferences.replace(Level("default"), {"input": "in.csv"})
+    cdap.preferences.replace(PreferenceLevel("default"), {"input": "in.csv"})
     first = start(cdap, document, output="one")
     async with open_studio(place=RunPlace(first)) as driver:
         view = driver.app.screen.query_one(RunView)
@@ -74,7 +74,7 @@ async def test_a_run_is_found_again_and_repeated(cdap, document, open_studio, tm
         log = driver.app.screen.query_one(RunLog)
         await driver.until(lambda: log.is_ended and log.view.count > 0)
 
-        cdap.preferences.replace(Level("default"), {"input": "elsewhere.csv"})
+        cdap.preferences.replace(PreferenceLevel("default"), {"input": "elsewhere.csv"})
         await driver.press("escape", "R")
         await driver.until(lambda: len(driver.app.screen.query("ArgumentRow")) == 2)
         rows = {each.argument.name: each for each in driver.app.screen.query("ArgumentRow")}

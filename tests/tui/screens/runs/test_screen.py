@@ -8,7 +8,7 @@ import pytest
 
 from localcdap.engine.messages import RunStatus
 from localcdap.host.cdap import Cdap
-from localcdap.namespaces.preferences import Level
+from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.runs.history import RunFilter
 from localcdap.runs.model import LogLine, RunError, RunProgress, StageCounts
 from localcdap.tui.log.run_log import RunLog
@@ -226,7 +226,7 @@ MACROS = json.dumps(
 
 
 async def test_arguments_are_edited_with_what_they_are_otherwise(cdap, namespace, open_studio):
-    cdap.preferences.replace(Level(namespace), {"folder": "data"})
+    cdap.preferences.replace(PreferenceLevel(namespace), {"folder": "data"})
     answers: list[dict[str, str] | None] = []
     async with open_studio(namespace=namespace, size=SMALL) as driver:
         editor = ArgumentsEditor(namespace, "sales", MACROS, {"extra": "1"})
