@@ -1,12 +1,13 @@
-"""Paths into JSON."""
+"""Tests of localcdap.java.json_path."""
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pytest
 
-from localcdap.java.json_path import JsonPathError, NothingFoundError, select
+from localcdap.java.json_path import JsonPathError, NothingFoundError, parse_path, select
 
 STORE = {
     "store": {
@@ -97,9 +98,22 @@ def test_a_path_to_one_thing_that_is_not_there(path: str) -> None:
         *["$.a[", "$.a[b c]", "$.a.nope()", "$.[?(", "$.a[?(@.x ==)]", "$.a[?(@.x in)]"],
         *["$.a[?(@.x =~ /[/)]", "$.a[?(@.x in ['a)]", "$.a[?(1)]", "$.a[?(@.x) 2]", "$.a[?@.x]"],
         *[f"$[?({50 * '('}@.x{50 * ')'})]", f"$[?({60 * '!'}@.x)]", 400 * "$[?(@" + 400 * ")]"],
-        *["$.a[?((@.x)]", "$.a.length().b", "$.a['b'c]"],
+        *["$.a[?((@.x)]", "$.a.length().b", "$.a['b'c]", "", " "],
     ],
 )
 def test_json_paths_that_are_none(path: str) -> None:
     with pytest.raises(JsonPathError):
         select(STORE, path)
+
+
+@pytest.mark.parametrize(
+    ("path", "is_definite"), [("$.a[0]['b']", True), ("$..a", False), ("a[*].b", False)]
+)
+def test_a_parsed_path_can_be_pickled_and_says_whether_it_is_definite(
+    path: str, is_definite: bool
+) -> None:
+    document = {"a": [{"b": 1}]}
+    copy = pickle.loads(pickle.dumps(parse_path(path)))
+
+    assert copy.is_definite is is_definite
+    assert copy.read(document) == parse_path(path).read(document)

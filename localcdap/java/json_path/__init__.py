@@ -1,13 +1,16 @@
-"""JSONPath as Jayway's library reads it, on plain values (dict, list, text, number, bool, None).
+"""JSONPath on decoded JSON, as in Jayway's library, which CDAP uses.
 
 ``$.store.book[0].title``, ``$['a b']``, ``$..author``, ``$.list[*].set.*``, ``[1:3]``, ``[0,-1]``,
-``[?(@.price < 10 && @.isbn)]``, ``.length()``. A path that can select one thing at most gives it; any other
-gives a list.
+``[?(@.price < 10 && @.isbn)]``, ``.length()``. A path without ``$`` starts at the root. A definite path,
+which selects at most one value, gives that value; any other gives a list.
+
+>>> parse_path("$.book[0].title").read({"book": [{"title": "Emma"}]})
+'Emma'
 """
 
 from __future__ import annotations
 
-from localcdap.java.json_path.errors import JsonPathError, NothingFoundError
-from localcdap.java.json_path.path import check_path, select
+from localcdap.java.json_path.path import JsonPath, parse_path, select
+from localcdap.java.json_path.steps import JsonPathError, NothingFoundError
 
-__all__ = ["JsonPathError", "NothingFoundError", "check_path", "select"]
+__all__ = ["JsonPath", "JsonPathError", "NothingFoundError", "parse_path", "select"]

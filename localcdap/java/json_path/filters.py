@@ -9,12 +9,12 @@ from typing import Any, Final
 
 from localcdap.java.gson import JsonError, read_json
 from localcdap.java.json_path.comparisons import COMPARISONS, Missing, Pattern
-from localcdap.java.json_path.errors import JsonPathError, no_path
-from localcdap.java.json_path.steps import Test
+from localcdap.java.json_path.steps import JsonPathError, Predicate, build_error
 from localcdap.java.regex import RegexError
 
-_Operand = Callable[[Any, Any], Any]
-ReadPath = Callable[[str], _Operand]
+Operand = Callable[[Any, Any], Any]
+"""Gives the value of an operand, from the tested value and the document; ValueError where there is none."""
+ParseOperand = Callable[[str], Operand]
 
 _SPACE: Final = re.compile(r"\s*")
 _TEXT: Final = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"", re.DOTALL)
@@ -26,89 +26,96 @@ _OPERATOR: Final = re.compile(
     r"|(?:in|nin|all|contains|size|empty|subsetof|anyof|noneof)(?![\w]))",
     re.IGNORECASE,
 )
-_DEEPEST: Final = 50
+_MAX_DEPTH: Final = 50
 _CONSTANTS: Final = {"true": True, "false": False, "null": None}
 
 
-def read_filter(text: str, path: str, read_path: ReadPath) -> Test:
-    """The test that a filter is.
+def parse_filter(text: str, path: str, parse_operand: ParseOperand) -> Predicate:
+    """Parse a filter.
 
-    :param path: The whole path, to be named in errors.
-    :param read_path: Reads the paths in the filter.
-    :raises JsonPathError: when it is none.
+    :param path: the whole path, for errors.
+    :param parse_operand: parses the paths in the filter.
+    :raises JsonPathError: when the filter is invalid.
     """
     if not text.startswith("("):
-        raise no_path(path, "a filter is ?(…)")
-    reader = _Reader(text, path, read_path)
+        raise build_error(path, "a filter is ?(…)")
+    parser = _FilterParser(text, path, parse_operand)
     try:
-        test = reader.either()
+        predicate = parser.parse_or()
     except RecursionError:
-        raise reader.error("filters are nested too deeply") from None
-    if reader.at < len(text):
-        raise reader.error(f"the filter is not understood from '{text[reader.at :][:20]}'")
-    return test
+        raise parser.build_error("filters are nested too deeply") from None
+    if parser.at < len(text):
+        raise parser.build_error(f"the filter is not understood from '{text[parser.at :][:20]}'")
+    return predicate
 
 
-class _Reader:
-    def __init__(self, text: str, path: str, read_path: ReadPath) -> None:
-        self.text = text
-        self.path = path
-        self.read_path = read_path
+class _FilterParser:
+    """A recursive descent parser of one filter."""
+
+    def __init__(self, text: str, path: str, parse_operand: ParseOperand) -> None:
+        self.text: Final = text
+        self.path: Final = path
+        self.parse_operand: Final = parse_operand
         self.at = 0
+        """The offset up to which the text is parsed."""
         self.depth = 0
 
-    def error(self, what: str) -> JsonPathError:
-        return no_path(self.path, what)
+    def build_error(self, reason: str) -> JsonPathError:
+        return build_error(self.path, reason)
 
-    def either(self) -> Test:
-        tests = [self._both()]
-        while self._skips("||"):
-            tests.append(self._both())
-        return tests[0] if len(tests) == 1 else lambda one, root: any(t(one, root) for t in tests)
+    def parse_or(self) -> Predicate:
+        terms = [self._parse_and()]
+        while self._skip("||"):
+            terms.append(self._parse_and())
+        if len(terms) == 1:
+            return terms[0]
+        return lambda value, document: any(term(value, document) for term in terms)
 
-    def _both(self) -> Test:
-        tests = [self._one()]
-        while self._skips("&&"):
-            tests.append(self._one())
-        return tests[0] if len(tests) == 1 else lambda one, root: all(t(one, root) for t in tests)
+    def _parse_and(self) -> Predicate:
+        terms = [self._parse_term()]
+        while self._skip("&&"):
+            terms.append(self._parse_term())
+        if len(terms) == 1:
+            return terms[0]
+        return lambda value, document: all(term(value, document) for term in terms)
 
-    def _one(self) -> Test:
-        if self._skips("!"):
-            negated = self._deeper(self._one)
-            return lambda one, root: not negated(one, root)
-        if self._skips("("):
-            test = self._deeper(self.either)
-            if not self._skips(")"):
-                raise self.error("a filter is not closed")
-            return test
+    def _parse_term(self) -> Predicate:
+        if self._skip("!"):
+            negated = self._parse_nested(self._parse_term)
+            return lambda value, document: not negated(value, document)
+        if self._skip("("):
+            inner = self._parse_nested(self.parse_or)
+            if not self._skip(")"):
+                raise self.build_error("a filter is not closed")
+            return inner
         is_path = self.text[self.at : self.at + 1] in ("@", "$")
-        left = self._operand()
-        operator = _OPERATOR.match(self.text, self._spaced())
+        left = self._parse_operand()
+        operator = _OPERATOR.match(self.text, self._skip_space())
         if operator is not None:
             self.at = operator.end()
-            compare, right = COMPARISONS[operator[1].lower()], self._operand()
-            self._spaced()
-            return lambda one, root: compare(left(one, root), right(one, root))
+            compare, right = COMPARISONS[operator[1].lower()], self._parse_operand()
+            self._skip_space()
+            return lambda value, document: compare(left(value, document), right(value, document))
         if not is_path:
-            raise self.error("a filter is not understood")
-        return lambda one, root: left(one, root) is not Missing.MISSING
+            raise self.build_error("a filter is not understood")
+        return lambda value, document: left(value, document) is not Missing.MISSING
 
-    def _deeper(self, read: Callable[[], Test]) -> Test:
+    def _parse_nested(self, parse: Callable[[], Predicate]) -> Predicate:
         self.depth += 1
-        if self.depth > _DEEPEST:
-            raise self.error("a filter is nested too deeply")
-        test = read()
+        if self.depth > _MAX_DEPTH:
+            raise self.build_error("a filter is nested too deeply")
+        predicate = parse()
         self.depth -= 1
-        return test
+        return predicate
 
-    def _operand(self) -> _Operand:
-        at = self._spaced()
+    def _parse_operand(self) -> Operand:
+        at = self._skip_space()
         if self.text[at : at + 1] in ("@", "$"):
-            return self._path_operand()
-        value = self._literal()
-        return lambda _one, _root: value
+            return self._parse_path()
+        value = self._parse_literal()
+        return lambda _value, _document: value
 
-    def _literal(self) -> Any:
+    def _parse_literal(self) -> Any:
         if found := _TEXT.match(self.text, self.at):
             self.at = found.end()
             quoted = found[1] if found[1] is not None else found[2]
@@ -122,41 +129,41 @@ class _Reader:
             try:
                 return Pattern(found[1], found[2])
             except RegexError as error:
-                raise self.error(str(error)) from None
+                raise self.build_error(str(error)) from None
         if self.text[self.at : self.at + 1] in ("[", "{"):
-            return self._json()
-        raise self.error("a filter is not understood")
+            return self._parse_json()
+        raise self.build_error("a filter is not understood")
 
-    def _json(self) -> Any:
+    def _parse_json(self) -> Any:
         start = self.at
-        self.at = self._closed(start)
+        self.at = self._find_bracket_end(start)
         try:
             return read_json(self.text[start : self.at])
         except JsonError as error:
-            raise self.error(str(error)) from None
+            raise self.build_error(str(error)) from None
 
-    def _path_operand(self) -> _Operand:
+    def _parse_path(self) -> Operand:
         start = self.at
         self.at += 1
         while self.at < len(self.text):
             if self.text[self.at] == "[":
-                self.at = self._closed(self.at)
+                self.at = self._find_bracket_end(self.at)
             elif found := _PATH_PART.match(self.text, self.at):
                 self.at = found.end()
             else:
                 break
-        read = self.read_path(self.text[start : self.at])
+        read = self.parse_operand(self.text[start : self.at])
 
-        def operand(one: Any, root: Any) -> Any:
+        def read_or_missing(value: Any, document: Any) -> Any:
             try:
-                return read(one, root)
+                return read(value, document)
             except ValueError:
                 return Missing.MISSING
 
-        return operand
+        return read_or_missing
 
-    def _closed(self, at: int) -> int:
-        """Where a bracket's end is."""
+    def _find_bracket_end(self, at: int) -> int:
+        """Return the offset after the bracket that closes the one at an offset."""
         depth = 0
         while at < len(self.text):
             char = self.text[at]
@@ -167,16 +174,17 @@ class _Reader:
             at += 1
             if depth == 0:
                 return at
-        raise self.error("a bracket is not closed")
+        raise self.build_error("a bracket is not closed")
 
-    def _skips(self, expected: str) -> bool:
-        if not self.text.startswith(expected, self._spaced()):
+    def _skip(self, expected: str) -> bool:
+        """Skip a text and the white space around it; return whether it was there."""
+        if not self.text.startswith(expected, self._skip_space()):
             return False
         self.at += len(expected)
-        self._spaced()
+        self._skip_space()
         return True
 
-    def _spaced(self) -> int:
+    def _skip_space(self) -> int:
         found = _SPACE.match(self.text, self.at)
         self.at = found.end() if found else self.at
         return self.at

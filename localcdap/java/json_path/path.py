@@ -1,93 +1,228 @@
-"""Reads JSON paths, and selects by them."""
+"""Parses JSON paths, and selects values by them."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
-from typing import Any
+import re
+from collections.abc import Iterator
+from typing import Any, Final
 
 import msgspec
 
-from localcdap.java.json_path.errors import NothingFoundError, no_path
-from localcdap.java.json_path.functions import FUNCTIONS
-from localcdap.java.json_path.parts import part_at
-from localcdap.java.json_path.steps import Step, children, containers
+from localcdap.java.json_path.filters import Operand, parse_filter
+from localcdap.java.json_path.steps import (
+    FUNCTIONS,
+    NothingFoundError,
+    Step,
+    build_error,
+    build_field_step,
+    build_fields_step,
+    build_filter_step,
+    build_index_step,
+    build_slice_step,
+    select_children,
+    select_containers,
+    select_object,
+)
+
+_NAME: Final = re.compile(r"\.(\.?)(?:(\*)|([^\s.()\[\]'\"*]+)(\(\s*\))?|(?=\[))")
+_QUOTED_NAME: Final = re.compile(
+    r"\s*(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\")\s*(?:,(?=\s*['\"])|$)", re.DOTALL
+)
+_SLICE: Final = re.compile(r"\s*(-?\d*)\s*:\s*(-?\d*)\s*")
+_INDEXES: Final = re.compile(r"\s*-?\d+\s*(?:,\s*-?\d+\s*)*")
 
 
-class _Path(msgspec.Struct, frozen=True):
-    steps: list[Step]
-    definite: bool
-    function: str | None = None
+class JsonPath:
+    """A parsed path: see :func:`parse_path`, which makes it. It can be pickled."""
 
-    def all(self, value: Any, root: Any) -> list[Any]:
-        found = [value]
-        for step in self.steps:
-            found = [inner for one in found for inner in step(one, root)]
+    def __init__(
+        self, text: str, steps: list[Step], *, is_definite: bool, function: str | None = None
+    ) -> None:
+        self.text: Final = text
+        self.is_definite: Final = is_definite
+        """Whether the path selects at most one value, which :meth:`read` then gives by itself."""
+        self._steps: Final = steps
+        self._function: Final = function
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return parse_path, (self.text,)
+
+    def read(self, document: Any) -> Any:
+        """Return the value at a definite path, or the list of all values that any other path selects.
+
+        :param document: decoded JSON.
+        :raises NothingFoundError: when a definite path selects nothing.
+        """
+        return self.read_from(document, document)
+
+    def read_from(self, start: Any, document: Any) -> Any:
+        """Return what :meth:`read` returns, starting at a value inside the document.
+
+        :param start: the value that the path starts from; ``@`` in a filter.
+        """
+        found = self._select(start, document)
+        if self._function is not None:
+            run = FUNCTIONS[self._function]
+            if not self.is_definite:
+                return [run(each) for each in found]
+            return run(found[0]) if found else None
+        if not self.is_definite:
+            return found
+        if not found:
+            raise NothingFoundError(f"nothing is at '{self.text}'")
+        return found[0]
+
+    def _select(self, start: Any, document: Any) -> list[Any]:
+        found = [start]
+        for step in self._steps:
+            found = [inner for each in found for inner in step(each, document)]
         return found
 
 
-def select(value: Any, path: str) -> Any:
-    """What the path selects in a value.
+def select(document: Any, path: str) -> Any:
+    """Parse a path and return what :meth:`JsonPath.read` returns.
 
-    :raises JsonPathError: when the path is none.
-    :raises NothingFoundError: when it could select one thing, and that is not there.
+    :raises JsonPathError: when the path is invalid.
+    :raises NothingFoundError: when a definite path selects nothing.
     """
-    return _selected(path, value, value)
-
-
-def check_path(path: str) -> None:
-    """Read a path.
-
-    :raises JsonPathError: when it is none.
-    """
-    _compiled(path)
-
-
-def _selected(path: str, value: Any, root: Any) -> Any:
-    compiled = _compiled(path)
-    found = compiled.all(value, root)
-    if compiled.function is not None:
-        run = FUNCTIONS[compiled.function]
-        return run(found) if compiled.definite else [run([one]) for one in found]
-    if not compiled.definite:
-        return found
-    if not found:
-        raise NothingFoundError(f"nothing is at '{path}'")
-    return found[0]
-
-
-def _operand(path: str) -> Callable[[Any, Any], Any]:
-    """A path in a filter, which selects in the tested value or in the whole."""
-    _compiled(f"${path[1:]}")
-
-    def read(value: Any, root: Any) -> Any:
-        return _selected(f"${path[1:]}", root if path[0] == "$" else value, root)
-
-    return read
+    return parse_path(path).read(document)
 
 
 @functools.lru_cache(maxsize=512)
-def _compiled(path: str) -> _Path:
+def parse_path(path: str) -> JsonPath:
+    """Parse a path. Parsed paths are cached.
+
+    :raises JsonPathError: when the path is invalid; the message says where.
+    """
     text = path.strip()
+    if not text:
+        raise build_error(path, "it is empty")
     if not text.startswith("$"):
         text = "$" + (text if text.startswith("[") else f".{text}")
-    at, steps, definite, function = 1, list[Step](), True, None
+    at, steps, is_definite, function = 1, list[Step](), True, None
     while at < len(text):
         if function is not None:
-            raise no_path(path, f"nothing can follow {function}()")
-        part = part_at(text, at, path, _operand)
+            raise build_error(path, f"nothing can follow {function}()")
+        part = _parse_part(text, at, path)
         steps += part.steps
-        definite, at, function = definite and part.single, part.end, part.function
-    if function is not None and steps and steps[0] is containers:
-        return _over_all(_Path(steps, definite, function))
-    return _Path(steps, definite, function)
+        is_definite, at, function = is_definite and part.is_definite, part.end, part.function
+    if function is not None and steps and steps[0] is select_containers:
+        return _build_overall_function(path, steps, function)
+    return JsonPath(path, steps, is_definite=is_definite, function=function)
 
 
-def _over_all(path: _Path) -> _Path:
-    """``$..price.sum()`` is one sum, of all prices; ``$..book.length()`` counts the books of all lists."""
-    steps = [*path.steps, children] if path.function in ("length", "size") else path.steps
+def _build_overall_function(path: str, steps: list[Step], function: str) -> JsonPath:
+    """Return a path whose function sees all values at once.
 
-    def together(value: Any, root: Any) -> Iterator[Any]:
-        yield _Path(steps, definite=False).all(value, root)
+    ``$..price.sum()`` is one sum, of all prices; ``$..book.length()`` counts the books of all lists.
+    """
+    if function in ("length", "size"):
+        steps = [*steps, select_children]
+    inner = JsonPath(path, steps, is_definite=False)
 
-    return _Path([together], definite=True, function=path.function)
+    def select_list(value: Any, document: Any) -> Iterator[Any]:
+        yield inner.read_from(value, document)
+
+    return JsonPath(path, [select_list], is_definite=True, function=function)
+
+
+class _Part(msgspec.Struct, frozen=True):
+    """One part of a path: a name, a bracket or a function."""
+
+    steps: list[Step]
+    is_definite: bool
+    end: int
+    """The offset in the path's text where the part ends."""
+    function: str | None = None
+
+
+def _parse_part(text: str, at: int, path: str) -> _Part:
+    """Parse the part of a path's text that begins at an offset.
+
+    :param path: the path as it was given, for errors.
+    """
+    return _parse_bracket(text, at, path) if text[at] == "[" else _parse_name(text, at, path)
+
+
+def _parse_name(text: str, at: int, path: str) -> _Part:
+    found = _NAME.match(text, at)
+    if found is None:
+        raise build_error(path, f"not understood from '{text[at:][:20]}'")
+    deep, star, name, call = found.groups()
+    end = found.end()
+    steps: list[Step] = [select_containers] if deep else []
+    if deep and text.startswith("[?", end):
+        steps.append(select_object)
+    if call:
+        if name not in FUNCTIONS:
+            raise build_error(path, f"there is no function {name}()")
+        return _Part(steps, is_definite=not deep, end=end, function=name)
+    if star or name:
+        steps.append(select_children if star else build_field_step(name))
+    return _Part(steps, is_definite=not deep and not star, end=end)
+
+
+def _parse_bracket(text: str, at: int, path: str) -> _Part:
+    closing = _find_closing_bracket(text, at)
+    if closing < 0:
+        raise build_error(path, "a bracket is not closed")
+    inner, end = text[at + 1 : closing].strip(), closing + 1
+    if inner == "*":
+        return _Part([select_children], is_definite=False, end=end)
+    if inner[:1] in ("'", '"') and (names := _parse_names(inner)) is not None:
+        if len(names) == 1:
+            return _Part([build_field_step(names[0])], is_definite=True, end=end)
+        is_last = end == len(text)
+        return _Part([build_fields_step(names, as_object=is_last)], is_definite=is_last, end=end)
+    if inner.startswith("?"):
+        predicate = parse_filter(inner[1:].strip(), path, _parse_operand)
+        return _Part([build_filter_step(predicate)], is_definite=False, end=end)
+    if _INDEXES.fullmatch(inner):
+        indexes = [int(part) for part in inner.split(",")]
+        return _Part([build_index_step(indexes)], is_definite=len(indexes) == 1, end=end)
+    if found := _SLICE.fullmatch(inner):
+        first, last = (int(part) if part else None for part in found.groups())
+        return _Part([build_slice_step(slice(first, last))], is_definite=False, end=end)
+    raise build_error(path, f"'[{inner}]' is not understood")
+
+
+def _parse_names(inner: str) -> list[str] | None:
+    """Parse ``'a', 'b'``; None when it is not a list of quoted names."""
+    names, at = list[str](), 0
+    while at < len(inner):
+        found = _QUOTED_NAME.match(inner, at)
+        if found is None:
+            return None
+        quoted = found[1] if found[1] is not None else found[2]
+        names.append(re.sub(r"\\(.)", r"\1", quoted, flags=re.DOTALL))
+        at = found.end()
+    return names
+
+
+def _find_closing_bracket(text: str, at: int) -> int:
+    """Return the offset of the bracket that closes the one at an offset; -1 when there is none."""
+    depth, quote = 0, ""
+    while at < len(text):
+        char = text[at]
+        if quote:
+            at += char == "\\"
+            quote = "" if char == quote else quote
+        elif char in "'\"":
+            quote = char
+        elif char in "[(":
+            depth += 1
+        elif char in "])":
+            depth -= 1
+            if depth == 0:
+                return at
+        at += 1
+    return -1
+
+
+def _parse_operand(text: str) -> Operand:
+    """Parse a path in a filter, which starts at the tested value (``@``) or at the document (``$``)."""
+    path = parse_path(f"${text[1:]}")
+    if text[0] == "$":
+        return lambda _, document: path.read(document)
+    return path.read_from

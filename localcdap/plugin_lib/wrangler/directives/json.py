@@ -16,7 +16,7 @@ from localcdap.api.directive import (
 )
 from localcdap.api.schema import Schema, Type
 from localcdap.java.gson import JsonError, leaf, read_json
-from localcdap.java.json_path import JsonPathError, NothingFoundError, check_path, select
+from localcdap.java.json_path import JsonPathError, NothingFoundError, parse_path, select
 from localcdap.java.text import TRIMMED
 from localcdap.plugin_lib.wrangler.directives.columns import no_column
 from localcdap.plugin_lib.wrangler.directives.opening import Opening
@@ -83,7 +83,7 @@ class JsonPath(Directive):
 
     def problem(self) -> str | None:
         try:
-            check_path(self.json_path)
+            parse_path(self.json_path)
         except JsonPathError as error:
             return str(error)
         return None
