@@ -20,17 +20,21 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema
+from localcdap.java import commons_csv
 from localcdap.java.text import TRIMMED
 from localcdap.plugin_lib.wrangler.directives.columns import no_column
 from localcdap.plugin_lib.wrangler.directives.forms import need_text
 from localcdap.plugin_lib.wrangler.directives.refusals import coded, mismatched
-from localcdap.plugin_lib.wrangler.formats.csv import BLANKS, MALFORMED, CsvError, records
 from localcdap.plugin_lib.wrangler.values.escapes import unescaped
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-_TOLD: Final = coded(MALFORMED, 1, "parse-as-csv")
+_MALFORMED: Final = coded(
+    "the text is no CSV: a quoted field has no end, or text before the next delimiter",
+    1,
+    "parse-as-csv",
+)
 _SPACES: Final = re.compile(r"[ \t\n\x0b\f\r]+")
 _PARTS: Final = "__parts"
 
@@ -56,6 +60,10 @@ class ParseAsCsv(Directive):
         text = self.delimiter
         return (unescaped(text) if text.startswith("\\") else text)[:1]
 
+    @cached_property
+    def _format(self) -> commons_csv.CsvFormat:
+        return commons_csv.DEFAULT._replace(delimiter=self._delimiter)
+
     def problem(self) -> str | None:
         if not self._delimiter:
             return "the delimiter is empty"
@@ -78,9 +86,9 @@ class ParseAsCsv(Directive):
         if not isinstance(text, str):
             raise mismatched(self.col, text)
         try:
-            parsed = records(text, self._delimiter)
-        except CsvError:
-            raise ErrorRow(_TOLD, 1) from None
+            parsed = self._format.parse_texts(text)
+        except commons_csv.CsvError:
+            raise ErrorRow(_MALFORMED, 1) from None
         for fields in parsed:
             if self._looks_for_names:
                 self._looks_for_names = False
@@ -117,7 +125,7 @@ class ParseAsCsv(Directive):
         is_special = text.contains('"') | text.contains("\n") | text.contains("\r")
         is_simple = ~is_special
         quoted = _Quoted(delimiter)
-        frame.error_where(is_special & ~text.rlike(quoted.valid), _TOLD, 1)
+        frame.error_where(is_special & ~text.rlike(quoted.valid), _MALFORMED, 1)
         simple = f.split(text, re.escape(delimiter), -1)
         parts = f.when(text == "", None).when(is_simple, simple).otherwise(quoted.fields(text))
         frame.put(_PARTS, parts, Schema.array(Schema.STRING).as_nullable)
@@ -134,7 +142,7 @@ class _Quoted:
 
     def __init__(self, delimiter: str) -> None:
         quoted = re.escape(delimiter)
-        blanks = f"(?:(?!{quoted})[{BLANKS}])*+"
+        blanks = f"(?:(?!{quoted})[{commons_csv.BLANKS}])*+"
         self._field = f'(?:"[^"]*+(?:""[^"]*+)*+"{blanks}|(?!")[^\\r\\n{quoted}]*+)'
         self._separated = quoted
         self._delimiter = delimiter
@@ -172,7 +180,7 @@ class _Quoted:
 def _unquoted(field: Column) -> Column:
     from pyspark.sql import functions as f
 
-    inner = f.regexp_replace(field, f'\\A"|"[{BLANKS}]*+\\z', "")
+    inner = f.regexp_replace(field, f'\\A"|"[{commons_csv.BLANKS}]*+\\z', "")
     return f.when(field.startswith('"'), f.replace(inner, f.lit('""'), f.lit('"'))).otherwise(field)
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from localcdap.api.directive import Columns, Directive, Row, RowContext, argument, plugin
 from localcdap.api.schema import Schema
+from localcdap.java import commons_csv
 from localcdap.java.gson import write_json
 from localcdap.java.text import java_text
 from localcdap.plugin_lib.wrangler.directives.columns import no_column
-from localcdap.plugin_lib.wrangler.formats.csv import written
 
 
 @plugin(
@@ -30,7 +30,7 @@ class WriteAsCsv(Directive):
     def change(self, row: Row, context: RowContext) -> None:
         fields = ["" if value is None else java_text(value) for value in row.values()]
         if row.find(self.column) is None:
-            row.add(self.column, written(fields))
+            row.add(self.column, commons_csv.DEFAULT.format_row(fields))
 
 
 @plugin(

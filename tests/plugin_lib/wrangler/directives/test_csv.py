@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from localcdap.plugin_lib.wrangler.formats.csv import CsvError, records
 from tests.plugin_lib.wrangler.directives.recipes import failure, problems, run
 
 FIELDS = [
@@ -102,19 +99,3 @@ def test_other_types_fail():
 @pytest.mark.parametrize("delimiter", ["'\"'", "'\\n'", "''"])
 def test_some_characters_cannot_be_delimiters(delimiter):
     assert "delimiter" in problems(f"parse-as-csv :body {delimiter}")[0]
-
-
-@given(st.lists(st.text(), min_size=1), st.sampled_from(",;|\t"))
-def test_quoted_fields_come_back(fields, delimiter):
-    quoted = delimiter.join('"' + field.replace('"', '""') + '"' for field in fields)
-
-    assert records(quoted, delimiter) == [fields]
-
-
-@given(st.text(alphabet='a," \n\r\t'), st.sampled_from(", \t"))
-def test_any_text_is_read_or_refused(text, delimiter):
-    try:
-        found = records(text, delimiter)
-    except CsvError:
-        return
-    assert all(fields for fields in found)

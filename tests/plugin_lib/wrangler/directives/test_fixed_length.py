@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from localcdap.plugin_lib.wrangler.formats.csv import records, written
 from tests.plugin_lib.wrangler.directives.recipes import failure, problems, run
 
 
@@ -73,8 +70,3 @@ def test_a_row_is_written_as_csv(row, line):
 
 def test_a_present_column_stays():
     assert run("write-as-csv a", {"a": 1}) == [{"a": 1}]
-
-
-@given(st.lists(st.text(), min_size=1))
-def test_what_is_written_is_read_again(fields):
-    assert records(written(fields), ",") == [fields]
