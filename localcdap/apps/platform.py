@@ -14,9 +14,9 @@ from localcdap.messaging.service import MessagingService
 from localcdap.namespaces.model import Namespace
 from localcdap.namespaces.preferences import PreferenceLevel, PreferenceService
 from localcdap.namespaces.service import NamespaceService
+from localcdap.pipeline.environment import SecretsOf
 from localcdap.pipeline.macros.functions import macro_functions
 from localcdap.pipeline.macros.language import MacroOptions, MacroParser, call_of, lookup_in
-from localcdap.pipeline.service import SecretsOf
 from localcdap.sandbox.plugin_calls import CallRequest, TransformRequest, TransformResult
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
 

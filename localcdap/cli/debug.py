@@ -8,7 +8,7 @@ import click
 
 from localcdap.api.errors import BadRequestError
 from localcdap.cli.errors import NO
-from localcdap.cli.files import read_pipeline
+from localcdap.cli.files import read_text
 from localcdap.cli.options import Instance, arguments_option, instance_options, parse_pairs
 from localcdap.cli.output import print_json
 from localcdap.cli.records import print_problem, print_records, print_rejected, read_json
@@ -57,7 +57,8 @@ def command(
         input=_parse_records(read_json(records)) if records is not None else [],
         namespace=instance.namespace,
         arguments=parse_pairs(arguments, "-a"),
-        document=read_pipeline(file).text,
+        document=read_text(file),
+        file=file,
         records=limit,
     )
     with instance.connect() as cdap:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from localcdap.cli.files import read_pipeline
+from localcdap.cli.files import read_text
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import format_time, print_json, print_table
 from localcdap.pipeline.library.draft_model import Draft, DraftRequest
@@ -88,10 +88,8 @@ def command(
 
 
 def _save(instance: Instance, file: str, request: DraftRequest) -> Draft:
-    document = read_pipeline(file)
-    request.document, request.file = document.text, file
-    if request.name is None and not document.name and file != "-":
-        request.name = Path(file).stem
+    request.document, request.file = read_text(file), file
+    request.fallback_name = None if file == "-" else Path(file).stem
     with instance.connect() as cdap:
         return cdap.drafts.save(instance.namespace, request)
 

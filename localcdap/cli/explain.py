@@ -25,6 +25,7 @@ def explain(cdap: Cdap, request: RunRequest, *, as_json: bool) -> int:
         cdap,
         PreviewRequest(
             document=request.document,
+            file=request.file,
             namespace=request.namespace,
             name=request.name,
             arguments=request.arguments,

@@ -13,28 +13,11 @@ from localcdap.pipeline.document.source import decode
 from localcdap.text import nearest_name
 
 
-def read_pipeline(name: str) -> PipelineDocument:
-    """Return the pipeline in a file; ``-`` is standard input.
+def read_text(name: str) -> str:
+    """Return the text of a file; ``-`` is standard input. The host parses it and reports where it is wrong.
 
-    :raises DocumentError: when the file cannot be read or holds no pipeline; with line and column.
+    :raises DocumentError: when the file cannot be read, or is not UTF-8.
     """
-    return read_document(_read_text(name), name)
-
-
-def read_json(name: str) -> Any:
-    """Return the decoded JSON of a file; ``-`` is standard input.
-
-    :raises DocumentError: when the file cannot be read or is no JSON; with line and column.
-    """
-    return decode(_read_text(name), name)
-
-
-def is_file(name: str) -> bool:
-    """Return whether an argument of the command line names a file, not a deployed pipeline."""
-    return name == "-" or "/" in name or name.endswith(".json") or Path(name).exists()
-
-
-def _read_text(name: str) -> str:
     if name == "-":
         return sys.stdin.read()
     path = Path(name)
@@ -54,6 +37,27 @@ def _read_text(name: str) -> str:
         ) from None
     except OSError as error:
         raise DocumentError(f"{name} cannot be read: {error.strerror}.", file=name) from None
+
+
+def read_pipeline(name: str) -> PipelineDocument:
+    """Return the pipeline in a file; ``-`` is standard input.
+
+    :raises DocumentError: when the file cannot be read or holds no pipeline; with line and column.
+    """
+    return read_document(read_text(name), name)
+
+
+def read_json(name: str) -> Any:
+    """Return the decoded JSON of a file; ``-`` is standard input.
+
+    :raises DocumentError: when the file cannot be read or is no JSON; with line and column.
+    """
+    return decode(read_text(name), name)
+
+
+def is_file(name: str) -> bool:
+    """Return whether an argument of the command line names a file, not a deployed pipeline."""
+    return name == "-" or "/" in name or name.endswith(".json") or Path(name).exists()
 
 
 def _suggest_file(path: Path) -> str | None:

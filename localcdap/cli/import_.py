@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from localcdap.cli.errors import NO
-from localcdap.cli.files import read_json, read_pipeline
+from localcdap.cli.files import read_json, read_text
 from localcdap.cli.options import Instance, fix_option, instance_options
 from localcdap.cli.output import print_failures, print_json
 from localcdap.pipeline.library.draft_model import Draft, DraftRequest
@@ -70,11 +70,10 @@ def command(
     with instance.connect() as cdap:
         if source is not None:
             return _import_package(instance, cdap, source, request)
-        document = read_pipeline(file)
         answer = cdap.applications.deploy(
             msgspec.structs.replace(
                 request,
-                document=document.text,
+                document=read_text(file),
                 file=file,
                 fallback_name=None if file == "-" else Path(file).stem,
             )

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from localcdap.api.errors import NotFoundError
 from localcdap.cli.errors import NO
-from localcdap.cli.files import read_pipeline
+from localcdap.cli.files import read_text
 from localcdap.cli.options import (
     Instance,
     arguments_option,
@@ -65,14 +64,10 @@ def command(
     Sinks write nothing; the preview shows the records that they would write. Actions and conditions run; post
     actions do not.
     """
-    document = read_pipeline(file)
-    names = [each.name for each in document.stages]
-    if stage is not None and stage not in names:
-        raise NotFoundError(
-            f"The pipeline has no stage '{stage}'.", f"Its stages: {', '.join(names) or 'none'}."
-        )
     request = PreviewRequest(
-        document=document.text,
+        document=read_text(file),
+        file=file,
+        stage=stage,
         namespace=instance.namespace,
         name=Path(file).stem,
         arguments=parse_pairs(arguments, "-a"),

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from localcdap.cli.errors import NO
-from localcdap.cli.files import is_file, read_pipeline
+from localcdap.cli.files import is_file, read_text
 from localcdap.cli.options import (
     Instance,
     arguments_option,
@@ -52,7 +52,8 @@ def command(
     A pipeline with failures does not run. A failed or stopped run leaves its sinks unchanged.
     """
     request = RunRequest(
-        document=read_pipeline(pipeline).text if is_file(pipeline) else None,
+        document=read_text(pipeline) if is_file(pipeline) else None,
+        file=pipeline if is_file(pipeline) else None,
         namespace=instance.namespace,
         name=Path(pipeline).stem,
         arguments=parse_pairs(arguments, "-a"),

@@ -7,7 +7,7 @@ import click
 from localcdap.api.pipeline import PipelineValidation, StageValidation
 from localcdap.api.schema import Schema
 from localcdap.cli.errors import NO
-from localcdap.cli.files import read_pipeline
+from localcdap.cli.files import read_text
 from localcdap.cli.options import (
     Instance,
     arguments_option,
@@ -44,9 +44,8 @@ def command(
 
     FILE is the JSON that CDAP or Data Fusion exports. A macro without an argument stays unresolved.
     """
-    document = read_pipeline(file)
     request = PipelineRequest(
-        document.text,
+        read_text(file),
         instance.namespace,
         parse_pairs(arguments, "-a"),
         file=file,

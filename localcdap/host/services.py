@@ -40,11 +40,13 @@ from localcdap.namespaces.secure_keys import SecureKeyService
 from localcdap.namespaces.service import NamespaceService
 from localcdap.namespaces.vaults import FileVault, KeyringVault, has_keyring
 from localcdap.pipeline.editing.service import EditingService
+from localcdap.pipeline.environment import EnvironmentFactory
 from localcdap.pipeline.library.applications import ApplicationService
 from localcdap.pipeline.library.drafts import DraftService
-from localcdap.pipeline.library.templates import TemplateService
+from localcdap.pipeline.library.templates import TemplateService, read_templates
 from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.pipeline.methods import MethodService
+from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.service import StudioService
 from localcdap.pipeline_tests.cases import CaseService
 from localcdap.runs.debug.service import DebugService
@@ -132,27 +134,19 @@ class Services:
 
     def _open_studio(self, store: Store, worker: PluginWorkers, locations: Locations) -> None:
         self._templates = TemplateService(store, self._namespaces, self._artifacts)
-        self._studio = StudioService(
+        environments = EnvironmentFactory(
             self._artifacts,
-            worker.configure,
             locations=locations,
             check_namespace=self._namespaces.require,
             preferences=self._preferences.of_pipeline,
             secrets=self._secrets,
-            templates=self._templates.list_templates,
-            tables=self._tables.shapes,
-            detected=worker.detected,
-        )
-        self._editing = EditingService(
-            self._artifacts,
-            worker,
-            locations=locations,
-            check_namespace=self._namespaces.require,
-            preferences=self._preferences.of_pipeline,
-            secrets=self._secrets,
-            templates=self._templates.list_templates,
+            templates=partial(read_templates, store),
             tables=self._tables.shapes,
         )
+        self._resolver = PipelineResolver(environments, worker.configure, worker.detected)
+        self._studio = StudioService(self._resolver)
+        self._editing = EditingService(environments, worker)
+        self._methods = MethodService(environments, worker)
 
     def _open_library(self, store: Store) -> None:
         """What namespaces keep of pipelines."""
@@ -160,8 +154,7 @@ class Services:
             store,
             self._topics,
             self._namespaces,
-            self._artifacts,
-            self._studio,
+            self._resolver,
             self._runs.active_of,
         )
         self._drafts = DraftService(store, self._namespaces)
@@ -172,31 +165,13 @@ class Services:
         """What tries pipelines and stages on a few records."""
         self._previews = PreviewService(
             self._namespaces,
-            self._artifacts,
-            self._studio,
+            self._resolver,
             processes,
             home=home.path,
             records=records,
         )
-        self._cases = CaseService(
-            self._namespaces, self._artifacts, self._studio, processes, home=home.path
-        )
-        self._debugging = DebugService(
-            self._namespaces,
-            self._artifacts,
-            self._studio,
-            workers,
-            self._secrets,
-            processes,
-            home=home.path,
-        )
-        self._methods = MethodService(
-            self._artifacts,
-            self._studio,
-            workers,
-            self._secrets,
-            self._namespaces.require,
-        )
+        self._cases = CaseService(self._resolver, processes, home=home.path)
+        self._debugging = DebugService(self._resolver, workers, processes, home=home.path)
 
     def _open_apps(
         self,
@@ -250,8 +225,7 @@ class Services:
             store,
             self._topics,
             self._namespaces,
-            self._artifacts,
-            self._studio,
+            self._resolver,
             provisioners,
             home=home.path,
             directory=home.runs,

@@ -38,6 +38,8 @@ class CaseRequest(msgspec.Struct, rename="camel"):
     timeout_s: float = DEFAULT_TIMEOUT_S
     use_suggested: bool = False
     """Take the suggested artifact where the one asked for is missing."""
+    file: str | None = None
+    """Where the document came from, named in errors."""
 
 
 class CasesRequest(msgspec.Struct, rename="camel"):

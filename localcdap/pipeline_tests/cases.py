@@ -12,14 +12,11 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from localcdap.api.errors import LocalcdapError, NotFoundError
 from localcdap.engine.order import Case, WorkOrder
-from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.document.document import read_document
-from localcdap.pipeline.service import PipelineRequest, StudioService
-from localcdap.pipeline.validation.plugins import Artifacts
+from localcdap.pipeline.environment import NamespaceEnvironment
+from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline_tests.case_model import (
     CaseRequest,
     CaseResult,
@@ -32,7 +29,6 @@ from localcdap.pipeline_tests.case_stages import preview_of
 from localcdap.rpc.methods import once
 from localcdap.runs.capabilities import (
     PREVIEW_REQUIRES,
-    indexed_capabilities,
     require_capabilities,
 )
 from localcdap.runs.model import RunError, now
@@ -45,22 +41,17 @@ _KEPT: Final = 5
 class CaseService:
     """Tries pipelines on given records. Threads may share it.
 
-    :param artifacts: know what a plugin is capable of.
     :param home: what relative paths in pipelines are relative to.
     """
 
     def __init__(
         self,
-        namespaces: NamespaceService,
-        artifacts: Artifacts,
-        studio: StudioService,
+        resolver: PipelineResolver,
         processes: TrialProcesses,
         *,
         home: Path,
     ) -> None:
-        self._namespaces = namespaces
-        self._artifacts = artifacts
-        self._studio = studio
+        self._resolver = resolver
         self._processes = processes
         self._home = home
         self._sets: OrderedDict[str, _Set] = OrderedDict()
@@ -72,14 +63,16 @@ class CaseService:
 
         :raises NotFoundError: when there is no such namespace.
         """
-        self._namespaces.require(request.namespace)
+        environment = self._resolver.environments.create(request.namespace)
         made = _Set(request)
         name = str(uuid.uuid1())
         with self._changed:
             while len(self._sets) >= _KEPT and next(iter(self._sets.values())).is_ended:
                 self._sets.popitem(last=False)
             self._sets[name] = made
-        made.thread = threading.Thread(target=self._carry_out, args=(made,), name="cases")
+        made.thread = threading.Thread(
+            target=self._carry_out, args=(made, environment), name="cases"
+        )
         made.thread.start()
         return name
 
@@ -118,13 +111,13 @@ class CaseService:
 
     # -- in the thread of a set -----------------------------------------------------------------
 
-    def _carry_out(self, made: _Set) -> None:
+    def _carry_out(self, made: _Set, environment: NamespaceEnvironment) -> None:
         try:
             orders: dict[int, Case] = {}
             for number, request in enumerate(made.request.cases):
                 if made.is_stopped:
                     break
-                prepared = self._prepared(made.request.namespace, request)
+                prepared = self._prepared(environment, request)
                 if isinstance(prepared, CaseResult):
                     prepared.case = number
                     self._add(made, prepared)
@@ -151,43 +144,45 @@ class CaseService:
             made.is_ended = True
             self._changed.notify_all()
 
-    def _prepared(self, namespace: str, request: CaseRequest) -> Case | CaseResult:
+    def _prepared(
+        self, environment: NamespaceEnvironment, request: CaseRequest
+    ) -> Case | CaseResult:
         """What to order of the engine; or how the case has ended already."""
         try:
-            return self._ordered(namespace, request)
+            return self._ordered(environment, request)
         except LocalcdapError as error:
             told = RunError(error.message, error.corrective_action)
             return CaseResult(0, CaseStatus.INVALID, error=told)
 
-    def _ordered(self, namespace: str, request: CaseRequest) -> Case | CaseResult:
-        written = self._studio.write_out(namespace, request.document).document
-        text = written if isinstance(written, str) else msgspec.json.encode(written).decode()
-        document = read_document(text)
-        preview = preview_of(document, request)
-        resolved = self._studio.resolve(
-            PipelineRequest(
-                text,
-                namespace,
-                request.arguments,
-                runtime=True,
-                unevaluated=preview.unevaluated,
-                use_suggested=request.use_suggested,
-            )
+    def _ordered(
+        self, environment: NamespaceEnvironment, request: CaseRequest
+    ) -> Case | CaseResult:
+        document = read_document(request.document, request.file)
+        preview = preview_of(environment.expand_templates(document), request)
+        name = document.name or request.name or "pipeline"
+        arguments = environment.merge_arguments(name, request.arguments)
+        resolved = self._resolver.resolve(
+            document,
+            environment,
+            arguments,
+            runtime=True,
+            unevaluated=preview.unevaluated,
+            use_suggested=request.use_suggested,
         )
         if resolved.errors:
             return CaseResult(0, CaseStatus.INVALID, errors=resolved.errors)
         require_capabilities(
             resolved.plugins,
-            indexed_capabilities(self._artifacts, namespace),
+            lambda plugin: environment.plugins.get_info(plugin).capabilities,
             PREVIEW_REQUIRES,
             "a preview",
         )
-        name = document.name or request.name or "pipeline"
+        text, _ = environment.write_out_templates(document)
         return Case(
             pipeline=name,
             document=text,
             plugins=resolved.plugins,
-            arguments=self._studio.arguments(namespace, name, request.arguments),
+            arguments=arguments,
             logical_start_ms=now()
             if request.logical_start_ms is None
             else request.logical_start_ms,

@@ -14,8 +14,7 @@ import msgspec
 from localcdap.api.capability import Capabilities
 from localcdap.api.errors import IncapableError
 from localcdap.api.failures import ArtifactId
-from localcdap.artifacts.model import ArtifactSelector, PluginRef
-from localcdap.pipeline.validation.plugins import Artifacts
+from localcdap.artifacts.model import PluginRef
 
 PREVIEW_REQUIRES: Final = frozenset((Capabilities.Mode.NATIVE,))
 """A preview runs on this machine, whatever the profile (design "CDAP Capabilities", section Preview)."""
@@ -41,17 +40,6 @@ class Incapable(msgspec.Struct, rename="camel"):
             f"stage '{self.stage}': plugin '{self.plugin_name}' of type '{self.plugin_type}' "
             f"({artifact}) lacks {', '.join(self.lacking)}"
         )
-
-
-def indexed_capabilities(artifacts: Artifacts, namespace: str) -> CapabilitiesOf:
-    """The capabilities of the plugins that a namespace sees, as the index has them now."""
-
-    def capabilities_of(plugin: PluginRef) -> Collection[str]:
-        exact = plugin.artifact
-        selector = ArtifactSelector(exact.scope, exact.name, exact.version)
-        return artifacts.get_plugin(namespace, plugin.type, plugin.name, selector).capabilities
-
-    return capabilities_of
 
 
 def incapable(

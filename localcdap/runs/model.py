@@ -62,6 +62,8 @@ class RunRequest(msgspec.Struct, rename="camel"):
     application: str | None = None
     """The deployed application that it is a run of; the run has its name, whatever the document says."""
     application_version: str | None = None
+    file: str | None = None
+    """Where the document came from, named in errors."""
 
 
 class Run(msgspec.Struct, rename="camel"):

@@ -17,12 +17,12 @@ from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.document.document import read_document
 from localcdap.pipeline.document.model import PipelineDocument
-from localcdap.pipeline.service import PipelineRequest, StudioService
-from localcdap.pipeline.validation.plugins import Artifacts
+from localcdap.pipeline.environment import NamespaceEnvironment
+from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.rpc.methods import once
 from localcdap.runs.arguments import GIVEN, Arguments, wanted_arguments
-from localcdap.runs.capabilities import indexed_capabilities, require_capabilities
+from localcdap.runs.capabilities import require_capabilities
 from localcdap.runs.contents import run_contents
 from localcdap.runs.effects import RunEffects
 from localcdap.runs.history import PipelineRuns, RunFilter, RunHistory, RunPage
@@ -46,7 +46,6 @@ class RunService:
     """The runs of an instance. Threads may share it.
 
     :param provisioners: where runs take place.
-    :param artifacts: know what a plugin is capable of.
     :param home: what relative paths in pipelines are relative to.
     :param directory: holds one sub-directory for each run.
     :param counts: whether records are counted per stage.
@@ -60,8 +59,7 @@ class RunService:
         store: Store,
         topics: Topics,
         namespaces: NamespaceService,
-        artifacts: Artifacts,
-        studio: StudioService,
+        resolver: PipelineResolver,
         provisioners: Provisioners,
         *,
         home: Path,
@@ -77,9 +75,8 @@ class RunService:
         self._logs = RunLogs(store)
         self._origins = origins
         self._namespaces = namespaces
-        self._studio = studio
+        self._resolver = resolver
         self._provisioners = provisioners
-        self._artifacts = artifacts
         self._home = home
         self._directory = directory
         self._counts = counts
@@ -101,8 +98,13 @@ class RunService:
         :raises InvalidPipelineError: when it has failures; nothing is started then.
         :raises NotFoundError: when there is no such namespace or profile.
         """
-        self._namespaces.require(request.namespace)
-        given, request = request.arguments, self._with_preferences(request)
+        environment = self._resolver.environments.create(request.namespace)
+        document = read_document(request.document, request.file)
+        name = request.application or document.name or request.name
+        given = request.arguments
+        request = msgspec.structs.replace(
+            request, arguments=environment.merge_arguments(name, given)
+        )
         profile = self._provisioners.profiles.chosen(
             request.namespace,
             arguments=given,
@@ -112,21 +114,20 @@ class RunService:
         provisioner = self._provisioners.of(profile)
         process, self._spare = self._spare or RunProcess(self._directory, self._engine), None
         try:
-            document, resolved = self._resolve(request)
-            run = _new_run(process.run, request, document.name, profile, resolved)
+            resolved = self._resolve(document, environment, request)
+            run = _new_run(process.run, request, name, profile, resolved)
             run.origins = {
                 **self._origins(run.namespace, run.pipeline),
                 **dict.fromkeys(given, GIVEN),
             }
-            text = document.text or msgspec.json.encode(document.source).decode()
-            self._records.add(run, process.identity, text)
+            self._records.add(run, process.identity, document.to_json())
         except BaseException:
             process.cancel()
             raise
         try:
             require_capabilities(
                 resolved.plugins,
-                indexed_capabilities(self._artifacts, run.namespace),
+                lambda plugin: environment.plugins.get_info(plugin).capabilities,
                 provisioner.required_capabilities,
                 f"profile '{profile}'",
             )
@@ -134,7 +135,8 @@ class RunService:
             process.cancel()
             return self._refused(run, error)
         watched = self._watched(run, process.identity)
-        order = self._order(run, request, resolved)
+        text, _ = environment.write_out_templates(document)
+        order = self._order(run, text, resolved)
         thread = threading.Thread(target=self._launch, args=(process, order, provisioner, watched))
         self._starting.add(thread)
         thread.start()
@@ -142,8 +144,8 @@ class RunService:
 
     def profiles(self, namespace: str) -> list[ProfileSummary]:
         """The compute profiles that runs of a namespace can have, its default marked."""
-        self._namespaces.require(namespace)
-        preferences = self._studio.arguments(namespace, None, {})
+        environment = self._resolver.environments.create(namespace)
+        preferences = environment.merge_arguments(None, {})
         return self._provisioners.profiles.summaries(namespace, preferences)
 
     def get(self, namespace: str, run: str) -> Run:
@@ -209,11 +211,11 @@ class RunService:
         :raises DocumentError: when the document is no pipeline.
         :raises NotFoundError: when there is no such namespace.
         """
-        self._namespaces.require(namespace)
+        environment = self._resolver.environments.create(namespace)
         read = read_document(document)
         name = pipeline or read.name
         origins = {**self._origins(namespace, name), **dict.fromkeys(given, GIVEN)}
-        return wanted_arguments(read, self._studio.arguments(namespace, name, given), origins)
+        return wanted_arguments(read, environment.merge_arguments(name, given), origins)
 
     def log_summary(self, run: str) -> LogSummary:
         """How many lines of each level there are in a log, and of which stages."""
@@ -323,22 +325,16 @@ class RunService:
             self._spare.cancel()
         self._watch.close()
 
-    def _with_preferences(self, request: RunRequest) -> RunRequest:
-        name = request.application or read_document(request.document).name or request.name
-        arguments = self._studio.arguments(request.namespace, name, request.arguments)
-        return msgspec.structs.replace(request, arguments=arguments)
-
-    def _resolve(self, request: RunRequest) -> tuple[PipelineDocument, ResolvedPipeline]:
-        document = read_document(request.document)
-        resolved = self._studio.resolve(
-            PipelineRequest(
-                request.document,
-                request.namespace,
-                request.arguments,
-                runtime=True,
-                use_suggested=request.use_suggested,
-                name=request.application,
-            )
+    def _resolve(
+        self, document: PipelineDocument, environment: NamespaceEnvironment, request: RunRequest
+    ) -> ResolvedPipeline:
+        """:raises InvalidPipelineError: when the pipeline has failures."""
+        resolved = self._resolver.resolve(
+            document,
+            environment,
+            request.arguments,
+            runtime=True,
+            use_suggested=request.use_suggested,
         )
         if resolved.errors:
             count = len(resolved.errors)
@@ -346,7 +342,7 @@ class RunService:
                 f"The pipeline has {count} failure{'s' if count > 1 else ''}; nothing was run.",
                 failures=[msgspec.to_builtins(failure) for failure in resolved.errors],
             )
-        return document, resolved
+        return resolved
 
     def _refused(self, run: Run, error: LocalcdapError) -> Run:
         """The record of a run that ended before anything was started for it."""
@@ -394,14 +390,12 @@ class RunService:
         while record.status is RunStatus.PENDING and is_alive(process.identity):
             record = self.wait(run, record.version, timeout_s=0.2)
 
-    def _order(self, run: Run, request: RunRequest, resolved: ResolvedPipeline) -> WorkOrder:
-        document = self._studio.write_out(request.namespace, request.document).document
-        text = document if isinstance(document, str) else msgspec.json.encode(document).decode()
+    def _order(self, run: Run, document: str, resolved: ResolvedPipeline) -> WorkOrder:
         return WorkOrder(
             run_id=run.run,
             namespace=run.namespace,
             pipeline=run.pipeline,
-            document=text,
+            document=document,
             plugins=resolved.plugins,
             arguments=run.arguments,
             logical_start_ms=run.starting,
@@ -424,7 +418,7 @@ def _new_run(
     return Run(
         run=run_id,
         namespace=request.namespace,
-        pipeline=request.application or name or request.name or "pipeline",
+        pipeline=name or "pipeline",
         status=RunStatus.PENDING,
         arguments=request.arguments,
         profile=profile,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from localcdap.api.errors import NotFoundError
 from localcdap.api.failures import ARTIFACT_NOT_FOUND
 from localcdap.artifacts.model import ArtifactSelector
 from localcdap.artifacts.service import ArtifactService
+from localcdap.pipeline.environment import EnvironmentFactory
+from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.service import PipelineRequest, StageRequest, StudioService
 from tests.artifacts.authoring import capable, write
 
@@ -114,14 +117,16 @@ def test_a_pipeline_with_a_hidden_plugin_is_told_that_it_is_not_found(instance, 
     request = PipelineRequest({"stages": [{"name": "Hash", "plugin": plugin}], "connections": []})
     stage = StageRequest({"name": "Hash", "plugin": plugin})
 
-    seen = StudioService(instance.synced(), worker.configure)
-    hidden = StudioService(instance.synced("mode_native"), worker.configure)
+    seen, hidden = (
+        StudioService(PipelineResolver(EnvironmentFactory(artifacts), worker.configure))
+        for artifacts in (instance.synced(), instance.synced("mode_native"))
+    )
 
     assert seen.validate_stage(stage).errors == []
     for errors in (
         hidden.validate_stage(stage).errors,
         hidden.validate_pipeline(request).errors,
-        hidden.repair_pipeline(request).validation.errors,
+        hidden.validate_pipeline(msgspec.structs.replace(request, use_suggested=True)).errors,
     ):
         (error,) = [error for error in errors if error.type == ARTIFACT_NOT_FOUND]
         assert error.message.startswith("Plugin named 'Hasher' of type 'transform' not found.")

@@ -5,13 +5,17 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
 from localcdap.api.failures import ArtifactId
 from localcdap.artifacts.inspection import inspect_artifact
 from localcdap.artifacts.model import ArtifactSelector, PluginInfo, PluginLookup
 from localcdap.artifacts.selection import Candidate, choose, look_up
 from localcdap.artifacts.version import ArtifactVersion
+from localcdap.pipeline.document.document import read_document
 from localcdap.pipeline.document.model import PipelineDocument
+from localcdap.pipeline.environment import EnvironmentFactory
+from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.validation.plugins import IndexedPlugins
 from localcdap.pipeline.validation.resolution import ResolvedPipeline, resolve_pipeline
 from localcdap.sandbox.stage_configuration import configure_stage
@@ -67,3 +71,27 @@ def resolved(document: PipelineDocument, **options) -> ResolvedPipeline:
     """The document resolved against the mock plugins."""
     finder = IndexedPlugins(mock_shelf(), "default")
     return resolve_pipeline(document, finder, configure_stage, **options)
+
+
+def create_resolver(
+    artifacts: Shelf | None = None,
+    configurer=configure_stage,
+    find_detected=lambda _: None,
+    **options,
+) -> PipelineResolver:
+    """A resolver of pipelines against the mock plugins, or others.
+
+    :param options: of :class:`EnvironmentFactory`.
+    """
+    environments = EnvironmentFactory(artifacts or mock_shelf(), **options)
+    return PipelineResolver(environments, configurer, find_detected)
+
+
+def resolve(
+    resolver: PipelineResolver, document: Any, arguments=None, **options
+) -> ResolvedPipeline:
+    """The document resolved in the namespace ``default``."""
+    environment = resolver.environments.create("default")
+    read = read_document(document)
+    merged = environment.merge_arguments(read.name, arguments or {})
+    return resolver.resolve(read, environment, merged, **options)

@@ -15,10 +15,9 @@ from localcdap.api.pipeline import PipelineValidation, StageValidation
 from localcdap.api.serialization.structs import pack, plain, unpack
 from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.pipeline.service import PipelineRequest, StageRequest, StageSchema, StudioService
-from localcdap.sandbox.stage_configuration import configure_stage
 from tests.pipeline.json_documents import JSON, changed_pipelines
 from tests.pipeline.pipelines import config, record, stage
-from tests.pipeline.shelf import mock_shelf
+from tests.pipeline.shelf import create_resolver
 
 ABC = {"schema": record("a", "b", "c")}
 
@@ -27,7 +26,7 @@ def _no_key(key: str) -> str:
     raise NotFoundError(f"There is no secure key '{key}'.")
 
 
-STUDIO = StudioService(mock_shelf(), configure_stage, secrets=lambda _: Secrets(_no_key))
+STUDIO = StudioService(create_resolver(secrets=lambda _: Secrets(_no_key)))
 
 
 def _judged(document: Any) -> PipelineValidation | None:

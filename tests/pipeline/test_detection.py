@@ -12,7 +12,7 @@ from localcdap.pipeline.editing.edits import SetProperty
 from localcdap.pipeline.service import PipelineRequest, StageRequest, StudioService
 from tests.pipeline.editing.sessions import Bench, InProcess
 from tests.pipeline.pipelines import config
-from tests.pipeline.shelf import mock_shelf
+from tests.pipeline.shelf import create_resolver
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def locations(folder: Path) -> Locations:
 def studio(locations: Locations) -> StudioService:
     workers = InProcess()
     return StudioService(
-        mock_shelf(), workers.configure, locations=locations, detected=workers.detected
+        create_resolver(None, workers.configure, workers.detected, locations=locations)
     )
 
 

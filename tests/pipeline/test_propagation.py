@@ -453,7 +453,7 @@ def test_secrets_are_evaluated_but_never_in_the_specification():
     functions = macro_functions(secure=lambda key: "secret")
     context = MacroContext({"schema": ABC["schema"], "name": "n"}, functions)
     answer = resolved(pipeline("source:s sink:z", "s>z", s=MACROS), macros=context)
-    assert answer.properties["s"]["path"] == "/in/n/secret"
+    assert answer.requests["s"].properties["path"] == "/in/n/secret"
     assert "secret" not in str(answer.spec)
 
 

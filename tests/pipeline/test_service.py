@@ -13,14 +13,16 @@ from localcdap.api.schema import Schema
 from localcdap.api.serialization.structs import plain
 from localcdap.artifacts.loading import load_plugin
 from localcdap.pipeline.document.document import read_document
+from localcdap.pipeline.document.repair import repaired
 from localcdap.pipeline.macros.evaluation import MacroContext
 from localcdap.pipeline.macros.secrets import Secrets
+from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.service import PipelineRequest, StageRequest, StageSchema, StudioService
 from localcdap.pipeline.validation.plugins import PinnedPlugins
 from localcdap.pipeline.validation.resolution import resolve_pipeline
 from localcdap.sandbox.stage_configuration import configure_stage
 from tests.pipeline.pipelines import config, record, stage
-from tests.pipeline.shelf import mock_shelf
+from tests.pipeline.shelf import create_resolver, resolve
 
 ABC = {"schema": record("a", "b", "c")}
 SMALL = config("source:s transform:t sink:z", "s>t t>z", s=ABC)
@@ -28,7 +30,7 @@ SMALL = config("source:s transform:t sink:z", "s>t t>z", s=ABC)
 
 @pytest.fixture
 def studio() -> StudioService:
-    return StudioService(mock_shelf(), configure_stage)
+    return StudioService(create_resolver())
 
 
 def test_a_valid_pipeline_has_a_specification_and_no_errors(studio):
@@ -73,10 +75,11 @@ def test_arguments_and_runtime(studio):
     assert studio.validate_pipeline(PipelineRequest(document)).errors == []
     request = PipelineRequest(document, runtime=True)
     assert len(studio.validate_pipeline(request).errors) == 1
-    request = PipelineRequest(document, runtime=True, arguments={"out": "/o"})
-    answer = studio.validate_pipeline(request)
+    arguments = {"out": "/o"}
+    answer = studio.validate_pipeline(PipelineRequest(document, "default", arguments, runtime=True))
     assert answer.spec.stages[1].plugin.properties == {"path": "${out}"}
-    assert studio.resolve(request).properties["z"] == {"path": "/o"}
+    resolved = resolve(create_resolver(), document, arguments, runtime=True)
+    assert resolved.requests["z"].properties == {"path": "/o"}
 
 
 def test_before_a_run_the_time_of_its_start_has_a_value(studio):
@@ -85,9 +88,9 @@ def test_before_a_run_the_time_of_its_start_has_a_value(studio):
     given = {"name": "${logicalStartTime()}"}
     request = PipelineRequest(document, runtime=True, arguments=given)
     assert studio.validate_pipeline(request).errors == []
-    assert re.fullmatch(
-        "/out/20[0-9]{2}-[0-9]{13}", studio.resolve(request).properties["z"]["path"]
-    )
+    resolved = resolve(create_resolver(), document, given, runtime=True)
+    written = resolved.requests["z"].properties["path"]
+    assert re.fullmatch("/out/20[0-9]{2}-[0-9]{13}", written)
     wrong = config("source:s sink:z", "s>z", s=ABC, z={"path": "${logicalStartTime(qq)}"})
     (failure,) = studio.validate_pipeline(PipelineRequest(wrong, runtime=True)).errors
     assert "logicalStartTime(qq)" in failure.message
@@ -98,11 +101,12 @@ def test_repair_writes_the_artifacts_into_the_document(studio):
     document["stages"][1]["plugin"]["artifact"] = {"name": "core-plugins", "version": "1.0.0"}
     document["extra"] = {"kept": True}
     assert len(studio.validate_pipeline(PipelineRequest(document)).errors) == 1
-    answer = studio.repair_pipeline(PipelineRequest(document))
-    assert answer.validation.errors == []
+    answer = resolve(create_resolver(), document, use_suggested=True)
+    assert answer.errors == []
     assert [repair.stage for repair in answer.repairs] == ["z"]
-    assert answer.document["extra"] == {"kept": True}
-    assert studio.validate_pipeline(PipelineRequest(answer.document)).errors == []
+    fixed = repaired(read_document(document), answer.repairs)
+    assert fixed["extra"] == {"kept": True}
+    assert studio.validate_pipeline(PipelineRequest(fixed)).errors == []
 
 
 # -- one stage -------------------------------------------------------------------------------
@@ -174,12 +178,13 @@ def test_requests_are_read_from_json():
 # -- edits and pinned plugins ----------------------------------------------------------------
 
 
-def test_after_an_edit_only_the_requests_that_it_changes_are_others(studio):
+def test_after_an_edit_only_the_requests_that_it_changes_are_others():
     def changed(document) -> set[str]:
-        requests = studio.resolve(PipelineRequest(document)).requests
+        requests = resolve(resolver, document).requests
         return {name for name, request in requests.items() if request != before[name]}
 
-    before = studio.resolve(PipelineRequest(SMALL)).requests
+    resolver = create_resolver()
+    before = resolve(resolver, SMALL).requests
     assert changed(json.dumps(SMALL)) == set()
     assert changed(config("source:s transform:t sink:z", "s>t t>z", s=ABC, t={"note": "n"})) == {
         "t"
@@ -188,9 +193,9 @@ def test_after_an_edit_only_the_requests_that_it_changes_are_others(studio):
     assert changed(config("source:s transform:t sink:z", "s>t t>z", s=other)) == {"s", "t", "z"}
 
 
-def test_a_run_resolves_the_same_with_pinned_plugins(studio):
+def test_a_run_resolves_the_same_with_pinned_plugins():
     document = config("source:s sink:z", "s>z", s=ABC, z={"path": "${out}"})
-    known = studio.resolve(PipelineRequest(document))
+    known = resolve(create_resolver(), document)
     answer = resolve_pipeline(
         read_document(document),
         PinnedPlugins(known.plugins, load_plugin),
@@ -200,11 +205,11 @@ def test_a_run_resolves_the_same_with_pinned_plugins(studio):
     assert answer.errors == []
     assert answer.spec == known.spec
     assert answer.plugins == known.plugins
-    assert answer.properties["z"] == {"path": "/o"}
+    assert answer.requests["z"].properties == {"path": "/o"}
 
 
-def test_a_stage_without_a_pinned_plugin_is_a_failure(studio):
-    known = studio.resolve(PipelineRequest(SMALL)).plugins
+def test_a_stage_without_a_pinned_plugin_is_a_failure():
+    known = resolve(create_resolver(), SMALL).plugins
     del known["t"]
     answer = resolve_pipeline(
         read_document(SMALL), PinnedPlugins(known, load_plugin), configure_stage
@@ -239,10 +244,12 @@ SECRET = "hunter2"
 @pytest.fixture
 def guarded() -> StudioService:
     """A studio with the secure key ``k`` of the namespace ``default`` and a preference that names it."""
+    return StudioService(guarded_resolver())
+
+
+def guarded_resolver() -> PipelineResolver:
     keys = {("default", "k"): SECRET, ("default", "schema"): record(SECRET)}
-    return StudioService(
-        mock_shelf(),
-        configure_stage,
+    return create_resolver(
         preferences=lambda namespace, pipeline: {"password": "${secure(k)}"},
         secrets=lambda namespace: Secrets(lambda key: keys[namespace, key]),
     )
@@ -281,5 +288,5 @@ def test_a_specification_shows_no_secret_that_a_plugin_put_into_it(guarded):
     assert SECRET not in told(answer)
     assert answer.spec.stages[0].output_schema.field_names == ["********"]
     assert answer.spec.stages[0].plugin.properties == {"schema": "${secure(schema)}"}
-    kept = guarded.resolve(PipelineRequest(document))
+    kept = resolve(guarded_resolver(), document)
     assert kept.requests["t"].properties["property"] == SECRET

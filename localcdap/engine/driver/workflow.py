@@ -202,7 +202,9 @@ class Workflow:
         actions = {name for name, type in self._route.types.items() if type in ACTIONS}
         actions &= actions_of(self._route, step) if step is not None else self._done
         if actions - self._resolved.done:
-            self._resolved = resolve(self._order, self._arguments, frozenset(self._done))
+            self._resolved = resolve(
+                self._order, self._arguments, frozenset(self._done), self._resolved.document
+            )
 
     def _chain(self, frames: dict[str, DataFrame]) -> None:
         """Conditions that get all records from other conditions share what is kept for those."""

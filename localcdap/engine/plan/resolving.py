@@ -18,6 +18,7 @@ from localcdap.engine.order import WorkOrder
 from localcdap.engine.plan.flow import CONDITION, DATA_TYPES, SINKS, Flow, Stage
 from localcdap.engine.plan.phases import Route
 from localcdap.pipeline.document.document import read_document
+from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.macros.evaluation import MacroContext
 from localcdap.pipeline.macros.functions import macro_functions
 from localcdap.pipeline.validation.plugins import PinnedPlugins
@@ -33,6 +34,7 @@ class Resolved:
     def __init__(
         self, pipeline: ResolvedPipeline, spec: PipelineSpec, done: frozenset[str]
     ) -> None:
+        self.document: Final = pipeline.document
         self.done: Final = done
         """The stages that had run."""
         self._pipeline: Final = pipeline
@@ -67,8 +69,8 @@ class Resolved:
 
     def control(self, name: str) -> Stage:
         """An action or a condition, or a post action."""
-        plugin, properties = self._pipeline.plugins[name], self._pipeline.properties[name]
-        return Stage(name, plugin, properties, {})
+        request = self._pipeline.requests[name]
+        return Stage(name, request.plugin, request.properties, {})
 
     def _stage(self, spec: StageSpec) -> Stage:
         if spec.plugin.type not in (*DATA_TYPES, *SINKS, CONDITION):
@@ -77,10 +79,11 @@ class Resolved:
                 "Remove the stage.",
                 stage=spec.name,
             )
+        request = self._pipeline.requests[spec.name]
         return Stage(
             name=spec.name,
-            plugin=self._pipeline.plugins[spec.name],
-            properties=self._pipeline.properties[spec.name],
+            plugin=request.plugin,
+            properties=request.properties,
             input_schemas=_known(spec, self._data_inputs(spec.name)),
             output_schema=spec.output_schema,
             error_schema=spec.error_schema,
@@ -105,11 +108,13 @@ def resolve(
     order: WorkOrder,
     arguments: Mapping[str, str] | None = None,
     done: Collection[str] = (),
+    document: PipelineDocument | None = None,
 ) -> Resolved:
     """Configure all stages in this process and take over their schemas.
 
     :param arguments: those of the order by default.
     :param done: the stages that have run, of which the actions count.
+    :param document: of the order, where it was read before.
     :raises DocumentError: when the document is no pipeline.
     :raises InvalidPipelineError: with every failure.
     :raises StageError: when the stages have no order in which they can run.
@@ -120,7 +125,7 @@ def resolve(
         order.logical_start_ms, secure=secrets.source, conn=secrets.connections
     )
     resolved = resolve_pipeline(
-        read_document(order.document),
+        document if document is not None else read_document(order.document),
         PinnedPlugins(order.plugins, load_plugin),
         partial(configure_stage, find_table=table_finder(order)),
         MacroContext(given, functions, runtime=True),

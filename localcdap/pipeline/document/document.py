@@ -23,7 +23,7 @@ from localcdap.pipeline.document.lenient import (
 )
 from localcdap.pipeline.document.model import App, Path, PipelineDocument
 from localcdap.pipeline.document.parts import read_connections, read_stages
-from localcdap.pipeline.document.source import decode, name_of
+from localcdap.pipeline.document.source import decode, decode_text, name_of
 from localcdap.pipeline.rules.failure import structural
 
 STREAMING_ARTIFACTS: Final = frozenset(("cdap-data-streams", "cdap-etl-realtime", "etlrealtime"))
@@ -44,6 +44,7 @@ def read_document(document: Any, file: str | None = None) -> PipelineDocument:
         error but one of the document's ``problems``.
     """
     try:
+        document = decode_text(document, file)
         source = decode(document, file)
         found = _Envelope(source, file)
         return _document(source, found, document if isinstance(document, str) else None)

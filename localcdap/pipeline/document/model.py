@@ -10,6 +10,7 @@ import msgspec
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.pipeline import Connection, Resources
 from localcdap.artifacts.model import ArtifactSelector
+from localcdap.pipeline.document.lenient import json_text
 
 Path = tuple[str | int, ...]
 """Keys and indexes that lead to a place in decoded JSON."""
@@ -58,7 +59,7 @@ class PipelineDocument(msgspec.Struct):
     source: Any
     """The decoded JSON exactly as it was, unknown keys and key order included."""
     text: str | None
-    """The text it was read from; None when it came decoded."""
+    """The text that it was read from, without a byte order mark; None when it came decoded."""
     config_path: Path
     """Where the configuration stands in the source; empty for a bare configuration."""
     app: App
@@ -84,6 +85,10 @@ class PipelineDocument(msgspec.Struct):
     num_of_records_preview: int = 100
     max_concurrent_runs: int | None = None
     """None for any number."""
+
+    def to_json(self) -> str:
+        """Return the JSON text that the document was read from, or its source as compact JSON."""
+        return self.text if self.text is not None else json_text(self.source)
 
     @property
     def engine_properties(self) -> dict[str, str]:

@@ -15,13 +15,12 @@ def decode(document: Any, file: str | None = None, part: str | None = None) -> A
     :param part: the key whose text this is, when it is text inside a document; named in errors.
     :raises DocumentError: when it is no JSON; knows line and column.
     """
-    if isinstance(document, (bytes, bytearray)):
-        document = _text(bytes(document), file)
+    document = decode_text(document, file)
     if not isinstance(document, str):
         return document
     where = f"'{part}' in {name_of(file)}" if part else name_of(file)
     try:
-        value = json.loads(document.removeprefix("\ufeff"))
+        value = json.loads(document)
     except json.JSONDecodeError as error:
         raise DocumentError(
             f"{where} is not valid JSON: {error.msg} (line {error.lineno}, column {error.colno}).",
@@ -44,7 +43,16 @@ def name_of(file: str | None) -> str:
     return f"File '{file}'" if file else "The document"
 
 
-def _text(document: bytes, file: str | None) -> str:
+def decode_text(document: Any, file: str | None = None) -> Any:
+    """Return JSON text, or UTF-8 bytes of it, as text without a byte order mark; decoded JSON as it is.
+
+    :raises DocumentError: when the bytes are not UTF-8; knows line and column.
+    """
+    if isinstance(document, str):
+        return document.removeprefix("\ufeff")
+    if not isinstance(document, (bytes, bytearray)):
+        return document
+    document = bytes(document)
     try:
         return document.decode("utf-8-sig")
     except UnicodeDecodeError as error:

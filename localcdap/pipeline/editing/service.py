@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import secrets
 import threading
 import time
-from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
 import msgspec
 
 from localcdap.api.errors import ConflictError, NotFoundError
-from localcdap.api.locations import Locations
-from localcdap.pipeline.detection import Tables
 from localcdap.pipeline.editing.checks import Checks
 from localcdap.pipeline.editing.draft import Draft
 from localcdap.pipeline.editing.edits import Edit
 from localcdap.pipeline.editing.session import EditingSession, Surroundings
 from localcdap.pipeline.editing.view import Change
-from localcdap.pipeline.macros.evaluation import MacroContext
-from localcdap.pipeline.macros.functions import macro_functions
-from localcdap.pipeline.macros.secrets import Secrets
-from localcdap.pipeline.service import Preferences, SecretsOf, Templates
-from localcdap.pipeline.validation.plugins import Artifacts, IndexedPlugins
+from localcdap.pipeline.environment import EnvironmentFactory
 from localcdap.pipeline.validation.stages import Configurer, StageConfiguration
 from localcdap.rpc.methods import once
 from localcdap.sandbox.pool import PluginWorkers
+from localcdap.sandbox.stage_configuration import ConfigureRequest
 
 PATIENCE_S: Final = 0.006
 """Seconds for which an edit waits for the plugins that it concerns, unless its caller says otherwise."""
@@ -64,34 +59,11 @@ class EditingService:
     """Keeps editing sessions. They end when they are closed, unused for half an hour, or with the host.
 
     :param workers: ask plugins, and remember what they said.
-    :param locations: where paths of documents lie; without, there are no connected checks.
-    :param check_namespace: raises NotFoundError for a namespace that does not exist.
-    :param preferences: the values of macros that arguments do not define.
-    :param secrets: none by default.
-    :param templates: the templates of plugins, by namespace.
-    :param tables: the structured datasets that connected checks see.
     """
 
-    def __init__(
-        self,
-        artifacts: Artifacts,
-        workers: PluginWorkers,
-        *,
-        locations: Locations | None = None,
-        check_namespace: Callable[[str], object] = lambda _: None,
-        preferences: Preferences = lambda _, __: {},
-        secrets: SecretsOf = lambda _: Secrets(None),
-        templates: Templates = lambda _: (),
-        tables: Tables = lambda _: {},
-    ) -> None:
-        self._artifacts = artifacts
+    def __init__(self, environments: EnvironmentFactory, workers: PluginWorkers) -> None:
+        self._environments = environments
         self._workers = workers
-        self._locations = locations
-        self._check_namespace = check_namespace
-        self._preferences = preferences
-        self._secrets = secrets
-        self._templates = templates
-        self._tables = tables
         self._checks = Checks(workers.configure)
         self._sessions: dict[str, EditingSession] = {}
         self._lock = threading.Lock()
@@ -106,7 +78,6 @@ class EditingService:
         :raises NotFoundError: when there is no such namespace.
         :raises ConflictError: when too many sessions are open.
         """
-        self._check_namespace(request.namespace)
         draft, document = Draft.read(request.document, request.file)
         name = request.name or document.name
         key = secrets.token_hex(8)
@@ -116,9 +87,7 @@ class EditingService:
             partial(self._surroundings, request, name),
             self._workers,
             self._checks,
-            lambda asked: msgspec.structs.replace(
-                asked, locations=self._locations, tables=dict(self._tables(request.namespace))
-            ),
+            partial(self._connect, request.namespace),
         )
         self._close_unused()
         with self._lock:
@@ -206,7 +175,8 @@ class EditingService:
 
     def _refresh(self) -> None:
         for session in list(self._sessions.values()):
-            session.refresh()
+            with contextlib.suppress(NotFoundError):  # its namespace was deleted
+                session.refresh()
 
     def _session(self, id: str) -> EditingSession:
         session = self._sessions.get(id)
@@ -227,11 +197,19 @@ class EditingService:
     def _surroundings(
         self, request: OpenRequest, name: str | None, configurer: Configurer
     ) -> Surroundings:
-        namespace = request.namespace
-        arguments = {**self._preferences(namespace, name), **request.arguments}
-        shown = self._secrets(namespace)
-        functions = macro_functions(secure=shown.source, conn=shown.connections)
-        macros = MacroContext(arguments, functions)
-        finder = IndexedPlugins(self._artifacts, namespace)
-        configure = StageConfiguration(finder, configurer, macros, places=self._locations)
-        return Surroundings(configure, shown, self._templates(namespace))
+        environment = self._environments.create(request.namespace)
+        arguments = environment.merge_arguments(name, request.arguments)
+        configure = StageConfiguration(
+            environment.plugins,
+            configurer,
+            environment.create_macros(arguments),
+            places=environment.locations,
+        )
+        return Surroundings(configure, environment.secrets, environment.templates)
+
+    def _connect(self, namespace: str, request: ConfigureRequest) -> ConfigureRequest:
+        """Return the request with the checks that need files, databases or a network."""
+        environment = self._environments.create(namespace)
+        return msgspec.structs.replace(
+            request, locations=environment.locations, tables=environment.tables
+        )

@@ -33,8 +33,7 @@ from localcdap.pipeline.library.model import (
 from localcdap.pipeline.library.problems import import_problems
 from localcdap.pipeline.library.texts import formatted, require_text, text_of
 from localcdap.pipeline.library.upgrades import upgraded, upgrades
-from localcdap.pipeline.service import PipelineRequest, StudioService
-from localcdap.pipeline.validation.plugins import Artifacts, IndexedPlugins
+from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.rpc.methods import once
 from localcdap.store.store import Store, Transaction
 
@@ -53,15 +52,13 @@ class ApplicationService:
         store: Store,
         topics: Topics,
         namespaces: NamespaceService,
-        artifacts: Artifacts,
-        studio: StudioService,
+        resolver: PipelineResolver,
         active_runs: ActiveRuns = lambda _, __: (),
     ) -> None:
         self._store = store
         self._topics = topics
         self._namespaces = namespaces
-        self._artifacts = artifacts
-        self._studio = studio
+        self._resolver = resolver
         self._active_runs = active_runs
         namespaces.holds(NamespaceResource("applications", remove=records.remove_all))
 
@@ -78,30 +75,29 @@ class ApplicationService:
         :raises NotFoundError: when there is no such namespace.
         """
         require_text(request.change or "")
-        given = self._studio.read(
-            PipelineRequest(request.document, request.namespace, file=request.file)
-        )
+        environment = self._resolver.environments.create(request.namespace)
+        given = document = read_document(request.document, request.file)
         name = application_name(request, given)
-        finder = IndexedPlugins(self._artifacts, request.namespace)
-        found = import_problems(given, finder)
+        found = import_problems(environment.expand_templates(given), environment.plugins)
         repairs = [repair for _, repair in found if repair is not None] if request.fix else []
-        text = text_of(repaired(given, repairs) if repairs else request.document)
-        validation = self._studio.validate_pipeline(
-            PipelineRequest(text, request.namespace, file=request.file, name=name)
+        if repairs:
+            document = read_document(repaired(given, repairs), request.file)
+        resolved = self._resolver.resolve(
+            document, environment, environment.merge_arguments(name, {})
         )
-        kept = self._studio.write_out(request.namespace, text)
+        text, templates = environment.write_out_templates(document)
         answer = Deployment(
             name,
             None,
-            validation.errors,
-            validation.warnings,
+            resolved.errors,
+            resolved.warnings,
             [problem for problem, _ in found],
             repairs,
-            kept.templates,
+            templates,
             upgrades(given),
         )
-        if not validation.errors:
-            answer.application = self._keep(request, name, given, text_of(kept.document))
+        if not resolved.errors:
+            answer.application = self._keep(request, name, given, text)
         return answer
 
     def list_applications(

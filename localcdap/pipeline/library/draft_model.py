@@ -44,7 +44,7 @@ class DraftRequest(msgspec.Struct, rename="camel"):
     document: Any
     """The pipeline document, its JSON text or decoded JSON."""
     name: str | None = None
-    """By default as the document says."""
+    """By default the name in the document, else :attr:`fallback_name`."""
     description: str | None = None
     """By default as the document says."""
     previous_hash: str | None = None
@@ -54,11 +54,13 @@ class DraftRequest(msgspec.Struct, rename="camel"):
     parent_version: str | None = None
     file: str | None = None
     """Where the document came from, named in errors."""
+    fallback_name: str | None = None
+    """For a document without a name, for instance the file's name."""
 
 
 def draft_name(request: DraftRequest, document: PipelineDocument) -> str:
     """:raises BadRequestError: when there is none, or it is no text."""
-    name = request.name or document.name
+    name = request.name or document.name or request.fallback_name
     if not name:
         raise BadRequestError(
             "The draft has no name.", "Give it one with --name, or as 'name' in the document."

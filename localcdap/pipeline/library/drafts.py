@@ -22,7 +22,7 @@ from localcdap.pipeline.library.draft_model import (
     draft_name,
 )
 from localcdap.pipeline.library.draft_records import DraftRecords, remove_all
-from localcdap.pipeline.library.texts import formatted, text_of
+from localcdap.pipeline.library.texts import formatted
 from localcdap.rpc.methods import once
 from localcdap.store.store import Store
 
@@ -69,7 +69,7 @@ class DraftService:
                 created_time_millis=before.created_time_millis if before is not None else now,
                 updated_time_millis=now,
             )
-            drafts.save(saved, text_of(request.document))
+            drafts.save(saved, document.to_json())
         return saved
 
     def list_drafts(

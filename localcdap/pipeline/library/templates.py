@@ -71,7 +71,7 @@ class TemplateService:
     def list_templates(self, namespace: str) -> list[PluginTemplate]:
         """The templates of a namespace, by type and name."""
         self._namespaces.require(namespace)
-        return [_template(row) for row in self._store.read(_SELECT, (namespace,))]
+        return read_templates(self._store, namespace)
 
     def get(self, namespace: str, name: str, type: str | None = None) -> PluginTemplate:
         """A template by its name, and its type where several have that name.
@@ -120,6 +120,11 @@ class TemplateService:
                 f"Property '{loose[0]}' of template '{name}' is locked but not set.",
                 "Give it a value.",
             )
+
+
+def read_templates(store: Store, namespace: str) -> list[PluginTemplate]:
+    """Return the templates of a namespace by type and name; none when there is no such namespace."""
+    return [_template(row) for row in store.read(_SELECT, (namespace,))]
 
 
 def _of(tx: Transaction, namespace: str) -> dict[tuple[str, str], PluginTemplate]:

@@ -8,6 +8,7 @@ from typing import Protocol
 import msgspec
 
 from localcdap.api.config import PluginProperty
+from localcdap.api.errors import NotFoundError
 from localcdap.api.failures import ARTIFACT_NOT_FOUND, ArtifactId, Cause, ValidationFailure
 from localcdap.api.plugin import Plugin
 from localcdap.artifacts.model import ArtifactSelector, PluginInfo, PluginLookup, PluginRef
@@ -43,7 +44,7 @@ class IndexedPlugins:
         self._artifacts = artifacts
         self._namespace = namespace
         self._lookups: dict[tuple[str, str, ArtifactSelector | None], PluginLookup] = {}
-        self._properties: dict[PluginRef, Mapping[str, PluginProperty]] = {}
+        self._infos: dict[PluginRef, PluginInfo] = {}
 
     def find(self, stage: str, plugin: PluginUse) -> PluginLookup:
         """The plugin chosen now.
@@ -56,12 +57,28 @@ class IndexedPlugins:
         return self._lookups[key]
 
     def properties(self, plugin: PluginRef) -> Mapping[str, PluginProperty]:
-        if plugin not in self._properties:
+        """The declared properties of a plugin that was found."""
+        return self.get_info(plugin).properties
+
+    def get_info(self, plugin: PluginRef) -> PluginInfo:
+        """Return all that the index holds of a plugin that was found."""
+        if plugin not in self._infos:
             exact = plugin.artifact
             selector = ArtifactSelector(exact.scope, exact.name, exact.version)
-            info = self._artifacts.get_plugin(self._namespace, plugin.type, plugin.name, selector)
-            self._properties[plugin] = info.properties
-        return self._properties[plugin]
+            found = self._artifacts.get_plugin(self._namespace, plugin.type, plugin.name, selector)
+            self._infos[plugin] = found
+        return self._infos[plugin]
+
+    def require(self, type: str, name: str, selector: ArtifactSelector) -> PluginRef:
+        """Return a plugin.
+
+        :raises NotFoundError: when there is none; the message lists similar ones.
+        """
+        found = self.find(name, PluginUse(type, name, {}, selector)).plugin
+        if found is None:
+            self._artifacts.get_plugin(self._namespace, type, name, selector)  # raises, with a list
+            raise NotFoundError(f"There is no {type} plugin '{name}'.")
+        return found
 
 
 class PinnedPlugins:

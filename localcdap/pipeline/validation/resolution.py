@@ -14,7 +14,6 @@ from localcdap.pipeline.document.model import App, PipelineDocument
 from localcdap.pipeline.macros.evaluation import MacroContext
 from localcdap.pipeline.rules.structural import check_structure
 from localcdap.pipeline.rules.structure import Structure
-from localcdap.pipeline.validation.outcome import Outcome
 from localcdap.pipeline.validation.plugins import PluginFinder, Repair
 from localcdap.pipeline.validation.specification import (
     pipeline_properties,
@@ -29,24 +28,28 @@ from localcdap.sandbox.stage_configuration import ConfigureRequest
 class ResolvedPipeline(msgspec.Struct):
     """Everything that is known about a pipeline before it runs."""
 
+    document: PipelineDocument
+    """With plugin templates replaced by their plugins; its source is as it was read."""
     errors: list[ValidationFailure]
-    """Those of the structure first, then those of the post actions and stages in the order of the run."""
+    """Failures of the structure first, then of post actions and stages in the order of the run."""
     spec: PipelineSpec | None
     """None when there are errors. Its properties are not evaluated."""
-    repairs: list[Repair]
-    """The artifacts that were exchanged, with ``use_suggested``."""
-    plugins: dict[str, PluginRef]
-    """By stage and post action; without those whose plugin was not found."""
-    properties: dict[str, dict[str, str]]
-    """Evaluated properties, likewise. They may hold secrets: never to be shown or stored."""
-    requests: dict[str, ConfigureRequest]
-    """With what each stage was configured, likewise."""
+    repairs: list[Repair] = []
+    """The artifacts that were replaced, with ``use_suggested``."""
+    requests: dict[str, ConfigureRequest] = {}
+    """By stage and post action, what it was configured with: plugin, evaluated properties, input schemas.
+    Without those whose plugin was not found. May hold secrets: never show or store it."""
     stages: dict[str, StageSpec] = {}
     """The specification of every stage whose plugin was found, in topological order."""
     warnings: list[ValidationFailure] = []
-    """Those of the post actions, then of the stages, when they were asked for."""
+    """Warnings of post actions, then of stages, if they were asked for."""
     detected: dict[str, int] = {}
     """See :class:`localcdap.api.pipeline.PipelineValidation`."""
+
+    @property
+    def plugins(self) -> dict[str, PluginRef]:
+        """By stage and post action; without those whose plugin was not found."""
+        return {name: request.plugin for name, request in self.requests.items()}
 
 
 def resolve_pipeline(
@@ -77,7 +80,7 @@ def resolve_pipeline(
     structure = Structure(document)
     errors = check_structure(structure)
     if document.app is App.STREAMING:
-        return ResolvedPipeline(errors, None, [], {}, {}, {})
+        return ResolvedPipeline(document, errors, None)
     configure = StageConfiguration(
         finder,
         configurer,
@@ -97,11 +100,15 @@ def resolve_pipeline(
     stages = stage_specs(document, structure.graph, outcomes)
     spec = None if errors else pipeline_spec(document, stages, ending, properties)
     configured = [*ending, *outcomes.values()]
-    resolved = _resolved(errors, spec, configure.repairs, configured)
-    resolved.stages = stages
-    if warn:
-        resolved.warnings = [warning for each in configured for warning in warnings_of(each)]
-    return resolved
+    return ResolvedPipeline(
+        document,
+        errors,
+        spec,
+        repairs=configure.repairs,
+        requests={each.stage.name: each.request for each in configured if each.request is not None},
+        stages=stages,
+        warnings=[warning for each in configured for warning in warnings_of(each)] if warn else [],
+    )
 
 
 def _behind_actions(structure: Structure, done: Collection[str]) -> set[str]:
@@ -109,20 +116,3 @@ def _behind_actions(structure: Structure, done: Collection[str]) -> set[str]:
     ahead = [name for name in structure.types if structure.is_action(name) and name not in done]
     behind = {stage for action in ahead for stage in structure.graph.after(action)}
     return behind | ({each.name for each in structure.document.post_actions} if ahead else set())
-
-
-def _resolved(
-    errors: list[ValidationFailure],
-    spec: PipelineSpec | None,
-    repairs: list[Repair],
-    outcomes: list[Outcome],
-) -> ResolvedPipeline:
-    requests = {each.stage.name: each.request for each in outcomes if each.request is not None}
-    return ResolvedPipeline(
-        errors=errors,
-        spec=spec,
-        repairs=repairs,
-        plugins={name: request.plugin for name, request in requests.items()},
-        properties={name: request.properties for name, request in requests.items()},
-        requests=requests,
-    )

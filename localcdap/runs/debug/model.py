@@ -35,6 +35,8 @@ class DebugRequest(msgspec.Struct, rename="camel"):
     """Values of macros, above those of the preferences."""
     document: Any = None
     """The pipeline that the stage is in: from it come the schemas that the input does not say."""
+    file: str | None = None
+    """Where the document came from, named in errors."""
     records: int = 100
     """The most records that a source reads."""
 

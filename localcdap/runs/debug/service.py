@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Final
@@ -17,23 +16,20 @@ from localcdap.api.errors import (
 )
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.schema import Schema
-from localcdap.artifacts.model import ArtifactSelector
 from localcdap.engine.order import PreviewOrder, WorkOrder
 from localcdap.engine.plan.flow import DATA_TYPES, SINKS, SOURCE, Stage
 from localcdap.engine.preview.running import Trial, TrialResult, given_batches, try_in_worker
 from localcdap.engine.preview.samples import (
     Problem,
 )
-from localcdap.namespaces.service import NamespaceService
-from localcdap.pipeline.document.model import StageUse
+from localcdap.pipeline.document.document import read_document
+from localcdap.pipeline.document.model import PipelineDocument, StageUse
 from localcdap.pipeline.document.parts import read_stage
-from localcdap.pipeline.macros.evaluation import MacroContext
-from localcdap.pipeline.macros.functions import macro_functions
-from localcdap.pipeline.macros.secrets import Secrets
-from localcdap.pipeline.service import PipelineRequest, SecretsOf, StudioService
+from localcdap.pipeline.environment import NamespaceEnvironment
+from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.validation.flow import merge
 from localcdap.pipeline.validation.outcome import Outcome
-from localcdap.pipeline.validation.plugins import Artifacts, IndexedPlugins
+from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.pipeline.validation.stages import StageConfiguration
 from localcdap.runs.debug.answers import Told, answered, failed, unknown_schema, unwritten
 from localcdap.runs.debug.model import DebugAnswer, DebugRequest, GivenRecords
@@ -58,20 +54,14 @@ class DebugService:
 
     def __init__(
         self,
-        namespaces: NamespaceService,
-        artifacts: Artifacts,
-        studio: StudioService,
+        resolver: PipelineResolver,
         workers: PluginWorkers,
-        secrets: SecretsOf,
         processes: TrialProcesses,
         *,
         home: Path,
     ) -> None:
-        self._namespaces = namespaces
-        self._artifacts = artifacts
-        self._studio = studio
+        self._resolver = resolver
         self._workers = workers
-        self._secrets = secrets
         self._processes = processes
         self._home = home
 
@@ -86,18 +76,22 @@ class DebugService:
         :raises BadRequestError: when the records do not fit their schema, or the stage handles none.
         :raises NotFoundError: when there is no such namespace or stage.
         """
-        self._namespaces.require(request.namespace)
-        secrets = self._secrets(request.namespace)
-        answer = self._debugged(request, secrets)
-        answer.errors = secrets.without(answer.errors)
-        answer.logs = [secrets.hide(line) for line in answer.logs]
+        environment = self._resolver.environments.create(request.namespace)
+        answer = self._debugged(request, environment)
+        answer.errors = environment.secrets.without(answer.errors)
+        answer.logs = [environment.secrets.hide(line) for line in answer.logs]
         return answer
 
-    def _debugged(self, request: DebugRequest, secrets: Secrets) -> DebugAnswer:
-        use, schemas, failures = self._stage(request)
-        arguments = self._studio.arguments(
-            request.namespace, self._pipeline(request), request.arguments
-        )
+    def _debugged(self, request: DebugRequest, environment: NamespaceEnvironment) -> DebugAnswer:
+        if request.document is None:
+            arguments = environment.merge_arguments(None, request.arguments)
+            schemas = {each.stage: _schema(each) for each in request.input}
+            use, failures = read_stage(request.stage)
+        else:
+            document = read_document(request.document, request.file)
+            arguments = environment.merge_arguments(document.name, request.arguments)
+            use, schemas = self._stage(request, document, environment, arguments)
+            failures = []
         if use is None or failures:
             return failed(failures)
         type = use.plugin.type
@@ -109,7 +103,7 @@ class DebugService:
         unknown = [name for name, schema in schemas.items() if schema is None]
         if unknown:
             return DebugAnswer([unknown_schema(use.name, name) for name in unknown], None)
-        outcome, failures = self._configured(use, schemas, arguments, request.namespace, secrets)
+        outcome, failures = self._configured(use, schemas, arguments, environment)
         if failures or outcome.request is None:
             return failed(failures)
         trial = Trial(
@@ -122,9 +116,9 @@ class DebugService:
             logical_start_ms=now(),
             host_directory=str(self._home),
         )
-        return self._tried(trial, request)
+        return self._tried(trial, environment.plugins.get_info(trial.stage.plugin).grain, request)
 
-    def _tried(self, trial: Trial, request: DebugRequest) -> DebugAnswer:
+    def _tried(self, trial: Trial, grain: str, request: DebugRequest) -> DebugAnswer:
         stage = trial.stage
         if stage.type in SINKS:
             return unwritten(trial)
@@ -133,25 +127,28 @@ class DebugService:
                 f"Stage '{stage.name}' gets its records from other stages, and none were given.",
                 "Give the records of each input stage, with their schema.",
             )
-        if self._grain(request.namespace, stage) in _IN_PYTHON:
+        if grain in _IN_PYTHON:
             return self._in_worker(trial)
         return self._on_engine(trial, request.records)
 
     def _stage(
-        self, request: DebugRequest
-    ) -> tuple[StageUse | None, dict[str, Schema | None], list[ValidationFailure]]:
-        """The stage, the schemas of its inputs, and what is wrong with its form."""
+        self,
+        request: DebugRequest,
+        document: PipelineDocument,
+        environment: NamespaceEnvironment,
+        arguments: dict[str, str],
+    ) -> tuple[StageUse, dict[str, Schema | None]]:
+        """The stage of the pipeline, and the schemas of its inputs."""
         given = {each.stage: _schema(each) for each in request.input}
-        if request.document is None:
-            use, failures = read_stage(request.stage)
-            return use, given, failures
         name = request.stage if isinstance(request.stage, str) else ""
-        document = self._studio.read(PipelineRequest(request.document, request.namespace))
-        use = next((each for each in document.stages if each.name == name), None)
+        resolved = self._propagated(document, environment, arguments, name)
+        stages = resolved.document.stages
+        use = next((each for each in stages if each.name == name), None)
         if use is None:
-            known = ", ".join(each.name for each in document.stages) or "none"
+            known = ", ".join(each.name for each in stages) or "none"
             raise NotFoundError(f"The pipeline has no stage '{name}'.", f"Its stages: {known}.")
-        known_schemas = self._propagated(request, name)
+        configured = resolved.requests.get(name)
+        known_schemas = configured.input_schemas if configured is not None else {}
         if list(given) == [""] and len(known_schemas) == 1:
             (request.input[0].stage,) = known_schemas
             given = {request.input[0].stage: given[""]}
@@ -163,57 +160,39 @@ class DebugService:
                 else f"The records do not say which input of stage '{name}' they come from.",
                 f"Its input stages: {', '.join(known_schemas) or 'none'}.",
             )
-        return use, {k: given.get(k) or schema for k, schema in known_schemas.items()}, []
+        return use, {k: given.get(k) or schema for k, schema in known_schemas.items()}
 
-    def _pipeline(self, request: DebugRequest) -> str | None:
-        """The name of the pipeline that the stage is in."""
-        if request.document is None:
-            return None
-        return self._studio.read(PipelineRequest(request.document, request.namespace)).name
-
-    def _propagated(self, request: DebugRequest, name: str) -> Mapping[str, Schema | None]:
-        """The schemas of the inputs of a stage of a pipeline; files are looked at where that is needed."""
-        found: Mapping[str, Schema | None] = {}
-        for connected in (False, True):
-            resolved = self._studio.resolve(
-                PipelineRequest(
-                    request.document, request.namespace, request.arguments, connected=connected
-                )
-            )
-            configured = resolved.requests.get(name)
-            found = configured.input_schemas if configured is not None else {}
-            if None not in found.values():
-                break
-        return found
+    def _propagated(
+        self,
+        document: PipelineDocument,
+        environment: NamespaceEnvironment,
+        arguments: dict[str, str],
+        stage: str,
+    ) -> ResolvedPipeline:
+        """The pipeline; files are looked at when an input schema of the stage is not known without."""
+        resolved = self._resolver.resolve(document, environment, arguments)
+        configured = resolved.requests.get(stage)
+        if configured is not None and None in configured.input_schemas.values():
+            resolved = self._resolver.resolve(document, environment, arguments, connected=True)
+        return resolved
 
     def _configured(
         self,
         use: StageUse,
         schemas: dict[str, Schema | None],
         arguments: dict[str, str],
-        namespace: str,
-        secrets: Secrets,
+        environment: NamespaceEnvironment,
     ) -> tuple[Outcome, list[ValidationFailure]]:
         configure = StageConfiguration(
-            IndexedPlugins(self._artifacts, namespace),
+            environment.plugins,
             self._workers.configure,
-            MacroContext(
-                arguments,
-                macro_functions(now(), secure=secrets.source, conn=secrets.connections),
-                runtime=True,
-            ),
+            environment.create_macros(arguments, logical_start_ms=now(), runtime=True),
         )
         known = [schema for schema in schemas.values() if schema is not None]
         common, different = merge(use.name, use.plugin.type, known)
         outcome = configure(use, schemas)
         outcome.settle(common)
         return outcome, [*outcome.failures, *different]
-
-    def _grain(self, namespace: str, stage: Stage) -> str:
-        exact = stage.plugin.artifact
-        selector = ArtifactSelector(exact.scope, exact.name, exact.version)
-        plugin = stage.plugin
-        return self._artifacts.get_plugin(namespace, plugin.type, plugin.name, selector).grain
 
     def _in_worker(self, trial: Trial) -> DebugAnswer:
         stage = trial.stage

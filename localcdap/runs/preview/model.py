@@ -55,6 +55,10 @@ class PreviewRequest(msgspec.Struct, rename="camel"):
     """Run nothing, and tell how each stage would be run."""
     use_suggested: bool = False
     """Take the suggested artifact where the one named in the document is not there."""
+    file: str | None = None
+    """Where the document came from, named in errors."""
+    stage: str | None = None
+    """A stage that the pipeline must have, since only its records will be shown."""
 
 
 class Preview(msgspec.Struct, rename="camel"):

@@ -15,6 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.errors import BadRequestError, LocalcdapError, NotFoundError
+from localcdap.artifacts.model import PluginRef
 from localcdap.engine.messages import Failed, LogLines, RunStatus, StatusChanged
 from localcdap.engine.messages import LogLine as SpoolLine
 from localcdap.engine.order import PreviewOrder, WorkOrder
@@ -22,13 +23,12 @@ from localcdap.engine.preview.previewing import Explained, PreviewMessage, Sampl
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.document.document import read_document
 from localcdap.pipeline.document.model import PipelineDocument
-from localcdap.pipeline.service import PipelineRequest, StudioService
-from localcdap.pipeline.validation.plugins import Artifacts
+from localcdap.pipeline.environment import NamespaceEnvironment
+from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.rpc.methods import once
 from localcdap.runs.capabilities import (
     PREVIEW_REQUIRES,
-    indexed_capabilities,
     require_capabilities,
 )
 from localcdap.runs.model import LogLine, RunError, now, run_error
@@ -46,7 +46,6 @@ _ORIGINAL_RECORDS: Final = 100
 class PreviewService:
     """The previews of an instance. Threads may share it.
 
-    :param artifacts: know what a plugin is capable of.
     :param home: what relative paths in pipelines are relative to.
     :param records: the most records read from each source, when nobody says else.
     """
@@ -54,16 +53,14 @@ class PreviewService:
     def __init__(
         self,
         namespaces: NamespaceService,
-        artifacts: Artifacts,
-        studio: StudioService,
+        resolver: PipelineResolver,
         processes: TrialProcesses,
         *,
         home: Path,
         records: int,
     ) -> None:
         self._namespaces = namespaces
-        self._artifacts = artifacts
-        self._studio = studio
+        self._resolver = resolver
         self._processes = processes
         self._home = home
         self._records = records
@@ -80,9 +77,9 @@ class PreviewService:
         :raises BadRequestError: when the number of records or the time is out of range.
         :raises NotFoundError: when there is no such namespace.
         """
-        self._namespaces.require(request.namespace)
-        document = read_document(request.document)
-        _check(request)
+        environment = self._resolver.environments.create(request.namespace)
+        document = read_document(request.document, request.file)
+        _check(request, document)
         process = self._processes.start()
         preview = Preview(
             process.run,
@@ -95,7 +92,9 @@ class PreviewService:
         with self._changed:
             self._forget_oldest()
             self._previews[preview.preview] = entry
-        entry.thread = threading.Thread(target=self._carry_out, args=(entry,), name="preview")
+        entry.thread = threading.Thread(
+            target=self._carry_out, args=(entry, environment), name="preview"
+        )
         entry.thread.start()
         return self.get(request.namespace, preview.preview)
 
@@ -155,14 +154,14 @@ class PreviewService:
 
     # -- one preview, in its thread -----------------------------------------------------------
 
-    def _carry_out(self, entry: _Entry) -> None:
+    def _carry_out(self, entry: _Entry, environment: NamespaceEnvironment) -> None:
         try:
             while not self._turns.acquire(timeout=0.05):
                 if entry.stop_asked or self._closed:
                     self._end(entry, PreviewStatus.KILLED)
                     return
             try:
-                self._begin(entry)
+                self._begin(entry, environment)
             finally:
                 self._turns.release()
         except LocalcdapError as error:
@@ -173,12 +172,14 @@ class PreviewService:
         finally:
             entry.process.close()
 
-    def _begin(self, entry: _Entry) -> None:
+    def _begin(self, entry: _Entry, environment: NamespaceEnvironment) -> None:
         self._change(entry, status=PreviewStatus.INIT)
-        resolved = self._resolved(entry)
+        arguments = environment.merge_arguments(entry.preview.pipeline, entry.request.arguments)
+        resolved = self._resolved(entry, environment, arguments)
         if resolved is None:
             return
-        order = self._order(entry, resolved)
+        text, _ = environment.write_out_templates(entry.document)
+        order = self._order(entry, text, resolved.plugins, arguments)
         entry.failing = PreviewStatus.RUN_FAILED
         entry.deadline = time.monotonic() + entry.request.timeout_minutes * 60
         if not entry.process.carry_out(
@@ -186,44 +187,47 @@ class PreviewService:
         ):
             self._end_silent(entry)
 
-    def _resolved(self, entry: _Entry) -> ResolvedPipeline | None:
+    def _resolved(
+        self, entry: _Entry, environment: NamespaceEnvironment, arguments: dict[str, str]
+    ) -> ResolvedPipeline | None:
         """The pipeline; None when it has failures, which the preview then has ended with.
 
         :raises IncapableError: when a plugin cannot run on this machine.
         """
-        request = entry.request
-        resolved = self._studio.resolve(
-            PipelineRequest(
-                request.document,
-                request.namespace,
-                request.arguments,
-                runtime=True,
-                use_suggested=request.use_suggested,
-            )
+        resolved = self._resolver.resolve(
+            entry.document,
+            environment,
+            arguments,
+            runtime=True,
+            use_suggested=entry.request.use_suggested,
         )
         if resolved.errors:
             self._end(entry, PreviewStatus.DEPLOY_FAILED, errors=resolved.errors)
             return None
         require_capabilities(
             resolved.plugins,
-            indexed_capabilities(self._artifacts, request.namespace),
+            lambda plugin: environment.plugins.get_info(plugin).capabilities,
             PREVIEW_REQUIRES,
             "a preview",
         )
         self._change(entry, repairs=resolved.repairs)
         return resolved
 
-    def _order(self, entry: _Entry, resolved: ResolvedPipeline) -> WorkOrder:
+    def _order(
+        self,
+        entry: _Entry,
+        document: str,
+        plugins: dict[str, PluginRef],
+        arguments: dict[str, str],
+    ) -> WorkOrder:
         request, preview = entry.request, entry.preview
-        text = self._studio.write_out(request.namespace, request.document).document
         records = request.records or self._records_of(entry.document)
-        arguments = self._studio.arguments(request.namespace, preview.pipeline, request.arguments)
         return WorkOrder(
             run_id=preview.preview,
             namespace=preview.namespace,
             pipeline=preview.pipeline,
-            document=text if isinstance(text, str) else msgspec.json.encode(text).decode(),
-            plugins=resolved.plugins,
+            document=document,
+            plugins=plugins,
             arguments=arguments,
             logical_start_ms=preview.submit_time,
             engine_url="",
@@ -346,7 +350,13 @@ class _Entry:
         """What an error means now."""
 
 
-def _check(request: PreviewRequest) -> None:
+def _check(request: PreviewRequest, document: PipelineDocument) -> None:
+    names = [each.name for each in document.stages]
+    if request.stage is not None and request.stage not in names:
+        raise NotFoundError(
+            f"The pipeline has no stage '{request.stage}'.",
+            f"Its stages: {', '.join(names) or 'none'}.",
+        )
     if request.records is not None and not 1 <= request.records <= MOST_RECORDS:
         raise BadRequestError(
             f"A preview reads 1 to {MOST_RECORDS:,} records of each source, not {request.records:,}."

@@ -11,10 +11,9 @@ from localcdap.api.failures import ValidationFailure
 from localcdap.pipeline.editing.edits import Edit
 from localcdap.pipeline.editing.service import EditingService, OpenRequest
 from localcdap.pipeline.editing.view import Change, StageState
-from localcdap.pipeline.service import PipelineRequest, StudioService
 from localcdap.sandbox.configure_cache import ConfigureCache, ConnectedCheckResult
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult, configure_stage
-from tests.pipeline.shelf import mock_shelf
+from tests.pipeline.shelf import create_resolver, resolve
 
 LONG_S = 60.0
 
@@ -47,8 +46,8 @@ class Bench:
 
     def __init__(self, document: Any, workers: Any = None, **options: Any) -> None:
         self.workers = workers or InProcess()
-        self.service = EditingService(mock_shelf(), self.workers, **options)
-        self.studio = StudioService(mock_shelf(), self.workers.configure, **options)
+        self.resolver = create_resolver(None, self.workers.configure, **options)
+        self.service = EditingService(self.resolver.environments, self.workers)
         opened = self.service.open(OpenRequest(document), LONG_S)
         self.id = opened.id
         self.errors: list[ValidationFailure] = []
@@ -76,14 +75,13 @@ class Bench:
 
     def check(self) -> None:
         """What the session told is what a validation from scratch says of its document."""
-        fresh = self.studio.validate_pipeline(PipelineRequest(self.text()))
+        fresh = resolve(self.resolver, self.text())
         told = [*self.errors, *(f for state in self.stages.values() for f in state.errors)]
         assert _counted(told) == _counted(fresh.errors)
         warned = [w for state in self.stages.values() for w in state.warnings]
         assert _counted(warned) == _counted(fresh.warnings)
         assert self.last.valid == (fresh.spec is not None)
-        resolved = self.studio.resolve(PipelineRequest(self.text())).stages
-        for name, spec in resolved.items():
+        for name, spec in fresh.stages.items():
             state = self.stages[name]
             assert state.input_schemas == spec.input_schemas, name
             assert state.output_schema == spec.output_schema, name

@@ -36,7 +36,7 @@ from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.sandbox.pool import PluginWorkers
 from tests.pipeline.editing.sessions import Bench
 from tests.pipeline.pipelines import config, record, stage
-from tests.pipeline.shelf import mock_shelf
+from tests.pipeline.shelf import create_resolver
 
 ABC = {"schema": record("a", "b", "c")}
 XY = {"schema": record("x", "y")}
@@ -423,7 +423,7 @@ def test_sessions_that_nobody_uses_are_closed(monkeypatch):
 
 
 def test_many_sessions_at_once():
-    service = EditingService(mock_shelf(), Bench(small()).workers)
+    service = EditingService(create_resolver().environments, Bench(small()).workers)
     keys = [service.open(OpenRequest(small())).id for _ in range(20)]
 
     def work(key: str) -> None:

@@ -11,10 +11,8 @@ from localcdap.api.failures import ArtifactId
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.library.applications import ApplicationService
-from localcdap.pipeline.service import StudioService
-from localcdap.sandbox.stage_configuration import configure_stage
 from localcdap.store.store import Store
-from tests.pipeline.shelf import MOCKS, Shelf, candidates
+from tests.pipeline.shelf import MOCKS, Shelf, candidates, create_resolver
 
 
 @pytest.fixture
@@ -52,5 +50,5 @@ def active() -> list[str]:
 def applications(
     store: Store, topics: Topics, namespaces: NamespaceService, shelf: Shelf, active: list[str]
 ) -> ApplicationService:
-    studio = StudioService(shelf, configure_stage, check_namespace=namespaces.require)
-    return ApplicationService(store, topics, namespaces, shelf, studio, lambda _, __: active)
+    resolver = create_resolver(shelf, check_namespace=namespaces.require)
+    return ApplicationService(store, topics, namespaces, resolver, lambda _, __: active)

@@ -16,10 +16,8 @@ from localcdap.pipeline.comparison import compare_pipelines
 from localcdap.pipeline.document.document import read_document
 from localcdap.pipeline.library.applications import ApplicationService
 from localcdap.pipeline.library.model import DeployRequest
-from localcdap.pipeline.service import StudioService
-from localcdap.sandbox.stage_configuration import configure_stage
 from localcdap.store.store import Store
-from tests.pipeline.shelf import Shelf, candidates
+from tests.pipeline.shelf import Shelf, candidates, create_resolver
 
 STAND_IN = """
 from localcdap.api import Plugin, Schema, StageConfigurer, plugin
@@ -59,8 +57,7 @@ def stand_ins(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Shelf:
 def applications(
     store: Store, topics: Topics, namespaces: NamespaceService, stand_ins: Shelf
 ) -> ApplicationService:
-    studio = StudioService(stand_ins, configure_stage)
-    return ApplicationService(store, topics, namespaces, stand_ins, studio)
+    return ApplicationService(store, topics, namespaces, create_resolver(stand_ins))
 
 
 def test_every_real_pipeline_is_deployed_as_it_is_or_refused(

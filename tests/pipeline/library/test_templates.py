@@ -11,15 +11,16 @@ from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
 from localcdap.artifacts.model import ArtifactSelector
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
+from localcdap.pipeline.document.document import read_document
 from localcdap.pipeline.library.applications import ApplicationService
 from localcdap.pipeline.library.model import DeployRequest
 from localcdap.pipeline.library.templates import TemplateService
+from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.service import PipelineRequest, StageRequest, StageSchema, StudioService
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
-from localcdap.sandbox.stage_configuration import configure_stage
 from localcdap.store.store import Store
 from tests.pipeline.pipelines import config, record
-from tests.pipeline.shelf import Shelf
+from tests.pipeline.shelf import Shelf, create_resolver, resolve
 
 SCHEMA = record("a", "b")
 PEOPLE = PluginTemplate(
@@ -40,10 +41,15 @@ def templates(store: Store, namespaces: NamespaceService, shelf: Shelf) -> Templ
 
 
 @pytest.fixture
-def studio(templates: TemplateService, shelf: Shelf) -> StudioService:
+def resolver(templates: TemplateService, shelf: Shelf) -> PipelineResolver:
     for template in (PEOPLE, OUT):
         templates.save("default", template)
-    return StudioService(shelf, configure_stage, templates=templates.list_templates)
+    return create_resolver(shelf, templates=templates.list_templates)
+
+
+@pytest.fixture
+def studio(resolver: PipelineResolver) -> StudioService:
+    return StudioService(resolver)
 
 
 def pipeline(source: dict[str, str] | None = None, **sink: Any) -> dict[str, Any]:
@@ -87,7 +93,7 @@ def test_what_is_no_template_is_refused(templates: TemplateService, template, er
     assert templates.list_templates("default") == []
 
 
-def test_a_pipeline_uses_them_as_plugins(studio: StudioService):
+def test_a_pipeline_uses_them_as_plugins(studio: StudioService, resolver: PipelineResolver):
     answer = studio.validate_pipeline(PipelineRequest(pipeline()))
 
     assert answer.errors == []
@@ -96,8 +102,8 @@ def test_a_pipeline_uses_them_as_plugins(studio: StudioService):
     assert (source.plugin.name, source.plugin.properties) == ("Source", {"schema": SCHEMA})
     assert (sink.plugin.name, sink.plugin.properties) == ("Sink", {"path": "/out"})
     assert sink.input_schemas["s"] is not None
-    resolved = studio.resolve(PipelineRequest(pipeline(path="/other")))
-    assert resolved.properties["z"] == {"path": "/other"}
+    resolved = resolve(resolver, pipeline(path="/other"))
+    assert resolved.requests["z"].properties == {"path": "/other"}
 
 
 def test_a_locked_property_that_is_changed_is_a_failure_that_names_it(studio: StudioService):
@@ -117,22 +123,26 @@ def test_a_locked_property_that_is_changed_is_a_failure_that_names_it(studio: St
     assert sink.spec.plugin.properties == {"path": "/out"}
 
 
-def test_a_mark_of_a_template_that_is_not_here_means_nothing(studio: StudioService):
+def test_a_mark_of_a_template_that_is_not_here_means_nothing(
+    studio: StudioService, resolver: PipelineResolver
+):
     made = pipeline()
     made["config"]["stages"][1]["pluginTemplate"] = "Elsewhere"
     assert studio.validate_pipeline(PipelineRequest(made)).errors == []
-    assert [use.stage for use in studio.write_out("default", made).templates] == ["s"]
+    environment = resolver.environments.create("default")
+    _, uses = environment.write_out_templates(read_document(made))
+    assert [use.stage for use in uses] == ["s"]
 
 
 def test_what_is_deployed_and_exported_has_the_plugins_themselves(
-    studio: StudioService,
+    resolver: PipelineResolver,
     templates: TemplateService,
     store: Store,
     topics: Topics,
     namespaces: NamespaceService,
     shelf: Shelf,
 ):
-    applications = ApplicationService(store, topics, namespaces, shelf, studio)
+    applications = ApplicationService(store, topics, namespaces, resolver)
     answer = applications.deploy(DeployRequest(pipeline(path="/other")))
 
     assert [str(use) for use in answer.templates] == [
@@ -153,16 +163,13 @@ def test_what_is_deployed_and_exported_has_the_plugins_themselves(
     }
     for name in ("People", "Out"):
         templates.delete("default", name)
-    assert (
-        StudioService(shelf, configure_stage).validate_pipeline(PipelineRequest(exported)).errors
-        == []
-    )
+    assert resolve(create_resolver(shelf), exported).errors == []
 
 
 def test_a_repair_of_a_stage_that_uses_one_is_written_out_with_it(
-    studio: StudioService, store: Store, topics: Topics, namespaces: NamespaceService, shelf: Shelf
+    resolver: PipelineResolver, store: Store, topics: Topics, namespaces: NamespaceService
 ):
-    applications = ApplicationService(store, topics, namespaces, shelf, studio)
+    applications = ApplicationService(store, topics, namespaces, resolver)
     made = pipeline()
     made["config"]["stages"][0]["plugin"]["artifact"] = {"name": "mock-plugins", "version": "0.9.0"}
     assert applications.deploy(DeployRequest(made)).application is None

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from localcdap.datasets.sql import SqlRequest
+from localcdap.pipeline.library.model import DeployRequest
 from localcdap.pipeline.service import PipelineRequest
 from localcdap.testing.instance import TemporaryInstance
 
@@ -197,9 +198,11 @@ def instance(tmp_path: Path):
 def test_it_validates_runs_and_runs_again(instance, cdap_engine_directory):
     document = json.dumps(export())
     request = PipelineRequest(document, connected=True, use_suggested=True)
-    repaired = instance.cdap.studio.repair_pipeline(request)
-    assert repaired.validation.errors == []
-    document = json.dumps(repaired.document)
+    assert instance.cdap.studio.validate_pipeline(request).errors == []
+    applications = instance.cdap.applications
+    deployed = applications.deploy(DeployRequest(document, fix=True))
+    assert deployed.errors == []
+    document = applications.export("default", deployed.name)
 
     assert instance.run(document).error is None
     more = instance.home.path / "buckets" / "shop" / "orders" / "february.csv"
