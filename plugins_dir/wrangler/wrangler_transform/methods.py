@@ -12,11 +12,11 @@ from localcdap.api.record_json import record_to_json, records_from_json
 from localcdap.plugin_lib.wrangler.language import Problem
 from localcdap.plugin_lib.wrangler.recipe.propagation import columns_of, propagate
 from localcdap.plugin_lib.wrangler.recipe.registry import shipped
-from localcdap.plugin_lib.wrangler.recipe.sampling import sample
+from localcdap.plugin_lib.wrangler.recipe.samples import sample
 from localcdap.plugin_lib.wrangler.recipe.steps import check
 
-from .checking import ALL, given_schema
 from .config import WranglerConfig
+from .configuration import ALL, given_schema
 
 
 class RecipeRequest(msgspec.Struct):

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from localcdap.api import SparkContext, StageConfigurer, Transform, plugin, plugin_method
 from localcdap.plugin_lib.wrangler.recipe.registry import DirectiveInfo, shipped
 
-from .checking import Configuration
 from .config import WranglerConfig
+from .configuration import Configuration
+from .execution import Execution
 from .methods import (
     RecipeAnswer,
     RecipeRequest,
@@ -17,7 +18,6 @@ from .methods import (
     checked,
     sampled,
 )
-from .running import Execution
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -11,9 +11,9 @@ import pytest
 
 from localcdap.api.schema import Schema
 from localcdap.plugin_lib.wrangler.language import Code, Recipe, parse, print_recipe
-from localcdap.plugin_lib.wrangler.recipe.judging import misfits
 from localcdap.plugin_lib.wrangler.recipe.propagation import columns_of, propagate
 from localcdap.plugin_lib.wrangler.recipe.registry import shipped
+from localcdap.plugin_lib.wrangler.recipe.schema_check import misfits
 from localcdap.plugin_lib.wrangler.recipe.steps import check
 from tests.conftest import REPOSITORY
 

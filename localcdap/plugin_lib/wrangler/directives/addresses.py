@@ -18,8 +18,8 @@ from localcdap.api.directive import (
 from localcdap.api.schema import Schema
 from localcdap.java.text import TRIMMED
 from localcdap.plugin_lib.wrangler.directives.columns import needed, no_column
-from localcdap.plugin_lib.wrangler.directives.forms import need_text
 from localcdap.plugin_lib.wrangler.directives.masks import text_of
+from localcdap.plugin_lib.wrangler.directives.native_helpers import need_text
 
 _NULLABLE_TEXT: Final = Schema.STRING.as_nullable
 _PROTOCOLS: Final = ("http", "https", "ftp", "file", "mailto", "jar", "jmod", "jrt")

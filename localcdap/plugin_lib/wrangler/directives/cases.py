@@ -6,8 +6,8 @@ import re
 from typing import Final
 
 from localcdap.api.directive import Frame, plugin
-from localcdap.plugin_lib.wrangler.directives.forms import is_text
-from localcdap.plugin_lib.wrangler.recipe.declaration import TextMap
+from localcdap.plugin_lib.wrangler.directives.native_helpers import is_text
+from localcdap.plugin_lib.wrangler.recipe.base_directives import TextMap
 
 SPACES: Final = (
     "\t\n\x0b\x0c\r \x85\xa0\u1680\u180e\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"

@@ -19,8 +19,8 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema
-from localcdap.plugin_lib.wrangler.directives.forms import is_text
-from localcdap.plugin_lib.wrangler.directives.refusals import coded
+from localcdap.plugin_lib.wrangler.directives.error_messages import coded
+from localcdap.plugin_lib.wrangler.directives.native_helpers import is_text
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -23,9 +23,9 @@ from localcdap.api.schema import Schema
 from localcdap.java import commons_csv
 from localcdap.java.text import TRIMMED
 from localcdap.plugin_lib.wrangler.directives.columns import no_column
-from localcdap.plugin_lib.wrangler.directives.forms import need_text
-from localcdap.plugin_lib.wrangler.directives.refusals import coded, mismatched
-from localcdap.plugin_lib.wrangler.values.escapes import unescaped
+from localcdap.plugin_lib.wrangler.directives.error_messages import coded, mismatched
+from localcdap.plugin_lib.wrangler.directives.native_helpers import need_text
+from localcdap.plugin_lib.wrangler.values.text_edits import unescaped
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from localcdap.api.directive import Columns, Directive, Row, RowContext, argument, plugin
 from localcdap.api.schema import Schema
-from localcdap.plugin_lib.wrangler.directives.refusals import refused
+from localcdap.plugin_lib.wrangler.directives.error_messages import refused
 from localcdap.plugin_lib.wrangler.values.currency import LocaleError, currency_format
 
 

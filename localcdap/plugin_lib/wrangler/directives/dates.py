@@ -18,19 +18,19 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema
-from localcdap.java.zones import zone_of
-from localcdap.plugin_lib.wrangler.directives.columns import needed, no_column
-from localcdap.plugin_lib.wrangler.directives.forms import present
-from localcdap.plugin_lib.wrangler.directives.moments import InPattern, is_timestamp
-from localcdap.plugin_lib.wrangler.directives.refusals import mismatch, mismatched, refused
-from localcdap.plugin_lib.wrangler.recipe.declaration import text_like
-from localcdap.plugin_lib.wrangler.values.unix_time import (
+from localcdap.java.unix_time import (
     OUT_OF_YEARS,
     UNITS,
     millis_of,
     moment_of,
     whole_number,
 )
+from localcdap.java.zones import zone_of
+from localcdap.plugin_lib.wrangler.directives.columns import needed, no_column
+from localcdap.plugin_lib.wrangler.directives.datetime_bases import InPattern, is_timestamp
+from localcdap.plugin_lib.wrangler.directives.error_messages import mismatch, mismatched, refused
+from localcdap.plugin_lib.wrangler.directives.native_helpers import present
+from localcdap.plugin_lib.wrangler.recipe.base_directives import text_like
 
 _FIRST_MILLIS: Final = 10**11
 """What is less than this is Unix time in seconds, till the year 5138; as milliseconds it is of 1973."""

@@ -17,16 +17,16 @@ from localcdap.api.directive import (
 )
 from localcdap.api.schema import Schema
 from localcdap.java.text import java_text
-from localcdap.plugin_lib.wrangler.directives.forms import present
-from localcdap.plugin_lib.wrangler.directives.moments import (
+from localcdap.plugin_lib.wrangler.directives.datetime_bases import (
     DatetimeMap,
     InPattern,
     InZone,
     is_datetime,
     is_timestamp,
 )
-from localcdap.plugin_lib.wrangler.directives.refusals import refused
-from localcdap.plugin_lib.wrangler.recipe.declaration import ColumnMap, schema_like, text_like
+from localcdap.plugin_lib.wrangler.directives.error_messages import refused
+from localcdap.plugin_lib.wrangler.directives.native_helpers import present
+from localcdap.plugin_lib.wrangler.recipe.base_directives import ColumnMap, schema_like, text_like
 
 
 def _shown(column: str, value: object, wanted: str) -> str:

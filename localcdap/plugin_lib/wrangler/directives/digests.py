@@ -15,7 +15,7 @@ from localcdap.api.directive import (
 from localcdap.api.schema import Schema
 from localcdap.plugin_lib.wrangler.directives.columns import needed, no_column
 from localcdap.plugin_lib.wrangler.directives.encodings import bytes_of
-from localcdap.plugin_lib.wrangler.directives.forms import need_text
+from localcdap.plugin_lib.wrangler.directives.native_helpers import need_text
 from localcdap.plugin_lib.wrangler.values.digests import ALGORITHMS, digest, unavailable
 
 

@@ -20,9 +20,9 @@ from localcdap.api.directive import (
 )
 from localcdap.java.charsets import decoded, python_encoding
 from localcdap.plugin_lib.wrangler.directives.columns import needed, no_column
-from localcdap.plugin_lib.wrangler.directives.forms import need_text
 from localcdap.plugin_lib.wrangler.directives.masks import text_of
-from localcdap.plugin_lib.wrangler.recipe.declaration import text_like
+from localcdap.plugin_lib.wrangler.directives.native_helpers import need_text
+from localcdap.plugin_lib.wrangler.recipe.base_directives import text_like
 
 METHODS: Final = ("base64", "base32", "hex")
 

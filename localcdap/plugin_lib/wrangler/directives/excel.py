@@ -14,7 +14,7 @@ from localcdap.api.directive import (
 )
 from localcdap.api.schema import Schema
 from localcdap.plugin_lib.wrangler.directives.columns import no_column
-from localcdap.plugin_lib.wrangler.directives.refusals import refused
+from localcdap.plugin_lib.wrangler.directives.error_messages import refused
 from localcdap.plugin_lib.wrangler.formats.excel import ExcelError, sheet_rows
 
 

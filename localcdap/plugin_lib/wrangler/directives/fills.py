@@ -9,8 +9,8 @@ from localcdap.api.directive import Columns, Directive, Frame, Row, RowContext, 
 from localcdap.api.schema import Schema
 from localcdap.java.text import java_text
 from localcdap.plugin_lib.wrangler.directives.columns import no_column
-from localcdap.plugin_lib.wrangler.directives.forms import as_text, is_text, need_text
-from localcdap.plugin_lib.wrangler.values.escapes import unescaped
+from localcdap.plugin_lib.wrangler.directives.native_helpers import as_text, is_text, need_text
+from localcdap.plugin_lib.wrangler.values.text_edits import unescaped
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

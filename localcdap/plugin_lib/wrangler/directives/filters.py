@@ -15,8 +15,8 @@ from localcdap.api.directive import (
 )
 from localcdap.java.regex import compile_regex
 from localcdap.java.text import java_text
-from localcdap.plugin_lib.wrangler.directives.forms import as_text, need_plain_regex
-from localcdap.plugin_lib.wrangler.directives.refusals import mismatched
+from localcdap.plugin_lib.wrangler.directives.error_messages import mismatched
+from localcdap.plugin_lib.wrangler.directives.native_helpers import as_text, need_plain_regex
 from localcdap.plugin_lib.wrangler.directives.splits import regex_problem
 
 

@@ -18,7 +18,7 @@ from localcdap.api.directive import (
 from localcdap.api.schema import Schema
 from localcdap.java.regex import compile_regex
 from localcdap.plugin_lib.wrangler.directives.columns import no_column
-from localcdap.plugin_lib.wrangler.directives.refusals import mismatched
+from localcdap.plugin_lib.wrangler.directives.error_messages import mismatched
 from localcdap.plugin_lib.wrangler.directives.splits import regex_problem
 
 _MOST: Final = 100_000

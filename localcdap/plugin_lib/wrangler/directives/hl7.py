@@ -11,8 +11,8 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.plugin_lib.wrangler.directives.columns import no_column
-from localcdap.plugin_lib.wrangler.directives.opening import Opening
-from localcdap.plugin_lib.wrangler.directives.refusals import mismatched
+from localcdap.plugin_lib.wrangler.directives.error_messages import mismatched
+from localcdap.plugin_lib.wrangler.directives.flattener import Opening
 from localcdap.plugin_lib.wrangler.formats.hl7 import Hl7Error, message_object
 
 

@@ -17,7 +17,7 @@ from localcdap.api.directive import (
 from localcdap.java.gson import write_json
 from localcdap.plugin_lib.wrangler.catalogs.web_service import NoAnswerError, WebService
 from localcdap.plugin_lib.wrangler.directives.columns import no_column
-from localcdap.plugin_lib.wrangler.directives.refusals import refused
+from localcdap.plugin_lib.wrangler.directives.error_messages import refused
 
 CODE: Final = 500
 """Of the error record of a row that got no answer."""

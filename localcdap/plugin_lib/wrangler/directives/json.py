@@ -19,8 +19,8 @@ from localcdap.java.gson import JsonError, leaf, read_json
 from localcdap.java.json_path import JsonPathError, NothingFoundError, parse_path, select
 from localcdap.java.text import TRIMMED
 from localcdap.plugin_lib.wrangler.directives.columns import no_column
-from localcdap.plugin_lib.wrangler.directives.opening import Opening
-from localcdap.plugin_lib.wrangler.directives.refusals import mismatched
+from localcdap.plugin_lib.wrangler.directives.error_messages import mismatched
+from localcdap.plugin_lib.wrangler.directives.flattener import Opening
 
 _PARTS: Final = (Type.RECORD, Type.MAP, Type.ARRAY, Type.UNION)
 

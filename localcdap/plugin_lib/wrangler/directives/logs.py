@@ -12,8 +12,9 @@ from localcdap.api.directive import (
 )
 from localcdap.api.schema import Schema
 from localcdap.plugin_lib.wrangler.directives.columns import no_column
-from localcdap.plugin_lib.wrangler.directives.refusals import mismatched
-from localcdap.plugin_lib.wrangler.formats.http_logs import LineError, LogFormat, LogFormatError
+from localcdap.plugin_lib.wrangler.directives.error_messages import mismatched
+from localcdap.plugin_lib.wrangler.formats.http_log_format import LogFormatError
+from localcdap.plugin_lib.wrangler.formats.http_logs import LineError, LogFormat
 
 
 @plugin(

@@ -22,19 +22,17 @@ from localcdap.api.directive import (
 from localcdap.api.schema import Schema
 from localcdap.java.text import java_text
 from localcdap.plugin_lib.wrangler.directives.columns import needed, no_column
-from localcdap.plugin_lib.wrangler.directives.forms import (
+from localcdap.plugin_lib.wrangler.directives.error_messages import mismatched
+from localcdap.plugin_lib.wrangler.directives.names import sed_problem
+from localcdap.plugin_lib.wrangler.directives.native_helpers import (
     as_text,
     is_text,
     need_plain_regex,
     need_text,
 )
-from localcdap.plugin_lib.wrangler.directives.names import sed_problem
-from localcdap.plugin_lib.wrangler.directives.refusals import mismatched
-from localcdap.plugin_lib.wrangler.recipe.declaration import text_like
-from localcdap.plugin_lib.wrangler.values.cut import Ranges
-from localcdap.plugin_lib.wrangler.values.mask import masked
-from localcdap.plugin_lib.wrangler.values.sed import Sed
+from localcdap.plugin_lib.wrangler.recipe.base_directives import text_like
 from localcdap.plugin_lib.wrangler.values.shuffle import shuffled, shuffled_column
+from localcdap.plugin_lib.wrangler.values.text_edits import Ranges, Sed, masked
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

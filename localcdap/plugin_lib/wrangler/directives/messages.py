@@ -18,7 +18,7 @@ from localcdap.api.directive import (
 )
 from localcdap.plugin_lib.wrangler.catalogs.folder import ARGUMENT, FolderError, read_file
 from localcdap.plugin_lib.wrangler.directives.columns import no_column
-from localcdap.plugin_lib.wrangler.directives.refusals import refused
+from localcdap.plugin_lib.wrangler.directives.error_messages import refused
 from localcdap.plugin_lib.wrangler.formats.avro import AvroError, AvroSchema, file_rows
 from localcdap.plugin_lib.wrangler.formats.protobuf import MessageType, ProtobufError
 

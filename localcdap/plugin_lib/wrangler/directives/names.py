@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from localcdap.api.directive import Columns, Directive, Frame, Row, RowContext, argument, plugin
 from localcdap.java.text import TRIMMED
-from localcdap.plugin_lib.wrangler.values.sed import Sed, SedError
+from localcdap.plugin_lib.wrangler.values.text_edits import Sed, SedError
 
 _UNCLEAN: Final = re.compile(r"[^a-zA-Z0-9_]")
 

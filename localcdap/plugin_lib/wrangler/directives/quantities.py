@@ -17,8 +17,8 @@ from localcdap.api.directive.argument import Range
 from localcdap.api.schema import Schema
 from localcdap.java.numbers import NumberFormatError, parse_double
 from localcdap.plugin_lib.wrangler.directives.columns import needed, no_column
-from localcdap.plugin_lib.wrangler.directives.forms import is_text, present, real_of
-from localcdap.plugin_lib.wrangler.directives.refusals import said
+from localcdap.plugin_lib.wrangler.directives.error_messages import said
+from localcdap.plugin_lib.wrangler.directives.native_helpers import is_text, present, real_of
 
 
 @plugin(

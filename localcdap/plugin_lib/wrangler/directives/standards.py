@@ -18,7 +18,7 @@ from localcdap.api.schema import Type
 from localcdap.plugin_lib.wrangler.catalogs.folder import ARGUMENT, FolderError, read_file
 from localcdap.plugin_lib.wrangler.catalogs.standards import Standard, StandardError
 from localcdap.plugin_lib.wrangler.directives.columns import no_column
-from localcdap.plugin_lib.wrangler.directives.refusals import mismatched
+from localcdap.plugin_lib.wrangler.directives.error_messages import mismatched
 
 KNOWN = ("hl7-fhir-r4",)
 

@@ -8,21 +8,21 @@ from typing import Any
 from localcdap.api.directive import Frame, NoNativeFormError, argument, plugin
 from localcdap.api.schema import Schema
 from localcdap.java.simple_date import check_simple_date, read_simple_date
+from localcdap.java.unix_time import (
+    OUT_OF_YEARS,
+    UNITS,
+    moment_of,
+    whole_number,
+)
 from localcdap.plugin_lib.wrangler.directives.date_columns import YEARS, simple_date_micros
-from localcdap.plugin_lib.wrangler.directives.forms import (
+from localcdap.plugin_lib.wrangler.directives.datetime_bases import TimestampMap
+from localcdap.plugin_lib.wrangler.directives.error_messages import coded, mismatch
+from localcdap.plugin_lib.wrangler.directives.native_helpers import (
     WHOLE,
     WHOLE_NUMBERS,
     is_text,
     need_text,
     present,
-)
-from localcdap.plugin_lib.wrangler.directives.moments import TimestampMap
-from localcdap.plugin_lib.wrangler.directives.refusals import coded, mismatch
-from localcdap.plugin_lib.wrangler.values.unix_time import (
-    OUT_OF_YEARS,
-    UNITS,
-    moment_of,
-    whole_number,
 )
 
 

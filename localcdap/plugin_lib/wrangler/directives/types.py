@@ -18,7 +18,7 @@ from localcdap.api.directive import (
 )
 from localcdap.api.schema import LogicalType, Schema
 from localcdap.java.text import TRIMMED
-from localcdap.plugin_lib.wrangler.directives.forms import WHOLE, is_text, present, real_of
+from localcdap.plugin_lib.wrangler.directives.native_helpers import WHOLE, is_text, present, real_of
 from localcdap.plugin_lib.wrangler.values.conversion import (
     KINDS,
     ROUNDINGS,

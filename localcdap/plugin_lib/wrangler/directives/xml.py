@@ -17,10 +17,11 @@ from localcdap.api.directive import (
 from localcdap.api.schema import Schema
 from localcdap.java import xml
 from localcdap.plugin_lib.wrangler.directives.columns import no_column
-from localcdap.plugin_lib.wrangler.directives.opening import Opening
-from localcdap.plugin_lib.wrangler.directives.refusals import mismatched
-from localcdap.plugin_lib.wrangler.formats import xml_documents, xml_objects
-from localcdap.plugin_lib.wrangler.recipe.declaration import ColumnMap
+from localcdap.plugin_lib.wrangler.directives.error_messages import mismatched
+from localcdap.plugin_lib.wrangler.directives.flattener import Opening
+from localcdap.plugin_lib.wrangler.formats import xml as xml_documents
+from localcdap.plugin_lib.wrangler.formats import xml as xml_objects
+from localcdap.plugin_lib.wrangler.recipe.base_directives import ColumnMap
 
 
 @plugin(

@@ -12,7 +12,7 @@ from localcdap.plugin_lib.wrangler.language.parser import (
     loaded_names,
     parse,
 )
-from localcdap.plugin_lib.wrangler.language.printing import print_call, print_recipe
+from localcdap.plugin_lib.wrangler.language.printer import print_call, print_recipe
 
 __all__ = [
     "NO_RULES",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from localcdap.api.directive.argument import ArgumentKind, Range
-from localcdap.plugin_lib.wrangler.language.lines import MASK
+from localcdap.plugin_lib.wrangler.language.splitter import MASK
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
@@ -116,7 +116,7 @@ def _parser() -> Lark:
 def parse_statement(text: str) -> Statement:
     """One directive, pragma or macro. The answer is shared: do not change it.
 
-    :param text: masked, see :mod:`localcdap.plugin_lib.wrangler.language.lines`; without the semicolon.
+    :param text: masked, see :mod:`localcdap.plugin_lib.wrangler.language.splitter`; without the semicolon.
     :raises SyntaxProblemError: when it is none.
     """
     from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedToken

@@ -16,9 +16,15 @@ from localcdap.plugin_lib.wrangler.language.grammar import (
     SyntaxProblemError,
     parse_statement,
 )
-from localcdap.plugin_lib.wrangler.language.lines import Line, Piece, Places, lines_of, masked
+from localcdap.plugin_lib.wrangler.language.legacy_syntax import (
+    NAMES,
+    RENAMED,
+    Header,
+    header,
+    read_older,
+)
 from localcdap.plugin_lib.wrangler.language.model import Call, Code, Load, Problem, Recipe
-from localcdap.plugin_lib.wrangler.language.older import NAMES, RENAMED, Header, header, read_older
+from localcdap.plugin_lib.wrangler.language.splitter import Line, Piece, Places, lines_of, masked
 
 Declared = Mapping[str, Sequence[Argument]]
 """The arguments of every directive by its name."""

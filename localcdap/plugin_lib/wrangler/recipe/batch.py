@@ -15,8 +15,8 @@ from localcdap.api.directive.rows import Columns, Row, RowContext
 from localcdap.api.errors import LocalcdapError
 from localcdap.api.schema import Schema
 from localcdap.api.tables import Lookup
-from localcdap.plugin_lib.wrangler.recipe.frame import FAILURE, SENT, failure_prefix
 from localcdap.plugin_lib.wrangler.recipe.output import Converter
+from localcdap.plugin_lib.wrangler.recipe.spark_frame import FAILURE, SENT, failure_prefix
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from localcdap.api.directive import NoNativeFormError
 from localcdap.api.schema import LogicalType, Schema, Type
-from localcdap.plugin_lib.wrangler.recipe.frame import SparkFrame
 from localcdap.plugin_lib.wrangler.recipe.output import REAL, WHOLE, null_message, unparsed_message
+from localcdap.plugin_lib.wrangler.recipe.spark_frame import SparkFrame
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcdap.plugin_lib.wrangler.recipe.batch import Executor
-from localcdap.plugin_lib.wrangler.recipe.frame import FAILURE, SENT
+from localcdap.plugin_lib.wrangler.recipe.spark_frame import FAILURE, SENT
 from tests.plugin_lib.wrangler.directives.recipes import (
     directives,
     failure,

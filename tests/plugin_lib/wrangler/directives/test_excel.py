@@ -9,7 +9,7 @@ import zipfile
 import openpyxl
 import pytest
 
-from localcdap.plugin_lib.wrangler.formats.excel_dates import date_text
+from localcdap.plugin_lib.wrangler.formats.excel import date_text
 from tests.plugin_lib.wrangler.directives.recipes import failure, run
 
 MOMENT = datetime.datetime(2017, 3, 5, 15, 4, 9, 250_000)

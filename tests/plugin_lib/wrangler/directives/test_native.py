@@ -15,9 +15,9 @@ from localcdap.api.directive import NoNativeFormError
 from localcdap.api.directive.rows import Columns
 from localcdap.api.schema import Schema
 from localcdap.plugin_lib.wrangler.recipe.batch import RowFailure
-from localcdap.plugin_lib.wrangler.recipe.frame import ERROR, ERROR_TYPE, SparkFrame
+from localcdap.plugin_lib.wrangler.recipe.spark_frame import ERROR, ERROR_TYPE, SparkFrame
 from localcdap.plugin_lib.wrangler.values.similarity import single
-from tests.plugin_lib.wrangler.both import NUMBER, _given, in_python, native_frame, steps_of
+from tests.plugin_lib.wrangler.recipe_runs import NUMBER, _given, in_python, native_frame, steps_of
 
 TEXT = Schema.STRING.as_nullable
 PAIR = Schema.record("pair", [("x", Schema.INT.as_nullable), ("y", TEXT)])

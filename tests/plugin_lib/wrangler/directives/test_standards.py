@@ -12,7 +12,7 @@ from localcdap.api.directive.rows import Columns
 from localcdap.api.schema import Schema
 from localcdap.plugin_lib.wrangler.catalogs.folder import ARGUMENT
 from localcdap.plugin_lib.wrangler.recipe.batch import Executor, RowFailure
-from localcdap.plugin_lib.wrangler.recipe.frame import FAILURE, SENT
+from localcdap.plugin_lib.wrangler.recipe.spark_frame import FAILURE, SENT
 from tests.plugin_lib.wrangler.directives.recipes import directives, failure, problems
 
 RECIPE = "validate-standard :person hl7-fhir-r4"

@@ -11,7 +11,7 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.api.directive import Directive, DirectiveError, ErrorRow, Row, plugin
 from localcdap.api.schema import Schema, Type
 from localcdap.plugin_lib.wrangler.recipe.batch import BatchTask, Executor, RowFailure
-from localcdap.plugin_lib.wrangler.recipe.frame import FAILURE, SENT
+from localcdap.plugin_lib.wrangler.recipe.spark_frame import FAILURE, SENT
 from tests.plugin_lib.wrangler.directives.recipes import directives
 
 TEXT = Schema.STRING.as_nullable

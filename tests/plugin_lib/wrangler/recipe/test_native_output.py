@@ -12,10 +12,10 @@ from localcdap.api.directive import DirectiveError
 from localcdap.api.directive.rows import Columns, Row
 from localcdap.api.schema import Schema
 from localcdap.plugin_lib.wrangler.recipe.batch import RowFailure
-from localcdap.plugin_lib.wrangler.recipe.frame import FAILURE, SparkFrame
 from localcdap.plugin_lib.wrangler.recipe.native_output import convert
 from localcdap.plugin_lib.wrangler.recipe.output import Converter
-from tests.plugin_lib.wrangler.both import NUMBER, _computed, _given, _results, _structs
+from localcdap.plugin_lib.wrangler.recipe.spark_frame import FAILURE, SparkFrame
+from tests.plugin_lib.wrangler.recipe_runs import NUMBER, _computed, _given, _results, _structs
 
 NUMBERS = [
     "", " ", "\t", "0", "-0", "+7", "007", " 7", "7 ", "1.5", ".5", "5.", "1e3", "1E-3", "1.5f", "2D",

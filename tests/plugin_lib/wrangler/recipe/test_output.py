@@ -11,8 +11,8 @@ import pytest
 from localcdap.api.directive import DirectiveError
 from localcdap.api.directive.rows import Columns, Row
 from localcdap.api.schema import LogicalType, Schema
-from localcdap.plugin_lib.wrangler.recipe.judging import can_become, misfits
 from localcdap.plugin_lib.wrangler.recipe.output import Converter
+from localcdap.plugin_lib.wrangler.recipe.schema_check import can_become, misfits
 
 UTC = datetime.UTC
 DAY = datetime.date(2026, 1, 2)

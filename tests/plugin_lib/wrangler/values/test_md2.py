@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcdap.plugin_lib.wrangler.values.md2 import md2
+from localcdap.plugin_lib.wrangler.values.digests import md2
 
 
 @pytest.mark.parametrize(

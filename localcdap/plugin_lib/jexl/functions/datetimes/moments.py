@@ -6,9 +6,9 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
+from localcdap.java.unix_time import seconds_of
 from localcdap.plugin_lib.jexl.functions.datetimes.dates import DateOffsetByComponents
 from localcdap.plugin_lib.jexl.functions.datetimes.namespace import DateTime, Time, moments
-from localcdap.plugin_lib.wrangler.values.unix_time import seconds_of
 
 
 @moments("T T -> L?", "SecondsSinceFromDateTime", "SecondsSinceFromTimestamp")

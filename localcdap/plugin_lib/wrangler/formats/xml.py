@@ -1,19 +1,24 @@
-"""XML as objects of JSON (org.json ``XML.toJSONObject``).
+"""XML as JSON objects (org.json ``XML.toJSONObject``), and as documents on which XPath is evaluated.
 
-Elements and attributes become members, repeated ones arrays, text beside them ``content``. There may be
-several roots; remarks, prologs and document types are passed over. Entities are never looked up: but for
-the five of XML and those for characters they stay as they stand.
+In objects, elements and attributes become members, repeated ones arrays, and text among them the member
+``content``. A text may have several roots; comments, prologs and document types are skipped. Entities
+are never resolved, except the five of XML and character references; others stay as they are written.
 """
 
 from __future__ import annotations
 
+import functools
 import html
 import re
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from localcdap.java import xml
 from localcdap.java.numbers import NumberFormatError, parse_double, parse_long
 from localcdap.java.text import TRIMMED
+
+if TYPE_CHECKING:
+    from lxml.etree import XPath, _Element
 
 _CONTENT: Final = "content"
 _TOKEN: Final = re.compile(
@@ -168,3 +173,59 @@ def _double(text: str) -> Any:
     if number != number or abs(number) == float("inf"):
         return text
     return int(number) if number.is_integer() and abs(number) < _PLAIN else number
+
+
+_PROLOG: Final = re.compile(r"\s*<\?xml\s[^>]*\?>")
+
+
+@functools.lru_cache(maxsize=1)
+def opened(text: str) -> tuple[_Element, tuple[tuple[str, str], ...]]:
+    """The root of a document, and its namespaces by prefix. The last one read is kept.
+
+    :raises XmlError: as :func:`localcdap.java.xml.read_document`.
+    """
+    from lxml import etree
+
+    root = xml.read_document(_PROLOG.sub("", text, count=1))
+    spaces: dict[str, str] = {}
+    for element in root.iter(etree.Element):
+        spaces.update((prefix, uri) for prefix, uri in element.nsmap.items() if prefix)
+    return root, tuple(spaces.items())
+
+
+def selected(text: str, path: str) -> list[str]:
+    """The texts of what a path selects: of elements that hold text before their first child, of attributes.
+
+    :raises XmlError: as :func:`opened`, and when the path cannot be evaluated.
+    """
+    root, spaces = opened(text)
+    texts = map(_text_of, xml.found_by(_compiled(path, spaces), root))
+    return [each for each in texts if each is not None]
+
+
+@functools.lru_cache(maxsize=512)
+def _compiled(path: str, spaces: tuple[tuple[str, str], ...]) -> XPath:
+    from lxml import etree
+
+    return etree.XPath(path, namespaces=dict(spaces), regexp=False, smart_strings=False)
+
+
+def _text_of(node: Any) -> str | None:
+    if isinstance(node, bool):
+        return str(node).lower()
+    if isinstance(node, float):
+        return str(int(node)) if node.is_integer() else str(node)
+    if not hasattr(node, "itertext"):
+        return str(node)
+    if not _begins_with_text(node):
+        return None
+    return "".join(each for each in node.itertext(with_tail=False) if each.strip())
+
+
+def _begins_with_text(element: Any) -> bool:
+    texts = [element.text]
+    for child in element:
+        if isinstance(child.tag, str):
+            break
+        texts.append(child.tail)
+    return any(text and text.strip() for text in texts)

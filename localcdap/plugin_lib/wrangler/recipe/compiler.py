@@ -17,10 +17,10 @@ from localcdap.api.directive.rows import Columns
 from localcdap.api.schema import Schema
 from localcdap.api.tables import Lookup
 from localcdap.plugin_lib.wrangler.recipe.batch import BatchTask
-from localcdap.plugin_lib.wrangler.recipe.frame import ERROR, INPUT, SparkFrame
-from localcdap.plugin_lib.wrangler.recipe.naming import named_behind, variables_read
+from localcdap.plugin_lib.wrangler.recipe.column_usage import named_behind, variables_read
 from localcdap.plugin_lib.wrangler.recipe.native_output import convert
 from localcdap.plugin_lib.wrangler.recipe.propagation import is_known
+from localcdap.plugin_lib.wrangler.recipe.spark_frame import ERROR, INPUT, SparkFrame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -22,7 +22,7 @@ from localcdap.plugin_lib.wrangler.language.grammar import (
     parse_statement,
     unquoted,
 )
-from localcdap.plugin_lib.wrangler.language.lines import MASK
+from localcdap.plugin_lib.wrangler.language.splitter import MASK
 
 _WORD: Final = re.compile(r"""'[^'\n]*'(?=\s|$)|"[^"\n]*"(?=\s|$)|\S+""")
 _NUMBER: Final = re.compile(r"-?[0-9]+(?:\.[0-9]*)?[Ll]*")

@@ -12,13 +12,13 @@ from localcdap.plugin_lib.wrangler.recipe.building import (
     precondition_call,
     registry_with,
 )
-from localcdap.plugin_lib.wrangler.recipe.compilation import Compiled, Job, compile_recipe
-from localcdap.plugin_lib.wrangler.recipe.frame import ERROR, FAILURE, INPUT
+from localcdap.plugin_lib.wrangler.recipe.compiler import Compiled, Job, compile_recipe
 from localcdap.plugin_lib.wrangler.recipe.propagation import columns_of, propagate
+from localcdap.plugin_lib.wrangler.recipe.spark_frame import ERROR, FAILURE, INPUT
 from localcdap.plugin_lib.wrangler.recipe.steps import Step
 
-from .checking import ALL, RECORD, given_schema, steps_of
 from .config import DEFAULT_MODE, FAIL, SEND, WranglerConfig
+from .configuration import ALL, RECORD, given_schema, steps_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -10,7 +10,6 @@ from localcdap.plugin_lib.wrangler.recipe.building import (
     precondition_call,
     registry_with,
 )
-from localcdap.plugin_lib.wrangler.recipe.judging import misfits
 from localcdap.plugin_lib.wrangler.recipe.precondition import NAME, Precondition
 from localcdap.plugin_lib.wrangler.recipe.propagation import (
     columns_of,
@@ -18,6 +17,7 @@ from localcdap.plugin_lib.wrangler.recipe.propagation import (
     proposed_schema,
 )
 from localcdap.plugin_lib.wrangler.recipe.registry import Registry
+from localcdap.plugin_lib.wrangler.recipe.schema_check import misfits
 from localcdap.plugin_lib.wrangler.recipe.steps import Step, Steps, build_step, check
 
 from .config import WranglerConfig

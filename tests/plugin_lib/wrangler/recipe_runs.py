@@ -10,8 +10,8 @@ from localcdap.api.directive.rows import Columns
 from localcdap.api.schema import Schema
 from localcdap.engine.plan.spark_types import spark_schema
 from localcdap.plugin_lib.wrangler.recipe.batch import Executor, RowFailure
-from localcdap.plugin_lib.wrangler.recipe.frame import ERROR, ERROR_TYPE, SparkFrame
 from localcdap.plugin_lib.wrangler.recipe.registry import shipped
+from localcdap.plugin_lib.wrangler.recipe.spark_frame import ERROR, ERROR_TYPE, SparkFrame
 from localcdap.plugin_lib.wrangler.recipe.steps import Steps, check
 
 if TYPE_CHECKING:

@@ -1,8 +1,4 @@
-"""The sed scripts that recipes use: ``s/regex/replacement/flags`` and ``y/from/to/``, as Unix4j runs them.
-
-Patterns are Java's regular expressions, replacements Java's (``$1`` is a group). A text is one line,
-whatever line ends it holds.
-"""
+"""Edits of texts: ``sed`` scripts, ``cut -c`` ranges, masks for numbers, and the escapes of Java texts."""
 
 from __future__ import annotations
 
@@ -99,3 +95,97 @@ def _number(script: str, flags: str) -> int:
             f"'{script}' is no sed script: '{flags}' are no flags of it; there are g, I, p and a number"
         )
     return int(match[1]) if match[1] else 1
+
+
+_PART: Final = re.compile(r"(\d+)?(-)?(\d+)?")
+_LINE: Final = re.compile(r"[^\r\n]+")
+_LAST_END: Final = re.compile(r"(?:\r\n|\n|\r)\Z")
+
+
+class Ranges:
+    """Places of characters in a line, from 1: ``1-3``, ``5,7``, ``-3``, ``9-``, and lists of these.
+
+    The option ``-c`` may stand before them, as the documentation of the original has it.
+
+    >>> Ranges("1,2,3-5").cut("one two")
+    'one t'
+
+    :raises ValueError: for a text that is none, with a message.
+    """
+
+    def __init__(self, text: str) -> None:
+        parts = text.removeprefix("-c ").split(",")
+        self._spans = sorted(_span(part.strip(), text) for part in parts)
+
+    def cut(self, text: str) -> str:
+        """The characters at the places, line by line; each once and in the order of the line."""
+        if "\n" not in text and "\r" not in text:
+            return self._cut_line(text)
+        last = _LAST_END.sub("", text)
+        return _LINE.sub(lambda line: self._cut_line(line.group()), last)
+
+    def _cut_line(self, line: str) -> str:
+        out = []
+        done = 0
+        for start, end in self._spans:
+            stop = len(line) if end is None else end
+            out.append(line[max(start - 1, done) : stop])
+            done = max(done, stop)
+        return "".join(out)
+
+
+def _span(part: str, whole: str) -> tuple[int, int | None]:
+    match = _PART.fullmatch(part)
+    if match is None or not (match[1] or match[3]):
+        raise ValueError(f"'{whole}' is no list of ranges such as 1-3, 5, -2 or 7-")
+    start = int(match[1]) if match[1] else 1
+    end = int(match[3]) if match[3] else (None if match[2] else start)
+    if start < 1 or (end is not None and end < start):
+        raise ValueError(f"'{part}' is no range: places begin at 1, and the end follows the start")
+    return start, end
+
+
+def masked(text: str, mask: str) -> str:
+    """The text laid under the mask.
+
+    ``#`` shows the character at its place, ``x`` and ``X`` hide it behind an ``x``; any other character
+    stands for itself, and passes over an equal one of the text.
+
+    >>> masked("000-00-1234", "xxx-xx-####")
+    'xxx-xx-1234'
+    """
+    out = []
+    at = 0
+    for sign in mask:
+        if sign == "#":
+            if at < len(text):
+                out.append(text[at])
+                at += 1
+        elif sign in "xX":
+            out.append("x")
+            at += 1
+        else:
+            if at < len(text) and text[at] == sign:
+                at += 1
+            out.append(sign)
+    return "".join(out)
+
+
+_ESCAPE: Final = re.compile(r"\\(?:u+([0-9a-fA-F]{4})|([0-3]?[0-7]{1,2})|(.))", re.DOTALL)
+_LETTERS: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+
+
+def unescaped(text: str) -> str:
+    r"""The text with ``\n``, ``\t``, ``\u000A``, ``\12`` and quoted characters as what they stand for."""
+    if "\\" not in text:
+        return text
+    return _ESCAPE.sub(_character, text)
+
+
+def _character(escape: re.Match[str]) -> str:
+    code, octal, letter = escape.groups()
+    if code is not None:
+        return chr(int(code, 16))
+    if octal is not None:
+        return chr(int(octal, 8))
+    return _LETTERS.get(letter, letter)

@@ -9,7 +9,7 @@ import pytest
 
 from localcdap.api.directive.rows import Columns, Row
 from localcdap.api.schema import Schema
-from localcdap.plugin_lib.wrangler.recipe.sampling import proposed
+from localcdap.plugin_lib.wrangler.recipe.samples import proposed
 
 D = decimal.Decimal
 LONG, STRING, DOUBLE = (each.as_nullable for each in (Schema.LONG, Schema.STRING, Schema.DOUBLE))

@@ -1,4 +1,4 @@
-"""Objects opened to columns."""
+"""JSON objects flattened to columns (wrangler ``JsParser.jsonFlatten``)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from localcdap.api.directive import Directive, DirectiveError, Row
-from localcdap.plugin_lib.wrangler.values.flattening import flatten
+from localcdap.java.gson import leaf
 
 
 class Opening(Directive):
@@ -31,3 +31,23 @@ class Opening(Directive):
             raise DirectiveError(
                 f"column '{name}': objects are nested too deeply; give a depth"
             ) from None
+
+
+def flatten(members: Mapping[str, Any], name: str, depth: int | None, row: Row) -> None:
+    """Add the members of an object to a row as columns ``<name>_<member>``, those of objects in it too.
+
+    Arrays stay whole, and so do objects below the depth.
+
+    :param depth: how many levels are opened, 1 for the members alone; None for all.
+    :raises RecursionError: when objects are nested a thousand times.
+    """
+    if depth is not None and depth < 1:
+        row.put(name, dict(members))
+        return
+    below = None if depth is None else depth - 1
+    for member, value in members.items():
+        column = f"{name}_{member}"
+        if isinstance(value, Mapping):
+            flatten(value, column, below, row)
+        else:
+            row.add(column, leaf(value))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcdap.api.schema import Schema
-from tests.plugin_lib.wrangler.both import in_python, in_spark
+from tests.plugin_lib.wrangler.recipe_runs import in_python, in_spark
 
 TEXT = Schema.STRING.as_nullable
 GIVEN = Schema.record("given", [("a", TEXT), ("b c", Schema.INT.as_nullable)])

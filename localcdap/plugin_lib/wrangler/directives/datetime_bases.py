@@ -11,8 +11,8 @@ from localcdap.api.directive import Columns, Directive, ErrorRow
 from localcdap.api.schema import Schema
 from localcdap.java.date_time import PatternError, TimeFormat
 from localcdap.java.zones import zone_of
-from localcdap.plugin_lib.wrangler.directives.refusals import refused
-from localcdap.plugin_lib.wrangler.recipe.declaration import ColumnMap, schema_like
+from localcdap.plugin_lib.wrangler.directives.error_messages import refused
+from localcdap.plugin_lib.wrangler.recipe.base_directives import ColumnMap, schema_like
 
 
 def is_timestamp(value: object) -> TypeGuard[datetime.datetime]:

@@ -14,7 +14,7 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema
-from localcdap.plugin_lib.wrangler.directives.refusals import mismatched
+from localcdap.plugin_lib.wrangler.directives.error_messages import mismatched
 from localcdap.plugin_lib.wrangler.values.porter import stems
 
 _BETWEEN: Final = re.compile(r"\W+", re.ASCII)
