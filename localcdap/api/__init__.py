@@ -11,7 +11,7 @@ failures, and the errors, are here too: all packages exchange them. It imports n
 import sys
 
 from localcdap.api.capability import SYSTEM_CAPABILITIES, Capabilities, capability
-from localcdap.api.config import PluginConfig, field
+from localcdap.api.config import NamedPlugins, PluginConfig, field
 from localcdap.api.control import (
     Action,
     ActionContext,
@@ -82,6 +82,7 @@ __all__ = [
     "LocalcdapError",
     "LogicalType",
     "Lookup",
+    "NamedPlugins",
     "NotFoundError",
     "Plugin",
     "PluginConfig",

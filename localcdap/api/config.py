@@ -21,6 +21,31 @@ from localcdap.api.failures import FailureCollector
 from localcdap.api.schema import Schema
 
 _REQUIRED: Final = object()
+_NAME: Final = re.compile(r"[A-Za-z_-][A-Za-z0-9_.-]*")
+_PLUGIN_FORM: Final = re.compile(r"\{plugin:(\w+)\}")
+
+
+class NamedPlugins(msgspec.Struct, frozen=True):
+    """How the value of a property names other plugins, which the code of its plugin can then load.
+
+    The host reads names by this declaration alone: it never runs the code of a plugin.
+    """
+
+    type: str
+    """The type of the named plugins, such as ``directive``."""
+    after: str | None = None
+    """Words in the value that names follow, up to a semicolon or the end of the line; None: the value is a
+    comma-separated list of names."""
+
+    def find_names(self, value: str) -> list[str]:
+        """Return the names in a value, each once. Some may name no plugin: a comment is not recognized."""
+        if self.after is None:
+            return list(dict.fromkeys(_parse_list(value)))
+        words = self.after.split()
+        if not words or words[0] not in value:  # most values name nothing, and each edit asks
+            return []
+        lists = re.findall(r"\s+".join(map(re.escape, words)) + r"\b([^;\n]*)", value)
+        return list(dict.fromkeys(name for each in lists for name in _NAME.findall(each)))
 
 
 class PluginProperty(msgspec.Struct, rename="camel"):
@@ -44,6 +69,8 @@ class PluginProperty(msgspec.Struct, rename="camel"):
     """What the value is made of, or each element of a comma-separated list: see :func:`field`."""
     group: str | None = None
     """Heading under which front ends show it; None for the first properties."""
+    uses: NamedPlugins | msgspec.UnsetType = msgspec.UNSET
+    """How it names other plugins; absent for a property that names none."""
 
 
 class ConfigField:
@@ -60,6 +87,7 @@ class ConfigField:
         syntax: str | None,
         form: str | None = None,
         group: str | None = None,
+        uses: NamedPlugins | None = None,
     ) -> None:
         self.description: Final = description
         self.default: Final = default
@@ -69,6 +97,8 @@ class ConfigField:
         self.syntax: Final = syntax
         self.form: Final = form
         self.group: Final = group
+        named = _PLUGIN_FORM.search(form or "")
+        self.uses: Final = uses or (NamedPlugins(named[1]) if named else None)
         self.property: str = name or ""
         self.attribute: str = ""
         self.type: Any = str
@@ -116,6 +146,7 @@ class ConfigField:
             syntax=self.syntax,
             form=self.form,
             group=self.group,
+            uses=self.uses or msgspec.UNSET,
         )
 
 
@@ -130,6 +161,7 @@ def field(
     syntax: str | None = None,
     form: str | None = None,
     group: str | None = None,
+    uses: NamedPlugins | None = None,
 ) -> Any:
     """Declare a property of a :class:`PluginConfig`.
 
@@ -152,8 +184,12 @@ def field(
         braces is only a heading. A comma at the end, as in ``{input-field}:{type},``, makes it a list of such
         elements.
     :param group: a heading, for editors: properties of one heading stand together.
+    :param uses: how a text names other plugins that the plugin loads; a ``form`` with ``{plugin:TYPE}`` says
+        so by itself.
     """
-    return ConfigField(description, default, choices, macro, name, secret, syntax, form, group)
+    return ConfigField(
+        description, default, choices, macro, name, secret, syntax, form, group, uses
+    )
 
 
 class PluginConfig:

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from localcdap.api.config import NamedPlugins
 from localcdap.api.failures import ArtifactId
 from localcdap.api.schema import Schema
 from localcdap.pipeline.document.document import read_document
@@ -505,3 +506,13 @@ def test_streaming_pipelines_are_not_configured():
     answer = resolved(document)
     assert [stage for stage, _ in told(answer)] == [None]
     assert answer.requests == {}
+
+
+def test_a_property_declares_how_it_names_other_plugins():
+    named = NamedPlugins("directive", after="#pragma load-directives")
+    text = (
+        "uppercase :a\n#pragma  load-directives one, two-three; #pragma load-directives one\nfour"
+    )
+    assert named.find_names(text) == ["one", "two-three"]
+    assert named.find_names("load-directives one; #pragma version 2.0;") == []
+    assert NamedPlugins("directive").find_names(" one, two ,,one") == ["one", "two"]

@@ -25,7 +25,7 @@ from localcdap.artifacts.parents import APP_VERSION
 from localcdap.store.store import Transaction
 
 _LOG: Final = logging.getLogger(__name__)
-_FORMAT: Final = f"3-{APP_VERSION}-{sys.implementation.cache_tag}"
+_FORMAT: Final = f"4-{APP_VERSION}-{sys.implementation.cache_tag}"
 """Changes when inspection tells something new, so that everything is inspected again."""
 _PACKAGE: Final = Path(__file__).parents[2]
 _ROOMS: Final = ("api", "dataframes", "files", "java", "wrangler")

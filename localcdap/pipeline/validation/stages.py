@@ -20,7 +20,7 @@ from localcdap.pipeline.rules.structure import Structure
 from localcdap.pipeline.validation.flow import Flow, Incoming
 from localcdap.pipeline.validation.outcome import Outcome
 from localcdap.pipeline.validation.plugins import PluginFinder, Repair, not_found, repair_of
-from localcdap.pipeline.validation.using import with_used
+from localcdap.pipeline.validation.used_plugins import add_used_plugins
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
 
 
@@ -80,7 +80,9 @@ class StageConfiguration:
             outcome.declared = frozenset(declared)
             evaluated = evaluate(stage, declared, macros)
             failures += evaluated.failures
-            used = with_used(plugin, stage.name, declared, evaluated.properties, self._finder)
+            used = add_used_plugins(
+                plugin, stage.name, declared, evaluated.properties, self._finder
+            )
             outcome.request = ConfigureRequest(
                 plugin=used,
                 stage=stage.name,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localcdap.api import PluginConfig, Schema, field
+from localcdap.api import NamedPlugins, PluginConfig, Schema, field
 
 FAIL = "fail-pipeline"
 SKIP = "skip-error"
@@ -50,6 +50,7 @@ class WranglerConfig(PluginConfig):
         default="",
         macro=True,
         syntax="wrangler",
+        uses=NamedPlugins("directive", after="#pragma load-directives"),
     )
     udd: list[str] = field(
         description="The user-defined directives that the recipe uses.",
