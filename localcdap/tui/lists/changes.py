@@ -11,7 +11,7 @@ from localcdap.host.cdap import Cdap
 _WAIT_S: Final = 1.0
 
 
-def changes(*topics: str) -> Callable[[Cdap], Iterator[bool]]:
+def watch_topics(*topics: str) -> Callable[[Cdap], Iterator[bool]]:
     """A source for ``follow``: after each wait, whether there were events on one of the system's topics.
 
     The first item is True: what was listed before the position was known may be old.

@@ -16,7 +16,7 @@ from textual.message import Message
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from localcdap.tui.lists.options import Item, Options
+from localcdap.tui.lists.options import StudioOptionList, ValueOption
 from localcdap.tui.manners.matching import ranked
 
 _LEAST_HINT: Final = 6
@@ -24,7 +24,7 @@ _LEAST_HINT: Final = 6
 
 
 @dataclass(frozen=True)
-class Entry:
+class ListEntry:
     """A line of a list.
 
     :param key: tells it from the others, also when the list is filled anew.
@@ -45,7 +45,7 @@ class Entry:
     tone: str = ""
 
 
-class ListingLines(Options):
+class FilteredListOptions(StudioOptionList):
     """The lines; moved in with vim's keys too."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -58,7 +58,7 @@ class ListingLines(Options):
     ]
 
 
-class Listing(Vertical):
+class FilteredList(Vertical):
     """Entries to choose from.
 
     :param empty: what stands there when there is nothing at all.
@@ -67,13 +67,13 @@ class Listing(Vertical):
     """
 
     DEFAULT_CSS = """
-    Listing {
+    FilteredList {
         & > .filter { height: 1; border: none; padding: 0 1; background: $surface; }
-        & > ListingLines, & > ListingLines:focus {
+        & > FilteredListOptions, & > FilteredListOptions:focus {
             height: 1fr; border: none; padding: 0; background: transparent;
         }
-        & > ListingLines > .option-list--option-highlighted { background: $boost; text-style: none; }
-        & > ListingLines:focus > .option-list--option-highlighted {
+        & > FilteredListOptions > .option-list--option-highlighted { background: $boost; text-style: none; }
+        & > FilteredListOptions:focus > .option-list--option-highlighted {
             background: $primary 40%; color: $text;
         }
         & > .note { height: auto; color: $text-muted; padding: 0 1; }
@@ -87,25 +87,25 @@ class Listing(Vertical):
     class Highlighted(Message):
         """The highlight is on another entry; the key is None when there is none."""
 
-        def __init__(self, listing: Listing, key: str | None) -> None:
+        def __init__(self, listing: FilteredList, key: str | None) -> None:
             super().__init__()
             self.listing = listing
             self.key = key
 
         @property
-        def control(self) -> Listing:
+        def control(self) -> FilteredList:
             return self.listing
 
     class Chosen(Message):
         """Enter or a click on an entry."""
 
-        def __init__(self, listing: Listing, key: str) -> None:
+        def __init__(self, listing: FilteredList, key: str) -> None:
             super().__init__()
             self.listing = listing
             self.key = key
 
         @property
-        def control(self) -> Listing:
+        def control(self) -> FilteredList:
             return self.listing
 
     def __init__(
@@ -120,8 +120,8 @@ class Listing(Vertical):
         self._verb = verb
         self._can_filter = can_filter
         self._empty = empty
-        self._entries: Sequence[Entry] = ()
-        self._shown: list[Entry | None] = []
+        self._entries: Sequence[ListEntry] = ()
+        self._shown: list[ListEntry | None] = []
         self._query = ""
         """What the list is filtered by."""
         self._told: str | None = None
@@ -135,7 +135,7 @@ class Listing(Vertical):
         box = Input(placeholder="/ filter", classes="filter", compact=True)
         box.display = self._can_filter
         yield box
-        yield ListingLines(verb=self._verb)
+        yield FilteredListOptions(verb=self._verb)
         yield Static(classes="note")
 
     @property
@@ -152,7 +152,7 @@ class Listing(Vertical):
         """Those of the entries shown, in their order."""
         return [entry.key for entry in self._shown if entry is not None]
 
-    def put(self, entries: Sequence[Entry], *, empty: str | None = None) -> None:
+    def put(self, entries: Sequence[ListEntry], *, empty: str | None = None) -> None:
         """Fill the list anew; the highlight stays on its entry, or near its place when that is gone."""
         self._entries, self._is_filled = entries, True
         if empty is not None:
@@ -204,8 +204,8 @@ class Listing(Vertical):
         return self.query_one(".filter", Input)
 
     @property
-    def _options(self) -> ListingLines:
-        return self.query_one(ListingLines)
+    def _options(self) -> FilteredListOptions:
+        return self.query_one(FilteredListOptions)
 
     @on(Input.Changed, ".filter")
     def _typed(self, event: Input.Changed) -> None:
@@ -234,8 +234,8 @@ class Listing(Vertical):
     @on(OptionList.OptionSelected)
     def _selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        if isinstance(event.option, Item):
-            self.post_message(self.Chosen(self, event.option.stands_for))
+        if isinstance(event.option, ValueOption):
+            self.post_message(self.Chosen(self, event.option.value))
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._fill_again)
@@ -310,11 +310,11 @@ class Listing(Vertical):
 
 
 def _lines(
-    found: Sequence[tuple[Entry, Sequence[int]]], width: int, *, grouped: bool
-) -> tuple[list[Option], list[Entry | None]]:
+    found: Sequence[tuple[ListEntry, Sequence[int]]], width: int, *, grouped: bool
+) -> tuple[list[Option], list[ListEntry | None]]:
     """The lines with headings, and the entry of each."""
     lines: list[Option] = []
-    shown: list[Entry | None] = []
+    shown: list[ListEntry | None] = []
     group = ""
     for entry, places in found:
         if grouped and entry.group != group:
@@ -324,12 +324,12 @@ def _lines(
             )
             shown.append(None)
         hint = entry.hint if grouped else " · ".join(filter(None, (entry.group, entry.hint)))
-        lines.append(Item(_line(entry, places, hint, width), entry.key))
+        lines.append(ValueOption(_line(entry, places, hint, width), entry.key))
         shown.append(entry)
     return lines, shown
 
 
-def _line(entry: Entry, places: Sequence[int], hint: str, width: int) -> Content:
+def _line(entry: ListEntry, places: Sequence[int], hint: str, width: int) -> Content:
     """Mark and label, the letters that were typed marked; the hint at the right end where there is room."""
     mark = f" {entry.mark} " if entry.mark else "   "
     label = Content.styled(entry.label, entry.tone)

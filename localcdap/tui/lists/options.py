@@ -12,7 +12,7 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 
-class Options(OptionList):
+class StudioOptionList(OptionList):
     """A list of options that bears what Textual's does not expect.
 
     Its options may be others between a click and the moment at which it is heard, and it may have no room.
@@ -52,9 +52,9 @@ class Options(OptionList):
 _T = TypeVar("_T")
 
 
-class Item(Option, Generic[_T]):
+class ValueOption(Option, Generic[_T]):
     """That it was chosen may be heard when its place in the list is another one, or another's."""
 
-    def __init__(self, line: Content, stands_for: _T) -> None:
+    def __init__(self, line: Content, value: _T) -> None:
         super().__init__(line)
-        self.stands_for = stands_for
+        self.value = value

@@ -27,7 +27,7 @@ PLAIN: Final = Style.null()
 
 
 @dataclass(frozen=True)
-class Look:
+class LogStyle:
     """How lines are laid out."""
 
     width: int
@@ -44,20 +44,20 @@ class Look:
         return self.styles.get(name, PLAIN)
 
 
-def clock(milliseconds: int) -> str:
+def format_clock(milliseconds: int) -> str:
     """The time of day as ``14:03:07.250``."""
     moment = datetime.datetime.fromtimestamp(milliseconds / 1000)
     return f"{moment:%H:%M:%S}.{moment.microsecond // 1000:03}"
 
 
-def plain_line(line: LogLine) -> str:
+def format_plain_line(line: LogLine) -> str:
     """A line as it is copied and written into files."""
     stage = f" [{harmless(line.stage)}]" if line.stage else ""
     text = harmless(line.text)
-    return f"{clock(line.time)} {harmless(line.level):7}{stage} {text}"
+    return f"{format_clock(line.time)} {harmless(line.level):7}{stage} {text}"
 
 
-def laid_out(line: LogLine, look: Look) -> list[Strip]:
+def lay_out_line(line: LogLine, look: LogStyle) -> list[Strip]:
     """A line on one or more rows; those that are too many are told of in the last one."""
     prefix = _prefix(line, look)
     begins = sum(segment.cell_length for segment in prefix)
@@ -79,16 +79,16 @@ def laid_out(line: LogLine, look: Look) -> list[Strip]:
     return rows
 
 
-def _prefix(line: LogLine, look: Look) -> list[Segment]:
+def _prefix(line: LogLine, look: LogStyle) -> list[Segment]:
     """Time, level and stage."""
     word = harmless(WORDS.get(line.level, line.level))[:_LEVEL_WIDTH]
-    moment = clock(line.time) if look.width >= _WIDE else clock(line.time)[:8]
+    moment = format_clock(line.time) if look.width >= _WIDE else format_clock(line.time)[:8]
     parts = [
         Segment(f"{moment} ", look.style("time")),
         Segment(f"{word:{_LEVEL_WIDTH}} ", look.style(line.level.lower())),
     ]
     if look.stages:
-        stage = fitted(harmless(line.stage or "").replace("\n", "␊"), _STAGE_WIDTH)
+        stage = fit_to_width(harmless(line.stage or "").replace("\n", "␊"), _STAGE_WIDTH)
         if look.width < _WIDE:
             stage = f"{stage.rstrip()} " if stage.strip() else ""
         else:
@@ -97,14 +97,14 @@ def _prefix(line: LogLine, look: Look) -> list[Segment]:
     return parts
 
 
-def fitted(text: str, width: int) -> str:
+def fit_to_width(text: str, width: int) -> str:
     """The text in exactly so many cells."""
     if cell_len(text) > width:
         text = chop_cells(text, width - 1)[0] + "…"
     return text + " " * (width - cell_len(text))
 
 
-def _pieces(text: str, look: Look, begins: int, indent: int) -> Iterator[str]:
+def _pieces(text: str, look: LogStyle, begins: int, indent: int) -> Iterator[str]:
     """The text on rows of its own; the first one begins behind what stands before the text."""
     taken = begins
     for physical in text.split("\n"):
@@ -124,7 +124,7 @@ def _broken(piece: str) -> str:
     return piece[:at] if at > len(piece) // 2 else piece
 
 
-def _marked(piece: str, look: Look, style: Style) -> Iterator[Segment]:
+def _marked(piece: str, look: LogStyle, style: Style) -> Iterator[Segment]:
     """The piece with what is searched for marked."""
     if not look.search:
         yield Segment(piece, style)

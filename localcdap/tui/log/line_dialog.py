@@ -13,7 +13,7 @@ from textual.widgets import Static, TextArea
 
 from localcdap.runs.model import LogLine
 from localcdap.tui.log.harmless import harmless
-from localcdap.tui.log.layout import clock
+from localcdap.tui.log.layout import format_clock
 from localcdap.tui.screen import DialogScreen
 
 
@@ -45,7 +45,9 @@ class LineDialog(DialogScreen[None]):
         line = self._line
         with Vertical(id="line"):
             stage = f"  {harmless(line.stage)}" if line.stage else ""
-            title = f"line {line.number:,}  {clock(line.time)}  {harmless(line.level)}{stage}"
+            title = (
+                f"line {line.number:,}  {format_clock(line.time)}  {harmless(line.level)}{stage}"
+            )
             yield Static(Content(title), id="line-title")
             yield TextArea(self._text, read_only=True, soft_wrap=True, show_cursor=False)
 

@@ -12,7 +12,7 @@ import msgspec
 from localcdap.host.cdap import Cdap
 from localcdap.runs.logs import STRETCH, LogFilter, LogOutline, LogSummary
 from localcdap.runs.model import LogLine
-from localcdap.tui.log.layout import plain_line
+from localcdap.tui.log.layout import format_plain_line
 from localcdap.tui.manners.writing import replacing
 
 _MOST_PAGES: Final = 12
@@ -22,7 +22,7 @@ _PAUSE_S: Final = 0.2
 _WAIT_S: Final = 1.0
 
 
-class Tail(msgspec.Struct):
+class LogTail(msgspec.Struct):
     """What a look at the end of a log has brought."""
 
     first: int
@@ -43,7 +43,7 @@ class LogRows:
         self._starts: list[int] = []
         self._pages: OrderedDict[int, list[LogLine]] = OrderedDict()
 
-    def take(self, tail: Tail) -> None:
+    def take(self, tail: LogTail) -> None:
         """Take over the end of the log."""
         self._starts[tail.first :] = tail.outline.starts
         self.count = tail.first * STRETCH + tail.outline.rows
@@ -74,7 +74,7 @@ class LogRows:
         return {page: self._starts[page] for page in sorted(pages) if page not in self._pages}
 
 
-def tails(cdap: Cdap, run: str, filter: LogFilter) -> Iterator[Tail]:
+def follow_log(cdap: Cdap, run: str, filter: LogFilter) -> Iterator[LogTail]:
     """The end of a log again and again, whenever it has grown, until the run has ended."""
     import time
 
@@ -84,7 +84,7 @@ def tails(cdap: Cdap, run: str, filter: LogFilter) -> Iterator[Tail]:
         outline = cdap.runs.log_outline(run, filter, since)
         last = outline.starts[-1] if outline.starts else since
         lines = cdap.runs.log_page(run, filter, last, STRETCH) if outline.starts else []
-        yield Tail(first, outline, lines, cdap.runs.log_summary(run), is_ended)
+        yield LogTail(first, outline, lines, cdap.runs.log_summary(run), is_ended)
         if is_ended:
             return
         first, since, newest = first + max(0, len(outline.starts) - 1), last, outline.newest
@@ -92,7 +92,7 @@ def tails(cdap: Cdap, run: str, filter: LogFilter) -> Iterator[Tail]:
         cdap.runs.wait_log(run, newest, _WAIT_S)
 
 
-def lines_of(cdap: Cdap, run: str, filter: LogFilter) -> Iterator[LogLine]:
+def read_lines(cdap: Cdap, run: str, filter: LogFilter) -> Iterator[LogLine]:
     """The lines that a filter lets through, with all their text, a few at a time."""
     since = 0
     while page := cdap.runs.log_page(run, filter, since, STRETCH):
@@ -108,7 +108,7 @@ def save_log(cdap: Cdap, run: str, filter: LogFilter, file: Path) -> int:
     """
     count = 0
     with replacing(file) as place, place.open("w", encoding="utf-8", errors="replace") as output:
-        for line in lines_of(cdap, run, filter):
-            output.write(plain_line(line) + "\n")
+        for line in read_lines(cdap, run, filter):
+            output.write(format_plain_line(line) + "\n")
             count += 1
     return count

@@ -15,10 +15,10 @@ from textual.widgets import Input, Static
 from localcdap.runs.logs import LEVELS, LogFilter, LogHit, LogSummary
 from localcdap.tui.calls import Calling
 from localcdap.tui.log.harmless import harmless
-from localcdap.tui.log.layout import plain_line
+from localcdap.tui.log.layout import format_plain_line
 from localcdap.tui.log.line_dialog import LineDialog
 from localcdap.tui.log.rows import save_log
-from localcdap.tui.log.state_line import Part, StateLine
+from localcdap.tui.log.state_line import StateLine, StatusPart
 from localcdap.tui.log.view import LogView
 from localcdap.tui.manners.choosing import Choice
 
@@ -196,10 +196,10 @@ class RunLog(Calling, Vertical):
     def action_copy_line(self) -> None:
         line = self.view.line
         if line is not None:
-            self.studio.copy(plain_line(line), "line")
+            self.studio.copy(format_plain_line(line), "line")
 
     def action_copy_seen(self) -> None:
-        self.studio.copy("\n".join(map(plain_line, self.view.seen)), "lines on the screen")
+        self.studio.copy("\n".join(map(format_plain_line, self.view.seen)), "lines on the screen")
 
     @work
     async def action_save(self) -> None:
@@ -220,8 +220,8 @@ class RunLog(Calling, Vertical):
 
     # -- messages ------------------------------------------------------------------------------
 
-    @on(StateLine.Asked)
-    async def _asked(self, event: StateLine.Asked) -> None:
+    @on(StateLine.ActionRequested)
+    async def _asked(self, event: StateLine.ActionRequested) -> None:
         event.stop()
         await self.run_action(event.action)
 
@@ -239,13 +239,13 @@ class RunLog(Calling, Vertical):
         event.stop()
         self.view.focus()
 
-    def on_log_view_grown(self, event: LogView.Grown) -> None:
+    def on_log_view_updated(self, event: LogView.Updated) -> None:
         event.stop()
         self.summary, self.is_ended = event.summary, event.is_ended
         self._tell_state()
         self._tell_keys()
 
-    def on_log_view_found(self, event: LogView.Found) -> None:
+    def on_log_view_search_finished(self, event: LogView.SearchFinished) -> None:
         event.stop()
         self.query_one("#log-hits", Static).update(_hits(event.hit))
         self._tell_keys()
@@ -270,7 +270,7 @@ class RunLog(Calling, Vertical):
     def _tell_state(self) -> None:
         self.query_one("#log-state", StateLine).tell(self._state())
 
-    def _state(self) -> Iterable[Part]:
+    def _state(self) -> Iterable[StatusPart]:
         """The line below the log; what can be clicked is what the keys change."""
         view, counts = self.view, self.summary.levels
         shown, total = view.count, sum(counts.values())

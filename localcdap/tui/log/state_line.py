@@ -8,21 +8,21 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-Part = tuple[str, str, str]
+StatusPart = tuple[str, str, str]
 """Text, style, and the action that a click on it asks for; both may be empty."""
 
 
 class StateLine(Static):
-    """Says several things beside each other. Posts :class:`Asked` for its parent to act on."""
+    """Says several things beside each other. Posts :class:`ActionRequested` for its parent to act on."""
 
-    class Asked(Message):
+    class ActionRequested(Message):
         """A click asks for an action of the widget that the line belongs to."""
 
         def __init__(self, action: str) -> None:
             super().__init__()
             self.action = action
 
-    def tell(self, parts: Iterable[Part]) -> None:
+    def tell(self, parts: Iterable[StatusPart]) -> None:
         """Say these things, instead of what was said before."""
         told: list[Content] = []
         for text, style, action in parts:
@@ -31,4 +31,4 @@ class StateLine(Static):
         self.update(Content("  ").join(told))
 
     def action_ask(self, action: str) -> None:
-        self.post_message(self.Asked(action))
+        self.post_message(self.ActionRequested(action))

@@ -19,8 +19,8 @@ from localcdap.host.cdap import Cdap
 from localcdap.runs.logs import LEVELS, STRETCH, LogFilter, LogHit, LogSummary
 from localcdap.runs.model import LogLine
 from localcdap.tui.calls import Calling, Following
-from localcdap.tui.log.layout import PLAIN, Look, laid_out
-from localcdap.tui.log.rows import LogRows, Tail, tails
+from localcdap.tui.log.layout import PLAIN, LogStyle, lay_out_line
+from localcdap.tui.log.rows import LogRows, LogTail, follow_log
 
 _MOST_LAID: Final = 500
 """Lines whose layout is remembered."""
@@ -28,7 +28,7 @@ _STYLES: Final = ("time", "stage", "match", "more", *(level.lower() for level in
 
 
 @dataclass
-class _Place:
+class _SearchPosition:
     """From where a search goes on: a row of the filtered log, and the number of its line."""
 
     row: int
@@ -86,7 +86,7 @@ class LogView(Calling, ScrollView, can_focus=True):
     search: reactive[str] = reactive("")
     """What is marked."""
 
-    class Grown(Message):
+    class Updated(Message):
         """The log, or what is seen of it, has changed."""
 
         def __init__(self, summary: LogSummary, rows: int, *, is_ended: bool) -> None:
@@ -109,9 +109,9 @@ class LogView(Calling, ScrollView, can_focus=True):
         self._widest = 0
         self._wanted: set[int] = set()
         self._laid: dict[int, list[Strip]] = {}
-        self._laid_for: Look | None = None
+        self._laid_for: LogStyle | None = None
         self._is_showing = False
-        self._place = _Place(-1, 0)
+        self._place = _SearchPosition(-1, 0)
         self._sought: int | None = None
         """A line that the cursor is to go to when the rows are known."""
 
@@ -138,14 +138,14 @@ class LogView(Calling, ScrollView, can_focus=True):
         self.run_id, self.filter = run_id, filter
         self._rows, self._widest, self._laid = LogRows(), 0, {}
         self._wanted.clear()
-        self._place = _Place(-1, 0)
+        self._place = _SearchPosition(-1, 0)
         self.cursor, self._sought = 0, stays.number if stays else None
         self._show_rows()
         if run_id is not None:
-            self._following = self.follow(lambda cdap: tails(cdap, run_id, filter), self._take)
+            self._following = self.follow(lambda cdap: follow_log(cdap, run_id, filter), self._take)
 
     def find(self, text: str, *, backwards: bool = False, start: int | None = None) -> None:
-        """Go to the next line that holds a text. Posts :class:`Found`.
+        """Go to the next line that holds a text. Posts :class:`SearchFinished`.
 
         Where a search for the same text is under way, this one goes on from what it finds: nobody who presses
         a key twice has to wait in between.
@@ -159,7 +159,7 @@ class LogView(Calling, ScrollView, can_focus=True):
             return
         if not is_next or self._place.row != self.cursor:
             number = start if start is not None else self.line.number if self.line else 0
-            self._place = _Place(self.cursor, number)
+            self._place = _SearchPosition(self.cursor, number)
         place = self._place
 
         def sought(cdap: Cdap) -> LogHit | None:
@@ -169,7 +169,7 @@ class LogView(Calling, ScrollView, can_focus=True):
 
         self.call(sought, done=lambda hit: self._found(place, hit), group="find", ordered=is_next)
 
-    class Found(Message):
+    class SearchFinished(Message):
         """A search has ended."""
 
         def __init__(self, hit: LogHit | None) -> None:
@@ -243,9 +243,9 @@ class LogView(Calling, ScrollView, can_focus=True):
             self._following.stop()
             self._following = None
 
-    def _take(self, tail: Tail) -> None:
+    def _take(self, tail: LogTail) -> None:
         self._rows.take(tail)
-        self.post_message(self.Grown(tail.summary, self.count, is_ended=tail.is_ended))
+        self.post_message(self.Updated(tail.summary, self.count, is_ended=tail.is_ended))
         if self._sought is not None:
             self._seek(self._sought)
         elif self.follows:
@@ -261,11 +261,11 @@ class LogView(Calling, ScrollView, can_focus=True):
             lambda cdap: cdap.runs.log_row(run, filter, number), done=self.go_to, group="find"
         )
 
-    def _found(self, place: _Place, hit: LogHit | None) -> None:
+    def _found(self, place: _SearchPosition, hit: LogHit | None) -> None:
         if hit is not None:
             self.go_to(hit.row)
             place.row = self.cursor
-        self.post_message(self.Found(hit))
+        self.post_message(self.SearchFinished(hit))
 
     def _put(self, rows: LogRows, page: int, lines: list[LogLine]) -> None:
         if rows is self._rows:
@@ -333,7 +333,7 @@ class LogView(Calling, ScrollView, can_focus=True):
                 return min(row + 1, self.count - 1)
         return 0
 
-    def _strips(self, row: int, look: Look) -> list[Strip]:
+    def _strips(self, row: int, look: LogStyle) -> list[Strip]:
         if look != self._laid_for or len(self._laid) > _MOST_LAID:
             self._laid, self._laid_for = {}, look
         strips = self._laid.get(row)
@@ -341,12 +341,12 @@ class LogView(Calling, ScrollView, can_focus=True):
             line = self._rows.line(row)
             if line is None:
                 return [Strip.blank(1, PLAIN)]
-            self._laid[row] = strips = laid_out(line, look)
+            self._laid[row] = strips = lay_out_line(line, look)
         return strips
 
-    def _look(self) -> Look:
+    def _look(self) -> LogStyle:
         region = self.scrollable_content_region
-        return Look(
+        return LogStyle(
             max(1, region.width),
             max(1, region.height),
             self.wraps,

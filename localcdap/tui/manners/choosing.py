@@ -15,7 +15,7 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from localcdap.tui.lists.options import Item, Options
+from localcdap.tui.lists.options import StudioOptionList, ValueOption
 from localcdap.tui.manners.matching import ranked
 from localcdap.tui.screen import DialogScreen
 
@@ -105,7 +105,7 @@ class Chooser(DialogScreen[_T | None], Generic[_T]):
             yield Input(
                 self._query, placeholder=self._placeholder, id="chooser-input", compact=True
             )
-            listed = Options(id="chooser-list")
+            listed = StudioOptionList(id="chooser-list")
             listed.can_focus = False
             yield listed
             yield Static(id="chooser-detail")
@@ -127,8 +127,8 @@ class Chooser(DialogScreen[_T | None], Generic[_T]):
     @on(OptionList.OptionSelected)
     def _clicked(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        if isinstance(event.option, Item):
-            self._choose(event.option.stands_for)
+        if isinstance(event.option, ValueOption):
+            self._choose(event.option.value)
 
     @on(OptionList.OptionHighlighted)
     def _moved(self, event: OptionList.OptionHighlighted) -> None:
@@ -210,7 +210,7 @@ class Chooser(DialogScreen[_T | None], Generic[_T]):
                 group = choice.group
                 options.append(Option(Content.styled(group, "$foreground 55% bold"), disabled=True))
                 self._shown.append(None)
-            options.append(Item(_line(choice, places, width), choice))
+            options.append(ValueOption(_line(choice, places, width), choice))
             self._shown.append(choice)
         start = self._start if not query.strip() else 0
         with self.prevent(OptionList.OptionHighlighted):

@@ -15,7 +15,7 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 
 from localcdap.tui.calls import calls_of
-from localcdap.tui.lists.options import Item, Options
+from localcdap.tui.lists.options import StudioOptionList, ValueOption
 from localcdap.tui.manners import paths
 from localcdap.tui.screen import DialogScreen
 
@@ -80,7 +80,7 @@ class FilePicker(DialogScreen[Path]):
                 id="files-input",
                 compact=True,
             )
-            listed = Options(id="files-list")
+            listed = StudioOptionList(id="files-list")
             listed.can_focus = False
             yield listed
             yield Static(
@@ -100,8 +100,8 @@ class FilePicker(DialogScreen[Path]):
 
     @on(OptionList.OptionSelected)
     def _clicked(self, event: OptionList.OptionSelected) -> None:
-        if isinstance(event.option, Item):
-            self._take(event.option.stands_for)
+        if isinstance(event.option, ValueOption):
+            self._take(event.option.value)
 
     def action_move(self, by: int) -> None:
         self._when_listed(lambda: self._move(by))
@@ -193,7 +193,9 @@ class FilePicker(DialogScreen[Path]):
         listed.clear_options()
         listed.add_options(
             [
-                Item(Content.styled(entry.name, "$primary" if entry.is_folder else ""), entry)
+                ValueOption(
+                    Content.styled(entry.name, "$primary" if entry.is_folder else ""), entry
+                )
                 for entry in found
             ]
         )

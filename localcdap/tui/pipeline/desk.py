@@ -32,8 +32,8 @@ from localcdap.tui.pipeline.waiting import result_of
 from localcdap.tui.places import PipelineFile
 from localcdap.tui.problems.fixing import fix_of_all
 from localcdap.tui.problems.problems import Problems
-from localcdap.tui.screens.runs.arguments import ArgumentsEditor
-from localcdap.tui.screens.settings.locations import locate_any
+from localcdap.tui.screens.runs.arguments import ArgumentsDialog
+from localcdap.tui.screens.settings.locations import choose_location
 from localcdap.tui.words import plural, status_word
 
 if TYPE_CHECKING:
@@ -305,7 +305,7 @@ class Desk(Calling, Vertical):
         values = (
             v for stage in editor.stages for v in as_properties(editor.properties(stage)).values()
         )
-        await locate_any(self.studio, values)
+        await choose_location(self.studio, values)
 
     # -- keeping -----------------------------------------------------------------------------------
 
@@ -371,7 +371,7 @@ class Desk(Calling, Vertical):
             return True
         editor = self.editor
         given = await self.app.push_screen_wait(
-            ArgumentsEditor(editor.namespace, editor.title, text, given=self._arguments, verb=verb)
+            ArgumentsDialog(editor.namespace, editor.title, text, given=self._arguments, verb=verb)
         )
         if given is None:
             return False

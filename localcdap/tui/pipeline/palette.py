@@ -31,8 +31,8 @@ from localcdap.pipeline.rules.plugin_types import (
     STREAMING,
 )
 from localcdap.tui.canvas.faces import type_word
-from localcdap.tui.lists.changes import changes
-from localcdap.tui.lists.filtered_list import Entry, Listing
+from localcdap.tui.lists.changes import watch_topics
+from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 from localcdap.tui.screen import DialogScreen
 
 _ORDER: Final = (
@@ -126,9 +126,9 @@ class StagePalette(DialogScreen[PluginSummary]):
         }
         & #palette-title { color: $text-muted; padding: 0 1; height: 1; }
         & #palette-chips { height: 1; margin: 0 1 1 1; overflow: hidden hidden; }
-        & Listing { height: 1fr; }
-        & Listing > .filter { margin-bottom: 1; }
-        & Listing > ListingLines > .option-list--option-highlighted {
+        & FilteredList { height: 1fr; }
+        & FilteredList > .filter { margin-bottom: 1; }
+        & FilteredList > FilteredListOptions > .option-list--option-highlighted {
             background: $primary 40%; color: $text;
         }
         & #palette-about { color: $text-muted; padding: 1 1; height: 4; }
@@ -157,16 +157,16 @@ class StagePalette(DialogScreen[PluginSummary]):
         with Vertical(id="palette"):
             yield Static(Content(f"Add a stage{self._where}"), id="palette-title")
             yield HorizontalScroll(id="palette-chips", can_focus=False)
-            yield Listing(empty="No plugin has all of these capabilities.")
+            yield FilteredList(empty="No plugin has all of these capabilities.")
             yield Static(id="palette-about")
 
     def on_mount(self) -> None:
         self._listing.query_one(".filter").display = True
-        self.follow(changes(ArtifactsChanged.topic), self._look)
+        self.follow(watch_topics(ArtifactsChanged.topic), self._look)
 
     @property
-    def _listing(self) -> Listing:
-        return self.query_one(Listing)
+    def _listing(self) -> FilteredList:
+        return self.query_one(FilteredList)
 
     def _look(self, is_different: bool) -> None:
         if is_different:
@@ -194,7 +194,7 @@ class StagePalette(DialogScreen[PluginSummary]):
         )
         self._listing.put(
             [
-                Entry(
+                ListEntry(
                     key,
                     plugin.name,
                     hint=f"{plugin.artifact.name} {plugin.artifact.version}",
@@ -234,15 +234,15 @@ class StagePalette(DialogScreen[PluginSummary]):
         rest = [type for type in _ORDER if type not in _SOURCES_LAST]
         return rest + [type for type in _ORDER if type in _SOURCES_LAST]
 
-    @on(Listing.Highlighted)
-    def _about(self, event: Listing.Highlighted) -> None:
+    @on(FilteredList.Highlighted)
+    def _about(self, event: FilteredList.Highlighted) -> None:
         event.stop()
         plugin = self._plugins.get(event.key or "")
         about = plugin.description if plugin is not None else ""
         self.query_one("#palette-about", Static).update(Content(about))
 
-    @on(Listing.Chosen)
-    def _chosen(self, event: Listing.Chosen) -> None:
+    @on(FilteredList.Chosen)
+    def _chosen(self, event: FilteredList.Chosen) -> None:
         event.stop()
         self._take(event.key)
 

@@ -18,7 +18,7 @@ from localcdap.runs.model import Run, RunRequest, StageCounts
 from localcdap.runs.preview.model import Preview, PreviewRequest, PreviewStatus
 from localcdap.tui.calls import Calling, Following
 from localcdap.tui.canvas.faces import Mark
-from localcdap.tui.screens.runs.run_watcher import shown_counts
+from localcdap.tui.screens.runs.run_watcher import get_current_counts
 
 _POLL_S: Final = 1.5
 _Start = Callable[[Cdap], Run | Preview]
@@ -124,7 +124,7 @@ def counts_of(activity: Run | Preview, document: PipelineDocument) -> dict[str, 
             else StageCounts(records_out=sample.count, errors=sample.error_count)
             for stage, sample in activity.stages.items()
         }
-    return {stage: shown_counts(activity, stage) for stage in activity.stages}
+    return {stage: get_current_counts(activity, stage) for stage in activity.stages}
 
 
 def marks_of(activity: Run | Preview) -> dict[str, Mark]:

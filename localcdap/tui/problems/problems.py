@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.widgets import Input, OptionList
 
 from localcdap.api.failures import ValidationFailure
-from localcdap.tui.lists.options import Item, Options
+from localcdap.tui.lists.options import StudioOptionList, ValueOption
 from localcdap.tui.manners.matching import match
 from localcdap.tui.pipeline.editor import Editor
 from localcdap.tui.problems.fixing import fix_of, fix_of_all
@@ -59,7 +59,7 @@ class Problems(Vertical):
     def compose(self) -> ComposeResult:
         yield Told(classes="title")
         yield Input(placeholder="filter", compact=True)
-        yield Options(verb="go there", classes="plain")
+        yield StudioOptionList(verb="go there", classes="plain")
 
     def on_mount(self) -> None:
         self._editor.changed.subscribe(self, lambda _: self._fill())
@@ -108,9 +108,9 @@ class Problems(Vertical):
     @on(OptionList.OptionSelected)
     def _choose(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        if not isinstance(event.option, Item):
+        if not isinstance(event.option, ValueOption):
             return
-        failure: ValidationFailure = event.option.stands_for
+        failure: ValidationFailure = event.option.value
         attributes = {
             k: v for cause in reversed(failure.causes) for k, v in cause.attributes.items()
         }
@@ -193,7 +193,7 @@ def _searched(failure: ValidationFailure) -> str:
     return f"{failure.stage or ''} {failure.field or ''} {failure.message}"
 
 
-def _option(failure: ValidationFailure, is_failure: bool) -> Item[ValidationFailure]:
+def _option(failure: ValidationFailure, is_failure: bool) -> ValueOption[ValidationFailure]:
     glyph, style = ("✗", "$text-error") if is_failure else ("!", "$text-warning")
     place = " · ".join(filter(None, (failure.stage or "pipeline", failure.field)))
     lines = [
@@ -203,4 +203,4 @@ def _option(failure: ValidationFailure, is_failure: bool) -> Item[ValidationFail
     ]
     if failure.corrective_action:
         lines.append(Content.styled(f"  {failure.corrective_action}", "$foreground 60%"))
-    return Item(Content("\n").join(lines), failure)
+    return ValueOption(Content("\n").join(lines), failure)

@@ -11,7 +11,7 @@ from textual.coordinate import Coordinate
 from textual_fastdatatable import DataTable
 from textual_fastdatatable.backend import ArrowBackend
 
-from localcdap.tui.records.values import EMPTY, NULL, cell_text, is_number, type_name
+from localcdap.tui.records.values import EMPTY, NULL, format_cell, format_type, is_number
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,7 +30,7 @@ class _Backend(ArrowBackend):
     def column_content_widths(self) -> list[int]:
         first = self.data.slice(0, _MEASURED)
         return [
-            min(max((len(cell_text(v)) for v in self._values(first, i)), default=0), _WIDEST)
+            min(max((len(format_cell(v)) for v in self._values(first, i)), default=0), _WIDEST)
             for i in range(first.num_columns)
         ]
 
@@ -38,7 +38,7 @@ class _Backend(ArrowBackend):
         return self._to_pylist(rows.column(column), self._microsecond_types[column])
 
 
-class Grid(DataTable):
+class RecordGrid(DataTable):
     """The cells. Its table is replaced by :meth:`put`."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -56,15 +56,15 @@ class Grid(DataTable):
         Binding("shift+tab", "app.focus_previous", "previous part", show=False),
     ]
     DEFAULT_CSS = """
-    Grid { height: 1fr; background: $background; scrollbar-size: 1 1; }
-    Grid:dark { background: $background; }
-    Grid > .datatable--header { background: $surface; color: $text; text-style: bold; }
-    Grid > .datatable--cursor { background: $primary; color: $text; }
-    Grid > .datatable--even-row { background: $background; }
-    Grid:dark > .datatable--even-row { background: $background; }
-    Grid > .datatable--hover { background: $boost; }
-    Grid > .datatable--header-cursor { background: $surface; }
-    Grid > .datatable--header-hover { background: $surface; }
+    RecordGrid { height: 1fr; background: $background; scrollbar-size: 1 1; }
+    RecordGrid:dark { background: $background; }
+    RecordGrid > .datatable--header { background: $surface; color: $text; text-style: bold; }
+    RecordGrid > .datatable--cursor { background: $primary; color: $text; }
+    RecordGrid > .datatable--even-row { background: $background; }
+    RecordGrid:dark > .datatable--even-row { background: $background; }
+    RecordGrid > .datatable--hover { background: $boost; }
+    RecordGrid > .datatable--header-cursor { background: $surface; }
+    RecordGrid > .datatable--header-hover { background: $surface; }
     """
 
     def __init__(self) -> None:
@@ -97,10 +97,10 @@ class Grid(DataTable):
         if row_index == -1:
             return self.ordered_columns[column_index].label
         value = self.value_at(row_index, column_index)
-        text = cell_text(value)
+        text = format_cell(value)
         shown = Text(text, style="dim" if text in (NULL, EMPTY) else "", no_wrap=True)
         return Align(shown, "right") if is_number(value) else shown
 
 
 def _label(name: str, type: pa.DataType) -> Text:
-    return Text.assemble((cell_text(name), "bold"), " ", (type_name(type), "dim not bold"))
+    return Text.assemble((format_cell(name), "bold"), " ", (format_type(type), "dim not bold"))

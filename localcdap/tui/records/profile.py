@@ -8,7 +8,7 @@ import msgspec
 from rich.text import Text
 from textual.widgets import Static
 
-from localcdap.tui.records.values import cell_text, type_name
+from localcdap.tui.records.values import format_cell, format_type
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,14 +19,14 @@ _MOST_FREQUENT: Final = 8
 _BARS: Final = " ▁▂▃▄▅▆▇█"
 
 
-class Frequent(msgspec.Struct):
+class FrequentValue(msgspec.Struct):
     """A value and how often it is there."""
 
     value: str
     count: int
 
 
-class Profile(msgspec.Struct):
+class ColumnProfile(msgspec.Struct):
     """What a column holds."""
 
     name: str
@@ -44,19 +44,19 @@ class Profile(msgspec.Struct):
     histogram: list[int] = []
     """How many values each of equally wide parts between the extremes has; empty for other than numbers,
     dates and times."""
-    frequent: list[Frequent] = []
+    frequent: list[FrequentValue] = []
     """The most frequent values, most frequent first."""
 
 
-def profile(name: str, column: pa.ChunkedArray) -> Profile:
+def profile(name: str, column: pa.ChunkedArray) -> ColumnProfile:
     """The profile of a column."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.types as pt
 
     kind = column.type
-    found = Profile(
-        name, type_name(kind), len(column), column.null_count, None, None, None, None, None
+    found = ColumnProfile(
+        name, format_type(kind), len(column), column.null_count, None, None, None, None, None
     )
     values = column.drop_null()
     if pt.is_string(kind) or pt.is_large_string(kind):
@@ -80,7 +80,7 @@ def profile(name: str, column: pa.ChunkedArray) -> Profile:
     return found
 
 
-def bars(histogram: list[int]) -> str:
+def format_histogram(histogram: list[int]) -> str:
     """A histogram as one line of bars; a part with any value has at least the lowest bar."""
     most = max(histogram, default=0)
     if not most:
@@ -89,7 +89,7 @@ def bars(histogram: list[int]) -> str:
     return "".join(_BARS[0 if not n else max(1, round(n / most * top))] for n in histogram)
 
 
-def _add_extremes(found: Profile, values: pa.ChunkedArray) -> None:
+def _add_extremes(found: ColumnProfile, values: pa.ChunkedArray) -> None:
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -97,18 +97,18 @@ def _add_extremes(found: Profile, values: pa.ChunkedArray) -> None:
         extremes: dict[str, Any] = pc.min_max(values).as_py()
     except pa.ArrowNotImplementedError:
         return
-    found.least = cell_text(extremes["min"])
-    found.greatest = cell_text(extremes["max"])
+    found.least = format_cell(extremes["min"])
+    found.greatest = format_cell(extremes["max"])
 
 
-def _frequent(counts: pa.StructArray) -> list[Frequent]:
+def _frequent(counts: pa.StructArray) -> list[FrequentValue]:
     import pyarrow.compute as pc
 
     order = pc.select_k_unstable(
         counts.field("counts"), k=min(_MOST_FREQUENT, len(counts)), sort_keys=[("", "descending")]
     )
     rows = counts.take(order).to_pylist()
-    return [Frequent(cell_text(row["values"]), row["counts"]) for row in rows]
+    return [FrequentValue(format_cell(row["values"]), row["counts"]) for row in rows]
 
 
 def _numbers(values: pa.ChunkedArray) -> pa.ChunkedArray | None:
@@ -143,23 +143,23 @@ def _histogram(numbers: pa.ChunkedArray) -> list[int]:
     return found
 
 
-class ProfileView(Static):
+class ColumnProfileView(Static):
     """Shows a profile; nothing until there is one."""
 
     DEFAULT_CSS = """
-    ProfileView {
+    ColumnProfileView {
         width: 34; height: 1fr; padding: 0 1; overflow-y: auto; border-left: vkey $surface-lighten-1;
     }
     """
 
-    def put(self, profile: Profile) -> None:
+    def put(self, profile: ColumnProfile) -> None:
         self.update(_drawn(profile))
 
     def wait(self, name: str) -> None:
         self.update(Text.assemble((name, "bold"), "\n", ("counting …", "dim")))
 
 
-def _drawn(profile: Profile) -> Text:
+def _drawn(profile: ColumnProfile) -> Text:
     text = Text.assemble((profile.name, "bold"), " ", (profile.type, "dim"), "\n\n")
     lines = [
         ("values", f"{profile.count - profile.nulls:,}"),
@@ -175,7 +175,7 @@ def _drawn(profile: Profile) -> Text:
     for name, value in lines:
         text.append(f"{name:<12}", "dim").append(f"{value}\n")
     if profile.histogram:
-        text.append("\n").append(bars(profile.histogram)).append("\n")
+        text.append("\n").append(format_histogram(profile.histogram)).append("\n")
         text.append(f"{profile.least} … {profile.greatest}\n", "dim")
     if profile.frequent and (profile.distinct or 0) < profile.count - profile.nulls:
         text.append("\nmost frequent\n", "dim")

@@ -17,17 +17,17 @@ from textual.worker import get_current_worker
 
 from localcdap.api.schema import Schema
 from localcdap.tui.calls import deliver
-from localcdap.tui.records.grid import Grid
-from localcdap.tui.records.profile import Profile, ProfileView, profile
+from localcdap.tui.records.grid import RecordGrid
+from localcdap.tui.records.profile import ColumnProfile, ColumnProfileView, profile
 from localcdap.tui.records.values import (
-    as_csv,
-    as_json,
-    cell_text,
-    copied_text,
-    full_text,
+    build_table,
+    format_cell,
+    format_full,
+    format_plain,
+    format_type,
     safe,
-    table_of,
-    type_name,
+    to_csv,
+    to_json,
 )
 from localcdap.tui.screen import DialogScreen
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Detail(DialogScreen[None]):
+class ValueDialog(DialogScreen[None]):
     """A value to read and copy from.
 
     :param place: where it stands, such as ``row 3, address``.
@@ -46,13 +46,13 @@ class Detail(DialogScreen[None]):
         Binding("y", "copy", "copy", id="records.copy_value"),
     ]
     DEFAULT_CSS = """
-    Detail { align: center middle; background: $background 60%; }
-    Detail > Vertical {
+    ValueDialog { align: center middle; background: $background 60%; }
+    ValueDialog > Vertical {
         width: 80%; max-width: 110; height: auto; max-height: 80%;
         background: $surface; padding: 1 2;
     }
-    Detail .place { color: $text-muted; height: 1; }
-    Detail TextArea {
+    ValueDialog .place { color: $text-muted; height: 1; }
+    ValueDialog TextArea {
         height: auto; max-height: 30; min-height: 3; border: none; padding: 0; background: $surface;
     }
     """
@@ -66,12 +66,12 @@ class Detail(DialogScreen[None]):
     def compose(self) -> ComposeResult:
         with Vertical():
             yield Static(f"{self._place} · {self._type}", markup=False, classes="place")
-            text = "null" if self._value is None else safe(full_text(self._value))
+            text = "null" if self._value is None else safe(format_full(self._value))
             yield TextArea(text, read_only=True, soft_wrap=True, show_cursor=False)
         yield Footer(show_command_palette=False)
 
     def action_copy(self) -> None:
-        self.app.copy_to_clipboard(full_text(self._value))
+        self.app.copy_to_clipboard(format_full(self._value))
         self.notify("Copied.", timeout=2)
 
 
@@ -103,8 +103,8 @@ class RecordTable(Vertical):
     RecordTable .note { height: 1; color: $text-muted; padding: 0 1; }
     RecordTable .search { display: none; border: none; height: 1; padding: 0 1; background: $surface; }
     RecordTable .search.-open { display: block; }
-    RecordTable ProfileView { display: none; }
-    RecordTable ProfileView.-open { display: block; }
+    RecordTable ColumnProfileView { display: none; }
+    RecordTable ColumnProfileView.-open { display: block; }
     """
 
     class Copied(Message):
@@ -123,14 +123,14 @@ class RecordTable(Vertical):
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="record-cells"):
-            yield Grid()
-            yield ProfileView()
+            yield RecordGrid()
+            yield ColumnProfileView()
         yield Input(placeholder="search in all columns", classes="search", compact=True)
         yield Static("", markup=False, classes="note")
 
     @property
-    def grid(self) -> Grid:
-        return self.query_one(Grid)
+    def grid(self) -> RecordGrid:
+        return self.query_one(RecordGrid)
 
     @property
     def table(self) -> pa.Table | None:
@@ -164,7 +164,7 @@ class RecordTable(Vertical):
             limit_note = _cut_note(len(records))
 
         def make() -> None:
-            table = table_of(given, schema)
+            table = build_table(given, schema)
             if not get_current_worker().is_cancelled:
                 deliver(self, lambda: self._put(table, limit_note))
 
@@ -200,25 +200,25 @@ class RecordTable(Vertical):
     def action_copy_cell(self) -> None:
         at = self._cursor()
         if at is not None:
-            self._copy(f"cell {self._heading(at.column)}", copied_text(self.grid.value_at(*at)))
+            self._copy(f"cell {self._heading(at.column)}", format_plain(self.grid.value_at(*at)))
 
     def action_copy_row(self) -> None:
         at, table = self._cursor(), self.table
         if at is not None and table is not None:
             row = [self.grid.value_at(at.row, column) for column in range(table.num_columns)]
-            self._copy(f"row {at.row + 1}", as_json(table.column_names, [row])[2:-2])
+            self._copy(f"row {at.row + 1}", to_json(table.column_names, [row])[2:-2])
 
     def action_copy_column(self) -> None:
         at = self._cursor()
         if at is not None:
             values = self.grid.get_column_at(at.column)
-            self._copy(f"column {self._heading(at.column)}", "\n".join(map(copied_text, values)))
+            self._copy(f"column {self._heading(at.column)}", "\n".join(map(format_plain, values)))
 
     def action_copy_csv(self) -> None:
-        self._copy_all("CSV", as_csv)
+        self._copy_all("CSV", to_csv)
 
     def action_copy_json(self) -> None:
-        self._copy_all("JSON", as_json)
+        self._copy_all("JSON", to_json)
 
     def _copy_all(self, what: str, write: Any) -> None:
         table = self.table
@@ -239,12 +239,12 @@ class RecordTable(Vertical):
         at = self._cursor()
         if at is not None:
             assert self.table is not None
-            type = type_name(self.table.schema.field(at.column).type)
+            type = format_type(self.table.schema.field(at.column).type)
             place = f"row {at.row + 1}, {self._heading(at.column)}"
-            self.app.push_screen(Detail(place, type, self.grid.value_at(*at)))
+            self.app.push_screen(ValueDialog(place, type, self.grid.value_at(*at)))
 
-    @on(Grid.CellSelected)
-    def _open(self, event: Grid.CellSelected) -> None:
+    @on(RecordGrid.CellSelected)
+    def _open(self, event: RecordGrid.CellSelected) -> None:
         event.stop()
         self.action_detail()
 
@@ -274,7 +274,7 @@ class RecordTable(Vertical):
             return
         rows, columns = table.num_rows, table.num_columns
         shown = [
-            [cell_text(v).casefold() for v in self.grid.get_column_at(c)] for c in range(columns)
+            [format_cell(v).casefold() for v in self.grid.get_column_at(c)] for c in range(columns)
         ]
         start = at.row * columns + at.column
         for far in range(1, rows * columns + 1):
@@ -288,16 +288,16 @@ class RecordTable(Vertical):
 
     def action_profile(self) -> None:
         """Show or hide the profile of the column that the cursor is in."""
-        self.query_one(ProfileView).toggle_class("-open")
+        self.query_one(ColumnProfileView).toggle_class("-open")
         self._profile_again()
 
-    @on(Grid.CellHighlighted)
-    def _moved(self, event: Grid.CellHighlighted) -> None:
+    @on(RecordGrid.CellHighlighted)
+    def _moved(self, event: RecordGrid.CellHighlighted) -> None:
         event.stop()
         self._profile_again()
 
     def _profile_again(self) -> None:
-        view, at, table = self.query_one(ProfileView), self._cursor(), self.table
+        view, at, table = self.query_one(ColumnProfileView), self._cursor(), self.table
         if not view.has_class("-open") or at is None or table is None:
             return
         name, column = self._heading(at.column), table.column(at.column)
@@ -309,9 +309,9 @@ class RecordTable(Vertical):
         if not get_current_worker().is_cancelled:
             deliver(self, lambda: self._profiled(found))
 
-    def _profiled(self, found: Profile) -> None:
+    def _profiled(self, found: ColumnProfile) -> None:
         if self.is_mounted:
-            self.query_one(ProfileView).put(found)
+            self.query_one(ColumnProfileView).put(found)
 
     def _cursor(self) -> Coordinate | None:
         table = self.table
@@ -322,7 +322,7 @@ class RecordTable(Vertical):
 
     def _heading(self, column: int) -> str:
         assert self.table is not None
-        return cell_text(self.table.column_names[column])
+        return format_cell(self.table.column_names[column])
 
 
 def _cut_note(count: int) -> str:

@@ -21,13 +21,13 @@ _LONGEST: Final = 200
 """Characters of a value that a cell is given; the rest is in the detail."""
 
 
-def cell_text(value: Any) -> str:
+def format_cell(value: Any) -> str:
     """One line that is safe to print: control characters are escaped, long values end with ``…``."""
     if value is None:
         return NULL
     if value == "" and isinstance(value, str):
         return EMPTY
-    text = copied_text(value)
+    text = format_plain(value)
     cut = text[: _LONGEST + 1]
     if not cut.isprintable() or cut != cut.strip():
         cut = _visible(cut)
@@ -41,7 +41,7 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
-def copied_text(value: Any) -> str:
+def format_plain(value: Any) -> str:
     """A value as text: a text itself, a null nothing, whatever has parts as JSON."""
     plain = record_to_json(value)
     if plain is None:
@@ -51,7 +51,7 @@ def copied_text(value: Any) -> str:
     return json.dumps(plain, ensure_ascii=False)
 
 
-def full_text(value: Any) -> str:
+def format_full(value: Any) -> str:
     """A value with all its lines, JSON indented: what the detail shows."""
     plain = record_to_json(value)
     if isinstance(plain, str):
@@ -64,7 +64,7 @@ def full_text(value: Any) -> str:
     return json.dumps(plain, indent=2, ensure_ascii=False)
 
 
-def as_csv(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def to_csv(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Comma-separated lines; an empty text is quoted, a null is not there at all."""
     return "".join(",".join(map(_csv_cell, row)) + "\n" for row in (names, *rows))
 
@@ -72,12 +72,12 @@ def as_csv(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 def _csv_cell(value: Any) -> str:
     if value is None:
         return ""
-    text = copied_text(value)
+    text = format_plain(value)
     is_plain = text and not any(mark in text for mark in ',"\r\n')
     return text if is_plain else '"' + text.replace('"', '""') + '"'
 
 
-def as_json(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def to_json(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """An array of objects, one a line."""
     objects = (
         json.dumps(dict(zip(names, map(record_to_json, row), strict=True)), ensure_ascii=False)
@@ -101,7 +101,7 @@ def safe(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
 
 
-def table_of(records: Sequence[Any], schema: Schema | None) -> pa.Table:
+def build_table(records: Sequence[Any], schema: Schema | None) -> pa.Table:
     """JSON records as a table.
 
     :param records: see :mod:`localcdap.api.record_json`; one that is no object stands in a column ``value``.
@@ -147,7 +147,7 @@ def _text(value: Any) -> str | None:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def type_name(type: pa.DataType) -> str:
+def format_type(type: pa.DataType) -> str:
     """An Arrow type as localcdap names it: ``long``, ``string``, ``timestamp`` …"""
     import pyarrow.types as pt
 
@@ -175,9 +175,9 @@ def type_name(type: pa.DataType) -> str:
     if pt.is_decimal(type):
         return f"decimal({type.precision}, {type.scale})"
     if pt.is_list(type) or pt.is_large_list(type):
-        return f"array<{type_name(type.value_type)}>"
+        return f"array<{format_type(type.value_type)}>"
     if pt.is_map(type):
-        return f"map<{type_name(type.key_type)}, {type_name(type.item_type)}>"
+        return f"map<{format_type(type.key_type)}, {format_type(type.item_type)}>"
     if pt.is_struct(type):
         return "record"
     return text

@@ -4,11 +4,11 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.widgets import Input
 
-from localcdap.tui.lists.filtered_list import Entry, Listing, ListingLines
+from localcdap.tui.lists.filtered_list import FilteredList, FilteredListOptions, ListEntry
 
 
 class Shown(App[None]):
-    AUTO_FOCUS = "ListingLines"
+    AUTO_FOCUS = "FilteredListOptions"
 
     def __init__(self) -> None:
         super().__init__()
@@ -16,24 +16,24 @@ class Shown(App[None]):
         self.chosen: list[str] = []
 
     def compose(self) -> ComposeResult:
-        yield Listing(empty="Nothing at all.")
+        yield FilteredList(empty="Nothing at all.")
 
-    def on_listing_highlighted(self, event: Listing.Highlighted) -> None:
+    def on_filtered_list_highlighted(self, event: FilteredList.Highlighted) -> None:
         self.told.append(event.key)
 
-    def on_listing_chosen(self, event: Listing.Chosen) -> None:
+    def on_filtered_list_chosen(self, event: FilteredList.Chosen) -> None:
         self.chosen.append(event.key)
 
 
-def entries(*keys: str) -> list[Entry]:
-    return [Entry(key, key, group=key[0], hint="a hint " * 9) for key in keys]
+def entries(*keys: str) -> list[ListEntry]:
+    return [ListEntry(key, key, group=key[0], hint="a hint " * 9) for key in keys]
 
 
 @pytest.fixture
 async def shown():
     app = Shown()
     async with app.run_test(size=(40, 12)) as pilot:
-        app.listing = app.query_one(Listing)
+        app.listing = app.query_one(FilteredList)
         app.listing.put(entries("a1", "a2", "b1", "b2"))
         app.listing.focus_list()
         await pilot.pause()
@@ -85,7 +85,7 @@ async def test_the_keys_stay_with_a_list_that_is_told_late_what_there_is():
     app = Shown()
     async with app.run_test(size=(40, 12)) as pilot:
         await pilot.resize_terminal(50, 14)  # nothing is known yet
-        app.query_one(Listing).put(entries("a1", "a2"))
+        app.query_one(FilteredList).put(entries("a1", "a2"))
         await pilot.press("j", "enter")
         assert app.chosen == ["a2"]
 
@@ -102,7 +102,7 @@ async def test_the_keys_come_back_to_a_list_that_was_empty_for_a_while(shown):
 
 async def test_what_was_chosen_is_taken_though_others_stand_there_by_now(shown):
     app, pilot = shown
-    app.listing.query_one(ListingLines).action_select()
+    app.listing.query_one(FilteredListOptions).action_select()
     app.listing.put(entries("a0"))  # before the list has heard of the key
     await pilot.pause()
     assert app.chosen == ["a1"]

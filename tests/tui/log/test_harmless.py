@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from localcdap.runs.model import LogLine
 from localcdap.tui.log.harmless import harmless
-from localcdap.tui.log.layout import Look, laid_out, plain_line
+from localcdap.tui.log.layout import LogStyle, format_plain_line, lay_out_line
 
 
 @pytest.mark.parametrize(
@@ -53,23 +53,23 @@ def test_nothing_is_left_that_a_terminal_obeys(text: str) -> None:
 )
 def test_a_line_takes_no_more_room_than_there_is(text, stage, level, wrap, width, height, search):
     line = LogLine(1, 0, level, text, stage)
-    strips = laid_out(line, Look(width, height, wrap, True, search))
+    strips = lay_out_line(line, LogStyle(width, height, wrap, True, search))
     assert 1 <= len(strips) <= height
     for strip in strips:
         assert "\n" not in strip.text
         assert "\x1b" not in strip.text
     if wrap and width >= 60:
         assert all(strip.cell_length <= width for strip in strips[:-1])
-    assert "\x1b" not in plain_line(line)
+    assert "\x1b" not in format_plain_line(line)
 
 
 def test_marks_and_continuations() -> None:
     line = LogLine(1, 0, "ERROR", "first needle\nsecond NEEDLE", "S")
-    strips = laid_out(line, Look(120, 10, True, True, "needle"))
+    strips = lay_out_line(line, LogStyle(120, 10, True, True, "needle"))
     assert len(strips) == 2
     assert strips[1].text.startswith(" " * 20)
     assert [s.text for s in strips[0] if s.text == "needle"] == ["needle"]
-    exact = laid_out(line, Look(120, 10, True, True, "NEEDLE"))
+    exact = lay_out_line(line, LogStyle(120, 10, True, True, "NEEDLE"))
     assert not [s.text for s in exact[0] if s.text == "needle"]
-    cut = laid_out(LogLine(1, 0, "INFO", "\n".join("abcdef")), Look(120, 3, True, False))
+    cut = lay_out_line(LogLine(1, 0, "INFO", "\n".join("abcdef")), LogStyle(120, 3, True, False))
     assert cut[-1].text.endswith("… 4 more rows")

@@ -9,7 +9,7 @@ import pytest
 
 from localcdap.api.errors import BadRequestError
 from localcdap.tui.manners.writing import replacing, write_file
-from localcdap.tui.screens.tables.console import _WRITERS, _written
+from localcdap.tui.screens.tables.console import _WRITERS, _write_file
 
 
 @pytest.fixture(params=["a.csv", "."])
@@ -28,7 +28,7 @@ def test_what_is_read_only_is_not_replaced_by_whoever_asks(guarded: Path):
     with pytest.raises(BadRequestError, match="read-only"):
         write_file(guarded, "new")
     for write in _WRITERS.values():
-        assert "is read-only. Save under another name." in _written(
+        assert "is read-only. Save under another name." in _write_file(
             write, pa.table({"a": [1]}), guarded
         )
     assert guarded.read_text() == "old"
@@ -52,5 +52,5 @@ def test_a_file_that_is_not_finished_leaves_the_old_one(tmp_path: Path):
 @pytest.mark.parametrize("suffix", _WRITERS)
 def test_results_are_written_in_each_form(tmp_path: Path, suffix: str):
     file = tmp_path / f"a{suffix}"
-    assert _written(_WRITERS[suffix], pa.table({"a": [1]}), file) == ""
+    assert _write_file(_WRITERS[suffix], pa.table({"a": [1]}), file) == ""
     assert b"a" in file.read_bytes()

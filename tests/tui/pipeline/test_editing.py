@@ -217,7 +217,7 @@ async def test_new_plugins_appear_in_the_palette_under_the_highlight(open_studio
         await driver.press("a")
         await driver.until(lambda: isinstance(driver.app.screen, StagePalette))
         palette = driver.app.screen
-        listing = palette.query_one("Listing")
+        listing = palette.query_one("FilteredList")
         await driver.until(lambda: listing.keys)
         await driver.press("down", "down", "down")
         before, keys, focused = listing.key, listing.keys, driver.app.focused

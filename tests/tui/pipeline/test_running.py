@@ -12,7 +12,7 @@ from localcdap.runs.model import RunRequest
 from localcdap.runs.preview.model import PreviewStatus
 from localcdap.tui.pipeline.running import Running
 from localcdap.tui.places import Document
-from localcdap.tui.screens.runs.arguments import ArgumentRow, ArgumentsEditor
+from localcdap.tui.screens.runs.arguments import ArgumentRow, ArgumentsDialog
 from tests.tui.pipeline.documents import orders, stage
 
 pytestmark = pytest.mark.spark
@@ -54,7 +54,7 @@ async def test_a_run_is_asked_for_its_arguments_and_its_records_are_shown(
     async with open_studio(place=Document("counted", json.dumps(document))) as driver:
         await driver.editor()
         await driver.press("r")
-        await driver.until(lambda: isinstance(driver.app.screen, ArgumentsEditor))
+        await driver.until(lambda: isinstance(driver.app.screen, ArgumentsDialog))
         await driver.until(lambda: driver.app.screen.query(ArgumentRow))
         await driver.type(str(tmp_path))
         await driver.press("ctrl+r")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.api.schema import Schema
-from localcdap.tui.records.values import table_of, type_name
+from localcdap.tui.records.values import build_table, format_type
 
 SCHEMA = Schema.record(
     "r",
@@ -32,24 +32,24 @@ RECORD = {
 
 
 def test_the_schema_gives_the_types():
-    table = table_of([RECORD, RECORD], SCHEMA)
-    assert [type_name(field.type) for field in table.schema] == [
+    table = build_table([RECORD, RECORD], SCHEMA)
+    assert [format_type(field.type) for field in table.schema] == [
         "long", "string", "decimal(5, 2)", "date", "timestamp", "datetime", "bytes",
         "array<string>", "map<string, long>", "record",
     ]  # fmt: skip
     assert table.num_rows == 2
-    assert table_of([], SCHEMA).column_names == SCHEMA.field_names
+    assert build_table([], SCHEMA).column_names == SCHEMA.field_names
 
 
 def test_records_that_do_not_fit_are_shown_all_the_same():
-    table = table_of([{**RECORD, "id": "many", "more": True}], SCHEMA)
+    table = build_table([{**RECORD, "id": "many", "more": True}], SCHEMA)
     assert table.column("id").to_pylist() == ["many"]
     assert table.column("more").to_pylist() == [True]
 
 
 def test_without_a_schema_types_are_what_values_have_in_common():
-    table = table_of([{"a": 1, "b": 1, "c": "x"}, {"a": 2.5, "b": "y", "d": [1]}, 7], None)
-    assert [type_name(field.type) for field in table.schema] == [
+    table = build_table([{"a": 1, "b": 1, "c": "x"}, {"a": 2.5, "b": "y", "d": [1]}, 7], None)
+    assert [format_type(field.type) for field in table.schema] == [
         "double", "string", "string", "string", "long",
     ]  # fmt: skip
     assert table.column("b").to_pylist() == ["1", "y", None]
@@ -72,6 +72,6 @@ json_values = st.recursive(
 
 @given(st.lists(json_values, max_size=4))
 def test_any_json_is_a_table(records):
-    table = table_of(records, None)
+    table = build_table(records, None)
     assert not records or table.num_rows == len(records) or not table.num_columns
     json.dumps(table.column_names)

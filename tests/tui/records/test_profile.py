@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcdap.tui.records.profile import bars, profile
+from localcdap.tui.records.profile import format_histogram, profile
 
 
 def of(values, type=None):
@@ -54,7 +54,7 @@ def test_every_type_has_a_profile(values, type):
     found = of(values, type)
     assert found.count == len(values)
     assert found.nulls == values.count(None)
-    assert len(bars(found.histogram)) in (0, len(found.histogram))
+    assert len(format_histogram(found.histogram)) in (0, len(found.histogram))
 
 
 def test_dates_have_a_histogram_and_no_mean():
@@ -70,5 +70,5 @@ def test_no_number_breaks_a_profile(values):
 
 
 def test_a_rare_value_is_seen():
-    assert bars([1000, 1, 0]) == "█▁ "
-    assert bars([]) == ""
+    assert format_histogram([1000, 1, 0]) == "█▁ "
+    assert format_histogram([]) == ""

@@ -10,8 +10,8 @@ import pytest
 from textual.app import App
 
 from localcdap.api.schema import Schema
-from localcdap.tui.records.profile import ProfileView
-from localcdap.tui.records.table import MOST_ROWS, Detail, RecordTable
+from localcdap.tui.records.profile import ColumnProfileView
+from localcdap.tui.records.table import MOST_ROWS, RecordTable, ValueDialog
 
 SCHEMA = Schema.record(
     "r",
@@ -91,7 +91,7 @@ async def test_moving_searching_and_the_whole_value():
         await pilot.press("N")
         assert table.grid.cursor_coordinate == first
         await pilot.press("g", "enter")
-        assert isinstance(app.screen, Detail)
+        assert isinstance(app.screen, ValueDialog)
         await pilot.press("escape")
         assert table.grid.has_focus
 
@@ -101,7 +101,7 @@ async def test_the_profile_follows_the_cursor():
         await pilot.press("p")
         await app.workers.wait_for_complete()
         await pilot.pause()
-        view = table.query_one(ProfileView)
+        view = table.query_one(ColumnProfileView)
         assert "distinct" in str(view.render())
         await pilot.press("l")
         await app.workers.wait_for_complete()

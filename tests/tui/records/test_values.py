@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcdap.tui.records.values import as_csv, as_json, cell_text, full_text, safe
+from localcdap.tui.records.values import format_cell, format_full, safe, to_csv, to_json
 
 
 @pytest.mark.parametrize(
@@ -37,12 +37,12 @@ from localcdap.tui.records.values import as_csv, as_json, cell_text, full_text, 
     ],
 )
 def test_a_cell(value, shown):
-    assert cell_text(value) == shown
+    assert format_cell(value) == shown
 
 
 @given(st.text(st.characters(exclude_categories=[])))
 def test_a_cell_is_one_printable_line(text):
-    assert cell_text(text).isprintable()
+    assert format_cell(text).isprintable()
     assert all(c.isprintable() or c in "\n\t" for c in safe(text))
 
 
@@ -51,23 +51,23 @@ def test_csv_tells_null_from_empty_and_reads_back(rows):
     rows = [
         [None if v is None else v.encode("utf-8", "replace").decode() for v in row] for row in rows
     ]
-    text = as_csv(["a", "b"], rows)
+    text = to_csv(["a", "b"], rows)
     read = list(csv.reader(io.StringIO(text, newline="")))
     assert read[0] == ["a", "b"]
     assert read[1:] == [["" if v is None else v for v in row] for row in rows]
-    assert as_csv(["a"], [[None], [""]]) == 'a\n\n""\n'
+    assert to_csv(["a"], [[None], [""]]) == 'a\n\n""\n'
 
 
 def test_json_reads_back():
     rows = [[1, None], [float("inf"), [b"\x00"]]]
-    assert json.loads(as_json(["a", "b"], rows)) == [
+    assert json.loads(to_json(["a", "b"], rows)) == [
         {"a": 1, "b": None},
         {"a": "Infinity", "b": ["AA=="]},
     ]
-    assert json.loads(as_json(["a"], [])) == []
+    assert json.loads(to_json(["a"], [])) == []
 
 
 def test_the_whole_of_a_value():
-    assert full_text('{"a": [1]}') == '{\n  "a": [\n    1\n  ]\n}'
-    assert full_text("{no json") == "{no json"
-    assert full_text({"a": 1}) == '{\n  "a": 1\n}'
+    assert format_full('{"a": [1]}') == '{\n  "a": [\n    1\n  ]\n}'
+    assert format_full("{no json") == "{no json"
+    assert format_full({"a": 1}) == '{\n  "a": 1\n}'

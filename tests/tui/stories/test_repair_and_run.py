@@ -12,7 +12,7 @@ from localcdap.host import demo
 from localcdap.tui.inspector.trials.trial_pane import TrialPane
 from localcdap.tui.pipeline.running import Running
 from localcdap.tui.problems.problems import Problems
-from localcdap.tui.screens.runs.arguments import ArgumentRow, ArgumentsEditor
+from localcdap.tui.screens.runs.arguments import ArgumentRow, ArgumentsDialog
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -120,7 +120,7 @@ async def try_a_stage(driver, editor):
 async def run(driver, cdap, folder):
     """It runs, asked for the value of its macro; the counts are those of its records."""
     await driver.press("escape", "escape", "r")
-    await driver.until(lambda: isinstance(driver.app.screen, ArgumentsEditor))
+    await driver.until(lambda: isinstance(driver.app.screen, ArgumentsDialog))
     await driver.until(lambda: driver.app.screen.query(ArgumentRow))
     await driver.type(folder)
     await driver.press("ctrl+r")

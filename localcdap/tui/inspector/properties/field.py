@@ -31,7 +31,7 @@ from localcdap.tui.inspector.properties.plan import FieldPlan, Kind
 from localcdap.tui.inspector.schema.text import EXAMPLE
 from localcdap.tui.manners.choosing import Choice
 from localcdap.tui.manners.habits import Habits
-from localcdap.tui.screens.settings.locations import locate, prefix_of
+from localcdap.tui.screens.settings.locations import ask_location_and_reopen, find_prefix
 from localcdap.tui.told import Told
 
 if TYPE_CHECKING:
@@ -247,12 +247,14 @@ class Field(Vertical):
         elif chosen == "!editor":
             self.action_editor()
         elif chosen == "!locate":
-            await locate(cast("StudioApp", self.app), prefix_of(self._original) or "")
+            await ask_location_and_reopen(
+                cast("StudioApp", self.app), find_prefix(self._original) or ""
+            )
 
     def _doings(self) -> list[Choice[str]]:
         declared = self.plan.declared
         found = []
-        prefix = prefix_of(self._original)
+        prefix = find_prefix(self._original)
         if prefix is not None:
             label = f"say where {prefix} is on this machine"
             found.append(Choice(label, "!locate", group="value"))

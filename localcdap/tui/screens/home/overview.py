@@ -15,7 +15,7 @@ RUNS = 12
 
 
 @dataclass(frozen=True)
-class Entry:
+class RecentPipeline:
     """A pipeline to go on with.
 
     :param changed: milliseconds since 1970; None where it is not known.
@@ -33,7 +33,7 @@ class Overview:
     :param broken: artifacts that could not be read.
     """
 
-    pipelines: list[Entry]
+    pipelines: list[RecentPipeline]
     runs: list[Run]
     plugins: int
     broken: int
@@ -41,13 +41,13 @@ class Overview:
     is_host: bool
 
 
-def overview(cdap: Cdap, namespace: str, files: Sequence[str]) -> Overview:
+def read_overview(cdap: Cdap, namespace: str, files: Sequence[str]) -> Overview:
     """Ask the services for all of it.
 
     :param files: pipeline files that were opened, the last one first.
     """
     entries = [
-        Entry(
+        RecentPipeline(
             each.name,
             f"deployed, version {each.number}",
             each.change.creation_time_millis,
@@ -56,7 +56,7 @@ def overview(cdap: Cdap, namespace: str, files: Sequence[str]) -> Overview:
         for each in cdap.applications.list_applications(namespace)
     ]
     entries += [
-        Entry(
+        RecentPipeline(
             each.name, f"draft, revision {each.revision}", each.updated_time_millis, Draft(each.id)
         )
         for each in cdap.drafts.list_drafts(namespace)
@@ -73,8 +73,8 @@ def overview(cdap: Cdap, namespace: str, files: Sequence[str]) -> Overview:
     )
 
 
-def _file(path: Path) -> Entry:
-    return Entry(
+def _file(path: Path) -> RecentPipeline:
+    return RecentPipeline(
         path.stem if path.stem != "pipeline" else f"{path.parent.name}/{path.name}",
         "file",
         int(path.stat().st_mtime * 1000),

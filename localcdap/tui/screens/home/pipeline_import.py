@@ -21,17 +21,17 @@ from localcdap.runs.model import Run, RunRequest
 from localcdap.tui.screen import DialogScreen
 from localcdap.tui.words import plural
 
-Way = Literal["fix", "open"]
+ImportAnswer = Literal["fix", "open"]
 
 
-class ImportDialog(DialogScreen[Way]):
+class FailedImportDialog(DialogScreen[ImportAnswer]):
     """Shows why a pipeline was not deployed; the answer is what to do about it.
 
     ``fix``: take the artifacts that are here; ``open``: mend it in the studio.
     """
 
     DEFAULT_CSS = """
-    ImportDialog {
+    FailedImportDialog {
         align: center middle;
         background: $background 60%;
         & > #import {
@@ -107,7 +107,7 @@ class ImportDialog(DialogScreen[Way]):
             case _:
                 self.dismiss(None)
 
-    def action_answer(self, way: Way) -> None:
+    def action_answer(self, way: ImportAnswer) -> None:
         if way == "open" or self._repairs:
             self.dismiss(way)
 

@@ -18,12 +18,12 @@ from localcdap.api.app.events import SYSTEM_NAMESPACE
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.library.model import Deployment
 from localcdap.runs.model import Run
-from localcdap.tui.lists.options import Item, Options
+from localcdap.tui.lists.options import StudioOptionList, ValueOption
 from localcdap.tui.places import Deployed, NewPipeline, PipelineFile, Place, RunPlace
 from localcdap.tui.screen import AreaScreen
 from localcdap.tui.screens.home import pipeline_import as beginnings
-from localcdap.tui.screens.home.overview import Entry, Overview, overview
-from localcdap.tui.screens.home.pipeline_import import ImportDialog
+from localcdap.tui.screens.home.overview import Overview, RecentPipeline, read_overview
+from localcdap.tui.screens.home.pipeline_import import FailedImportDialog
 from localcdap.tui.words import RUN_MARKS, ago, duration, plural
 
 _BEGIN = (
@@ -54,7 +54,7 @@ class HomeScreen(AreaScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self._entries: list[Entry] = []
+        self._entries: list[RecentPipeline] = []
         self._runs: list[Run] = []
 
     def compose_body(self) -> ComposeResult:
@@ -63,13 +63,13 @@ class HomeScreen(AreaScreen):
             with Horizontal(id="home-columns"):
                 with Vertical(classes="home-column"):
                     yield Static("Begin", classes="heading")
-                    yield Options(*map(_beginning, _BEGIN), id="begin", classes="plain")
+                    yield StudioOptionList(*map(_beginning, _BEGIN), id="begin", classes="plain")
                     yield Static(_FIRST, id="home-first")
                     yield Static("Go on with", classes="heading")
-                    yield Options(id="pipelines", classes="plain")
+                    yield StudioOptionList(id="pipelines", classes="plain")
                 with Vertical(classes="home-column"):
                     yield Static("Last runs", classes="heading")
-                    yield Options(id="runs", classes="plain")
+                    yield StudioOptionList(id="runs", classes="plain")
 
     def on_mount(self) -> None:
         self._title(None)
@@ -82,7 +82,7 @@ class HomeScreen(AreaScreen):
 
     def namespace_changed(self, namespace: str) -> None:
         files = list(self.studio.memory.files)
-        self.call(lambda cdap: overview(cdap, namespace, files), self._show, group="overview")
+        self.call(lambda cdap: read_overview(cdap, namespace, files), self._show, group="overview")
 
     @work(group="begin", exclusive=True)
     async def action_new_pipeline(self) -> None:
@@ -124,8 +124,8 @@ class HomeScreen(AreaScreen):
         self._go_to(event)
 
     def _go_to(self, event: OptionList.OptionSelected) -> None:
-        if isinstance(event.option, Item):
-            self.studio.go(event.option.stands_for)
+        if isinstance(event.option, ValueOption):
+            self.studio.go(event.option.value)
 
     def _open(self, path: Path, *, takes_fixes: bool = False) -> None:
         self.studio.memory.opened(path)
@@ -151,7 +151,7 @@ class HomeScreen(AreaScreen):
 
     @work(group="begin", exclusive=True)
     async def _offer(self, path: Path, answer: Deployment, is_fixed: bool) -> None:
-        match await self.app.push_screen_wait(ImportDialog(answer, is_fixed=is_fixed)):
+        match await self.app.push_screen_wait(FailedImportDialog(answer, is_fixed=is_fixed)):
             case "fix":
                 self._import(path, fix=True)
             case "open":
@@ -167,7 +167,7 @@ class HomeScreen(AreaScreen):
         self._entries, self._runs = found.pipelines, found.runs
         listed = self.query_one("#pipelines", OptionList)
         width = listed.size.width
-        _fill(listed, [Item(_entry_line(each, width), each.place) for each in self._entries])
+        _fill(listed, [ValueOption(_entry_line(each, width), each.place) for each in self._entries])
         self._show_runs()
         self._title(found)
         self._offer_demo(is_empty=not found.pipelines and not found.runs)
@@ -181,7 +181,7 @@ class HomeScreen(AreaScreen):
     def _show_runs(self) -> None:
         listed = self.query_one("#runs", OptionList)
         width = listed.size.width
-        _fill(listed, [Item(_run_line(run, width), RunPlace(run.run)) for run in self._runs])
+        _fill(listed, [ValueOption(_run_line(run, width), RunPlace(run.run)) for run in self._runs])
 
     def _title(self, found: Overview | None) -> None:
         home = self.studio.connection.home.path
@@ -208,7 +208,7 @@ def _beginning(begin: tuple[str, str, str]) -> Option:
     return Option(Content.assemble((f"{key}  ", "$accent bold"), label), id=action)
 
 
-def _entry_line(entry: Entry, width: int) -> Content:
+def _entry_line(entry: RecentPipeline, width: int) -> Content:
     changed = ago(entry.changed) if entry.changed is not None else ""
     return _spread(Content(entry.name), [[entry.what, changed], [entry.what]], width)
 
@@ -235,16 +235,16 @@ def _spread(left: Content, rights: Sequence[Sequence[str]], width: int) -> Conte
     return Content.assemble(left, " " * space, right)
 
 
-def _fill(listed: OptionList, items: Sequence[Item[Place]]) -> None:
+def _fill(listed: OptionList, items: Sequence[ValueOption[Place]]) -> None:
     """New lines in a list; who moves in it stays on their line, wherever that is now."""
     before, row = listed.highlighted_option, listed.highlighted or 0
     listed.clear_options()
     listed.add_options(
         items or [Option(Content.styled("Nothing yet.", "$foreground 60%"), disabled=True)]
     )
-    places = [item.stands_for for item in items]
-    if listed.has_focus and isinstance(before, Item) and before.stands_for in places:
-        row = places.index(before.stands_for)
+    places = [item.value for item in items]
+    if listed.has_focus and isinstance(before, ValueOption) and before.value in places:
+        row = places.index(before.value)
     if items:
         listed.highlighted = min(row, len(items) - 1)
 

@@ -10,15 +10,15 @@ from localcdap.pipeline.library.model import Application, Deployment
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 from localcdap.tui import places
 from localcdap.tui.screens.home import pipeline_import as beginnings
-from localcdap.tui.screens.home.pipeline_import import ImportDialog
+from localcdap.tui.screens.home.pipeline_import import FailedImportDialog
 from localcdap.tui.screens.library import items as shelf
-from localcdap.tui.screens.library.comparison import ComparisonScreen, Side
-from localcdap.tui.screens.library.items import Item, Pipeline
-from localcdap.tui.screens.library.list_screen import ShelfScreen
+from localcdap.tui.screens.library.comparison import ComparisonSide, PipelineComparisonDialog
+from localcdap.tui.screens.library.items import LibraryItem, SavedPipeline
+from localcdap.tui.screens.library.list_screen import LibraryListScreen
 from localcdap.tui.words import plural
 
 
-def deploy_file(screen: ShelfScreen, path: Path, *, fix: bool = False) -> None:
+def deploy_file(screen: LibraryListScreen, path: Path, *, fix: bool = False) -> None:
     """Deploy a file; when it has failures, have its user choose what becomes of it.
 
     :param fix: whether plugins of other versions are taken where those that it names are not here.
@@ -30,7 +30,7 @@ def deploy_file(screen: ShelfScreen, path: Path, *, fix: bool = False) -> None:
     )
 
 
-def is_refused(screen: ShelfScreen, answer: Deployment | None, what: str) -> bool:
+def is_refused(screen: LibraryListScreen, answer: Deployment | None, what: str) -> bool:
     """Tell why a pipeline was not deployed, when it was not.
 
     :param answer: None where nothing was to be deployed.
@@ -44,7 +44,7 @@ def is_refused(screen: ShelfScreen, answer: Deployment | None, what: str) -> boo
     return True
 
 
-def _deployed(screen: ShelfScreen, path: Path, answer: Deployment) -> None:
+def _deployed(screen: LibraryListScreen, path: Path, answer: Deployment) -> None:
     if answer.application is None:
         screen.run_worker(_offer_repair(screen, path, answer))
         return
@@ -53,15 +53,15 @@ def _deployed(screen: ShelfScreen, path: Path, answer: Deployment) -> None:
     screen.go_to(f"deployed {answer.name}")
 
 
-async def _offer_repair(screen: ShelfScreen, path: Path, answer: Deployment) -> None:
-    match await screen.app.push_screen_wait(ImportDialog(answer)):
+async def _offer_repair(screen: LibraryListScreen, path: Path, answer: Deployment) -> None:
+    match await screen.app.push_screen_wait(FailedImportDialog(answer)):
         case "fix":
             deploy_file(screen, path, fix=True)
         case "open":
             screen.studio.go(places.PipelineFile(path.absolute()))
 
 
-async def rename(screen: ShelfScreen) -> None:
+async def rename(screen: LibraryListScreen) -> None:
     """Ask for another name of the highlighted item."""
     opened = screen.opened
     if opened is None:
@@ -82,7 +82,7 @@ async def rename(screen: ShelfScreen) -> None:
     )
 
 
-async def duplicate(screen: ShelfScreen) -> None:
+async def duplicate(screen: LibraryListScreen) -> None:
     """Make a draft like the highlighted pipeline, or a template like the highlighted one."""
     item, studio = screen.item, screen.studio
     if item is None:
@@ -95,7 +95,9 @@ async def duplicate(screen: ShelfScreen) -> None:
         screen.call(lambda cdap: shelf.duplicate(cdap, namespace, item, name), done=screen.go_to)
 
 
-def _renamed(screen: ShelfScreen, item: Item, name: str, answer: Deployment | None) -> None:
+def _renamed(
+    screen: LibraryListScreen, item: LibraryItem, name: str, answer: Deployment | None
+) -> None:
     if not is_refused(screen, answer, f"{item.name} keeps its name"):
         if isinstance(item, Application):
             screen.go_to(f"deployed {name}")
@@ -103,7 +105,7 @@ def _renamed(screen: ShelfScreen, item: Item, name: str, answer: Deployment | No
             screen.reload()
 
 
-def _problem(screen: ShelfScreen, item: Item | None) -> Callable[[str], str | None]:
+def _problem(screen: LibraryListScreen, item: LibraryItem | None) -> Callable[[str], str | None]:
     """What says why a name cannot be taken.
 
     :param item: what gets it; None for a new one.
@@ -122,18 +124,20 @@ def _problem(screen: ShelfScreen, item: Item | None) -> Callable[[str], str | No
     return problem
 
 
-def upgrade(screen: ShelfScreen, item: Pipeline) -> None:
+def upgrade(screen: LibraryListScreen, item: SavedPipeline) -> None:
     namespace = screen.studio.namespace
 
     def work(cdap: Cdap) -> tuple[str, str, int]:
-        text = shelf.text_at(cdap, namespace, item, None)
+        text = shelf.export_version(cdap, namespace, item, None)
         upgraded, repairs = shelf.upgrade(cdap, namespace, text)
         return text, upgraded, len(repairs)
 
     screen.call(work, done=lambda found: _offer(screen, item, *found), group="upgrade")
 
 
-def _offer(screen: ShelfScreen, item: Pipeline, text: str, upgraded: str, count: int) -> None:
+def _offer(
+    screen: LibraryListScreen, item: SavedPipeline, text: str, upgraded: str, count: int
+) -> None:
     if not count:
         screen.studio.tell(f"{item.name} uses the newest plugins that are here.")
         return
@@ -142,16 +146,16 @@ def _offer(screen: ShelfScreen, item: Pipeline, text: str, upgraded: str, count:
     def answered(is_wanted: bool | None) -> None:
         if is_wanted:
             screen.call(
-                lambda cdap: shelf.keep_upgraded(cdap, namespace, item, upgraded),
+                lambda cdap: shelf.save_upgraded(cdap, namespace, item, upgraded),
                 done=lambda answer: _kept(screen, item, answer),
             )
 
     verb = "Deploy" if isinstance(item, Application) else "Save"
-    sides = Side(item.name, text), Side("with the newest plugins", upgraded)
-    screen.app.push_screen(ComparisonScreen(*sides, verb=verb), answered)
+    sides = ComparisonSide(item.name, text), ComparisonSide("with the newest plugins", upgraded)
+    screen.app.push_screen(PipelineComparisonDialog(*sides, verb=verb), answered)
 
 
-def _kept(screen: ShelfScreen, item: Pipeline, answer: Deployment | None) -> None:
+def _kept(screen: LibraryListScreen, item: SavedPipeline, answer: Deployment | None) -> None:
     if not is_refused(screen, answer, f"{item.name} stays as it was"):
         screen.studio.tell(f"{item.name} uses the newest plugins now.")
         screen.reload()

@@ -19,14 +19,17 @@ from localcdap.tui.manners.choosing import Choice
 from localcdap.tui.screen import DialogScreen
 from localcdap.tui.screens.home import pipeline_import as beginnings
 from localcdap.tui.screens.library import items as shelf
-from localcdap.tui.screens.library.differences import differences, summary
-from localcdap.tui.screens.library.items import Pipeline, Version
-from localcdap.tui.screens.library.list_screen import ShelfScreen
+from localcdap.tui.screens.library.differences import (
+    format_differences,
+    summarize_comparison,
+)
+from localcdap.tui.screens.library.items import ItemVersion, SavedPipeline
+from localcdap.tui.screens.library.list_screen import LibraryListScreen
 from localcdap.tui.words import ago
 
 
 @dataclass(frozen=True)
-class Side:
+class ComparisonSide:
     """One of two pipelines.
 
     :param name: what its reader calls it, such as ``sales, version 3``.
@@ -37,14 +40,14 @@ class Side:
     text: str
 
 
-class ComparisonScreen(DialogScreen[bool]):
+class PipelineComparisonDialog(DialogScreen[bool]):
     """What is different in a second pipeline from a first one.
 
     :param verb: what its user may do about it, such as ``Deploy``; the answer is True then.
     """
 
     DEFAULT_CSS = """
-    ComparisonScreen {
+    PipelineComparisonDialog {
         align: center middle;
         background: $background 60%;
         & > #comparison { width: 94%; height: 90%; padding: 1 2; background: $surface; }
@@ -65,7 +68,7 @@ class ComparisonScreen(DialogScreen[bool]):
         Binding("q", "dismiss_empty", "back", show=False),
     ]
 
-    def __init__(self, first: Side, second: Side, *, verb: str = "") -> None:
+    def __init__(self, first: ComparisonSide, second: ComparisonSide, *, verb: str = "") -> None:
         super().__init__()
         self._sides = (first, second)
         self._verb = verb
@@ -127,12 +130,12 @@ class ComparisonScreen(DialogScreen[bool]):
                 Content.styled(first.name, "bold"),
                 "  →  ",
                 Content.styled(second.name, "bold"),
-                Content.styled(f"\n{summary(comparison)}", "$foreground 60%"),
+                Content.styled(f"\n{summarize_comparison(comparison)}", "$foreground 60%"),
             )
         )
         scroll = self.query_one(VerticalScroll)
         scroll.remove_children()
-        scroll.mount_all(Static(block) for block in differences(comparison))
+        scroll.mount_all(Static(block) for block in format_differences(comparison))
         scroll.focus()
         keys = f"enter {self._verb.lower()} · " if self._verb else "s the other way round · "
         self.query_one("#comparison-keys", Static).update(
@@ -140,36 +143,36 @@ class ComparisonScreen(DialogScreen[bool]):
         )
 
 
-_Which = tuple[Pipeline, Version | None]
+_Which = tuple[SavedPipeline, ItemVersion | None]
 
 
-async def compare_with_another(screen: ShelfScreen) -> None:
+async def compare_with_another(screen: LibraryListScreen) -> None:
     """Have another version or pipeline chosen, and show what is different in the highlighted one."""
     item, version = screen.pipeline, screen.version
     if item is None or screen.opened is None:
         return
     others = [each for each in screen.opened.versions if each != version]
     choices: list[Choice[_Which]] = [
-        Choice(shelf.title_of(item, each), (item, each), ago(each.when), each.told)
+        Choice(shelf.format_title(item, each), (item, each), ago(each.when), each.told)
         for each in others
     ]
     choices += [
-        Choice(shelf.title_of(other, None), (other, None))
+        Choice(shelf.format_title(other, None), (other, None))
         for other in screen.items.values()
         if other != item and not isinstance(other, PluginTemplate)
     ]
-    title = f"Compare {shelf.title_of(item, version)} with"
+    title = f"Compare {shelf.format_title(item, version)} with"
     chosen = await screen.studio.choose(choices, title=title)
     if chosen is None:
         return
     namespace = screen.studio.namespace
     screen.call(
         lambda cdap: (_side(cdap, namespace, *chosen), _side(cdap, namespace, item, version)),
-        done=lambda sides: screen.app.push_screen(ComparisonScreen(*sides)),
+        done=lambda sides: screen.app.push_screen(PipelineComparisonDialog(*sides)),
     )
 
 
-async def compare_with_file(screen: ShelfScreen) -> None:
+async def compare_with_file(screen: LibraryListScreen) -> None:
     """Have a file chosen, and show what is different in the highlighted version."""
     item, version = screen.pipeline, screen.version
     path = await screen.studio.pick_file("Compare a file with it")
@@ -178,13 +181,15 @@ async def compare_with_file(screen: ShelfScreen) -> None:
     namespace = screen.studio.namespace
     screen.call(
         lambda cdap: (
-            Side(path.name, beginnings.read(path)),
+            ComparisonSide(path.name, beginnings.read(path)),
             _side(cdap, namespace, item, version),
         ),
-        done=lambda sides: screen.app.push_screen(ComparisonScreen(*sides)),
+        done=lambda sides: screen.app.push_screen(PipelineComparisonDialog(*sides)),
     )
 
 
-def _side(cdap: Cdap, namespace: str, item: Pipeline, version: Version | None) -> Side:
-    text = shelf.text_at(cdap, namespace, item, version)
-    return Side(shelf.title_of(item, version), text)
+def _side(
+    cdap: Cdap, namespace: str, item: SavedPipeline, version: ItemVersion | None
+) -> ComparisonSide:
+    text = shelf.export_version(cdap, namespace, item, version)
+    return ComparisonSide(shelf.format_title(item, version), text)

@@ -29,7 +29,7 @@ _CONTEXT: Final = 2
 """Lines shown around those of a text that differ."""
 
 
-def summary(comparison: PipelineComparison) -> str:
+def summarize_comparison(comparison: PipelineComparison) -> str:
     """How much is different, in words."""
     if comparison.is_equal:
         return "No differences."
@@ -43,7 +43,7 @@ def summary(comparison: PipelineComparison) -> str:
     return " · ".join(parts)
 
 
-def differences(comparison: PipelineComparison) -> list[Content]:
+def format_differences(comparison: PipelineComparison) -> list[Content]:
     """One block for the pipeline's settings, each stage, and the connections."""
     blocks = []
     if comparison.settings:

@@ -18,15 +18,15 @@ from localcdap.pipeline.library.model import Application, Deployment, DeployRequ
 from localcdap.pipeline.library.texts import formatted, text_of
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 from localcdap.pipeline.validation.plugins import Repair, repair_of
-from localcdap.tui.lists.filtered_list import Entry
+from localcdap.tui.lists.filtered_list import ListEntry
 from localcdap.tui.words import ago, plural
 
-Pipeline = Application | Draft
-Item = Pipeline | PluginTemplate
+SavedPipeline = Application | Draft
+LibraryItem = SavedPipeline | PluginTemplate
 
 
 @dataclass(frozen=True)
-class Version:
+class ItemVersion:
     """One version of a deployed pipeline, or one revision of a draft.
 
     :param id: what the services know it by.
@@ -40,17 +40,17 @@ class Version:
 
 
 @dataclass(frozen=True)
-class Opened:
+class ItemDetails:
     """An item with what is read only when it is looked at."""
 
-    item: Item
-    versions: Sequence[Version]
+    item: LibraryItem
+    versions: Sequence[ItemVersion]
     """Newest first; empty for a template."""
     document: PipelineDocument | None
     """The newest; None for a template."""
 
 
-def read_shelf(cdap: Cdap, namespace: str) -> list[Item]:
+def list_items(cdap: Cdap, namespace: str) -> list[LibraryItem]:
     """Everything, by kind and name."""
     return [
         *cdap.applications.list_applications(namespace),
@@ -59,7 +59,7 @@ def read_shelf(cdap: Cdap, namespace: str) -> list[Item]:
     ]
 
 
-def key_of(item: Item) -> str:
+def build_key(item: LibraryItem) -> str:
     """What tells it from all others of the namespace."""
     match item:
         case Application():
@@ -70,24 +70,24 @@ def key_of(item: Item) -> str:
             return f"template {item.plugin_type} {item.name}"
 
 
-def entry_of(item: Item) -> Entry:
+def build_entry(item: LibraryItem) -> ListEntry:
     match item:
         case Application():
             hint = f"v{item.number} · {ago(item.change.creation_time_millis)}"
             words = item.description or ""
-            return Entry(key_of(item), item.name, "●", hint, "deployed", words)
+            return ListEntry(build_key(item), item.name, "●", hint, "deployed", words)
         case Draft():
             hint = f"r{item.revision} · {ago(item.updated_time_millis)}"
             words = item.description or ""
-            return Entry(key_of(item), item.name, "✎", hint, "drafts", words)
+            return ListEntry(build_key(item), item.name, "✎", hint, "drafts", words)
         case PluginTemplate():
             hint = f"{item.plugin_type} {item.plugin_name}"
-            return Entry(
-                key_of(item), item.name, "▤", hint, "templates of plugins", item.description
+            return ListEntry(
+                build_key(item), item.name, "▤", hint, "templates of plugins", item.description
             )
 
 
-def title_of(item: Item, version: Version | None) -> str:
+def format_title(item: LibraryItem, version: ItemVersion | None) -> str:
     """What an item and one of its versions are called."""
     if version is None:
         return f"{'draft ' if isinstance(item, Draft) else ''}{item.name}"
@@ -95,7 +95,7 @@ def title_of(item: Item, version: Version | None) -> str:
     return f"{item.name}, {noun} {version.number}"
 
 
-def open_item(cdap: Cdap, namespace: str, item: Item) -> Opened:
+def open_item(cdap: Cdap, namespace: str, item: LibraryItem) -> ItemDetails:
     match item:
         case Application():
             versions = [
@@ -104,19 +104,21 @@ def open_item(cdap: Cdap, namespace: str, item: Item) -> Opened:
         case Draft():
             versions = [_of_draft(each) for each in cdap.drafts.revisions(namespace, item.id)]
         case PluginTemplate():
-            return Opened(item, [], None)
-    text = text_at(cdap, namespace, item, versions[0])
-    return Opened(item, versions, read_document(text, item.name))
+            return ItemDetails(item, [], None)
+    text = export_version(cdap, namespace, item, versions[0])
+    return ItemDetails(item, versions, read_document(text, item.name))
 
 
-def text_at(cdap: Cdap, namespace: str, item: Pipeline, version: Version | None) -> str:
+def export_version(
+    cdap: Cdap, namespace: str, item: SavedPipeline, version: ItemVersion | None
+) -> str:
     """The JSON of a version; of the newest for None."""
     if isinstance(item, Application):
         return cdap.applications.export(namespace, item.name, version.id if version else None)
     return cdap.drafts.export(namespace, item.id, int(version.id) if version else None)
 
 
-def rename(cdap: Cdap, namespace: str, item: Item, name: str) -> Deployment | None:
+def rename(cdap: Cdap, namespace: str, item: LibraryItem, name: str) -> Deployment | None:
     """Give an item another name.
 
     :returns: of a deployed pipeline what became of it; it keeps its name when it has failures.
@@ -140,17 +142,17 @@ def rename(cdap: Cdap, namespace: str, item: Item, name: str) -> Deployment | No
     return None
 
 
-def duplicate(cdap: Cdap, namespace: str, item: Item, name: str) -> str:
+def duplicate(cdap: Cdap, namespace: str, item: LibraryItem, name: str) -> str:
     """A draft of a pipeline, or another template; the key of that."""
     if isinstance(item, PluginTemplate):
         copied = _named(item, name)
         cdap.templates.save(namespace, copied)
-        return key_of(copied)
-    text = text_at(cdap, namespace, item, None)
-    return key_of(cdap.drafts.save(namespace, DraftRequest(text, name=name)))
+        return build_key(copied)
+    text = export_version(cdap, namespace, item, None)
+    return build_key(cdap.drafts.save(namespace, DraftRequest(text, name=name)))
 
 
-def delete(cdap: Cdap, namespace: str, item: Item) -> None:
+def delete(cdap: Cdap, namespace: str, item: LibraryItem) -> None:
     match item:
         case Application():
             cdap.applications.delete(namespace, item.name)
@@ -174,7 +176,7 @@ def upgrade(cdap: Cdap, namespace: str, text: str) -> tuple[str, list[Repair]]:
     return formatted(text_of(repaired(document, repairs))), repairs
 
 
-def keep_upgraded(cdap: Cdap, namespace: str, item: Pipeline, text: str) -> Deployment | None:
+def save_upgraded(cdap: Cdap, namespace: str, item: SavedPipeline, text: str) -> Deployment | None:
     """Deploy it as the next version, or save it as the next revision."""
     if isinstance(item, Draft):
         cdap.drafts.save(namespace, DraftRequest(text, name=item.name), item.id)
@@ -185,7 +187,7 @@ def keep_upgraded(cdap: Cdap, namespace: str, item: Pipeline, text: str) -> Depl
     )
 
 
-def with_template(template: PluginTemplate) -> str:
+def build_document_with_template(template: PluginTemplate) -> str:
     """The JSON of a pipeline whose only stage uses a template."""
     plugin = {
         "name": template.plugin_name,
@@ -220,18 +222,18 @@ def _named(template: PluginTemplate, name: str) -> PluginTemplate:
     return msgspec.structs.replace(template, name=name)
 
 
-def _of_application(application: Application) -> Version:
+def _of_application(application: Application) -> ItemVersion:
     change = application.change
     told = change.description or ""
     when = change.creation_time_millis
-    return Version(application.version, application.number, when, told, change.author)
+    return ItemVersion(application.version, application.number, when, told, change.author)
 
 
-def _of_draft(draft: Draft) -> Version:
-    return Version(str(draft.revision), draft.revision, draft.updated_time_millis)
+def _of_draft(draft: Draft) -> ItemVersion:
+    return ItemVersion(str(draft.revision), draft.revision, draft.updated_time_millis)
 
 
-def counted(items: Sequence[Item]) -> str:
+def count_items(items: Sequence[LibraryItem]) -> str:
     """How many there are of each kind."""
     kinds = {"deployed pipeline": Application, "draft": Draft, "template": PluginTemplate}
     return " · ".join(

@@ -14,11 +14,11 @@ from textual.widgets import Static
 from localcdap.pipeline.document.model import App, PipelineDocument
 from localcdap.pipeline.library.draft_model import Draft
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
-from localcdap.tui.lists.changes import changes
-from localcdap.tui.lists.filtered_list import Entry, Listing
+from localcdap.tui.lists.changes import watch_topics
+from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 from localcdap.tui.screen import AreaScreen
 from localcdap.tui.screens.library import items as shelf
-from localcdap.tui.screens.library.items import Item, Opened, Pipeline, Version
+from localcdap.tui.screens.library.items import ItemDetails, ItemVersion, LibraryItem, SavedPipeline
 from localcdap.tui.words import ago, plural
 
 _EMPTY: Final = """Nothing is kept here yet.
@@ -26,28 +26,28 @@ _EMPTY: Final = """Nothing is kept here yet.
 i imports a pipeline file; the studio (2) saves drafts and deploys."""
 
 
-class ShelfScreen(AreaScreen):
+class LibraryListScreen(AreaScreen):
     """Follows what is highlighted; a subclass says what can be done with it."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.items: dict[str, Item] = {}
+        self.items: dict[str, LibraryItem] = {}
         """All of the namespace, by their keys."""
-        self.opened: Opened | None = None
+        self.opened: ItemDetails | None = None
         """What is highlighted."""
 
     def compose_body(self) -> ComposeResult:
         with Horizontal(id="library"):
-            yield Listing(id="shelf", empty=_EMPTY)
+            yield FilteredList(id="shelf", empty=_EMPTY)
             with Vertical(id="library-detail"):
                 with VerticalScroll(id="library-facts"):
                     yield Static(id="library-told")
                 yield Static(id="versions-title")
-                yield Listing(id="versions", can_filter=False)
+                yield FilteredList(id="versions", can_filter=False)
         yield Static(id="library-note")
 
     def on_mount(self) -> None:
-        self.follow(changes("entities"), self._changed)
+        self.follow(watch_topics("entities"), self._changed)
 
     def on_screen_resume(self) -> None:
         self.reload()
@@ -57,7 +57,7 @@ class ShelfScreen(AreaScreen):
 
     def reload(self) -> None:
         namespace = self.studio.namespace
-        self.call(lambda cdap: shelf.read_shelf(cdap, namespace), done=self._fill, group="shelf")
+        self.call(lambda cdap: shelf.list_items(cdap, namespace), done=self._fill, group="shelf")
 
     # -- the list ---------------------------------------------------------------------------------
 
@@ -65,21 +65,21 @@ class ShelfScreen(AreaScreen):
         if happened:
             self.reload()
 
-    def _fill(self, items: list[Item]) -> None:
-        self.items = {shelf.key_of(item): item for item in items}
-        listing = self.query_one("#shelf", Listing)
-        listing.put([shelf.entry_of(item) for item in items])
-        note = Content.styled(shelf.counted(items), "$foreground 60%")
+    def _fill(self, items: list[LibraryItem]) -> None:
+        self.items = {shelf.build_key(item): item for item in items}
+        listing = self.query_one("#shelf", FilteredList)
+        listing.put([shelf.build_entry(item) for item in items])
+        note = Content.styled(shelf.count_items(items), "$foreground 60%")
         self.query_one("#library-note", Static).update(note)
         self._look(listing.key)
 
-    @on(Listing.Highlighted, "#shelf")
-    def _highlighted(self, event: Listing.Highlighted) -> None:
+    @on(FilteredList.Highlighted, "#shelf")
+    def _highlighted(self, event: FilteredList.Highlighted) -> None:
         event.stop()
         self._look(event.key)
 
-    @on(Listing.Highlighted, "#versions")
-    def _version_highlighted(self, event: Listing.Highlighted) -> None:
+    @on(FilteredList.Highlighted, "#versions")
+    def _version_highlighted(self, event: FilteredList.Highlighted) -> None:
         event.stop()
         self.refresh_bindings()
 
@@ -96,14 +96,14 @@ class ShelfScreen(AreaScreen):
             group="item",
         )
 
-    def _show(self, opened: Opened | None) -> None:
+    def _show(self, opened: ItemDetails | None) -> None:
         self.opened = opened
         self.query_one("#library-told", Static).update(told(opened) if opened else "")
         versions = opened.versions if opened is not None else ()
         noun = "revisions" if opened and isinstance(opened.item, Draft) else "versions"
         title = self.query_one("#versions-title", Static)
         title.update(Content.styled(noun if versions else "", "$foreground 60% italic"))
-        listing = self.query_one("#versions", Listing)
+        listing = self.query_one("#versions", FilteredList)
         listing.display = bool(versions)
         listing.put([_entry(each) for each in versions])
         self.refresh_bindings()
@@ -111,20 +111,20 @@ class ShelfScreen(AreaScreen):
     # -- what is highlighted ----------------------------------------------------------------------
 
     @property
-    def item(self) -> Item | None:
+    def item(self) -> LibraryItem | None:
         """The one that is highlighted."""
         return self.opened.item if self.opened is not None else None
 
     @property
-    def pipeline(self) -> Pipeline | None:
+    def pipeline(self) -> SavedPipeline | None:
         """The one that is highlighted, unless it is a template."""
         item = self.item
         return None if isinstance(item, PluginTemplate) else item
 
     @property
-    def version(self) -> Version | None:
+    def version(self) -> ItemVersion | None:
         """The one that is highlighted among those of the item."""
-        key = self.query_one("#versions", Listing).key
+        key = self.query_one("#versions", FilteredList).key
         versions = self.opened.versions if self.opened is not None else ()
         return next((each for each in versions if each.id == key), None)
 
@@ -137,23 +137,23 @@ class ShelfScreen(AreaScreen):
         """Have something done with the JSON of the highlighted version."""
         item, version, namespace = self.pipeline, self.version, self.studio.namespace
         if item is not None:
-            self.call(lambda cdap: shelf.text_at(cdap, namespace, item, version), done=use)
+            self.call(lambda cdap: shelf.export_version(cdap, namespace, item, version), done=use)
 
     def go_to(self, key: str) -> None:
         """Read everything again, and highlight an item."""
-        self.query_one("#shelf", Listing).show(key)
+        self.query_one("#shelf", FilteredList).show(key)
         self.reload()
 
 
-def _entry(version: Version) -> Entry:
+def _entry(version: ItemVersion) -> ListEntry:
     label = f"{version.number}  {version.told}".rstrip()
-    return Entry(version.id, label, hint=f"{version.author} {ago(version.when)}".strip())
+    return ListEntry(version.id, label, hint=f"{version.author} {ago(version.when)}".strip())
 
 
 _MUTED = "$foreground 60%"
 
 
-def told(opened: Opened) -> Content:
+def told(opened: ItemDetails) -> Content:
     """Everything but the versions."""
     item = opened.item
     if isinstance(item, PluginTemplate):

@@ -14,22 +14,22 @@ from localcdap.pipeline.library.draft_model import Draft
 from localcdap.pipeline.library.model import Application
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 from localcdap.tui import places
-from localcdap.tui.lists.filtered_list import Listing
+from localcdap.tui.lists.filtered_list import FilteredList
 from localcdap.tui.manners.writing import write_file
 from localcdap.tui.screens.library import items as shelf
 from localcdap.tui.screens.library.actions import deploy_file, duplicate, rename, upgrade
 from localcdap.tui.screens.library.comparison import compare_with_another, compare_with_file
-from localcdap.tui.screens.library.list_screen import ShelfScreen
+from localcdap.tui.screens.library.list_screen import LibraryListScreen
 from localcdap.tui.words import plural
 
 
-class LibraryScreen(ShelfScreen):
+class LibraryScreen(LibraryListScreen):
     """Deployed pipelines, drafts, templates."""
 
     AREA = "library"
     CSS_PATH = "library.tcss"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
-    AUTO_FOCUS = "#shelf ListingLines"
+    AUTO_FOCUS = "#shelf FilteredListOptions"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("o", "open", "open in studio", id="library.open"),
         Binding("c", "compare", "compare", id="library.compare"),
@@ -72,8 +72,8 @@ class LibraryScreen(ShelfScreen):
                 return "no earlier revision of a draft is highlighted"
         return None
 
-    @on(Listing.Chosen)
-    def _chosen(self, event: Listing.Chosen) -> None:
+    @on(FilteredList.Chosen)
+    def _chosen(self, event: FilteredList.Chosen) -> None:
         event.stop()
         self.action_open()
 
@@ -89,7 +89,9 @@ class LibraryScreen(ShelfScreen):
             case Draft():
                 self.with_text(lambda text: self.studio.go(places.Document(item.name, text)))
             case PluginTemplate():
-                self.studio.go(places.Document("pipeline", shelf.with_template(item)))
+                self.studio.go(
+                    places.Document("pipeline", shelf.build_document_with_template(item))
+                )
 
     def action_runs(self) -> None:
         if isinstance(self.item, Application):

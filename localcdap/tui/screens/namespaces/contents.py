@@ -14,7 +14,7 @@ from localcdap.tui.words import plural
 
 
 @dataclass(frozen=True)
-class Contents:
+class ContentCounts:
     """A namespace and how much of each kind is in it."""
 
     namespace: Namespace
@@ -27,11 +27,11 @@ class Contents:
         return sum(self.counts.values())
 
 
-def read_contents(cdap: Cdap, name: str) -> Contents:
+def read_contents(cdap: Cdap, name: str) -> ContentCounts:
     runs = cdap.runs.by_pipeline(name, recent=1)
     artifacts = cdap.artifacts.list_artifacts(name, scope=USER)
     profiles = cdap.runs.profiles(name)
-    return Contents(
+    return ContentCounts(
         cdap.namespaces.describe(name),
         {
             "deployed pipeline": len(cdap.applications.list_applications(name)),
@@ -48,7 +48,7 @@ def read_contents(cdap: Cdap, name: str) -> Contents:
     )
 
 
-def told(contents: Contents, *, is_here: bool) -> Content:
+def format_contents(contents: ContentCounts, *, is_here: bool) -> Content:
     """The contents as text."""
     namespace = contents.namespace
     muted = "$foreground 60%"

@@ -15,7 +15,7 @@ from textual.widgets import Static
 from localcdap.host.cdap import Cdap
 from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.tui.calls import Calling
-from localcdap.tui.lists.filtered_list import Entry, Listing
+from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 from localcdap.tui.manners.choosing import Choice
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Preference:
+class EffectivePreference:
     """A value that holds at a level.
 
     :param origin: the level that it is set at.
@@ -36,23 +36,23 @@ class Preference:
     covers: tuple[tuple[PreferenceLevel, str], ...] = ()
 
 
-def read_preferences(cdap: Cdap, level: PreferenceLevel) -> list[Preference]:
+def read_preferences(cdap: Cdap, level: PreferenceLevel) -> list[EffectivePreference]:
     """What holds at a level, by name."""
     levels = [PreferenceLevel()]
     if level.namespace is not None:
         levels.append(PreferenceLevel(level.namespace))
     if level.application is not None:
         levels.append(level)
-    found: dict[str, Preference] = {}
+    found: dict[str, EffectivePreference] = {}
     for each in levels:
         for key, value in cdap.preferences.get(each).items():
             before = found.get(key)
             covered = ((before.origin, before.value), *before.covers) if before is not None else ()
-            found[key] = Preference(key, value, each, covered)
+            found[key] = EffectivePreference(key, value, each, covered)
     return [found[key] for key in sorted(found)]
 
 
-def name_of(level: PreferenceLevel) -> str:
+def format_level(level: PreferenceLevel) -> str:
     if level.application is not None:
         return f"pipeline {level.application}"
     return f"namespace {level.namespace}" if level.namespace is not None else "instance"
@@ -64,7 +64,7 @@ class PreferencesPanel(Calling, Vertical):
     DEFAULT_CSS = """
     PreferencesPanel {
         & > #preferences-level { height: auto; padding: 0 1 1 1; }
-        & > Listing { height: 1fr; }
+        & > FilteredList { height: 1fr; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -78,12 +78,12 @@ class PreferencesPanel(Calling, Vertical):
     def __init__(self, id: str | None = None) -> None:
         super().__init__(id=id)
         self.level = PreferenceLevel()
-        self._preferences: dict[str, Preference] = {}
+        self._preferences: dict[str, EffectivePreference] = {}
         self._undo: list[tuple[PreferenceLevel, str, str | None]] = []
 
     def compose(self) -> ComposeResult:
         yield Static(id="preferences-level")
-        yield Listing(
+        yield FilteredList(
             verb="change", id="preferences", empty="Nothing is set here or above; a sets a value."
         )
 
@@ -102,7 +102,7 @@ class PreferencesPanel(Calling, Vertical):
             case "change" | "remove" if found is None:
                 return "nothing is highlighted"
             case "remove" if found is not None and found.origin != self.level:
-                return f"it is set at the level above, {name_of(found.origin)}"
+                return f"it is set at the level above, {format_level(found.origin)}"
             case "undo" if not self._undo:
                 return "nothing was changed"
         return None
@@ -110,7 +110,7 @@ class PreferencesPanel(Calling, Vertical):
     @work
     async def action_add(self) -> None:
         key = await self._studio.ask(
-            f"Which preference of {name_of(self.level)}?",
+            f"Which preference of {format_level(self.level)}?",
             detail="The name of a macro, such as input for ${input}.",
             suggestions=list(self._preferences),
             check=lambda text: None if text.strip() else "It needs a name.",
@@ -142,13 +142,13 @@ class PreferencesPanel(Calling, Vertical):
             done=lambda names: self._choose_level(namespace, names),
         )
 
-    @on(Listing.Chosen)
-    def _chosen(self, event: Listing.Chosen) -> None:
+    @on(FilteredList.Chosen)
+    def _chosen(self, event: FilteredList.Chosen) -> None:
         event.stop()
         self.action_change()
 
-    @on(Listing.Highlighted)
-    def _moved(self, event: Listing.Highlighted) -> None:
+    @on(FilteredList.Highlighted)
+    def _moved(self, event: FilteredList.Highlighted) -> None:
         event.stop()
         self.refresh_bindings()
 
@@ -159,7 +159,7 @@ class PreferencesPanel(Calling, Vertical):
             PreferenceLevel(namespace),
             *(PreferenceLevel(namespace, name) for name in names),
         ]
-        choices = [Choice(name_of(level), level) for level in levels]
+        choices = [Choice(format_level(level), level) for level in levels]
         start = levels.index(self.level) if self.level in levels else 0
         chosen = await self._studio.choose(choices, title="Whose preferences?", start=start)
         if chosen is not None:
@@ -167,9 +167,11 @@ class PreferencesPanel(Calling, Vertical):
 
     async def _ask_value(self, key: str) -> None:
         found = self._preferences.get(key)
-        detail = f"Now {found.value}, from {name_of(found.origin)}." if found is not None else ""
+        detail = (
+            f"Now {found.value}, from {format_level(found.origin)}." if found is not None else ""
+        )
         value = await self._studio.ask(
-            f"Value of {key} for {name_of(self.level)}",
+            f"Value of {key} for {format_level(self.level)}",
             found.value if found is not None else "",
             detail=detail,
             verb="Set",
@@ -187,7 +189,7 @@ class PreferencesPanel(Calling, Vertical):
         """Set a value at a level, or remove it there."""
         values = {key: value} if value is not None else {}
         removed = [key] if value is None else []
-        self.query_one(Listing).show(key)
+        self.query_one(FilteredList).show(key)
         self.call(
             lambda cdap: cdap.preferences.change(level, values, removed),
             done=lambda _: self.show(self.level),
@@ -195,12 +197,12 @@ class PreferencesPanel(Calling, Vertical):
             ordered=True,
         )
 
-    def _fill(self, preferences: list[Preference]) -> None:
+    def _fill(self, preferences: list[EffectivePreference]) -> None:
         self._preferences = {each.key: each for each in preferences}
-        self.query_one(Listing).put([self._entry(each) for each in preferences])
+        self.query_one(FilteredList).put([self._entry(each) for each in preferences])
         self.query_one("#preferences-level", Static).update(
             Content.assemble(
-                Content.styled(name_of(self.level), "bold"),
+                Content.styled(format_level(self.level), "bold"),
                 Content.styled(
                     "  what macros get that a run is not given otherwise; the nearest level counts",
                     "$foreground 60%",
@@ -209,19 +211,19 @@ class PreferencesPanel(Calling, Vertical):
         )
         self.refresh_bindings()
 
-    def _entry(self, preference: Preference) -> Entry:
+    def _entry(self, preference: EffectivePreference) -> ListEntry:
         is_own = preference.origin == self.level
-        origin = "set here" if is_own else f"from {name_of(preference.origin)}"
+        origin = "set here" if is_own else f"from {format_level(preference.origin)}"
         if preference.covers:
             level, value = preference.covers[0]
-            origin += f", instead of {value} of {name_of(level)}"
+            origin += f", instead of {value} of {format_level(level)}"
         label = f"{preference.key} = {preference.value}"
         tone = "" if is_own else "$foreground 60%"
-        return Entry(preference.key, label, "●" if is_own else "", origin, tone=tone)
+        return ListEntry(preference.key, label, "●" if is_own else "", origin, tone=tone)
 
     @property
-    def _highlighted(self) -> Preference | None:
-        key = self.query_one(Listing).key
+    def _highlighted(self) -> EffectivePreference | None:
+        key = self.query_one(FilteredList).key
         return self._preferences.get(key) if key is not None else None
 
     @property

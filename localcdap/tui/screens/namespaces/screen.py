@@ -20,16 +20,16 @@ from localcdap.namespaces.model import (
     check_name,
 )
 from localcdap.namespaces.preferences import PreferenceLevel
-from localcdap.tui.lists.changes import changes
-from localcdap.tui.lists.filtered_list import Entry, Listing
+from localcdap.tui.lists.changes import watch_topics
+from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 from localcdap.tui.screen import AreaScreen
-from localcdap.tui.screens.namespaces.contents import Contents, read_contents, told
+from localcdap.tui.screens.namespaces.contents import ContentCounts, format_contents, read_contents
 from localcdap.tui.screens.namespaces.preferences import PreferencesPanel
 from localcdap.tui.screens.namespaces.secure_keys import SecureKeysPanel
 from localcdap.tui.words import plural
 
 
-class NamespaceListing(Listing):
+class NamespaceList(FilteredList):
     """The namespaces, and what can be done with them."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -45,7 +45,7 @@ class NamespacesScreen(AreaScreen):
     AREA = "namespaces"
     CSS_PATH = "namespaces.tcss"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
-    AUTO_FOCUS = "#namespaces ListingLines"
+    AUTO_FOCUS = "#namespaces FilteredListOptions"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("c", "tab('contents')", "contents", id="namespaces.contents", show=False),
         Binding("p", "tab('preferences')", "preferences", id="namespaces.preferences"),
@@ -59,7 +59,7 @@ class NamespacesScreen(AreaScreen):
 
     def compose_body(self) -> ComposeResult:
         with Horizontal(id="namespaces-body"):
-            yield NamespaceListing(verb="go there", id="namespaces")
+            yield NamespaceList(verb="go there", id="namespaces")
             with TabbedContent(id="namespace-tabs", initial="contents-tab"):
                 with TabPane("Contents", id="contents-tab"), VerticalScroll(can_focus=False):
                     yield Static(id="contents")
@@ -69,13 +69,13 @@ class NamespacesScreen(AreaScreen):
                     yield SecureKeysPanel(id="keys-panel")
 
     def on_mount(self) -> None:
-        self.follow(changes("entities"), self._changed)
+        self.follow(watch_topics("entities"), self._changed)
 
     def on_screen_resume(self) -> None:
         self.reload()
 
     def namespace_changed(self, namespace: str) -> None:
-        self.query_one("#namespaces", Listing).show(namespace)
+        self.query_one("#namespaces", FilteredList).show(namespace)
         self.reload()
 
     def reload(self) -> None:
@@ -90,20 +90,20 @@ class NamespacesScreen(AreaScreen):
     def _fill(self, namespaces: list[Namespace]) -> None:
         self._namespaces = {each.name: each for each in namespaces}
         here = self.studio.namespace
-        listing = self.query_one("#namespaces", Listing)
+        listing = self.query_one("#namespaces", FilteredList)
         listing.put([_entry(each, here) for each in namespaces])
         self._show(listing.key)
         if here not in self._namespaces:  # another process deleted it
             self.studio.tell(f"Namespace {here} is gone; this is default.", kind="warning")
             self.studio.namespace = "default"
 
-    @on(Listing.Highlighted, "#namespaces")
-    def _highlighted(self, event: Listing.Highlighted) -> None:
+    @on(FilteredList.Highlighted, "#namespaces")
+    def _highlighted(self, event: FilteredList.Highlighted) -> None:
         event.stop()
         self._show(event.key)
 
-    @on(Listing.Chosen, "#namespaces")
-    def _chosen(self, event: Listing.Chosen) -> None:
+    @on(FilteredList.Chosen, "#namespaces")
+    def _chosen(self, event: FilteredList.Chosen) -> None:
         event.stop()
         self.studio.namespace = event.key
         self.studio.tell(f"This is namespace {event.key} now.")
@@ -123,9 +123,9 @@ class NamespacesScreen(AreaScreen):
         self._shown = name
         self.query_one(SecureKeysPanel).show(name)
 
-    def _count(self, contents: Contents) -> None:
+    def _count(self, contents: ContentCounts) -> None:
         is_here = contents.namespace.name == self.studio.namespace
-        self.query_one("#contents", Static).update(told(contents, is_here=is_here))
+        self.query_one("#contents", Static).update(format_contents(contents, is_here=is_here))
 
     # -- what can be done -------------------------------------------------------------------------
 
@@ -135,7 +135,7 @@ class NamespacesScreen(AreaScreen):
         return super().check_action(action, parameters)
 
     def disabled_reason(self, action: str) -> str | None:
-        name = self.query_one("#namespaces", Listing).key
+        name = self.query_one("#namespaces", FilteredList).key
         if action in ("delete", "describe") and name is None:
             return "no namespace is highlighted"
         if action == "delete" and name in RESERVED:
@@ -145,11 +145,11 @@ class NamespacesScreen(AreaScreen):
     def action_tab(self, name: str) -> None:
         tabs = self.query_one(TabbedContent)
         tabs.active = f"{name}-tab"
-        inside = tabs.get_pane(f"{name}-tab").query(Listing)
+        inside = tabs.get_pane(f"{name}-tab").query(FilteredList)
         if inside:
-            inside.first(Listing).focus_list()
+            inside.first(FilteredList).focus_list()
         else:
-            self.query_one("#namespaces", Listing).focus_list()
+            self.query_one("#namespaces", FilteredList).focus_list()
 
     @work
     async def action_create(self) -> None:
@@ -166,7 +166,7 @@ class NamespacesScreen(AreaScreen):
             return
 
         def done(_: NamespaceCreation) -> None:
-            self.query_one("#namespaces", Listing).show(name)
+            self.query_one("#namespaces", FilteredList).show(name)
             self.studio.tell(f"Created namespace {name}; enter goes there.")
             self.reload()
 
@@ -174,7 +174,7 @@ class NamespacesScreen(AreaScreen):
 
     @work
     async def action_describe(self) -> None:
-        namespace = self._namespaces.get(self.query_one("#namespaces", Listing).key or "")
+        namespace = self._namespaces.get(self.query_one("#namespaces", FilteredList).key or "")
         if namespace is None:
             return
         text = await self.studio.ask(f"What is {namespace.name} for?", namespace.description)
@@ -185,12 +185,12 @@ class NamespacesScreen(AreaScreen):
             )
 
     def action_delete(self) -> None:
-        name = self.query_one("#namespaces", Listing).key
+        name = self.query_one("#namespaces", FilteredList).key
         if name is not None:
             self.call(lambda cdap: read_contents(cdap, name), done=self._ask_to_delete)
 
     @work
-    async def _ask_to_delete(self, contents: Contents) -> None:
+    async def _ask_to_delete(self, contents: ContentCounts) -> None:
         name = contents.namespace.name
         lost = [plural(count, noun) for noun, count in contents.counts.items() if count]
         detail = f"With it go: {', '.join(lost)}." if lost else "It is empty."
@@ -232,8 +232,8 @@ class NamespacesScreen(AreaScreen):
         return None
 
 
-def _entry(namespace: Namespace, here: str) -> Entry:
+def _entry(namespace: Namespace, here: str) -> ListEntry:
     is_here = namespace.name == here
     hint = "you are here" if is_here else namespace.description
     mark = "●" if is_here else ""
-    return Entry(namespace.name, namespace.name, mark, hint, words=namespace.description)
+    return ListEntry(namespace.name, namespace.name, mark, hint, words=namespace.description)

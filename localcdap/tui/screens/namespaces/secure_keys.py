@@ -13,7 +13,7 @@ from textual.widgets import Static
 
 from localcdap.namespaces.secure_keys import SecureKey
 from localcdap.tui.calls import Calling
-from localcdap.tui.lists.filtered_list import Entry, Listing
+from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 from localcdap.tui.words import ago
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class SecureKeysPanel(Calling, Vertical):
     DEFAULT_CSS = """
     SecureKeysPanel {
         & > #secure-keys-title { height: auto; padding: 0 1 1 1; }
-        & > Listing { height: 1fr; }
+        & > FilteredList { height: 1fr; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -50,7 +50,9 @@ class SecureKeysPanel(Calling, Vertical):
             ),
             id="secure-keys-title",
         )
-        yield Listing(verb="other value", id="secure-keys", empty="No secure keys; a makes one.")
+        yield FilteredList(
+            verb="other value", id="secure-keys", empty="No secure keys; a makes one."
+        )
 
     def show(self, namespace: str) -> None:
         """Show the keys of another namespace, or of this one anew."""
@@ -62,7 +64,7 @@ class SecureKeysPanel(Calling, Vertical):
         return True if is_now else None
 
     def disabled_reason(self, action: str) -> str | None:
-        if action in ("replace", "remove", "copy") and self.query_one(Listing).key is None:
+        if action in ("replace", "remove", "copy") and self.query_one(FilteredList).key is None:
             return "no key is highlighted"
         return None
 
@@ -78,13 +80,13 @@ class SecureKeysPanel(Calling, Vertical):
 
     @work
     async def action_replace(self) -> None:
-        key = self._keys.get(self.query_one(Listing).key or "")
+        key = self._keys.get(self.query_one(FilteredList).key or "")
         if key is not None:
             await self._ask_value(key.name, key.description)
 
     @work
     async def action_remove(self) -> None:
-        name, namespace = self.query_one(Listing).key, self._namespace
+        name, namespace = self.query_one(FilteredList).key, self._namespace
         if name is not None and await self._studio.confirm(
             f"Delete secure key {name}?", "Its value cannot be brought back."
         ):
@@ -94,15 +96,15 @@ class SecureKeysPanel(Calling, Vertical):
             )
 
     def action_copy(self) -> None:
-        self._studio.copy(f"${{secure({self.query_one(Listing).key})}}", "macro")
+        self._studio.copy(f"${{secure({self.query_one(FilteredList).key})}}", "macro")
 
-    @on(Listing.Chosen)
-    def _chosen(self, event: Listing.Chosen) -> None:
+    @on(FilteredList.Chosen)
+    def _chosen(self, event: FilteredList.Chosen) -> None:
         event.stop()
         self.action_replace()
 
-    @on(Listing.Highlighted)
-    def _moved(self, event: Listing.Highlighted) -> None:
+    @on(FilteredList.Highlighted)
+    def _moved(self, event: FilteredList.Highlighted) -> None:
         event.stop()
         self.refresh_bindings()
 
@@ -119,14 +121,14 @@ class SecureKeysPanel(Calling, Vertical):
 
         def done(key: SecureKey) -> None:
             self._studio.tell(f"Kept {name} {_VAULTS.get(key.vault, key.vault)}.")
-            self.query_one(Listing).show(name)
+            self.query_one(FilteredList).show(name)
             self.show(namespace)
 
         self.call(lambda cdap: cdap.secure_keys.put(namespace, name, value, description), done=done)
 
     def _fill(self, keys: list[SecureKey]) -> None:
         self._keys = {key.name: key for key in keys}
-        self.query_one(Listing).put([_entry(key) for key in keys])
+        self.query_one(FilteredList).put([_entry(key) for key in keys])
         self.refresh_bindings()
 
     @property
@@ -134,7 +136,7 @@ class SecureKeysPanel(Calling, Vertical):
         return cast("StudioApp", self.app)
 
 
-def _entry(key: SecureKey) -> Entry:
+def _entry(key: SecureKey) -> ListEntry:
     label = f"{key.name}  ••••••••  {key.description}".rstrip()
     hint = f"{key.vault} · {ago(key.last_modified_time)}"
-    return Entry(key.name, label, hint=hint)
+    return ListEntry(key.name, label, hint=hint)

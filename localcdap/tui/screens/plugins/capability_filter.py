@@ -15,7 +15,7 @@ from textual.widgets import Static
 from localcdap.artifacts.model import CapabilityCount
 
 
-class Chip(Static, can_focus=True):
+class CapabilityToggle(Static, can_focus=True):
     """One capability, chosen or not."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -57,16 +57,16 @@ class Chip(Static, can_focus=True):
         self.update(Content.assemble(f"{mark} {self.capability}", count))
 
 
-class Chips(HorizontalScroll):
+class CapabilityFilter(HorizontalScroll):
     """All capabilities that are known."""
 
     DEFAULT_CSS = """
-    Chips {
+    CapabilityFilter {
         height: 1; background: $surface;
-        & > Chip { width: auto; padding: 0 1; color: $foreground 80%; }
-        & > Chip:hover { background: $boost; }
-        & > Chip.-on { color: $text-accent; text-style: bold; }
-        & > Chip:focus { background: $primary 40%; color: $text; }
+        & > CapabilityToggle { width: auto; padding: 0 1; color: $foreground 80%; }
+        & > CapabilityToggle:hover { background: $boost; }
+        & > CapabilityToggle.-on { color: $text-accent; text-style: bold; }
+        & > CapabilityToggle:focus { background: $primary 40%; color: $text; }
     }
     """
     can_focus = False
@@ -83,19 +83,21 @@ class Chips(HorizontalScroll):
 
     @property
     def chosen(self) -> list[str]:
-        return [chip.capability for chip in self.query(Chip) if chip.is_on]
+        return [chip.capability for chip in self.query(CapabilityToggle) if chip.is_on]
 
     def put(self, capabilities: Sequence[CapabilityCount]) -> None:
         """Show these; what was chosen stays so, and so does the focus."""
-        chips = list(self.query(Chip))
+        chips = list(self.query(CapabilityToggle))
         if [chip.capability for chip in chips] == [each.capability for each in capabilities]:
             for chip, counted in zip(chips, capabilities, strict=True):
                 chip.count(counted.plugins)
             return
         chosen = self.chosen
         self.remove_children()
-        self.mount_all(Chip(each, is_on=each.capability in chosen) for each in capabilities)
+        self.mount_all(
+            CapabilityToggle(each, is_on=each.capability in chosen) for each in capabilities
+        )
 
-    def on_chip_toggled(self, event: Chip.Toggled) -> None:
+    def on_capability_toggle_toggled(self, event: CapabilityToggle.Toggled) -> None:
         event.stop()
         self.post_message(self.Changed(self.chosen))

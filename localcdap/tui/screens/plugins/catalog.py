@@ -15,12 +15,12 @@ from localcdap.artifacts.model import (
 )
 from localcdap.host.cdap import Cdap
 from localcdap.runs.profiles import ProfileSummary
-from localcdap.tui.lists.filtered_list import Entry
+from localcdap.tui.lists.filtered_list import ListEntry
 from localcdap.tui.words import plural
 
 
 @dataclass(frozen=True)
-class Index:
+class PluginCatalog:
     """The artifacts and plugins that a namespace sees."""
 
     plugins: Sequence[PluginSummary]
@@ -62,10 +62,10 @@ class Index:
         return same[::-1]
 
 
-def read_index(cdap: Cdap, namespace: str, capabilities: Sequence[str]) -> Index:
+def read_catalog(cdap: Cdap, namespace: str, capabilities: Sequence[str]) -> PluginCatalog:
     """:param capabilities: only plugins that have all of these."""
     artifacts = cdap.artifacts
-    return Index(
+    return PluginCatalog(
         plugins=artifacts.list_plugins(namespace, capabilities=list(capabilities)),
         versions=artifacts.list_plugins(namespace, all_versions=True),
         artifacts=artifacts.list_artifacts(namespace),
@@ -77,31 +77,31 @@ def read_index(cdap: Cdap, namespace: str, capabilities: Sequence[str]) -> Index
     )
 
 
-def by_type(index: Index, *, with_hidden: bool) -> list[Entry]:
+def build_entries_by_type(catalog: PluginCatalog, *, with_hidden: bool) -> list[ListEntry]:
     """Artifacts with problems first, then plugins under their types."""
-    entries = [_artifact(each, "problems") for each in index.artifacts if each.error]
-    entries += [_plugin(each, each.type) for each in index.plugins]
+    entries = [_artifact(each, "problems") for each in catalog.artifacts if each.error]
+    entries += [_plugin(each, each.type) for each in catalog.plugins]
     if with_hidden:
-        entries += [_hidden(each, "hidden") for each in index.hidden]
+        entries += [_hidden(each, "hidden") for each in catalog.hidden]
     return entries
 
 
-def by_artifact(index: Index, *, with_hidden: bool) -> list[Entry]:
+def build_entries_by_artifact(catalog: PluginCatalog, *, with_hidden: bool) -> list[ListEntry]:
     """Every artifact, then its plugins."""
-    return list(_by_artifact(index, with_hidden=with_hidden))
+    return list(_by_artifact(catalog, with_hidden=with_hidden))
 
 
 def plugin_key(plugin: PluginSummary) -> str:
     return f"plugin {plugin.type} {plugin.name}"
 
 
-def _by_artifact(index: Index, *, with_hidden: bool) -> Iterator[Entry]:
-    for artifact in index.artifacts:
-        known = index.plugins if index.is_narrowed else index.versions
+def _by_artifact(catalog: PluginCatalog, *, with_hidden: bool) -> Iterator[ListEntry]:
+    for artifact in catalog.artifacts:
+        known = catalog.plugins if catalog.is_narrowed else catalog.versions
         plugins = [each for each in known if each.artifact == artifact.id]
-        hidden = [each for each in index.hidden if each.artifact == artifact.id]
+        hidden = [each for each in catalog.hidden if each.artifact == artifact.id]
         shown = hidden if with_hidden else []
-        if index.is_narrowed and not plugins and not shown and not artifact.error:
+        if catalog.is_narrowed and not plugins and not shown and not artifact.error:
             continue
         yield _artifact(artifact, "")
         for each in plugins:
@@ -109,9 +109,9 @@ def _by_artifact(index: Index, *, with_hidden: bool) -> Iterator[Entry]:
         yield from (_hidden(each, "") for each in shown)
 
 
-def _plugin(plugin: PluginSummary, group: str) -> Entry:
+def _plugin(plugin: PluginSummary, group: str) -> ListEntry:
     artifact = plugin.artifact
-    return Entry(
+    return ListEntry(
         plugin_key(plugin),
         plugin.name,
         hint=artifact.version if artifact.scope == SYSTEM else f"yours {artifact.version}",
@@ -120,8 +120,8 @@ def _plugin(plugin: PluginSummary, group: str) -> Entry:
     )
 
 
-def _hidden(plugin: HiddenPlugin, group: str) -> Entry:
-    return Entry(
+def _hidden(plugin: HiddenPlugin, group: str) -> ListEntry:
+    return ListEntry(
         _hidden_key(plugin),
         plugin.name,
         mark="⊘",
@@ -132,10 +132,10 @@ def _hidden(plugin: HiddenPlugin, group: str) -> Entry:
     )
 
 
-def _artifact(artifact: ArtifactDetail, group: str) -> Entry:
+def _artifact(artifact: ArtifactDetail, group: str) -> ListEntry:
     count = len(artifact.plugins) or len(artifact.applications)
     what = "plugin" if artifact.plugins or not artifact.applications else "app"
-    return Entry(
+    return ListEntry(
         _artifact_key(artifact),
         f"{artifact.name} {artifact.version}".strip(),
         mark="✗" if artifact.error else "▪",
@@ -159,7 +159,7 @@ def _hidden_key(plugin: HiddenPlugin) -> str:
     return f"hidden {plugin.type} {plugin.name} {plugin.artifact.name} {plugin.artifact.version}"
 
 
-def source_of(artifact: str, class_name: str) -> Path | None:
+def find_source_file(artifact: str, class_name: str) -> Path | None:
     """The file to open in an editor; None for a wheel, which has none.
 
     :param artifact: where the artifact lies.

@@ -8,7 +8,7 @@ from textual.content import Content
 
 from localcdap.api.config import PluginProperty
 from localcdap.artifacts.model import ArtifactDetail, HiddenPlugin, PluginInfo, PluginSummary
-from localcdap.tui.screens.plugins.catalog import Index
+from localcdap.tui.screens.plugins.catalog import PluginCatalog
 
 _MUTED = "$foreground 60%"
 _GRAINS = {
@@ -18,19 +18,19 @@ _GRAINS = {
 }
 
 
-def of_plugin(plugin: PluginInfo, index: Index) -> Content:
+def of_plugin(plugin: PluginInfo, catalog: PluginCatalog) -> Content:
     """Everything of a plugin but its documentation."""
-    artifact = index.artifact_of(plugin)
+    artifact = catalog.artifact_of(plugin)
     facts = [
         ("artifact", _artifact_name(plugin)),
         ("works", _GRAINS.get(plugin.grain, "")),
         ("capable of", ", ".join(plugin.capabilities)),
-        ("runs on", ", ".join(index.profiles_of(plugin)) or "no profile of this instance"),
+        ("runs on", ", ".join(catalog.profiles_of(plugin)) or "no profile of this instance"),
         ("for", ", ".join(artifact.parents) if artifact is not None else ""),
         ("file", artifact.path if artifact is not None else ""),
         ("class", plugin.class_name),
     ]
-    versions = index.versions_of(plugin)
+    versions = catalog.versions_of(plugin)
     if len(versions) > 1:
         facts.insert(1, ("versions", ", ".join(_artifact_name(each) for each in versions)))
     methods = [(f"{method.name}", method.description) for method in plugin.methods]

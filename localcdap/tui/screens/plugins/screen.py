@@ -18,15 +18,21 @@ from localcdap.artifacts.model import ArtifactDetail, ArtifactSelector, PluginIn
 from localcdap.authoring.artifact import plugin_types, write_artifact
 from localcdap.authoring.naming import names_of
 from localcdap.host.cdap import Cdap
-from localcdap.tui.lists.changes import changes
-from localcdap.tui.lists.filtered_list import Listing
+from localcdap.tui.lists.changes import watch_topics
+from localcdap.tui.lists.filtered_list import FilteredList
 from localcdap.tui.manners.choosing import Choice
 from localcdap.tui.manners.editor import edit_file
 from localcdap.tui.places import Place, PluginPlace
 from localcdap.tui.screen import AreaScreen
 from localcdap.tui.screens.plugins import details
-from localcdap.tui.screens.plugins.capability_filter import Chips
-from localcdap.tui.screens.plugins.catalog import Index, by_artifact, by_type, read_index, source_of
+from localcdap.tui.screens.plugins.capability_filter import CapabilityFilter
+from localcdap.tui.screens.plugins.catalog import (
+    PluginCatalog,
+    build_entries_by_artifact,
+    build_entries_by_type,
+    find_source_file,
+    read_catalog,
+)
 from localcdap.tui.words import plural
 
 
@@ -36,7 +42,7 @@ class PluginsScreen(AreaScreen):
     AREA = "plugins"
     CSS_PATH = "plugins.tcss"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
-    AUTO_FOCUS = "#plugins ListingLines"
+    AUTO_FOCUS = "#plugins FilteredListOptions"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("t", "group", "by type or artifact", id="plugins.group"),
         Binding("x", "hidden", "show hidden", id="plugins.hidden"),
@@ -50,34 +56,34 @@ class PluginsScreen(AreaScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self._index: Index | None = None
+        self._catalog: PluginCatalog | None = None
         self._is_by_artifact = False
         self._shows_hidden = False
         self._removed: list[tuple[str, str]] = []
         """Where removed artifacts are kept, and where they were."""
 
     def compose_body(self) -> ComposeResult:
-        yield Chips()
+        yield CapabilityFilter()
         with Horizontal(id="plugins-body"):
-            yield Listing(id="plugins", empty="No plugin fits.")
+            yield FilteredList(id="plugins", empty="No plugin fits.")
             with VerticalScroll(id="plugin-detail"):
                 yield Static(id="plugin-facts")
                 yield Markdown(id="plugin-documentation")
         yield Static(id="plugins-note")
 
     def on_mount(self) -> None:
-        self.follow(changes("artifacts", "entities"), self._changed)
+        self.follow(watch_topics("artifacts", "entities"), self._changed)
 
     def namespace_changed(self, namespace: str) -> None:
         self.reload()
 
     def arrive(self, place: Place) -> None:
         if isinstance(place, PluginPlace):
-            self.query_one("#plugins", Listing).show(f"plugin {place.type} {place.name}")
+            self.query_one("#plugins", FilteredList).show(f"plugin {place.type} {place.name}")
 
     def reload(self) -> None:
-        namespace, asked = self.studio.namespace, self.query_one(Chips).chosen
-        self.call(lambda cdap: read_index(cdap, namespace, asked), done=self._put, group="index")
+        namespace, asked = self.studio.namespace, self.query_one(CapabilityFilter).chosen
+        self.call(lambda cdap: read_catalog(cdap, namespace, asked), done=self._put, group="index")
 
     # -- the list ---------------------------------------------------------------------------------
 
@@ -85,56 +91,60 @@ class PluginsScreen(AreaScreen):
         if happened:
             self.reload()
 
-    def _put(self, index: Index) -> None:
-        self._index = index
-        self.query_one(Chips).put(index.capabilities)
+    def _put(self, catalog: PluginCatalog) -> None:
+        self._catalog = catalog
+        self.query_one(CapabilityFilter).put(catalog.capabilities)
         self._fill()
 
     def _fill(self) -> None:
-        index = self._index
-        if index is None:
+        catalog = self._catalog
+        if catalog is None:
             return
-        entries = by_artifact if self._is_by_artifact else by_type
-        listing = self.query_one("#plugins", Listing)
-        listing.put(entries(index, with_hidden=self._shows_hidden))
-        self.query_one("#plugins-note", Static).update(_note(index, self._shows_hidden))
+        entries = build_entries_by_artifact if self._is_by_artifact else build_entries_by_type
+        listing = self.query_one("#plugins", FilteredList)
+        listing.put(entries(catalog, with_hidden=self._shows_hidden))
+        self.query_one("#plugins-note", Static).update(_note(catalog, self._shows_hidden))
         self._show(listing.key)
         self.refresh_bindings()
 
-    @on(Chips.Changed)
-    def _narrow(self, event: Chips.Changed) -> None:
+    @on(CapabilityFilter.Changed)
+    def _narrow(self, event: CapabilityFilter.Changed) -> None:
         event.stop()
         self.reload()
 
-    @on(Listing.Highlighted, "#plugins")
-    def _highlighted(self, event: Listing.Highlighted) -> None:
+    @on(FilteredList.Highlighted, "#plugins")
+    def _highlighted(self, event: FilteredList.Highlighted) -> None:
         event.stop()
         self._show(event.key)
         self.refresh_bindings()
 
-    @on(Listing.Chosen, "#plugins")
-    def _chosen(self, event: Listing.Chosen) -> None:
+    @on(FilteredList.Chosen, "#plugins")
+    def _chosen(self, event: FilteredList.Chosen) -> None:
         event.stop()
         self.query_one("#plugin-detail").focus()
 
     # -- one of it --------------------------------------------------------------------------------
 
     def _show(self, key: str | None) -> None:
-        index = self._index
-        if index is None or key is None:
+        catalog = self._catalog
+        if catalog is None or key is None:
             self._tell(Content(""))
             return
-        plugin, artifact, hidden = index.plugin(key), index.artifact(key), index.hidden_plugin(key)
+        plugin, artifact, hidden = (
+            catalog.plugin(key),
+            catalog.artifact(key),
+            catalog.hidden_plugin(key),
+        )
         if hidden is not None:
             self.forget("detail")
-            self._tell(details.of_hidden(hidden, index.required))
+            self._tell(details.of_hidden(hidden, catalog.required))
         elif artifact is not None:
             self._show_artifact(artifact)
         elif plugin is not None:
             namespace = self.studio.namespace
             self.call(
                 lambda cdap: _described(cdap, namespace, plugin),
-                done=lambda found: self._tell(details.of_plugin(found[0], index), found[1] or ""),
+                done=lambda found: self._tell(details.of_plugin(found[0], catalog), found[1] or ""),
                 failed=lambda _: None,  # it has gone meanwhile; the list hears of it
                 group="detail",
             )
@@ -180,9 +190,11 @@ class PluginsScreen(AreaScreen):
                 return "it comes with localcdap"
             case "undo" if not self._removed:
                 return "nothing was removed"
-            case "hidden" if self._index is None or not (self._index.hidden or self._shows_hidden):
+            case "hidden" if self._catalog is None or not (
+                self._catalog.hidden or self._shows_hidden
+            ):
                 return "nothing is hidden"
-            case "copy" if self.query_one("#plugins", Listing).key is None:
+            case "copy" if self.query_one("#plugins", FilteredList).key is None:
                 return "nothing is highlighted"
         return None
 
@@ -195,7 +207,7 @@ class PluginsScreen(AreaScreen):
         self._fill()
 
     def action_copy(self) -> None:
-        key = self.query_one("#plugins", Listing).key
+        key = self.query_one("#plugins", FilteredList).key
         if key is not None:
             self.studio.copy(key.partition(" ")[2], "name")
 
@@ -255,7 +267,7 @@ class PluginsScreen(AreaScreen):
         namespace = self.studio.namespace
 
         def done(folder: Path) -> None:
-            self.query_one("#plugins", Listing).show(f"plugin {type} {name}")
+            self.query_one("#plugins", FilteredList).show(f"plugin {type} {name}")
             self.studio.tell(f"Wrote plugin {name} with its tests; e opens it.", str(folder))
             self.reload()
 
@@ -265,18 +277,18 @@ class PluginsScreen(AreaScreen):
 
     def _artifact(self) -> ArtifactDetail | None:
         """What is highlighted, or the artifact that it is from."""
-        key = self.query_one("#plugins", Listing).key
-        if key is None or self._index is None:
+        key = self.query_one("#plugins", FilteredList).key
+        if key is None or self._catalog is None:
             return None
-        plugin = self._index.plugin(key) or self._index.hidden_plugin(key)
-        return self._index.artifact_of(plugin) if plugin else self._index.artifact(key)
+        plugin = self._catalog.plugin(key) or self._catalog.hidden_plugin(key)
+        return self._catalog.artifact_of(plugin) if plugin else self._catalog.artifact(key)
 
     def _source(self) -> Path | None:
-        key, artifact = self.query_one("#plugins", Listing).key, self._artifact()
-        if key is None or artifact is None or self._index is None:
+        key, artifact = self.query_one("#plugins", FilteredList).key, self._artifact()
+        if key is None or artifact is None or self._catalog is None:
             return None
-        plugin = self._index.plugin(key) or self._index.hidden_plugin(key)
-        return source_of(artifact.path, plugin.class_name if plugin is not None else "")
+        plugin = self._catalog.plugin(key) or self._catalog.hidden_plugin(key)
+        return find_source_file(artifact.path, plugin.class_name if plugin is not None else "")
 
 
 def _described(cdap: Cdap, namespace: str, plugin: PluginSummary) -> tuple[PluginInfo, str | None]:
@@ -300,22 +312,22 @@ def _name_problem(name: str) -> str | None:
     return None
 
 
-def _note(index: Index, shows_hidden: bool) -> Content:
+def _note(catalog: PluginCatalog, shows_hidden: bool) -> Content:
     """What is shown, and what the instance requires."""
-    broken = sum(1 for each in index.artifacts if each.error)
-    parts = [plural(len(index.plugins), "plugin"), plural(len(index.artifacts), "artifact")]
+    broken = sum(1 for each in catalog.artifacts if each.error)
+    parts = [plural(len(catalog.plugins), "plugin"), plural(len(catalog.artifacts), "artifact")]
     if broken:
         parts.append(f"✗ {broken} with problems")
-    required = ", ".join(index.required)
+    required = ", ".join(catalog.required)
     parts.append(
         f"the instance requires {required}" if required else "the instance requires nothing"
     )
     parts += [
         f"profile {each.name} requires {', '.join(each.required_capabilities)}"
-        for each in index.profiles
+        for each in catalog.profiles
         if each.required_capabilities
     ]
-    if index.hidden:
+    if catalog.hidden:
         told = "shown" if shows_hidden else "hidden, x shows them"
-        parts.append(f"⊘ {len(index.hidden)} {told}")
+        parts.append(f"⊘ {len(catalog.hidden)} {told}")
     return Content.styled(" · ".join(parts), "$foreground 60%")

@@ -84,7 +84,7 @@ class ArgumentRow(Horizontal):
             origin.update(ORIGINS.get(argument.origin or "", ""))
 
 
-class ArgumentsEditor(DialogScreen[dict[str, str]]):
+class ArgumentsDialog(DialogScreen[dict[str, str]]):
     """Lists what the macros of a pipeline ask for; the answer is what is given, without the preferences.
 
     :param pipeline: its name, for its preferences.
@@ -94,7 +94,7 @@ class ArgumentsEditor(DialogScreen[dict[str, str]]):
     """
 
     DEFAULT_CSS = """
-    ArgumentsEditor {
+    ArgumentsDialog {
         align: center middle;
         background: $background 60%;
         & > #arguments {

@@ -15,9 +15,9 @@ from textual.widgets import Static
 from localcdap.runs.model import Run, StageCounts
 from localcdap.tui.log.harmless import harmless
 from localcdap.tui.screen import DialogScreen
-from localcdap.tui.screens.runs.run_list import when
-from localcdap.tui.screens.runs.run_watcher import shown_counts
-from localcdap.tui.screens.runs.tables import QuietTable
+from localcdap.tui.screens.runs.run_list import format_start_time
+from localcdap.tui.screens.runs.run_watcher import get_current_counts
+from localcdap.tui.screens.runs.tables import PlainDataTable
 from localcdap.tui.words import RUN_MARKS, duration
 
 _NONE = "-"
@@ -39,7 +39,7 @@ class RunComparison(DialogScreen[None]):
             width: 116; max-width: 98%; height: auto; max-height: 90%; padding: 1 2; background: $surface;
         }
         & #comparison-head { height: auto; margin-bottom: 1; }
-        & QuietTable { height: auto; max-height: 100%; }
+        & PlainDataTable { height: auto; max-height: 100%; }
         & #comparison-arguments { height: auto; max-height: 8; margin-top: 1; }
     }
     """
@@ -58,34 +58,34 @@ class RunComparison(DialogScreen[None]):
             runs = (self._first, self._second)
             lines = [_head(letter, run) for letter, run in zip("AB", runs, strict=True)]
             yield Static(Content("\n").join(lines), id="comparison-head")
-            yield QuietTable()
+            yield PlainDataTable()
             yield Static(Content("\n".join(_differing(*runs))), id="comparison-arguments")
 
     def on_mount(self) -> None:
-        table = self.query_one(QuietTable)
+        table = self.query_one(PlainDataTable)
         table.add_column("stage")
         for what in ("in", "out", "errors"):
             for name in (f"{what} A", "B", "Δ"):
                 table.add_column(Text(name, justify="right"))
-        for stage, pairs in compared(self._first, self._second):
+        for stage, pairs in compare_stages(self._first, self._second):
             cells = [_number(each) for pair in pairs for each in (*pair, _difference(pair))]
             table.add_row(Text(harmless(stage)), *cells)
 
     def action_copy_table(self) -> None:
         rows = [
             "\t".join([harmless(stage), *(str(n or "") for pair in pairs for n in pair)])
-            for stage, pairs in compared(self._first, self._second)
+            for stage, pairs in compare_stages(self._first, self._second)
         ]
         head = "stage\tin A\tin B\tout A\tout B\terrors A\terrors B"
         self.studio.copy("\n".join([head, *rows]), "comparison")
 
 
-def compared(first: Run, second: Run) -> Iterator[Row]:
+def compare_stages(first: Run, second: Run) -> Iterator[Row]:
     """The stages of both, in the order of the second; those that only the first has follow."""
     none = StageCounts()
     for stage in dict.fromkeys((*second.stages, *first.stages)):
-        old = shown_counts(first, stage) if stage in first.stages else none
-        new = shown_counts(second, stage) if stage in second.stages else none
+        old = get_current_counts(first, stage) if stage in first.stages else none
+        new = get_current_counts(second, stage) if stage in second.stages else none
         pairs = [
             (old.records_in, new.records_in),
             (old.records_out, new.records_out),
@@ -114,7 +114,7 @@ def _head(letter: str, run: Run) -> Content:
     return Content.assemble(
         (f"{letter}  ", "bold"),
         (f"{mark} {run.status.lower():10}", style),
-        f" {when(run.starting):13}{took:>12}  ",
+        f" {format_start_time(run.starting):13}{took:>12}  ",
         (f"run {run.run[:8]}", "$foreground 60%"),
     )
 

@@ -14,20 +14,20 @@ from textual.widgets import Input, Static
 from localcdap.engine.messages import RunStatus
 from localcdap.runs.history import PipelineRuns, RunFilter
 from localcdap.runs.model import Run
-from localcdap.tui.lists.changes import changes
+from localcdap.tui.lists.changes import watch_topics
 from localcdap.tui.log.harmless import harmless
-from localcdap.tui.log.state_line import Part, StateLine
+from localcdap.tui.log.state_line import StateLine, StatusPart
 from localcdap.tui.manners.choosing import Choice
 from localcdap.tui.places import Place, RunPlace, RunsOf
 from localcdap.tui.screen import AreaScreen
 from localcdap.tui.screens.runs.pipeline_list import (
     RECENT,
-    PipelineHeading,
     PipelineList,
-    middle,
+    PipelineListHeader,
+    compute_median_duration,
     pipeline_line,
 )
-from localcdap.tui.screens.runs.run_list import RunHeading, RunList
+from localcdap.tui.screens.runs.run_list import RunList, RunListHeader
 from localcdap.tui.screens.runs.run_view import RunView
 from localcdap.tui.words import duration, plural
 
@@ -40,7 +40,7 @@ _STATES: Final[dict[str, list[RunStatus]]] = {
 }
 
 
-class HistoryScreen(AreaScreen):
+class RunHistoryScreen(AreaScreen):
     """History on the left, the highlighted run on the right; a subclass says what can be done with it."""
 
     def __init__(self) -> None:
@@ -52,20 +52,20 @@ class HistoryScreen(AreaScreen):
     def compose_body(self) -> ComposeResult:
         with Horizontal(id="runs-body"):
             with Vertical(id="history"):
-                yield PipelineHeading(id="pipelines-heading")
+                yield PipelineListHeader(id="pipelines-heading")
                 yield PipelineList(id="pipelines")
                 yield StateLine(id="runs-state")
                 yield Static(id="runs-curve")
                 yield Input(
                     placeholder="pipeline, error or id of a run", id="runs-filter", compact=True
                 )
-                yield RunHeading(id="runs-heading")
+                yield RunListHeader(id="runs-heading")
                 yield RunList(id="runs-list")
                 yield Static(id="runs-empty")
             yield RunView(id="run")
 
     def on_mount(self) -> None:
-        self.follow(changes("runs"), self._heard)
+        self.follow(watch_topics("runs"), self._heard)
 
     # -- what is shown -------------------------------------------------------------------------
 
@@ -139,9 +139,9 @@ class HistoryScreen(AreaScreen):
             else "Nothing has run here yet. A pipeline is run with r in the studio (2)."
         )
 
-    def _told(self) -> list[Part]:
+    def _told(self) -> list[StatusPart]:
         total = self._list.total
-        told: list[Part] = [
+        told: list[StatusPart] = [
             (harmless(self._pipeline or "all pipelines"), "$foreground", "pipeline"),
             (self._state, "$foreground", "state"),
             (plural(total, "run"), "", ""),
@@ -149,7 +149,7 @@ class HistoryScreen(AreaScreen):
         if self._text:
             told.insert(2, (f"/{self._text}", "$foreground", "filter"))
         found = self._pipelines.find(self._pipeline)
-        usual = middle(found.recent) if found else None
+        usual = compute_median_duration(found.recent) if found else None
         if usual is not None:
             told.append((f"usually {duration(0, usual)}", "", ""))
         return told
@@ -217,8 +217,8 @@ class HistoryScreen(AreaScreen):
 
     # -- messages ------------------------------------------------------------------------------
 
-    @on(StateLine.Asked)
-    async def _asked(self, event: StateLine.Asked) -> None:
+    @on(StateLine.ActionRequested)
+    async def _asked(self, event: StateLine.ActionRequested) -> None:
         event.stop()
         await self.run_action(event.action)
 

@@ -12,9 +12,9 @@ from textual.widgets import OptionList
 
 from localcdap.engine.messages import RunStatus
 from localcdap.runs.history import PipelineRuns, RunPoint
-from localcdap.tui.lists.options import Item, Options
+from localcdap.tui.lists.options import StudioOptionList, ValueOption
 from localcdap.tui.log.harmless import harmless
-from localcdap.tui.log.layout import fitted
+from localcdap.tui.log.layout import fit_to_width
 from localcdap.tui.words import RUN_MARKS, duration
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
@@ -23,17 +23,17 @@ _NO_VALUE: Final = "·"
 Value = Callable[[RunPoint], int | None]
 
 
-def took(point: RunPoint) -> int | None:
+def get_duration(point: RunPoint) -> int | None:
     """Milliseconds."""
     return point.took_ms
 
 
-def records(point: RunPoint) -> int | None:
+def get_records(point: RunPoint) -> int | None:
     """Records that were read."""
     return point.records
 
 
-def curve(points: Sequence[RunPoint], value: Value, width: int) -> Content:
+def draw_sparkline(points: Sequence[RunPoint], value: Value, width: int) -> Content:
     """The last values as bars from 0 on; a run that did not complete shows the sign of its state instead."""
     shown = points[-width:] if width > 0 else []
     known = [value(each) for each in shown if each.status is RunStatus.COMPLETED]
@@ -55,7 +55,7 @@ def _bar(value: int | None, highest: int) -> str:
     return _BARS[step]
 
 
-def middle(points: Sequence[RunPoint]) -> int | None:
+def compute_median_duration(points: Sequence[RunPoint]) -> int | None:
     """The median duration of the completed runs in milliseconds; None where there are none."""
     known = sorted(
         each.took_ms
@@ -77,7 +77,7 @@ _SHORTEST: Final = 5
 """Columns of a curve that still says something."""
 
 
-class PipelineList(Options):
+class PipelineList(StudioOptionList):
     """Posts :class:`PipelineList.Chosen` for the pipeline whose runs are wanted."""
 
     class Chosen(Message):
@@ -108,8 +108,8 @@ class PipelineList(Options):
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        if isinstance(event.option, Item):
-            self.post_message(self.Chosen(event.option.stands_for))
+        if isinstance(event.option, ValueOption):
+            self.post_message(self.Chosen(event.option.value))
 
     def _fill(self, name: str | None) -> None:
         """:param name: of the pipeline that the highlight shall be on; None to leave it in its row."""
@@ -119,10 +119,10 @@ class PipelineList(Options):
         width = max(20, self._width - 2)
         columns = _Columns(width)
         all_of_them = Content.assemble(
-            "   ", fitted(_ALL, columns.name), (f"{total:>{_COUNT},}", "$foreground 60%")
+            "   ", fit_to_width(_ALL, columns.name), (f"{total:>{_COUNT},}", "$foreground 60%")
         )
-        items: list[Item[str | None]] = [Item(all_of_them, None)]
-        items += [Item(pipeline_line(each, width), each.pipeline) for each in self.pipelines]
+        items: list[ValueOption[str | None]] = [ValueOption(all_of_them, None)]
+        items += [ValueOption(pipeline_line(each, width), each.pipeline) for each in self.pipelines]
         with self.prevent(OptionList.OptionHighlighted):
             self.clear_options()
             self.add_options(items)
@@ -139,18 +139,18 @@ class PipelineList(Options):
         return names.index(pipeline) + 1 if pipeline in names else 0
 
 
-class PipelineHeading(Widget):
+class PipelineListHeader(Widget):
     """The names of the columns above the list."""
 
-    DEFAULT_CSS = "PipelineHeading { height: 1; color: $foreground 60%; }"
+    DEFAULT_CSS = "PipelineListHeader { height: 1; color: $foreground 60%; }"
 
     def render(self) -> str:
         columns = _Columns(max(20, self.size.width - 2))
         parts = [f"   {'pipeline':{columns.name}}{'runs':>{_COUNT}} "]
-        if columns.curve:
-            parts.append(f"{'took':>{columns.curve}}{'usually':>{_MEDIAN}}")
+        if columns.sparkline:
+            parts.append(f"{'took':>{columns.sparkline}}{'usually':>{_MEDIAN}}")
         if columns.has_records:
-            parts.append(f"  {'records':>{columns.curve}}")
+            parts.append(f"  {'records':>{columns.sparkline}}")
         return "".join(parts)
 
 
@@ -164,8 +164,8 @@ class _Columns:
         self.name: Final = max(10, int(width * _NAME_SHARE))
         room = width - self.name - 3 - _COUNT - 1 - _MEDIAN
         self.has_records: Final = room >= _BOTH
-        curve = (room - 2) // 2 if self.has_records else room
-        self.curve: Final = curve if curve >= _SHORTEST else 0
+        sparkline = (room - 2) // 2 if self.has_records else room
+        self.sparkline: Final = sparkline if sparkline >= _SHORTEST else 0
         """0 where there is no room for one."""
 
 
@@ -175,15 +175,18 @@ def pipeline_line(runs: PipelineRuns, width: int) -> Content:
     """
     columns = _Columns(width)
     mark, style = RUN_MARKS[runs.recent[-1].status] if runs.recent else (" ", "")
-    usual = middle(runs.recent)
+    usual = compute_median_duration(runs.recent)
     parts: list[Content | str | tuple[str, str]] = [
         (f" {mark} ", style),
-        fitted(harmless(runs.pipeline).replace("\n", " "), columns.name),
+        fit_to_width(harmless(runs.pipeline).replace("\n", " "), columns.name),
         (f"{runs.count:>{_COUNT},} ", "$foreground 60%"),
     ]
-    if columns.curve:
+    if columns.sparkline:
         median = "" if usual is None else duration(0, usual)
-        parts += [curve(runs.recent, took, columns.curve), f"{median:>{_MEDIAN}}"]
+        parts += [
+            draw_sparkline(runs.recent, get_duration, columns.sparkline),
+            f"{median:>{_MEDIAN}}",
+        ]
     if columns.has_records:
-        parts += ["  ", curve(runs.recent, records, columns.curve)]
+        parts += ["  ", draw_sparkline(runs.recent, get_records, columns.sparkline)]
     return Content.assemble(*parts)

@@ -21,7 +21,7 @@ from localcdap.runs.history import RunFilter, RunPage, records_read
 from localcdap.runs.model import Run, now
 from localcdap.tui.calls import Calling
 from localcdap.tui.log.harmless import harmless
-from localcdap.tui.log.layout import fitted
+from localcdap.tui.log.layout import fit_to_width
 from localcdap.tui.words import RUN_MARKS, duration
 
 PAGE: Final = 100
@@ -35,7 +35,7 @@ _MOST_AGAIN: Final = 1000
 """Runs that are read anew when something has changed; older ones do not change any more."""
 
 
-class RunLine:
+class RunRow:
     """What a row shows of a run: a history of thousands keeps no more of it."""
 
     __slots__ = ("end", "pipeline", "records", "run", "starting", "status")
@@ -92,7 +92,7 @@ class RunList(Calling, ScrollView, can_focus=True):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.lines: list[RunLine] = []
+        self.lines: list[RunRow] = []
         self.total = 0
         """Runs that the filter lets through, fetched or not."""
         self.cursor = 0
@@ -168,11 +168,11 @@ class RunList(Calling, ScrollView, can_focus=True):
 
     def _renewed(self, page: RunPage) -> None:
         present = self.run_id
-        self.lines = [RunLine(run) for run in page.runs] + self._behind(page.runs)
+        self.lines = [RunRow(run) for run in page.runs] + self._behind(page.runs)
         self.total = page.total
         self._filled(self._wanted or present)
 
-    def _behind(self, runs: Sequence[Run]) -> list[RunLine]:
+    def _behind(self, runs: Sequence[Run]) -> list[RunRow]:
         """What was fetched before of runs older than these, which do not change any more."""
         if len(runs) < _MOST_AGAIN:
             return []
@@ -193,7 +193,7 @@ class RunList(Calling, ScrollView, can_focus=True):
     def _more(self, last: str, page: RunPage) -> None:
         if not self.lines or self.lines[-1].run != last:
             return
-        self.lines += [RunLine(run) for run in page.runs]
+        self.lines += [RunRow(run) for run in page.runs]
         self.total = page.total if page.runs else len(self.lines)
         self._filled(self._wanted or self.run_id)
         if self._goes_to_end:
@@ -247,14 +247,14 @@ class RunList(Calling, ScrollView, can_focus=True):
         strip = Strip(self._segments(self.lines[row], width, quiet))
         return strip.apply_style(base).adjust_cell_length(width, base)
 
-    def _segments(self, line: RunLine, width: int, quiet: Style) -> list[Segment]:
+    def _segments(self, line: RunRow, width: int, quiet: Style) -> list[Segment]:
         mark, colour = RUN_MARKS[line.status]
         end = now() if line.end is None else line.end
         name_width, has_records = _columns(width)
         parts = [
             Segment(f" {mark} {line.status.lower():{_STATE - 3}}", self._colour(colour)),
-            Segment(fitted(harmless(line.pipeline).replace("\n", " "), name_width) + " "),
-            Segment(f"{when(line.starting):<{_WHEN}}", quiet),
+            Segment(fit_to_width(harmless(line.pipeline).replace("\n", " "), name_width) + " "),
+            Segment(f"{format_start_time(line.starting):<{_WHEN}}", quiet),
             Segment(f"{duration(line.starting, end):>{_TOOK}}"),
         ]
         if has_records:
@@ -271,10 +271,10 @@ class RunList(Calling, ScrollView, can_focus=True):
         return Style(color=colour.rich_color)
 
 
-class RunHeading(Widget):
+class RunListHeader(Widget):
     """The names of the columns above a list of runs of the same width."""
 
-    DEFAULT_CSS = "RunHeading { height: 1; color: $foreground 60%; }"
+    DEFAULT_CSS = "RunListHeader { height: 1; color: $foreground 60%; }"
 
     def render(self) -> str:
         name_width, has_records = _columns(max(1, self.size.width - 1))
@@ -290,7 +290,7 @@ def _columns(width: int) -> tuple[int, bool]:
     return max(8, room - has_records * _RECORDS), has_records
 
 
-def when(milliseconds: int) -> str:
+def format_start_time(milliseconds: int) -> str:
     """``14:03:07`` of today, else ``21 Nov 14:03``, else ``2025-11-21``."""
     moment, today = datetime.datetime.fromtimestamp(milliseconds / 1000), datetime.datetime.now()
     if moment.date() == today.date():

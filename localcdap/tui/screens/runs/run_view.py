@@ -20,8 +20,8 @@ from localcdap.tui.log.harmless import harmless
 from localcdap.tui.log.run_log import RunLog
 from localcdap.tui.log.view import LogView
 from localcdap.tui.rest import Rest
-from localcdap.tui.screens.runs.run_list import when
-from localcdap.tui.screens.runs.run_watcher import RunWatch
+from localcdap.tui.screens.runs.run_list import format_start_time
+from localcdap.tui.screens.runs.run_watcher import RunWatcher
 from localcdap.tui.screens.runs.tables import ArgumentTable, StageTable
 from localcdap.tui.words import RUN_MARKS, duration, size
 
@@ -122,15 +122,15 @@ class RunView(Vertical):
         self.post_message(self.Changed(self.run))
 
     def _settle(self) -> None:
-        self.query(RunWatch).remove()
+        self.query(RunWatcher).remove()
         self.query_one(RunLog).run_id = self.run_id
         if self.run_id is None:
             self.run = None
         else:
-            self.mount(RunWatch(self.run_id))
+            self.mount(RunWatcher(self.run_id))
 
-    @on(RunWatch.Changed)
-    def _changed(self, event: RunWatch.Changed) -> None:
+    @on(RunWatcher.Changed)
+    def _changed(self, event: RunWatcher.Changed) -> None:
         event.stop()
         if event.run.run == self.run_id:
             self.run = event.run
@@ -182,7 +182,11 @@ def _head(run: Run) -> Content:
         f"  {_name(run.pipeline)}",
         (f"  {took}", "$foreground 60%"),
     )
-    facts = [f"run {run.run}", f"started {when(run.starting)}", f"profile {_name(run.profile)}"]
+    facts = [
+        f"run {run.run}",
+        f"started {format_start_time(run.starting)}",
+        f"profile {_name(run.profile)}",
+    ]
     lines = [first, Content.styled("  ".join(facts), "$foreground 60%")]
     if run.progress is not None:
         lines.append(_progress(run))

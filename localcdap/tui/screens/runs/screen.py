@@ -16,10 +16,10 @@ from localcdap.runs.model import Run, RunRequest
 from localcdap.tui.log.harmless import harmless
 from localcdap.tui.manners.choosing import Choice
 from localcdap.tui.places import Deployed, Document
-from localcdap.tui.screens.runs.arguments import ArgumentsEditor
+from localcdap.tui.screens.runs.arguments import ArgumentsDialog
 from localcdap.tui.screens.runs.comparison import RunComparison
-from localcdap.tui.screens.runs.history_screen import HistoryScreen
-from localcdap.tui.screens.runs.run_list import when
+from localcdap.tui.screens.runs.history_screen import RunHistoryScreen
+from localcdap.tui.screens.runs.run_list import format_start_time
 from localcdap.tui.screens.runs.run_view import RunView
 from localcdap.tui.words import RUN_MARKS, duration
 
@@ -27,7 +27,7 @@ _MOST_FAILURES: Final = 4
 _OF_A_RUN: Final = ("again", "again_with", "open_pipeline", "compare", "copy_id", "show_log")
 
 
-class RunsScreen(HistoryScreen):
+class RunsScreen(RunHistoryScreen):
     """The runs of a namespace; where it is narrow, the history or one run."""
 
     AREA = "runs"
@@ -80,7 +80,7 @@ class RunsScreen(HistoryScreen):
         run = self.run
         if run is not None:
             self.call(
-                lambda cdap: what_ran(cdap, run),
+                lambda cdap: read_rerun(cdap, run),
                 done=lambda found: self._edit_arguments(run, *found),
                 group="start",
             )
@@ -90,12 +90,12 @@ class RunsScreen(HistoryScreen):
             if arguments is not None:
                 self._start(run, arguments)
 
-        editor = ArgumentsEditor(run.namespace, run.pipeline, document, given)
+        editor = ArgumentsDialog(run.namespace, run.pipeline, document, given)
         self.app.push_screen(editor, start)
 
     def _start(self, run: Run, arguments: dict[str, str] | None) -> None:
         self.call(
-            lambda cdap: run_again(cdap, run, arguments),
+            lambda cdap: rerun(cdap, run, arguments),
             done=self._show_started,
             failed=self._not_started,
             group="start",
@@ -197,10 +197,10 @@ def _failure_line(failure: Mapping[str, Any]) -> str:
 def _described(run: Run) -> str:
     mark, _ = RUN_MARKS[run.status]
     took = duration(run.starting, run.end)
-    return f"{mark} {run.status.lower():10} {when(run.starting):13} {took:>12}"
+    return f"{mark} {run.status.lower():10} {format_start_time(run.starting):13} {took:>12}"
 
 
-def what_ran(cdap: Cdap, run: Run) -> tuple[str, dict[str, str]]:
+def read_rerun(cdap: Cdap, run: Run) -> tuple[str, dict[str, str]]:
     """The document of a run, and what has to be given to a new run for it to have the same arguments: what
     was given to it, and those preferences that are others now.
 
@@ -217,7 +217,7 @@ def what_ran(cdap: Cdap, run: Run) -> tuple[str, dict[str, str]]:
     return document, given
 
 
-def request_again(run: Run, document: str, arguments: Mapping[str, str]) -> RunRequest:
+def build_rerun_request(run: Run, document: str, arguments: Mapping[str, str]) -> RunRequest:
     """The request for another run of what a run ran, in the same profile."""
     deployed = run.application_version is not None
     return RunRequest(
@@ -232,12 +232,14 @@ def request_again(run: Run, document: str, arguments: Mapping[str, str]) -> RunR
     )
 
 
-def run_again(cdap: Cdap, run: Run, arguments: Mapping[str, str] | None = None) -> Run:
+def rerun(cdap: Cdap, run: Run, arguments: Mapping[str, str] | None = None) -> Run:
     """Start a run of what a run ran.
 
     :param arguments: None for those that it had.
     :raises InvalidPipelineError: when the pipeline has failures now.
     :raises NotFoundError: when its document was not kept.
     """
-    document, same = what_ran(cdap, run)
-    return cdap.runs.start(request_again(run, document, same if arguments is None else arguments))
+    document, same = read_rerun(cdap, run)
+    return cdap.runs.start(
+        build_rerun_request(run, document, same if arguments is None else arguments)
+    )

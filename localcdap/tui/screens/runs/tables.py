@@ -13,15 +13,15 @@ from textual.widgets import DataTable
 from localcdap.runs.arguments import GIVEN
 from localcdap.runs.model import Run, StageCounts
 from localcdap.tui.log.harmless import harmless
-from localcdap.tui.screens.runs.run_watcher import shown_counts
+from localcdap.tui.screens.runs.run_watcher import get_current_counts
 from localcdap.tui.words import RUN_MARKS
 
 
-class QuietTable(DataTable[Text]):
+class PlainDataTable(DataTable[Text]):
     """Rows of texts; one of them is under the cursor."""
 
     DEFAULT_CSS = """
-    QuietTable {
+    PlainDataTable {
         height: 1fr;
         background: transparent;
         & > .datatable--header, & > .datatable--header:hover {
@@ -39,7 +39,7 @@ class QuietTable(DataTable[Text]):
         super().__init__(cursor_type="row")
 
 
-class StageTable(QuietTable):
+class StageTable(PlainDataTable):
     """Records in, out and refused by stage, in topological order; the failed stage is marked."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -89,7 +89,7 @@ class StageTable(QuietTable):
 
 def _cells(run: Run, stage: str) -> Iterator[Text]:
     """One row."""
-    counts = shown_counts(run, stage)
+    counts = get_current_counts(run, stage)
     has_failed = run.error is not None and run.error.stage == stage
     mark = f"{RUN_MARKS[run.status][0]} " if has_failed else "  "
     yield Text(mark + harmless(stage).replace("\n", " "), no_wrap=True)
@@ -110,7 +110,7 @@ ORIGINS: Final = {
 }
 
 
-class ArgumentTable(QuietTable):
+class ArgumentTable(PlainDataTable):
     """Name, value and origin of each argument."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from localcdap.api.errors import SettingsError
 from localcdap.settings import OPTIONS, Settings, read_settings
 
 
-def parsed(key: str, typed: str) -> Any:
+def parse_value(key: str, typed: str) -> Any:
     """What a user typed for a setting, as TOML has it: the type is that of its default."""
     default = getattr(Settings(origins={}), OPTIONS[key]) if key in OPTIONS else ""
     text = typed.strip()
@@ -39,7 +39,7 @@ def parsed(key: str, typed: str) -> Any:
     return text
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A value as it is typed."""
     match value:
         case bool():
@@ -51,7 +51,7 @@ def shown(value: Any) -> str:
     return json.dumps(value)
 
 
-def with_value(text: str, path: Sequence[str], value: Any) -> str:
+def set_value(text: str, path: Sequence[str], value: Any) -> str:
     """The text of the file with a value set, where it stood or as the file's style suggests.
 
     :param path: the parts of the key.
@@ -69,7 +69,7 @@ def with_value(text: str, path: Sequence[str], value: Any) -> str:
     return tomlkit.dumps(document)
 
 
-def without_value(text: str, path: Sequence[str]) -> str:
+def remove_value(text: str, path: Sequence[str]) -> str:
     """The text of the file without a value."""
     import tomlkit
 
@@ -84,7 +84,7 @@ def without_value(text: str, path: Sequence[str]) -> str:
     return tomlkit.dumps(document)
 
 
-def problem_of(text: str, file: Path) -> str | None:
+def find_problem(text: str, file: Path) -> str | None:
     """What is wrong with a text of the file, or None."""
     try:
         read_settings(text, file)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from localcdap.home import Home
 from localcdap.tui.manners.choosing import Choice
 from localcdap.tui.screens.settings import file as toml
-from localcdap.tui.screens.settings.rows import file_text
+from localcdap.tui.screens.settings.rows import read_text
 
 if TYPE_CHECKING:
     from localcdap.tui.app import StudioApp
@@ -26,7 +26,7 @@ _LONGEST: Final = 1000
 """Characters of a path; what is longer is something else."""
 
 
-def prefix_of(path: str) -> str | None:
+def find_prefix(path: str) -> str | None:
     """What of a path says where it lies: ``gs://sales`` of ``gs://sales/2026/*.csv``.
 
     Of a path that begins with a folder which this machine lacks it is that folder. None for other paths of
@@ -46,28 +46,28 @@ def _lacking(path: str) -> str | None:
     return next((str(each) for each in folders if not os.path.lexists(each)), None)
 
 
-async def locate(studio: StudioApp, prefix: str | None) -> None:
+async def ask_location_and_reopen(studio: StudioApp, prefix: str | None) -> None:
     """Ask where paths lie, and have that in force at once; to be awaited in a worker.
 
     :param prefix: of the paths; None when it is asked for, too.
     """
-    if await located(studio, prefix):
+    if await ask_location(studio, prefix):
         studio.reopen()
 
 
-async def locate_any(studio: StudioApp, values: Iterable[str]) -> None:
-    """Choose among the paths from elsewhere that some values name, and go on as :func:`locate`."""
-    prefixes = dict.fromkeys(prefix for each in values if (prefix := prefix_of(each)))
+async def choose_location(studio: StudioApp, values: Iterable[str]) -> None:
+    """Let the user choose a prefix among those in some values, then ask for its location."""
+    prefixes = dict.fromkeys(prefix for each in values if (prefix := find_prefix(each)))
     if not prefixes:
-        await locate(studio, None)
+        await ask_location_and_reopen(studio, None)
         return
     choices = [Choice(prefix, prefix) for prefix in prefixes]
     chosen = await studio.choose([*choices, Choice("another …", "")], title="Where is")
     if chosen is not None:
-        await locate(studio, chosen or None)
+        await ask_location_and_reopen(studio, chosen or None)
 
 
-async def located(studio: StudioApp, prefix: str | None = None) -> bool:
+async def ask_location(studio: StudioApp, prefix: str | None = None) -> bool:
     """Ask where paths lie, and keep the answer; to be awaited in a worker. False when nothing was kept.
 
     :param prefix: of the paths; None when it is asked for, too.
@@ -102,10 +102,10 @@ def _kept(studio: StudioApp, prefix: str, folder: str) -> bool:
     home = studio.connection.home
     file = home.settings_file
     try:
-        before = file_text(file)
-        problem = toml.problem_of(before, file)
+        before = read_text(file)
+        problem = toml.find_problem(before, file)
         if problem is None:
-            toml.write(file, toml.with_value(before, ("locations", prefix), folder))
+            toml.write(file, toml.set_value(before, ("locations", prefix), folder))
     except (OSError, UnicodeDecodeError) as error:
         problem = str(error)
     if problem is not None:

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from localcdap.settings import OPTIONS, Settings, effective
-from localcdap.tui.screens.settings.file import shown
+from localcdap.tui.screens.settings.file import format_value
 
 
 @dataclass(frozen=True)
-class Row:
+class SettingRow:
     """One setting.
 
     :param path: the parts of its key in the file.
@@ -42,15 +42,15 @@ class Row:
 
     @property
     def text(self) -> str:
-        return shown(self.value)
+        return format_value(self.value)
 
 
-def rows(settings: Settings, environment: Mapping[str, str] = os.environ) -> list[Row]:
+def rows(settings: Settings, environment: Mapping[str, str] = os.environ) -> list[SettingRow]:
     """Every setting in force: first those with a name, then the entries of the user's own tables."""
     values = effective(settings)
-    said = descriptions()
+    said = read_descriptions()
     found = [
-        Row(
+        SettingRow(
             key,
             tuple(key.split(".")),
             values[key],
@@ -63,7 +63,7 @@ def rows(settings: Settings, environment: Mapping[str, str] = os.environ) -> lis
     ]
     for prefix, folder in settings.locations.items():
         found.append(
-            Row(
+            SettingRow(
                 f'locations."{prefix}"',
                 ("locations", prefix),
                 folder,
@@ -80,7 +80,9 @@ def rows(settings: Settings, environment: Mapping[str, str] = os.environ) -> lis
         for name, value in values[table].items():
             origin = settings.origins.get(table, "")
             found.append(
-                Row(f"{table}.{name}", (table, name), value, origin, meaning, None, is_simple=False)
+                SettingRow(
+                    f"{table}.{name}", (table, name), value, origin, meaning, None, is_simple=False
+                )
             )
     return found
 
@@ -90,7 +92,7 @@ def _variable(key: str, environment: Mapping[str, str]) -> str | None:
     return name if name in environment else None
 
 
-def file_text(file: Path) -> str:
+def read_text(file: Path) -> str:
     """What stands in the file; empty when it is not there.
 
     :raises OSError: when it cannot be read.
@@ -100,7 +102,7 @@ def file_text(file: Path) -> str:
 
 
 @functools.cache
-def descriptions() -> dict[str, str]:
+def read_descriptions() -> dict[str, str]:
     """What each setting means, by key."""
     body = ast.parse(textwrap.dedent(inspect.getsource(Settings))).body[0]
     assert isinstance(body, ast.ClassDef)

@@ -16,12 +16,12 @@ from textual.widgets import Input, OptionList, Static
 from localcdap.api.errors import SettingsError
 from localcdap.settings import Settings, load_settings
 from localcdap.tui.canvas.painter import padded
-from localcdap.tui.lists.options import Options
+from localcdap.tui.lists.options import StudioOptionList
 from localcdap.tui.manners.matching import ranked
 from localcdap.tui.screen import AreaScreen
 from localcdap.tui.screens.settings import file as toml
-from localcdap.tui.screens.settings.locations import located
-from localcdap.tui.screens.settings.rows import Row, file_text, rows
+from localcdap.tui.screens.settings.locations import ask_location
+from localcdap.tui.screens.settings.rows import SettingRow, read_text, rows
 
 _KEY_CELLS = 30
 _MOST_KEY_CELLS = 60
@@ -44,8 +44,8 @@ class SettingsScreen(AreaScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self._rows: list[Row] = []
-        self._shown: list[Row] = []
+        self._rows: list[SettingRow] = []
+        self._shown: list[SettingRow] = []
         self._is_changed = False
 
     def compose_body(self) -> ComposeResult:
@@ -54,7 +54,7 @@ class SettingsScreen(AreaScreen):
             yield Input(
                 placeholder="/ filter", classes="filter", id="settings-filter", compact=True
             )
-            yield Options(verb="change", id="settings-list", classes="plain")
+            yield StudioOptionList(verb="change", id="settings-list", classes="plain")
             yield Static(id="settings-detail")
 
     def on_mount(self) -> None:
@@ -109,11 +109,11 @@ class SettingsScreen(AreaScreen):
             check=lambda text: self._problem(row, text),
         )
         if typed is not None:
-            self._keep(row, toml.parsed(row.key, typed))
+            self._keep(row, toml.parse_value(row.key, typed))
 
     @work(group="settings", exclusive=True)
     async def action_add_location(self) -> None:
-        if await located(self.studio):
+        if await ask_location(self.studio):
             self._is_changed = True
             self._read()
             self.query_one("#settings-list", OptionList).action_last()
@@ -121,7 +121,7 @@ class SettingsScreen(AreaScreen):
     def action_restore(self) -> None:
         row = self._row
         if row is not None:
-            self._change(lambda text: toml.without_value(text, row.path))
+            self._change(lambda text: toml.remove_value(text, row.path))
 
     @work(group="settings", exclusive=True)
     async def action_edit_file(self) -> None:
@@ -130,7 +130,7 @@ class SettingsScreen(AreaScreen):
             edited = await self.studio.edit_text(text, ".toml")
             if edited is None:
                 return
-            problem = toml.problem_of(edited, self._file)
+            problem = toml.find_problem(edited, self._file)
             if problem is None:
                 self._write(edited)
                 return
@@ -167,7 +167,7 @@ class SettingsScreen(AreaScreen):
         return self.studio.connection.home.settings_file
 
     @property
-    def _row(self) -> Row | None:
+    def _row(self) -> SettingRow | None:
         index = (
             self.query_one("#settings-list", OptionList).highlighted if self.is_mounted else None
         )
@@ -200,23 +200,23 @@ class SettingsScreen(AreaScreen):
         if self._shown:
             listed.highlighted = min(highlighted or 0, len(self._shown) - 1)
 
-    def _problem(self, row: Row, typed: str) -> str | None:
+    def _problem(self, row: SettingRow, typed: str) -> str | None:
         text = self._text()
         if text is None:
             return "The file cannot be read."
-        return toml.problem_of(
-            toml.with_value(text, row.path, toml.parsed(row.key, typed)), self._file
+        return toml.find_problem(
+            toml.set_value(text, row.path, toml.parse_value(row.key, typed)), self._file
         )
 
-    def _keep(self, row: Row, value: object) -> None:
-        self._change(lambda text: toml.with_value(text, row.path, value))
+    def _keep(self, row: SettingRow, value: object) -> None:
+        self._change(lambda text: toml.set_value(text, row.path, value))
 
     def _change(self, change: Callable[[str], str]) -> None:
         text = self._text()
         if text is None:
             return
         changed = change(text)
-        problem = toml.problem_of(changed, self._file)
+        problem = toml.find_problem(changed, self._file)
         if problem is not None:
             self.studio.tell("That cannot be kept.", problem, "error")
         elif changed != text:
@@ -235,13 +235,13 @@ class SettingsScreen(AreaScreen):
 
     def _text(self) -> str | None:
         try:
-            return file_text(self._file)
+            return read_text(self._file)
         except (OSError, UnicodeDecodeError) as error:
             self.studio.tell("The file cannot be read.", str(error), "error")
             return None
 
 
-def _line(row: Row, width: int) -> Content:
+def _line(row: SettingRow, width: int) -> Content:
     """:param width: of the column with the keys."""
     style = "$foreground 60%" if row.is_default else "$accent"
     text = row.text or "(none)"

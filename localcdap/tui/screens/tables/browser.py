@@ -14,8 +14,8 @@ from textual.widgets import Input, Static
 from localcdap.datasets.sql import SqlTable
 from localcdap.tui.calls import Calling
 from localcdap.tui.records.table import RecordTable
-from localcdap.tui.screens.tables.completion import identifier
-from localcdap.tui.screens.tables.query_status import QueryLine
+from localcdap.tui.screens.tables.completion import quote_identifier
+from localcdap.tui.screens.tables.query_status import QueryStatus
 
 PAGE: Final = 1000
 """Rows of a page."""
@@ -50,7 +50,7 @@ class TableBrowser(Calling, Vertical):
         yield Static(id="browser-title")
         yield Input(placeholder="where … such as spent > 100", id="condition", compact=True)
         yield RecordTable(id="rows")
-        yield QueryLine(id="browser-line")
+        yield QueryStatus(id="browser-line")
 
     @property
     def table(self) -> SqlTable | None:
@@ -89,10 +89,10 @@ class TableBrowser(Calling, Vertical):
         assert self._table is not None
         condition = self.query_one("#condition", Input).value.strip()
         where = f" WHERE ({condition}\n)" if condition else ""
-        keys = [f"{identifier(key)}" for key in self._table.key]
+        keys = [f"{quote_identifier(key)}" for key in self._table.key]
         if self._order is not None:
             name, is_descending = self._order
-            keys.insert(0, f"{identifier(name)}{' DESC' if is_descending else ''} NULLS LAST")
+            keys.insert(0, f"{quote_identifier(name)}{' DESC' if is_descending else ''} NULLS LAST")
         order = f" ORDER BY {', '.join(keys)}" if keys else ""
         return f"FROM {self._table.identifier}{where}{order} LIMIT {PAGE + 1} OFFSET {self._page * PAGE}"
 
@@ -105,7 +105,7 @@ class TableBrowser(Calling, Vertical):
             allowed = self._page > 0 if parameters == (-1,) else not self._is_last
             return True if allowed else None
         if action == "back":
-            return self.query_one(QueryLine).running is not None or self._is_in_condition
+            return self.query_one(QueryStatus).running is not None or self._is_in_condition
         return True
 
     def disabled_reason(self, action: str) -> str | None:
@@ -121,7 +121,7 @@ class TableBrowser(Calling, Vertical):
         self.query_one("#condition", Input).focus()
 
     def action_back(self) -> None:
-        if not self.query_one(QueryLine).cancel():
+        if not self.query_one(QueryStatus).cancel():
             self.query_one(RecordTable).grid.focus()
 
     def action_order(self) -> None:
@@ -152,7 +152,7 @@ class TableBrowser(Calling, Vertical):
         assert self._table is not None
         self._title(self._table)
         namespace = self._table.schema if self._table.schema != "structured" else "default"
-        self.query_one(QueryLine).ask(self.statement(), namespace, PAGE)
+        self.query_one(QueryStatus).ask(self.statement(), namespace, PAGE)
 
     def _title(self, table: SqlTable) -> None:
         parts = [f"{table.rows:,} rows"]
@@ -168,8 +168,8 @@ class TableBrowser(Calling, Vertical):
             )
         )
 
-    @on(QueryLine.Answered)
-    def _show(self, event: QueryLine.Answered) -> None:
+    @on(QueryStatus.Answered)
+    def _show(self, event: QueryStatus.Answered) -> None:
         event.stop()
         rows = event.result.rows
         self._is_last = not event.result.truncated
@@ -184,5 +184,5 @@ class TableBrowser(Calling, Vertical):
         ]
         note = f"rows {first:,} to {first + rows - 1:,}" if rows else "no rows"
         self.query_one(RecordTable).show(event.result.table(), " · ".join([note, *ways]))
-        self.query_one(QueryLine).tell(f"✓ {event.result.seconds:.2f} s")
+        self.query_one(QueryStatus).tell(f"✓ {event.result.seconds:.2f} s")
         self.refresh_bindings()

@@ -27,7 +27,7 @@ _RESERVED: Final = {*_WORDS.lower().split(), "default", "table", "column", "user
 
 
 @dataclass(frozen=True)
-class Completion:
+class SqlCompletion:
     """What a word may become.
 
     :param what: told beside it, such as a column's type.
@@ -37,9 +37,9 @@ class Completion:
     what: str
 
 
-def completions(
+def find_completions(
     text: str, rest: str, tables: Sequence[SqlTable], namespace: str
-) -> tuple[str, list[Completion]]:
+) -> tuple[str, list[SqlCompletion]]:
     """The beginning of the word that a text ends with, and what it may become.
 
     Nothing for an empty word, unless it stands behind the dot of a table or schema.
@@ -49,52 +49,52 @@ def completions(
     :param tables: those there are.
     :param namespace: whose tables need no schema before them.
     """
-    typed = typed_before(text)
+    typed = parse_typed_word(text)
     if typed is None or (typed[0] is None and not typed[1]):
         return "", []
     owner, word = typed
     whole = text + rest
     begun = word.lstrip('"').lower()
     offered = _of_owner(owner, whole, tables) if owner else _all(whole, tables, namespace)
-    found: dict[str, Completion] = {}
+    found: dict[str, SqlCompletion] = {}
     for each in offered:
         if each.text.strip('"').lower().startswith(begun) and each.text.lower() != word.lower():
             found.setdefault(each.text.lower(), each)
     return word, list(found.values())[:_MOST]
 
 
-def identifier(name: str) -> str:
+def quote_identifier(name: str) -> str:
     """A name as it is written in a query: in quotes where it must be."""
     if _PLAIN.fullmatch(name) and name not in _RESERVED:
         return name
     return '"' + name.replace('"', '""') + '"'
 
 
-def _all(text: str, tables: Sequence[SqlTable], namespace: str) -> Iterator[Completion]:
+def _all(text: str, tables: Sequence[SqlTable], namespace: str) -> Iterator[SqlCompletion]:
     mentioned = [table for table in tables if _is_mentioned(table, text)]
     for table in mentioned:
         for column in table.columns:
-            yield Completion(identifier(column.name), f"{column.type} of {table.name}")
+            yield SqlCompletion(quote_identifier(column.name), f"{column.type} of {table.name}")
     for table in tables:
         if table.schema == namespace:
-            yield Completion(identifier(table.name), "table")
+            yield SqlCompletion(quote_identifier(table.name), "table")
     for table in tables:
         if table.schema != namespace:
-            name = f"{identifier(table.schema)}.{identifier(table.name)}"
-            yield Completion(name, "table")
-            yield Completion(identifier(table.schema), "schema")
-    yield from (Completion(word, "") for word in _WORDS.split())
-    yield from (Completion(name, "function") for name in _FUNCTIONS.split())
+            name = f"{quote_identifier(table.schema)}.{quote_identifier(table.name)}"
+            yield SqlCompletion(name, "table")
+            yield SqlCompletion(quote_identifier(table.schema), "schema")
+    yield from (SqlCompletion(word, "") for word in _WORDS.split())
+    yield from (SqlCompletion(name, "function") for name in _FUNCTIONS.split())
 
 
-def _of_owner(owner: str, text: str, tables: Sequence[SqlTable]) -> Iterator[Completion]:
+def _of_owner(owner: str, text: str, tables: Sequence[SqlTable]) -> Iterator[SqlCompletion]:
     """What stands behind ``owner.``: columns of a table or of its alias, tables of a schema."""
     for table in tables:
         if table.schema.lower() == owner.lower():
-            yield Completion(identifier(table.name), "table")
+            yield SqlCompletion(quote_identifier(table.name), "table")
         if owner.lower() in (table.name.lower(), *_aliases(table, text)):
             for column in table.columns:
-                yield Completion(identifier(column.name), column.type)
+                yield SqlCompletion(quote_identifier(column.name), column.type)
 
 
 def _is_mentioned(table: SqlTable, text: str) -> bool:
@@ -114,7 +114,7 @@ _WORD: Final = re.compile(r'(?:(?P<owner>\w+|"[^"]*")\.)?(?P<word>"?\w*)$')
 _INSIDE: Final = re.compile(r"--[^\n]*$|/\*(?:(?!\*/).)*$|'(?:[^']|'')*$", re.DOTALL)
 
 
-def statement_at(text: str, offset: int) -> str:
+def find_statement(text: str, offset: int) -> str:
     """The statement that a place in a text is in; of two that meet there, the one before it."""
     chosen = ""
     for start, end in _spans(text):
@@ -135,7 +135,7 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
     yield start, len(text)
 
 
-def typed_before(text: str) -> tuple[str | None, str] | None:
+def parse_typed_word(text: str) -> tuple[str | None, str] | None:
     """What a word at the end of a text belongs to (``owner.``) and its beginning.
 
     :returns: None inside a text or comment, where nothing is completed.

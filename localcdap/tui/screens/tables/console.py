@@ -18,7 +18,7 @@ from localcdap.tui.manners.choosing import Choice, Chooser
 from localcdap.tui.manners.writing import replacing
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.screens.tables.editor import QueryEditor
-from localcdap.tui.screens.tables.query_status import QueryLine
+from localcdap.tui.screens.tables.query_status import QueryStatus
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,13 +52,13 @@ class SqlConsole(Calling, Vertical):
 
     def compose(self) -> ComposeResult:
         yield QueryEditor(id="sql-editor")
-        yield QueryLine(id="sql-line")
+        yield QueryStatus(id="sql-line")
         yield RecordTable(id="sql-rows")
 
     def on_mount(self) -> None:
         self.history = self._studio.memory.sql
         self._editor.history = self.history
-        self.query_one(QueryLine).tell(
+        self.query_one(QueryStatus).tell(
             f"F5 runs the query at the cursor, read-only · the first {ROW_LIMIT:,} rows are shown"
         )
 
@@ -77,7 +77,7 @@ class SqlConsole(Calling, Vertical):
         if not self.is_mounted:
             return None
         if action == "cancel":
-            return self.query_one(QueryLine).running is not None
+            return self.query_one(QueryStatus).running is not None
         if action == "export":
             return True if self._result is not None else None
         return True
@@ -86,7 +86,7 @@ class SqlConsole(Calling, Vertical):
         return "there is no result" if action == "export" else None
 
     def action_cancel(self) -> None:
-        self.query_one(QueryLine).cancel()
+        self.query_one(QueryStatus).cancel()
 
     @work
     async def action_edit(self) -> None:
@@ -112,7 +112,7 @@ class SqlConsole(Calling, Vertical):
             )
             return
         self.call(
-            lambda _: _written(write, table, file),
+            lambda _: _write_file(write, table, file),
             done=lambda problem: self._studio.tell(
                 problem or f"Saved {table.num_rows:,} rows.",
                 str(file),
@@ -125,24 +125,24 @@ class SqlConsole(Calling, Vertical):
         event.stop()
         if event.sql:
             self._remember(event.sql)
-        self.query_one(QueryLine).ask(event.placed, self._editor.namespace, ROW_LIMIT)
+        self.query_one(QueryStatus).ask(event.placed, self._editor.namespace, ROW_LIMIT)
 
-    @on(QueryLine.Answered)
-    def _show(self, event: QueryLine.Answered) -> None:
+    @on(QueryStatus.Answered)
+    def _show(self, event: QueryStatus.Answered) -> None:
         event.stop()
         limit_note = f"only the first {event.request.limit:,}" if event.result.truncated else ""
         self.query_one(RecordTable).show(event.result.table(), limit_note)
         self.refresh_bindings()
 
-    @on(QueryLine.Failed)
-    def _point(self, event: QueryLine.Failed) -> None:
+    @on(QueryStatus.Failed)
+    def _point(self, event: QueryStatus.Failed) -> None:
         event.stop()
         error = event.error
         if isinstance(error, QueryError) and error.line is not None:
             self._editor.go(error.line, error.column or 1)
 
-    @on(QueryEditor.HistoryWanted)
-    def _choose(self, event: QueryEditor.HistoryWanted) -> None:
+    @on(QueryEditor.HistoryRequested)
+    def _choose(self, event: QueryEditor.HistoryRequested) -> None:
         event.stop()
         choices = [Choice(" ".join(sql.split())[:200], sql, detail=sql) for sql in self.history]
         if not choices:
@@ -174,7 +174,7 @@ class SqlConsole(Calling, Vertical):
         return cast("StudioApp", self.app)
 
 
-def _written(write: Callable[[Any, Path], None], table: pa.Table, file: Path) -> str:
+def _write_file(write: Callable[[Any, Path], None], table: pa.Table, file: Path) -> str:
     """Write the file; what kept it from that, empty when nothing did."""
     import pyarrow as pa
 
@@ -189,15 +189,15 @@ def _written(write: Callable[[Any, Path], None], table: pa.Table, file: Path) ->
 
 
 def _csv(table: pa.Table, file: Path) -> None:
-    from localcdap.tui.records.values import as_csv
+    from localcdap.tui.records.values import to_csv
 
-    file.write_text(as_csv(table.column_names, _rows(table)), encoding="utf-8")
+    file.write_text(to_csv(table.column_names, _rows(table)), encoding="utf-8")
 
 
 def _json(table: pa.Table, file: Path) -> None:
-    from localcdap.tui.records.values import as_json
+    from localcdap.tui.records.values import to_json
 
-    file.write_text(as_json(table.column_names, _rows(table)), encoding="utf-8")
+    file.write_text(to_json(table.column_names, _rows(table)), encoding="utf-8")
 
 
 def _parquet(table: pa.Table, file: Path) -> None:

@@ -16,9 +16,9 @@ from textual.widgets import OptionList, TextArea
 from textual.widgets.option_list import Option
 
 from localcdap.datasets.sql import SqlTable
-from localcdap.tui.lists.options import Options
+from localcdap.tui.lists.options import StudioOptionList
 from localcdap.tui.manners.code import CodeArea
-from localcdap.tui.screens.tables.completion import Completion, completions, statement_at
+from localcdap.tui.screens.tables.completion import SqlCompletion, find_completions, find_statement
 
 
 class QueryText(CodeArea):
@@ -75,7 +75,7 @@ class QueryEditor(Container):
             self.sql = sql
             self.placed = placed
 
-    class HistoryWanted(Message):
+    class HistoryRequested(Message):
         """An earlier query is to be chosen."""
 
     def __init__(self, id: str | None = None) -> None:
@@ -83,7 +83,7 @@ class QueryEditor(Container):
         self.tables: Sequence[SqlTable] = ()
         self.namespace = "default"
         self.history: Sequence[str] = ()
-        self._offered: list[Completion] = []
+        self._offered: list[SqlCompletion] = []
         self._word = ""
         self._back = 0
         self._unsent = ""
@@ -93,7 +93,7 @@ class QueryEditor(Container):
         yield QueryText(
             "", language="sql", show_line_numbers=True, tab_behavior="focus", id="sql-text"
         )
-        options = Options(id="completions")
+        options = StudioOptionList(id="completions")
         options.can_focus = False
         yield options
 
@@ -125,7 +125,7 @@ class QueryEditor(Container):
         if sql.strip():
             row, column = min(area.selection.start, area.selection.end)
         else:
-            sql = statement_at(text, _index(area))
+            sql = find_statement(text, _index(area))
             before = text[: text.find(sql)]
             row, column = before.count("\n"), len(before) - before.rfind("\n") - 1
         self._hide()
@@ -133,7 +133,7 @@ class QueryEditor(Container):
         self.post_message(self.Run(sql.strip(), "\n" * row + " " * column + sql.rstrip()))
 
     def action_history(self) -> None:
-        self.post_message(self.HistoryWanted())
+        self.post_message(self.HistoryRequested())
 
     def action_older(self, by: int) -> None:
         back = self._back + by
@@ -190,7 +190,9 @@ class QueryEditor(Container):
         area = self.area
         at = _index(area)
         text = area.text
-        self._word, self._offered = completions(text[:at], text[at:], self.tables, self.namespace)
+        self._word, self._offered = find_completions(
+            text[:at], text[at:], self.tables, self.namespace
+        )
         if not self._offered:
             self._hide()
             return
@@ -224,7 +226,7 @@ class QueryEditor(Container):
         self.query_one(QueryText).choosing = False
 
 
-def _line(completion: Completion) -> Content:
+def _line(completion: SqlCompletion) -> Content:
     room = max(1, 42 - len(completion.text) - len(completion.what))
     return Content.assemble(
         f" {completion.text}", " " * room, Content.styled(completion.what, "$foreground 60%")

@@ -15,7 +15,7 @@ from localcdap.host.cdap import Cdap
 from localcdap.tui.calls import Calling
 
 
-class QueryLine(Calling, Static):
+class QueryStatus(Calling, Static):
     """One line that tells of the query that runs, or ran last."""
 
     DEFAULT_CSS = """
@@ -28,27 +28,27 @@ class QueryLine(Calling, Static):
     class Answered(Message):
         """A query found something."""
 
-        def __init__(self, line: QueryLine, request: SqlRequest, result: SqlResult) -> None:
+        def __init__(self, line: QueryStatus, request: SqlRequest, result: SqlResult) -> None:
             super().__init__()
             self.line = line
             self.request = request
             self.result = result
 
         @property
-        def control(self) -> QueryLine:
+        def control(self) -> QueryStatus:
             return self.line
 
     class Failed(Message):
         """A query was refused, wrong or cancelled."""
 
-        def __init__(self, line: QueryLine, request: SqlRequest, error: LocalcdapError) -> None:
+        def __init__(self, line: QueryStatus, request: SqlRequest, error: LocalcdapError) -> None:
             super().__init__()
             self.line = line
             self.request = request
             self.error = error
 
         @property
-        def control(self) -> QueryLine:
+        def control(self) -> QueryStatus:
             return self.line
 
     def __init__(self, id: str | None = None) -> None:

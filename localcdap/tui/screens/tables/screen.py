@@ -13,11 +13,11 @@ from textual.content import Content
 from textual.widgets import Static, TabbedContent, TabPane
 
 from localcdap.datasets.sql import SqlTable
-from localcdap.tui.lists.changes import changes
-from localcdap.tui.lists.filtered_list import Entry, Listing
+from localcdap.tui.lists.changes import watch_topics
+from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 from localcdap.tui.screen import AreaScreen
 from localcdap.tui.screens.tables.browser import TableBrowser
-from localcdap.tui.screens.tables.completion import identifier
+from localcdap.tui.screens.tables.completion import quote_identifier
 from localcdap.tui.screens.tables.console import SqlConsole
 from localcdap.tui.screens.tables.editor import QueryEditor
 
@@ -44,7 +44,7 @@ class TablesScreen(AreaScreen):
 
     def compose_body(self) -> ComposeResult:
         with Horizontal(id="data"):
-            yield Listing(id="tables", empty=_EMPTY)
+            yield FilteredList(id="tables", empty=_EMPTY)
             with TabbedContent(id="data-tabs", initial="rows-tab"):
                 with TabPane("Rows", id="rows-tab"):
                     yield TableBrowser(id="browser")
@@ -54,7 +54,7 @@ class TablesScreen(AreaScreen):
                     yield SqlConsole(id="console")
 
     def on_mount(self) -> None:
-        self.follow(changes("runs", "entities"), self._changed)
+        self.follow(watch_topics("runs", "entities"), self._changed)
 
     def namespace_changed(self, namespace: str) -> None:
         self.reload()
@@ -77,7 +77,7 @@ class TablesScreen(AreaScreen):
     def action_tab(self, name: str) -> None:
         self.query_one(TabbedContent).active = f"{name}-tab"
         if name == "rows":
-            self.query_one(TableBrowser).query_one("#rows").query_one("Grid").focus()
+            self.query_one(TableBrowser).query_one("#rows").query_one("RecordGrid").focus()
         elif name == "sql":
             self.query_one(QueryEditor).area.focus()
 
@@ -89,18 +89,18 @@ class TablesScreen(AreaScreen):
         here = self.studio.namespace
         ordered = sorted(tables, key=lambda table: table.schema != here)
         self._tables = {table.identifier: table for table in ordered}
-        listing = self.query_one("#tables", Listing)
+        listing = self.query_one("#tables", FilteredList)
         listing.put([_entry(table) for table in ordered])
         self.query_one(SqlConsole).serve(ordered, here)
         self._show(listing.key)
 
-    @on(Listing.Highlighted, "#tables")
-    def _highlighted(self, event: Listing.Highlighted) -> None:
+    @on(FilteredList.Highlighted, "#tables")
+    def _highlighted(self, event: FilteredList.Highlighted) -> None:
         event.stop()
         self._show(event.key)
 
-    @on(Listing.Chosen, "#tables")
-    def _chosen(self, event: Listing.Chosen) -> None:
+    @on(FilteredList.Chosen, "#tables")
+    def _chosen(self, event: FilteredList.Chosen) -> None:
         event.stop()
         table = self._tables.get(event.key)
         if table is not None and self.query_one(TabbedContent).active == "sql-tab":
@@ -119,16 +119,16 @@ class TablesScreen(AreaScreen):
             )
 
 
-def _entry(table: SqlTable) -> Entry:
+def _entry(table: SqlTable) -> ListEntry:
     group = "system applications" if table.schema == "structured" else f"namespace {table.schema}"
     words = " ".join(column.name for column in table.columns)
-    return Entry(table.identifier, table.name, hint=f"{table.rows:,}", group=group, words=words)
+    return ListEntry(table.identifier, table.name, hint=f"{table.rows:,}", group=group, words=words)
 
 
 def _name(table: SqlTable, namespace: str) -> str:
     if table.schema == namespace:
-        return identifier(table.name)
-    return f"{identifier(table.schema)}.{identifier(table.name)}"
+        return quote_identifier(table.name)
+    return f"{quote_identifier(table.schema)}.{quote_identifier(table.name)}"
 
 
 def _columns(table: SqlTable | None) -> Content:

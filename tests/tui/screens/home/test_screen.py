@@ -13,7 +13,7 @@ from localcdap.host import demo
 from localcdap.pipeline.library.draft_model import DraftRequest
 from localcdap.pipeline.library.model import DeployRequest
 from localcdap.tui.places import Deployed, PipelineFile, RunPlace
-from localcdap.tui.screens.home.pipeline_import import ImportDialog
+from localcdap.tui.screens.home.pipeline_import import FailedImportDialog
 from localcdap.tui.screens.home.screen import _spread
 from tests.tui.driving import SMALL
 
@@ -128,7 +128,7 @@ async def test_what_an_import_lacks_is_taken_from_here(open_studio, cdap, gone, 
         await driver.press("i")
         await driver.paste(str(elsewhere))
         await driver.press("enter")
-        await driver.until(lambda: isinstance(driver.app.screen, ImportDialog))
+        await driver.until(lambda: isinstance(driver.app.screen, FailedImportDialog))
         assert not cdap.applications.exists("default", "imported")
         marks = [str(line.render())[0] for line in driver.app.screen.query(".import-line")]
         assert {"✗", "⚒"} == {*marks}
@@ -146,7 +146,7 @@ async def test_a_failing_import_is_mended_in_the_studio_or_left(open_studio, cda
             await driver.press("i")
             await driver.paste(str(elsewhere))
             await driver.press("enter")
-            await driver.until(lambda: isinstance(driver.app.screen, ImportDialog))
+            await driver.until(lambda: isinstance(driver.app.screen, FailedImportDialog))
             await driver.press(key)
 
         assert gone == [PipelineFile(elsewhere)]

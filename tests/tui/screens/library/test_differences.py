@@ -2,7 +2,10 @@ from __future__ import annotations
 
 from localcdap.pipeline.comparison import compare_pipelines
 from localcdap.pipeline.document.document import read_document
-from localcdap.tui.screens.library.differences import differences, summary
+from localcdap.tui.screens.library.differences import (
+    format_differences,
+    summarize_comparison,
+)
 from tests.e2e.pipelines import pipeline, stage
 
 
@@ -10,7 +13,9 @@ def compared(first: list, second: list, *connections: tuple[str, str]) -> tuple[
     one = read_document(pipeline(first, *connections[:1]))
     other = read_document(pipeline(second, *connections[1:]))
     comparison = compare_pipelines(one, other)
-    return summary(comparison), [block.plain for block in differences(comparison)]
+    return summarize_comparison(comparison), [
+        block.plain for block in format_differences(comparison)
+    ]
 
 
 def test_equal_pipelines_have_no_differences():

@@ -13,8 +13,8 @@ from localcdap.pipeline.library.draft_model import DraftRequest
 from localcdap.pipeline.library.model import DeployRequest
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 from localcdap.tui import places
-from localcdap.tui.lists.filtered_list import Listing
-from localcdap.tui.screens.library.comparison import ComparisonScreen
+from localcdap.tui.lists.filtered_list import FilteredList
+from localcdap.tui.screens.library.comparison import PipelineComparisonDialog
 from tests.e2e.pipelines import csv_source, json_sink, pipeline, schema, write
 from tests.tui.driving import SMALL
 
@@ -47,8 +47,8 @@ def sales(cdap, namespace: str) -> str:
     return "sales"
 
 
-def shelf(driver) -> Listing:
-    return driver.app.screen.query_one("#shelf", Listing)
+def shelf(driver) -> FilteredList:
+    return driver.app.screen.query_one("#shelf", FilteredList)
 
 
 def told(driver) -> str:
@@ -84,7 +84,7 @@ async def test_two_versions_are_compared(open_studio, namespace: str, sales: str
     async with open_studio(namespace=namespace) as driver:
         for key in ("6", "c", "enter"):
             await driver.press(key)
-        await driver.until(lambda: isinstance(driver.app.screen, ComparisonScreen))
+        await driver.until(lambda: isinstance(driver.app.screen, PipelineComparisonDialog))
         await driver.settled()
         screen = driver.app.screen
         assert [(s.kind, s.before, s.name) for s in screen.comparison.stages] == [
@@ -102,7 +102,7 @@ async def test_versions_are_opened_in_the_studio(open_studio, cdap, namespace: s
         driver.app.go = gone.append
         for key in ("6", "o"):
             await driver.press(key)
-        versions = driver.app.screen.query_one("#versions", Listing)
+        versions = driver.app.screen.query_one("#versions", FilteredList)
         versions.focus_list()
         for key in ("j", "enter"):
             await driver.press(key)
@@ -132,7 +132,7 @@ async def test_a_draft_is_renamed_copied_and_an_earlier_revision_brought_back(
 
         shelf(driver).show(f"draft {plan.id}")
         await driver.settled()
-        versions = driver.app.screen.query_one("#versions", Listing)
+        versions = driver.app.screen.query_one("#versions", FilteredList)
         assert versions.keys == ["3", "2", "1"]
         versions.focus_list()
         for key in ("G", "b"):
@@ -182,7 +182,7 @@ async def test_plugins_are_brought_to_the_newest_after_a_look(open_studio, cdap,
     async with open_studio(namespace=namespace) as driver:
         for key in ("6", "u"):
             await driver.press(key)
-        await driver.until(lambda: isinstance(driver.app.screen, ComparisonScreen))
+        await driver.until(lambda: isinstance(driver.app.screen, PipelineComparisonDialog))
         await driver.settled()
         screen = driver.app.screen
         assert [stage.kind for stage in screen.comparison.stages] == ["changed", "changed"]

@@ -6,7 +6,7 @@ import pytest
 from textual.widgets import Static
 
 from localcdap.namespaces.preferences import PreferenceLevel
-from localcdap.tui.lists.filtered_list import Listing
+from localcdap.tui.lists.filtered_list import FilteredList
 from localcdap.tui.screens.namespaces.preferences import PreferencesPanel, read_preferences
 from tests.tui.driving import SMALL
 
@@ -19,8 +19,8 @@ def team(cdap):
         cdap.namespaces.delete("team")
 
 
-def listing(driver, which: str = "#namespaces") -> Listing:
-    return driver.app.screen.query_one(which, Listing)
+def listing(driver, which: str = "#namespaces") -> FilteredList:
+    return driver.app.screen.query_one(which, FilteredList)
 
 
 def shown(driver) -> str:

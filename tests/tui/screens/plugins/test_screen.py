@@ -9,16 +9,16 @@ from textual.widgets import Markdown, Static
 
 from localcdap.home import Home
 from localcdap.host.cdap import connect
-from localcdap.tui.lists.filtered_list import Listing
+from localcdap.tui.lists.filtered_list import FilteredList
 from localcdap.tui.places import PluginPlace
-from localcdap.tui.screens.plugins.capability_filter import Chip
-from localcdap.tui.screens.plugins.catalog import source_of
+from localcdap.tui.screens.plugins.capability_filter import CapabilityToggle
+from localcdap.tui.screens.plugins.catalog import find_source_file
 from tests.artifacts.authoring import capable, source, write
 from tests.tui.driving import SMALL, studio
 
 
-def listing(driver) -> Listing:
-    return driver.app.screen.query_one("#plugins", Listing)
+def listing(driver) -> FilteredList:
+    return driver.app.screen.query_one("#plugins", FilteredList)
 
 
 def facts(driver) -> str:
@@ -80,7 +80,7 @@ async def test_capabilities_narrow_the_list(open_studio, cdap, plugins: Path):
     cdap.artifacts.sync()
     async with open_studio() as driver:
         await driver.press("4")
-        chip = next(c for c in driver.app.screen.query(Chip) if c.capability == "pii")
+        chip = next(c for c in driver.app.screen.query(CapabilityToggle) if c.capability == "pii")
         chip.focus()
         await driver.press("space")
         assert listing(driver).keys == ["plugin transform Special"]
@@ -170,9 +170,9 @@ def test_the_file_of_a_plugin_is_found(tmp_path: Path):
     package = write(project / "kit2" / "__init__.py", "")
     wheel = write(tmp_path / "w-1.0-py3-none-any.whl", "")
 
-    assert source_of(str(file), "one.One") == file
-    assert source_of(str(project), "kit.a.One") == module
-    assert source_of(str(project), "kit2.One") == package
-    assert source_of(str(project), "") == project / "pyproject.toml"
-    assert source_of(str(wheel), "w.One") is None
-    assert source_of(str(tmp_path / "gone.py"), "x") is None
+    assert find_source_file(str(file), "one.One") == file
+    assert find_source_file(str(project), "kit.a.One") == module
+    assert find_source_file(str(project), "kit2.One") == package
+    assert find_source_file(str(project), "") == project / "pyproject.toml"
+    assert find_source_file(str(wheel), "w.One") is None
+    assert find_source_file(str(tmp_path / "gone.py"), "x") is None

@@ -13,7 +13,7 @@ from localcdap.runs.history import RunFilter
 from localcdap.runs.model import LogLine, RunError, RunProgress, StageCounts
 from localcdap.tui.log.run_log import RunLog
 from localcdap.tui.places import RunPlace, RunsOf
-from localcdap.tui.screens.runs.arguments import ArgumentRow, ArgumentsEditor
+from localcdap.tui.screens.runs.arguments import ArgumentRow, ArgumentsDialog
 from localcdap.tui.screens.runs.comparison import RunComparison
 from localcdap.tui.screens.runs.pipeline_list import PipelineList
 from localcdap.tui.screens.runs.run_list import RunList
@@ -174,7 +174,7 @@ async def test_two_runs_beside_each_other(cdap, namespace, open_studio):
         await driver.press("enter")
         dialog = driver.app.screen
         assert isinstance(dialog, RunComparison)
-        table = dialog.query_one("QuietTable")
+        table = dialog.query_one("PlainDataTable")
         assert [cell.plain for cell in table.get_row_at(0)][:7] == [
             "In",
             "0",
@@ -229,7 +229,7 @@ async def test_arguments_are_edited_with_what_they_are_otherwise(cdap, namespace
     cdap.preferences.replace(PreferenceLevel(namespace), {"folder": "data"})
     answers: list[dict[str, str] | None] = []
     async with open_studio(namespace=namespace, size=SMALL) as driver:
-        editor = ArgumentsEditor(namespace, "sales", MACROS, {"extra": "1"})
+        editor = ArgumentsDialog(namespace, "sales", MACROS, {"extra": "1"})
         driver.app.push_screen(editor, answers.append)
         await driver.until(
             lambda: driver.app.focused and isinstance(driver.app.focused.parent, ArgumentRow)

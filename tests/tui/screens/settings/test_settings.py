@@ -10,42 +10,42 @@ from hypothesis import strategies as st
 from localcdap.settings import OPTIONS, load_settings
 from localcdap.tui.keys.actions import actions_of
 from localcdap.tui.screens.settings import file as toml
-from localcdap.tui.screens.settings.locations import prefix_of
-from localcdap.tui.screens.settings.rows import descriptions, rows
+from localcdap.tui.screens.settings.locations import find_prefix
+from localcdap.tui.screens.settings.rows import read_descriptions, rows
 
 
 def test_every_setting_has_a_description():
-    assert set(descriptions()) == set(OPTIONS)
+    assert set(read_descriptions()) == set(OPTIONS)
 
 
 def test_a_change_leaves_everything_else_as_it_is():
     text = "# mine\nengine.cores = 2  # not all\n\n[preview]\nrecords = 7\n"
 
-    changed = toml.with_value(text, ("preview", "records"), 9)
+    changed = toml.set_value(text, ("preview", "records"), 9)
 
     assert changed == text.replace("7", "9")
 
 
 def test_a_value_of_a_new_table_is_added():
-    text = toml.with_value("", ("locations", "gs://sales"), "data/sales")
+    text = toml.set_value("", ("locations", "gs://sales"), "data/sales")
 
     assert tomlkit.parse(text) == {"locations": {"gs://sales": "data/sales"}}
 
 
 def test_a_value_is_taken_away():
-    text = toml.with_value("engine.cores = 2\nengine.memory = '1g'\n", ("engine", "cores"), 4)
+    text = toml.set_value("engine.cores = 2\nengine.memory = '1g'\n", ("engine", "cores"), 4)
 
-    assert tomlkit.parse(toml.without_value(text, ("engine", "cores"))) == {
+    assert tomlkit.parse(toml.remove_value(text, ("engine", "cores"))) == {
         "engine": {"memory": "1g"}
     }
-    assert toml.without_value(text, ("preview", "records")) == text
+    assert toml.remove_value(text, ("preview", "records")) == text
 
 
 @given(st.sampled_from(sorted(OPTIONS)), st.text(max_size=20))
 def test_whatever_is_typed_is_kept_or_refused_with_a_reason(tmp_path_factory, key, typed):
     file = tmp_path_factory.getbasetemp() / "typed.toml"
-    text = toml.with_value("", key.split("."), toml.parsed(key, typed))
-    problem = toml.problem_of(text, file)
+    text = toml.set_value("", key.split("."), toml.parse_value(key, typed))
+    problem = toml.find_problem(text, file)
 
     assert problem is None or key in problem
 
@@ -55,7 +55,7 @@ def test_what_is_shown_can_be_typed_again(key, tmp_path):
     settings = load_settings(tmp_path / "none.toml", {})
     row = next(row for row in rows(settings, {}) if row.key == key)
 
-    assert toml.parsed(key, row.text) == row.value
+    assert toml.parse_value(key, row.text) == row.value
 
 
 async def test_a_setting_is_changed_and_goes_back_to_its_default(open_studio, home):
@@ -135,7 +135,7 @@ async def test_a_location_is_added(open_studio, home):
     ],
 )
 def test_what_of_a_path_says_where_it_lies(path, prefix):
-    assert prefix_of(path) == prefix
+    assert find_prefix(path) == prefix
 
 
 async def test_a_file_that_is_wrong_is_shown_as_such(open_studio, home):

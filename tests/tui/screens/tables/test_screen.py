@@ -11,12 +11,12 @@ from textual.widgets import TabbedContent
 
 from localcdap.api.schema import Schema
 from localcdap.store.tables import DatasetTables
-from localcdap.tui.lists.filtered_list import Listing
+from localcdap.tui.lists.filtered_list import FilteredList
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.screens.tables.browser import TableBrowser
 from localcdap.tui.screens.tables.console import SqlConsole
 from localcdap.tui.screens.tables.editor import QueryEditor
-from localcdap.tui.screens.tables.query_status import QueryLine
+from localcdap.tui.screens.tables.query_status import QueryStatus
 from tests.tui.driving import SMALL
 
 ROWS = 2500
@@ -60,7 +60,7 @@ async def run(driver, sql: str) -> None:
 async def test_a_table_is_browsed_page_by_page(open_studio):
     async with open_studio() as driver:
         await driver.press("5")
-        driver.app.screen.query_one("#tables", Listing).show('"default"."spending"')
+        driver.app.screen.query_one("#tables", FilteredList).show('"default"."spending"')
         await driver.press("b")
         browser = driver.app.screen.query_one(TableBrowser)
         assert column(driver, "id") == list(range(1000))
@@ -75,7 +75,7 @@ async def test_a_table_is_browsed_page_by_page(open_studio):
 async def test_rows_are_ordered_and_narrowed_by_a_condition(open_studio):
     async with open_studio(size=SMALL) as driver:
         await driver.press("5")
-        driver.app.screen.query_one("#tables", Listing).show('"default"."spending"')
+        driver.app.screen.query_one("#tables", FilteredList).show('"default"."spending"')
         await driver.press("b")
         await driver.press("right", "right", "o")
         assert column(driver, "spent")[0] == 1.0
@@ -88,7 +88,7 @@ async def test_rows_are_ordered_and_narrowed_by_a_condition(open_studio):
         assert column(driver, "spent")[0] == ROWS - 1
         driver.app.focused.value = "nix > 1"
         await driver.press("enter")
-        assert "nix" in str(driver.app.screen.query_one("#browser-line", QueryLine).content)
+        assert "nix" in str(driver.app.screen.query_one("#browser-line", QueryStatus).content)
 
 
 async def test_a_query_is_run_and_told(open_studio):
@@ -97,14 +97,14 @@ async def test_a_query_is_run_and_told(open_studio):
         assert driver.app.screen.query_one(TabbedContent).active == "sql-tab"
         await run(driver, "SELECT city, count(*) AS n FROM spending GROUP BY ALL ORDER BY n, city")
         assert column(driver, "city", "#sql-rows") == ["Rome", None, "Paris"]
-        assert "✓ 3 rows" in str(driver.app.screen.query_one("#sql-line", QueryLine).content)
+        assert "✓ 3 rows" in str(driver.app.screen.query_one("#sql-line", QueryStatus).content)
 
 
 async def test_an_error_stands_below_and_the_cursor_goes_there(open_studio):
     async with open_studio() as driver:
         await driver.press("5", "q")
         await run(driver, "SELECT 1;\n\nSELECT 2; SELECT *\nFROM spendin;")
-        line = driver.app.screen.query_one("#sql-line", QueryLine)
+        line = driver.app.screen.query_one("#sql-line", QueryStatus)
         assert 'Did you mean "spending"?' in str(line.content)
         assert "Line 4, column 6" in str(line.content)
         assert line.has_class("-wrong")
@@ -115,7 +115,7 @@ async def test_nothing_is_written_by_a_query(open_studio, cdap):
     async with open_studio() as driver:
         await driver.press("5", "q")
         await run(driver, "DELETE FROM spending")
-        assert "only reads" in str(driver.app.screen.query_one("#sql-line", QueryLine).content)
+        assert "only reads" in str(driver.app.screen.query_one("#sql-line", QueryStatus).content)
     assert cdap.tables.list_tables("default")[-1].rows == ROWS
 
 
@@ -141,7 +141,7 @@ async def test_a_long_query_is_cancelled(open_studio):
         driver.app.screen.query_one(QueryEditor).put(
             "SELECT count(*) FROM range(1000000000000) a, range(1000000) b WHERE a.range % 7 > b.range"
         )
-        line = driver.app.screen.query_one("#sql-line", QueryLine)
+        line = driver.app.screen.query_one("#sql-line", QueryStatus)
         await driver.pilot.press("f5")
         await driver.until(lambda: "escape cancels" in str(line.content))
         await driver.press("escape")
@@ -196,7 +196,7 @@ async def test_a_result_is_saved(open_studio, tmp_path: Path, suffix: str):
 async def test_tables_that_come_are_listed_and_the_highlight_stays(open_studio, cdap, tmp_path):
     async with open_studio() as driver:
         await driver.press("5")
-        listing = driver.app.screen.query_one("#tables", Listing)
+        listing = driver.app.screen.query_one("#tables", FilteredList)
         listing.show('"default"."spending"')
         before = listing.key
         write(cdap, tmp_path, "a_new_one", {"id": [1], "city": ["Oslo"], "spent": [2.0]})

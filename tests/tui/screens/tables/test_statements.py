@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from localcdap.datasets.sql import SqlTable
 from localcdap.store.query import QueryColumn
 from localcdap.tui.screens.tables.completion import (
-    completions,
-    identifier,
-    statement_at,
-    typed_before,
+    find_completions,
+    find_statement,
+    parse_typed_word,
+    quote_identifier,
 )
 
 
@@ -43,12 +43,12 @@ TABLES = [
     ],
 )
 def test_the_statement_at_the_cursor(text: str, expected: str):
-    assert statement_at(text.replace("|", ""), text.index("|")) == expected
+    assert find_statement(text.replace("|", ""), text.index("|")) == expected
 
 
 @given(st.text("SELECT';\"-/*$ \n"), st.integers(0, 50))
 def test_any_text_has_a_statement_or_none(text: str, offset: int):
-    assert statement_at(text, min(offset, len(text))) in text
+    assert find_statement(text, min(offset, len(text))) in text
 
 
 @pytest.mark.parametrize(
@@ -64,11 +64,11 @@ def test_any_text_has_a_statement_or_none(text: str, offset: int):
     ],
 )
 def test_what_is_typed(text: str, expected: object):
-    assert typed_before(text) == expected
+    assert parse_typed_word(text) == expected
 
 
 def offered(text: str, rest: str = "") -> list[str]:
-    return [each.text for each in completions(text, rest, TABLES, "default")[1]]
+    return [each.text for each in find_completions(text, rest, TABLES, "default")[1]]
 
 
 def test_columns_of_mentioned_tables_come_first():
@@ -99,4 +99,4 @@ def test_nothing_is_offered_for_nothing():
     [("plain", "plain"), ("Upper", '"Upper"'), ("default", '"default"'), ('a"b', '"a""b"')],
 )
 def test_names_are_quoted_where_they_must_be(name: str, written: str):
-    assert identifier(name) == written
+    assert quote_identifier(name) == written
