@@ -1,17 +1,188 @@
-"""An application with its services and listeners, made and ready for requests."""
+"""Finding the method that answers a request, and calling it with what the request holds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+import re
+import traceback
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Protocol
+from urllib.parse import unquote
+
+import msgspec
 
 from localcdap.api.app.application import APPLICATION_MARK, SystemApplication
 from localcdap.api.app.context import SystemContext
 from localcdap.api.app.events import SystemEventListener
 from localcdap.api.app.http_status import status_of
+from localcdap.api.app.namespaces import NamespaceSummary
+from localcdap.api.app.routes import BODY, Handler, Parameter, handlers
 from localcdap.api.errors import BadRequestError, LocalcdapError, NotFoundError
+from localcdap.api.serialization.structs import plain, revived
 from localcdap.apps.model import AppAnswer, AppRequest, listener_key
-from localcdap.apps.routing import Router
+
+_LOG: Final = logging.getLogger(__name__)
+Spaces = Callable[[str], NamespaceSummary | None]
+"""Looks a namespace up."""
+
+
+class Router:
+    """The routes of one service object. Threads may share it."""
+
+    def __init__(self, service: object, find_namespace: Spaces) -> None:
+        self._find_namespace = find_namespace
+        found = [(name, Handler(name, function)) for name, function in handlers(type(service))]
+        # A path that is written out wins over one with a placeholder at the same place.
+        found.sort(key=lambda each: _specific(each[1].route.path))
+        self._routes = [
+            _Bound(handler, _pattern(handler.route.path), getattr(service, name))
+            for name, handler in found
+        ]
+
+    def answer(self, request: AppRequest) -> AppAnswer:
+        """Answer a request; whatever goes wrong is an answer, too."""
+        try:
+            return self._answer(request)
+        except LocalcdapError as error:
+            body = {"message": error.message, "correctiveAction": error.corrective_action}
+            return AppAnswer(status_of(error), body)
+        except (Exception, SystemExit) as error:
+            _LOG.exception("%s %s", request.method, request.path)
+            message = f"{type(error).__name__}: {error}"
+            trace = "".join(traceback.format_exception(error)).splitlines()
+            return AppAnswer(
+                500, {"message": message, "correctiveAction": None, "stacktrace": trace}
+            )
+
+    def _answer(self, request: AppRequest) -> AppAnswer:
+        here = [each for each in self._routes if each.pattern.fullmatch(request.path)]
+        if not here:
+            known = ", ".join(
+                f"{r.handler.route.method} {r.handler.route.path}" for r in self._routes
+            )
+            raise NotFoundError(f"Nothing is at {request.path}.", f"There are: {known or 'none'}.")
+        method = request.method.upper()
+        bound = next((each for each in here if each.handler.route.method == method), None)
+        if bound is None:
+            allowed = ", ".join(each.handler.route.method for each in here)
+            message = f"{request.path} does not answer {method}."
+            return AppAnswer(405, {"message": message, "correctiveAction": f"Use {allowed}."})
+        arguments = _Arguments(bound, request, self._find_namespace).taken()
+        result = bound.method(**arguments)
+        body = result if isinstance(result, bytes) else _plain(result)
+        return AppAnswer(bound.handler.route.status, body)
+
+
+class _Bound(msgspec.Struct, frozen=True):
+    """A route of an object."""
+
+    handler: Handler
+    pattern: re.Pattern[str]
+    method: Callable[..., Any]
+
+
+class _Arguments:
+    """The arguments of one call, taken out of its request."""
+
+    def __init__(self, bound: _Bound, request: AppRequest, find_namespace: Spaces) -> None:
+        match = bound.pattern.fullmatch(request.path)
+        assert match is not None
+        self._handler = bound.handler
+        self._parts = {name: unquote(value) for name, value in match.groupdict().items()}
+        self._request = request
+        self._find_namespace = find_namespace
+        self._problems: list[str] = []
+
+    def taken(self) -> dict[str, Any]:
+        """:raises NotFoundError: when a namespace does not exist.
+        :raises BadRequestError: when others are missing or of the wrong type; says all of them.
+        """
+        taken = {
+            each.name: self._namespace(each.name)
+            for each in self._handler.parameters
+            if each.type is NamespaceSummary
+        }
+        for each in self._handler.parameters:
+            if each.name not in taken:
+                taken[each.name] = self._value(each)
+        unknown = self._request.query.keys() - {each.name for each in self._handler.query}
+        if unknown:
+            known = ", ".join(each.name for each in self._handler.query) or "none"
+            self._problems.append(
+                f"Unknown query parameter {', '.join(sorted(unknown))}; known: {known}."
+            )
+        if self._problems:
+            raise BadRequestError(" ".join(self._problems))
+        return taken
+
+    def _namespace(self, name: str) -> NamespaceSummary:
+        wanted = self._parts[name]
+        found = self._find_namespace(wanted)
+        if found is None:
+            raise NotFoundError(
+                f"Namespace '{wanted}' does not exist.",
+                f"Create it: localcdap namespaces create {wanted}",
+            )
+        return found
+
+    def _value(self, parameter: Parameter) -> Any:
+        try:
+            if parameter.name in self._parts:
+                return _converted(self._parts[parameter.name], parameter.type)
+            if parameter.name == BODY:
+                return self._body(parameter)
+            given = _given(self._request.query, parameter)
+            if given is not None:
+                return _converted(given, parameter.type)
+            self._need(parameter, f"Query parameter '{parameter.name}' is missing.")
+        except (msgspec.ValidationError, LocalcdapError) as error:
+            where = "The body" if parameter.name == BODY else f"'{parameter.name}'"
+            self._problems.append(f"{where}: {error}.")
+        return parameter.default
+
+    def _body(self, parameter: Parameter) -> Any:
+        body = self._request.body
+        if body is None:
+            self._need(parameter, "The body is missing.")
+            return parameter.default
+        if isinstance(body, bytes) and parameter.type is not bytes:
+            try:
+                body = body.decode() if parameter.type is str else msgspec.json.decode(body)
+            except (UnicodeDecodeError, msgspec.DecodeError) as error:
+                raise BadRequestError(str(error)) from None
+        return msgspec.convert(body, parameter.type, dec_hook=revived)
+
+    def _need(self, parameter: Parameter, message: str) -> None:
+        if parameter.required:
+            self._problems.append(message)
+
+
+def _given(query: Mapping[str, str | list[str]], parameter: Parameter) -> str | list[str] | None:
+    given = query.get(parameter.name)
+    if given is None or parameter.is_many:
+        return [given] if isinstance(given, str) else given
+    return given if isinstance(given, str) else (given[-1] if given else None)
+
+
+def _converted(text: str | list[str], type: Any) -> Any:
+    return msgspec.convert(text, type, strict=False, dec_hook=revived)
+
+
+def _plain(value: Any) -> Any:
+    return msgspec.to_builtins(value, enc_hook=plain, str_keys=True)
+
+
+def _pattern(path: str) -> re.Pattern[str]:
+    parts = re.split(r"\{(\w+)\}", path)
+    texts: Iterable[str] = (
+        f"(?P<{part}>[^/]+)" if place % 2 else re.escape(part) for place, part in enumerate(parts)
+    )
+    return re.compile("".join(texts))
+
+
+def _specific(path: str) -> list[bool]:
+    return [segment.startswith("{") for segment in path.split("/")]
+
 
 Listen = Callable[[SystemEventListener[Any], str], "Deliveries"]
 """Makes what hands events over to a listener, whose position is kept under a name."""

@@ -8,7 +8,13 @@ from pathlib import Path
 
 from localcdap.api.capability import SYSTEM_CAPABILITIES, canonical
 from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
-from localcdap.artifacts.catalog import Catalog, changes
+from localcdap.artifacts.catalog import (
+    AnyNamespace,
+    Catalog,
+    Namespaces,
+    changes,
+    list_orphaned_artifacts,
+)
 from localcdap.artifacts.directories.artifact_paths import (
     ArtifactPath,
     find_system_artifacts,
@@ -39,7 +45,6 @@ from localcdap.artifacts.model import (
 )
 from localcdap.artifacts.parents import APP_VERSION, APPS
 from localcdap.artifacts.selection import Candidate, choose, look_up, narrow, usable_in
-from localcdap.artifacts.spaces import AnyNamespace, Namespaces, list_orphaned_artifacts
 from localcdap.artifacts.version import VersionRange
 from localcdap.rpc.methods import once
 from localcdap.store.store import Store, Transaction

@@ -15,9 +15,19 @@ from localcdap.api.app import (
     TransactionContext,
     TransactionRunner,
 )
-from localcdap.api.app.events import SYSTEM_NAMESPACE, SystemEvent, SystemEventListener
+from localcdap.api.app.events import (
+    SYSTEM_NAMESPACE,
+    EntityDeleted,
+    SystemEvent,
+    SystemEventListener,
+)
+from localcdap.api.app.namespaces import GENERATION, NAMESPACE
 from localcdap.messaging.service import MessagingService
 from localcdap.messaging.topics import Message
+from localcdap.store.columns import quoted
+from localcdap.store.store import Transaction
+from localcdap.store.structured.admin import TableAdmin
+from localcdap.store.structured.sql import TableSql
 
 _LOG: Final = logging.getLogger(__name__)
 _BATCH: Final = 100
@@ -110,3 +120,29 @@ def listener_position(
 def _position_in(context: TransactionContext, name: str) -> int:
     row = context.table(POSITIONS.table).read({"listener": name})
     return int(row["position"]) if row is not None else 0
+
+
+class DeletedNamespaceCleanup(SystemEventListener[Transaction]):
+    """Deletes what nobody sees any more.
+
+    The tables it cares for have a key that begins with ``namespace, generation``, as those of CDAP 6's
+    applications do: their rows are out of sight as soon as the namespace has another generation, or none. Of
+    other tables it cannot know what their rows belong to.
+    """
+
+    name = "structured-table-sweep"
+    events = (EntityDeleted,)
+
+    def __init__(self, tables: TableAdmin) -> None:
+        self._tables = tables
+
+    def on_event(self, event: EntityDeleted, tx: Transaction) -> None:
+        if event.entity.type != NAMESPACE or event.generation is None:
+            return
+        for spec in self._tables.list_tables():
+            if list(spec.primary_key[:2]) == [NAMESPACE, GENERATION]:
+                tx.execute(
+                    f"DELETE FROM {TableSql(spec).name} "  # noqa: S608
+                    f"WHERE {quoted(NAMESPACE)} = ? AND {quoted(GENERATION)} <= ?",
+                    (event.entity.namespace, event.generation),
+                )

@@ -38,8 +38,7 @@ from localcdap.pipeline_tests.cases import CaseService
 from localcdap.rpc.client import Client
 from localcdap.rpc.frames import Call
 from localcdap.rpc.host_lock import HostLock, connect_or_become_host
-from localcdap.rpc.methods import remote_method
-from localcdap.rpc.proxy import make_proxy
+from localcdap.rpc.methods import make_proxy, remote_method
 from localcdap.runs.debug.service import DebugService
 from localcdap.runs.preview.service import PreviewService
 from localcdap.runs.service import RunService

@@ -19,10 +19,10 @@ from localcdap.artifacts.directories.trash import put_away
 from localcdap.artifacts.directories.watcher import FolderWatcher
 from localcdap.artifacts.model import SyncReport
 from localcdap.artifacts.service import ArtifactService
+from localcdap.datasets.listeners import DeletedNamespaceCleanup
 from localcdap.datasets.service import TableService
 from localcdap.datasets.sql import SqlService
 from localcdap.datasets.statements import StatementService
-from localcdap.datasets.sweeping import DeletedNamespaceCleanup
 from localcdap.datasets.transactions import ADMIN, TRANSACTIONS, TransactionService
 from localcdap.engine.driver.host_tables import SERVICE as TABLE_EXPORTS
 from localcdap.engine.driver.secrets import CONNECTIONS

@@ -12,7 +12,7 @@ import msgspec
 
 from localcdap.api.app.events import SYSTEM_NAMESPACE, SystemEvent, SystemEventListener
 from localcdap.api.errors import ConflictError, LocalcdapError, NotFoundError
-from localcdap.messaging import positions
+from localcdap.messaging import retention as positions
 from localcdap.messaging.retention import sweep
 from localcdap.messaging.topics import Message, Topics
 from localcdap.store.store import Store, Transaction

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from localcdap.api.app.events import SYSTEM_NAMESPACE, TOPICS
 from localcdap.api.errors import BadRequestError, ConflictError
-from localcdap.messaging import positions
+from localcdap.messaging import retention as positions
 from localcdap.messaging.listeners import EventDispatcher, ListenerStatus
 from localcdap.messaging.topics import Message, Retention, Topic, Topics
 from localcdap.rpc.methods import once

@@ -11,8 +11,8 @@ from localcdap.api.errors import HostError, HostLostError
 from localcdap.rpc.frames import Call
 from localcdap.rpc.handshake import introduce, limit_waiting
 from localcdap.rpc.host_record import HostRecord
+from localcdap.rpc.methods import make_proxy
 from localcdap.rpc.peer import Caller
-from localcdap.rpc.proxy import make_proxy
 
 S = TypeVar("S")
 _MOST_IDLE: Final = 8

@@ -8,11 +8,14 @@ frames need no numbers.
 from __future__ import annotations
 
 import errno
+import traceback
 from multiprocessing.connection import Connection
 from typing import Any, Final
 
 import msgspec
 
+from localcdap.api import errors
+from localcdap.api.errors import HostError, LocalcdapError
 from localcdap.api.serialization.structs import pack, unpack
 
 FRAME_LIMIT: Final = 256 * 1024 * 1024
@@ -35,7 +38,7 @@ class Result(msgspec.Struct, array_like=True, frozen=True, tag="result"):
 
 
 class Fault(msgspec.Struct, array_like=True, frozen=True, tag="fault"):
-    """What the method raised; see :mod:`localcdap.rpc.faults`."""
+    """What the method raised; see :mod:`localcdap.rpc.frames`."""
 
     classes: list[str]
     """Names of the error's classes in ``localcdap.api.errors``, most special first."""
@@ -75,3 +78,49 @@ def _gone(error: Exception) -> ConnectionError:
     if isinstance(error, ConnectionError):
         return error
     return ConnectionResetError(errno.ECONNRESET, str(error) or "closed by the other end")
+
+
+_KNOWN: Final[dict[str, type[LocalcdapError]]] = {
+    name: member
+    for name, member in vars(errors).items()
+    if isinstance(member, type) and issubclass(member, LocalcdapError)
+}
+
+
+def to_fault(error: BaseException) -> Fault:
+    """How an exception travels.
+
+    An error of localcdap keeps its class and attributes; a subclass that only this process knows
+    arrives as its nearest known base. Anything else arrives as a HostError with the traceback.
+    """
+    if isinstance(error, LocalcdapError):
+        names = [c.__name__ for c in type(error).__mro__ if _KNOWN.get(c.__name__) is c]
+        return Fault(names, _encodable(error))
+    summary = _writable(traceback.format_exception_only(error)[-1])
+    frames = [_writable(line) for line in traceback.format_exception(error)]
+    return Fault([HostError.__name__], {"message": summary, "traceback": frames})
+
+
+def to_error(fault: Fault) -> LocalcdapError:
+    """The exception that a fault stands for."""
+    for name in fault.classes:
+        try:
+            return _KNOWN[name](**fault.attributes)
+        except (KeyError, TypeError):
+            continue
+    return LocalcdapError(str(fault.attributes.get("message", "unknown error")))
+
+
+def _encodable(error: LocalcdapError) -> dict[str, Any]:
+    """The attributes, or the two that every error has where some value cannot be encoded."""
+    try:
+        attributes = error.attributes()
+        pack(attributes)
+    except Exception:  # attributes() may be a plugin author's
+        return {"message": _writable(traceback.format_exception_only(error)[-1])}
+    return attributes
+
+
+def _writable(text: str) -> str:
+    """The text without what UTF-8 cannot hold, such as the odd bytes of a file name."""
+    return text.rstrip("\n").encode("utf-8", "backslashreplace").decode("utf-8")

@@ -9,12 +9,13 @@ import inspect
 import typing
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar, cast
 
 import msgspec
 
 from localcdap.api.errors import BadRequestError, LocalcdapError, NotFoundError
 from localcdap.api.serialization.structs import pack, unpack
+from localcdap.rpc.frames import Call
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 _ONCE: Final = "__called_once__"
@@ -87,3 +88,51 @@ def method_names(service: type) -> tuple[str, ...]:
         for name in dir(service)
         if not name.startswith("_") and inspect.isfunction(inspect.getattr_static(service, name))
     )
+
+
+S = TypeVar("S")
+
+
+class CallChannel(Protocol):
+    """What a proxy needs: :class:`~localcdap.rpc.peer.Caller` or :class:`~localcdap.rpc.client.Client`."""
+
+    def call(self, call: Call, result: Any = Any, timeout_s: float | None = None) -> Any: ...
+
+
+def make_proxy(
+    calls: CallChannel, name: str, service: type[S], timeout_s: float | None = None
+) -> S:
+    """The service ``name`` at the other end, to be used as if it were of class ``service``.
+
+    Only public methods are there, no attributes.
+
+    :param timeout_s: seconds that each call may take; None for ever.
+    """
+    return cast(S, _Proxy(calls, name, service, timeout_s))
+
+
+class _Proxy:
+    def __init__(
+        self, calls: CallChannel, name: str, service: type, timeout_s: float | None
+    ) -> None:
+        self._calls = calls
+        self._name = name
+        self._service = service
+        self._timeout_s = timeout_s
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name not in method_names(self._service):
+            raise AttributeError(
+                f"{self._service.__name__} has no method '{name}' to call remotely"
+            )
+        method = remote_method(self._service, name)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            frame = Call(self._name, name, method.packed(args, kwargs))
+            return self._calls.call(frame, method.result, self._timeout_s)
+
+        self.__dict__[name] = call  # the next look-up finds it without __getattr__
+        return call
+
+    def __repr__(self) -> str:
+        return f"<remote {self._service.__name__} '{self._name}'>"

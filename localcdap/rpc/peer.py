@@ -25,8 +25,7 @@ import msgspec
 
 from localcdap.api.errors import HostError, HostLostError, NotFoundError
 from localcdap.api.serialization.structs import pack, unpack
-from localcdap.rpc.faults import to_error, to_fault
-from localcdap.rpc.frames import Answer, Call, Fault, Result, receive, send
+from localcdap.rpc.frames import Answer, Call, Fault, Result, receive, send, to_error, to_fault
 from localcdap.rpc.methods import remote_method
 
 _LOG: Final = logging.getLogger(__name__)

@@ -20,9 +20,8 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.serialization.structs import unpack
-from localcdap.rpc.faults import to_error
-from localcdap.rpc.frames import Answer, Call, Fault, receive, send
-from localcdap.rpc.proxy import make_proxy
+from localcdap.rpc.frames import Answer, Call, Fault, receive, send, to_error
+from localcdap.rpc.methods import make_proxy
 from localcdap.sandbox.worker import OUT_OF_MEMORY, WorkerService
 
 _LOG: Final = logging.getLogger(__name__)
@@ -101,7 +100,7 @@ class WorkerProcess:
         return make_proxy(self, "worker", WorkerService, time_limit_s)
 
     def call(self, call: Call, result: Any = Any, timeout_s: float | None = None) -> Any:
-        """Make one call; see :class:`localcdap.rpc.proxy.CallChannel`."""
+        """Make one call; see :class:`localcdap.rpc.methods.CallChannel`."""
         try:
             send(self._connection, call)
             self._wait(timeout_s if timeout_s is not None else _START_LIMIT_S)

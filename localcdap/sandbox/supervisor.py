@@ -15,7 +15,7 @@ from localcdap.api.failures import FailureCollector
 from localcdap.api.serialization.structs import pack, unpack
 from localcdap.artifacts.model import Inspection, PluginRef
 from localcdap.artifacts.tracebacks import parse_dumped_frames
-from localcdap.rpc.faults import to_error
+from localcdap.rpc.frames import to_error
 from localcdap.sandbox.configure_cache import ConfigureCache
 from localcdap.sandbox.jobs import answer_type, job_name
 from localcdap.sandbox.plugin_calls import (

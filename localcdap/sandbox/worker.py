@@ -21,8 +21,7 @@ from localcdap.api.errors import LocalcdapError
 from localcdap.api.serialization.structs import pack
 from localcdap.artifacts.inspection import inspect_artifact
 from localcdap.artifacts.model import Inspection
-from localcdap.rpc.faults import to_fault
-from localcdap.rpc.frames import Fault
+from localcdap.rpc.frames import Fault, to_fault
 from localcdap.rpc.peer import answer_calls
 from localcdap.sandbox.jobs import do_job
 from localcdap.sandbox.process_guard import ProcessGuard

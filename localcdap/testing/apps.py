@@ -23,8 +23,7 @@ from localcdap.apps.runtime import AppRuntime
 from localcdap.artifacts.inspection import inspect_artifact
 from localcdap.artifacts.model import Inspection
 from localcdap.artifacts.service import ArtifactService
-from localcdap.datasets.listeners import TableListenerDelivery
-from localcdap.datasets.sweeping import DeletedNamespaceCleanup
+from localcdap.datasets.listeners import DeletedNamespaceCleanup, TableListenerDelivery
 from localcdap.messaging.listeners import EventDispatcher
 from localcdap.messaging.service import MessagingService
 from localcdap.messaging.topics import Topics

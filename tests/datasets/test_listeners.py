@@ -9,7 +9,7 @@ import pytest
 from localcdap.api.app import FieldType, StructuredTableSpecification, TransactionContext
 from localcdap.api.app.events import EntityCreated, EntityDeleted, SystemEventListener
 from localcdap.datasets.listeners import TableListenerDelivery
-from localcdap.messaging.positions import needed
+from localcdap.messaging.retention import needed
 
 from .conftest import Instance
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from localcdap.api.app import FieldType, StructuredTableSpecification
-from localcdap.datasets.sweeping import DeletedNamespaceCleanup
+from localcdap.datasets.listeners import DeletedNamespaceCleanup
 
 from .conftest import Instance
 

@@ -27,7 +27,7 @@ from localcdap.store.store import Store, Transaction
 
 
 class Writer(SystemEventListener[Transaction]):
-    """Writes down which namespaces were made; told to, it fails."""
+    """Writes down which namespaces were made; published to, it fails."""
 
     name = "writer"
     events = (EntityCreated,)
@@ -206,20 +206,20 @@ def test_the_sweep_spares_what_a_listener_has_yet_to_see(store, topics, delivery
 HOST = """
 import sys, time
 from pathlib import Path
-from localcdap.messaging.listeners import Delivery
+from localcdap.messaging.listeners import EventDispatcher
 from localcdap.messaging.topics import Topics
 from localcdap.store.store import Store
 from tests.messaging.test_listeners import Writer, created, eventually, seen, tell
 store = Store(Path(sys.argv[1]) / "x.duckdb")
 topics = Topics(store)
-Delivery(store, topics).add(Writer())
+EventDispatcher(store, topics).add(Writer())
 number = store.read("SELECT count(*) FROM messages")[0][0]
 while True:
     tell(store, topics, created(str(number)))
     number += 1
     if number % 10 == 0:
         eventually(lambda: seen(store))
-        print("told and seen", flush=True)
+        print("published and seen", flush=True)
 """
 
 
@@ -230,17 +230,17 @@ def test_nothing_is_lost_or_doubled_when_the_host_is_killed(store: Store, tmp_pa
             [sys.executable, "-c", HOST, str(tmp_path)], stdout=subprocess.PIPE, text=True
         )
         for _ in range(3):
-            assert process.stdout.readline() == "told and seen\n"
+            assert process.stdout.readline() == "published and seen\n"
         process.send_signal(signal.SIGKILL)
         process.communicate()
 
     with Store(tmp_path / "x.duckdb") as again:
         topics = Topics(again)
-        before, told = len(seen(again)), again.read("SELECT count(*) FROM messages")[0][0]
+        before, published = len(seen(again)), again.read("SELECT count(*) FROM messages")[0][0]
         delivery = EventDispatcher(again, topics)
         delivery.add(Writer())
-        eventually(lambda: len(seen(again)) == told)
+        eventually(lambda: len(seen(again)) == published)
         topics.close()
         delivery.close()
-        assert seen(again) == [str(i) for i in range(told)]
-    assert 0 < before <= told
+        assert seen(again) == [str(i) for i in range(published)]
+    assert 0 < before <= published

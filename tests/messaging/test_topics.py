@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
 from localcdap.messaging import topics as module
 from localcdap.messaging.listeners import EventDispatcher
-from localcdap.messaging.positions import needed
-from localcdap.messaging.retention import sweep
+from localcdap.messaging.retention import needed, sweep
 from localcdap.messaging.service import MessagingService
 from localcdap.messaging.topics import Retention, Topics
 from localcdap.store.store import Store

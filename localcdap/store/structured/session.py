@@ -18,9 +18,9 @@ from localcdap.api.errors import (
     TransactionTimeoutError,
 )
 from localcdap.store.store import Store, Transaction
+from localcdap.store.structured.admin import TableRegistry, specification_in
 from localcdap.store.structured.commits import Commits
 from localcdap.store.structured.operations import Operation, Result
-from localcdap.store.structured.registry import TableRegistry, specification_in
 from localcdap.store.structured.sql import TableSql
 
 

@@ -6,10 +6,9 @@ from typing import Final
 
 from localcdap.api.app.transactions import TransactionKind
 from localcdap.store.store import Store
-from localcdap.store.structured.admin import TableAdmin
+from localcdap.store.structured.admin import TableAdmin, TableRegistry
 from localcdap.store.structured.commits import Commits
 from localcdap.store.structured.monitor import TransactionMonitor
-from localcdap.store.structured.registry import TableRegistry
 from localcdap.store.structured.runner import RetryingTransactionRunner
 from localcdap.store.structured.session import LocalTransactionSession
 

@@ -11,7 +11,7 @@ from localcdap.api.app import (
 )
 from localcdap.api.errors import ConflictError, NotFoundError
 from localcdap.store.store import Store
-from localcdap.store.structured.registry import TableRegistry
+from localcdap.store.structured.admin import TableRegistry
 
 from .conftest import SIMPLE, Instance
 

@@ -1,0 +1,467 @@
+"""What an operation on a table is, and what it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from operator import itemgetter
+from typing import Any, Protocol
+
+import msgspec
+
+from localcdap.api.app.specification import FieldType
+from localcdap.api.app.table import Key, Range, SortOrder
+from localcdap.api.errors import InvalidTableFieldError, TableUsageError
+from localcdap.store.columns import quoted
+from localcdap.store.structured import validation as valid
+from localcdap.store.structured.sql import SqlCondition, TableSql, all_of, any_of
+
+
+class Work(Protocol):
+    """A transaction, as operations need it."""
+
+    def execute(self, sql: str, params: Any = ()) -> list[tuple[Any, ...]]: ...
+
+    def add_keys(self, table: str, keys: Collection[tuple[Any, ...]], *, writes: bool) -> None: ...
+
+    def add_table(self, table: str, *, writes: bool) -> None: ...
+
+
+class Rows(msgspec.Struct, array_like=True):
+    """Rows that were read."""
+
+    columns: tuple[str, ...]
+    values: list[Any]
+    """For each row a tuple, or what became of it on its way, with one value for each column."""
+    rest: int | None = None
+    """Under what number the host keeps those that are not among ``values``."""
+
+
+Result = Rows | bool | int | None
+Action = Callable[[Work], Result]
+
+
+class Operation(msgspec.Struct, frozen=True, tag=True):
+    """One method call on a table."""
+
+    @property
+    def writes(self) -> bool:
+        return True
+
+    def prepared(self, table: TableSql) -> Action:
+        """What carries it out.
+
+        :raises TableUsageError: when it does not fit the table.
+        """
+        raise NotImplementedError
+
+
+class ReadOperation(Operation, frozen=True):
+    @property
+    def writes(self) -> bool:
+        return False
+
+
+def update_of(
+    table: TableSql, fields: list[str], record: dict[str, Any], key: tuple[Any, ...]
+) -> SqlCondition:
+    return SqlCondition(
+        f"UPDATE {table.name} SET {table.assignments(fields)} WHERE {table.has_key}",  # noqa: S608
+        (*(record[name] for name in fields), *key),
+    )
+
+
+def insert(
+    work: Work, table: TableSql, fields: tuple[str, ...], values: list[Any], *, ignore: bool
+) -> bool:
+    """Insert a row; whether there was none with its key.
+
+    :param ignore: whether one with its key may be there.
+    """
+    names = ", ".join(map(quoted, fields))
+    parameters = ", ".join(map(table.parameter, fields))
+    sql = f"INSERT INTO {table.name} ({names}) VALUES ({parameters})"  # noqa: S608
+    if ignore:
+        sql += " ON CONFLICT DO NOTHING"
+    return changed(work, SqlCondition(sql, tuple(values)))
+
+
+def changed(work: Work, statement: SqlCondition) -> bool:
+    """Run a statement; whether it changed any row."""
+    return bool(work.execute(statement.sql, statement.params)[0][0])
+
+
+def merge(table: TableSql, fields: Iterable[str]) -> str:
+    """What becomes of a row that exists already."""
+    names = [quoted(name) for name in fields if name not in table.key]
+    if not names:
+        return "DO NOTHING"
+    return "DO UPDATE SET " + ", ".join(f"{name} = excluded.{name}" for name in names)
+
+
+class Read(ReadOperation, frozen=True, tag=True):
+    key: Key
+    columns: list[str] | None = None
+
+    def prepared(self, table: TableSql) -> Action:
+        key = valid.full_key(table.spec, self.key)
+        columns = table.columns if self.columns is None else _read_columns(table, self.columns)
+        names = ", ".join(map(quoted, columns))
+
+        def carry_out(work: Work) -> Rows:
+            work.add_keys(table.spec.table, [key], writes=False)
+            sql = f"SELECT {names} FROM {table.name} WHERE {table.has_key}"  # noqa: S608
+            return Rows(columns, work.execute(sql, key))
+
+        return carry_out
+
+
+class MultiRead(ReadOperation, frozen=True, tag=True):
+    keys: list[Key]
+
+    def prepared(self, table: TableSql) -> Action:
+        keys = [valid.full_key(table.spec, key) for key in self.keys]
+
+        def carry_out(work: Work) -> Rows:
+            if not keys:
+                return Rows(table.columns, [])
+            work.add_keys(table.spec.table, keys, writes=False)
+            sql = (
+                f"SELECT {table.all_columns} FROM {table.name} "  # noqa: S608
+                f"WHERE ({table.key_columns}) IN (SELECT {table.lists(table.key)})"
+            )
+            return Rows(table.columns, work.execute(sql, _transposed(keys)))
+
+        return carry_out
+
+
+class Scan(ReadOperation, frozen=True, tag=True):
+    ranges: list[Range]
+    limit: int | None = None
+    filters: list[tuple[str, Any]] = []
+    order_by: str | None = None
+    order: SortOrder = SortOrder.ASC
+
+    def prepared(self, table: TableSql) -> Action:
+        limit = valid.row_limit(self.limit)
+        condition = _selection(table, self.ranges, self.filters)
+        if self.order_by is not None:
+            valid.check_index(table.spec, self.order_by)
+        sql = (
+            f"SELECT {table.all_columns} FROM {table.name} WHERE {condition.sql} "  # noqa: S608
+            f"{table.order(self.order is SortOrder.DESC, self.order_by)}"
+        )
+        if limit is not None:
+            sql += f" LIMIT {limit}"
+
+        def carry_out(work: Work) -> Rows:
+            work.add_table(table.spec.table, writes=False)
+            return Rows(table.columns, work.execute(sql, condition.params))
+
+        return carry_out
+
+
+class Count(ReadOperation, frozen=True, tag=True):
+    ranges: list[Range]
+    filters: list[tuple[str, Any]] = []
+
+    def prepared(self, table: TableSql) -> Action:
+        condition = _selection(table, self.ranges, self.filters)
+
+        def carry_out(work: Work) -> int:
+            work.add_table(table.spec.table, writes=False)
+            sql = f"SELECT count(*) FROM {table.name} WHERE {condition.sql}"  # noqa: S608
+            number: int = work.execute(sql, condition.params)[0][0]
+            return number
+
+        return carry_out
+
+
+def _selection(
+    table: TableSql, ranges: Iterable[Range], filters: Iterable[tuple[str, Any]]
+) -> SqlCondition:
+    """Rows in any of the ranges that pass any of the filters, if there are any."""
+    places = [table.within(each, valid.scan_points(table.spec, each)) for each in ranges]
+    condition = any_of(places)
+    passing = []
+    for field, value in filters:
+        valid.check_index(table.spec, field)
+        valid.check_value(table.spec, field, value)
+        passing.append(table.equals(field, value))
+    return all_of(condition, any_of(passing)) if passing else condition
+
+
+def _read_columns(table: TableSql, columns: list[str]) -> tuple[str, ...]:
+    """The columns to read: those asked for, and the key."""
+    if not columns:
+        raise InvalidTableFieldError("No columns are specified to read", table=table.spec.table)
+    for column in columns:
+        valid.check_column(table.spec, column)
+    return tuple(name for name in table.columns if name in columns or name in table.key)
+
+
+def _transposed(rows: Iterable[tuple[Any, ...]]) -> list[list[Any]]:
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+class Upsert(Operation, frozen=True, tag=True):
+    record: dict[str, Any]
+
+    def prepared(self, table: TableSql) -> Action:
+        key = valid.check_record(table.spec, self.record)
+        others = [name for name in self.record if name not in table.key]
+
+        def carry_out(work: Work) -> None:
+            work.add_keys(table.spec.table, [key], writes=True)
+            # DuckDB takes more than twice as long for INSERT … ON CONFLICT DO UPDATE.
+            if others and changed(work, update_of(table, others, self.record, key)):
+                return
+            fields = (*table.key, *others)
+            insert(work, table, fields, [self.record[name] for name in fields], ignore=not others)
+
+        return carry_out
+
+
+class UpsertAll(Operation, frozen=True, tag=True):
+    records: list[dict[str, Any]]
+
+    def prepared(self, table: TableSql) -> Action:
+        merged = _merged(table, self.records)
+        groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+        for record in merged.values():
+            groups.setdefault(tuple(record), []).append(record)
+        lists = {fields: _lists(table, fields, group) for fields, group in groups.items()}
+
+        def carry_out(work: Work) -> None:
+            work.add_keys(table.spec.table, merged, writes=True)
+            for fields, values in lists.items():
+                names = ", ".join(map(quoted, fields))
+                work.execute(
+                    f"INSERT INTO {table.name} ({names}) SELECT {table.lists(fields)} "
+                    f"ON CONFLICT ({table.key_columns}) {merge(table, fields)}",
+                    values,
+                )
+
+        return carry_out
+
+
+class Update(Operation, frozen=True, tag=True):
+    record: dict[str, Any]
+
+    def prepared(self, table: TableSql) -> Action:
+        key = valid.check_record(table.spec, self.record)
+        others = [name for name in self.record if name not in table.key]
+
+        def carry_out(work: Work) -> None:
+            work.add_keys(table.spec.table, [key], writes=True)
+            if others:
+                changed(work, update_of(table, others, self.record, key))
+
+        return carry_out
+
+
+class UpdateRange(Operation, frozen=True, tag=True):
+    range: Range
+    values: dict[str, Any]
+
+    def prepared(self, table: TableSql) -> Action:
+        valid.check_not_key(table.spec, self.values)
+        for field, value in self.values.items():
+            valid.check_value(table.spec, field, value)
+        condition = table.within(self.range, valid.prefix_points(table.spec, self.range))
+        if not self.values:
+            raise TableUsageError(f"No fields of table {table.spec.table} are given to update")
+
+        def carry_out(work: Work) -> None:
+            work.add_table(table.spec.table, writes=True)
+            sql = (
+                f"UPDATE {table.name} SET {table.assignments(self.values)} "  # noqa: S608
+                f"WHERE {condition.sql}"
+            )
+            work.execute(sql, (*self.values.values(), *condition.params))
+
+        return carry_out
+
+
+def _merged(
+    table: TableSql, records: Iterable[dict[str, Any]]
+) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """One record for each key, as upserting them one after the other would leave it."""
+    merged: dict[tuple[Any, ...], dict[str, Any]] = {}
+    key_of = _key_of(table)
+    for record in records:
+        try:
+            values = key_of(record)
+            before = merged.get(values)
+        except (KeyError, TypeError):
+            valid.check_record(table.spec, record)  # says what is wrong
+            raise
+        if before is None:
+            merged[values] = record
+        else:
+            valid.check_record(table.spec, record)
+            merged[values] = before | record
+    return merged
+
+
+def _key_of(table: TableSql) -> Callable[[dict[str, Any]], tuple[Any, ...]]:
+    """Takes the key from a record; raises KeyError when a part is missing."""
+    if len(table.key) > 1:
+        return itemgetter(*table.key)
+    (name,) = table.key
+    return lambda record: (record[name],)
+
+
+def _lists(
+    table: TableSql, fields: tuple[str, ...], records: list[dict[str, Any]]
+) -> list[list[Any]]:
+    """The values of each field."""
+    found = [[record[name] for record in records] for name in fields]
+    for name, values in zip(fields, found, strict=True):
+        valid.check_values(table.spec, name, values)
+    return found
+
+
+_LARGEST_LONG = 2**63 - 1
+
+
+class CompareAndSwap(Operation, frozen=True, tag=True):
+    key: Key
+    column: str
+    old: Any
+    new: Any
+
+    def prepared(self, table: TableSql) -> Action:
+        key = valid.full_key(table.spec, self.key)
+        if self.column in table.key:
+            raise TableUsageError(
+                f"Field {self.column} of table {table.spec.table} is a primary key, which cannot be "
+                "swapped"
+            )
+        for value in (self.old, self.new):
+            valid.check_value(table.spec, self.column, value)
+
+        def carry_out(work: Work) -> bool:
+            work.add_keys(table.spec.table, [key], writes=True)
+            as_before = table.equals(self.column, self.old)
+            condition = all_of(SqlCondition(table.has_key, key), as_before)
+            update = SqlCondition(
+                f"UPDATE {table.name} SET {table.assignments([self.column])} "  # noqa: S608
+                f"WHERE {condition.sql}",
+                (self.new, *condition.params),
+            )
+            if changed(work, update):
+                return True
+            if self.old is not None:
+                return False
+            fields = (*table.key, self.column)
+            return insert(work, table, fields, [*key, self.new], ignore=True)
+
+        return carry_out
+
+
+class Increment(Operation, frozen=True, tag=True):
+    key: Key
+    column: str
+    amount: int
+
+    def prepared(self, table: TableSql) -> Action:
+        key = valid.full_key(table.spec, self.key)
+        type = valid.check_column(table.spec, self.column)
+        if type is not FieldType.LONG or self.column in table.key:
+            raise TableUsageError(
+                f"Field {self.column} of table {table.spec.table} cannot be incremented: it must be a "
+                f"LONG that is no primary key, and is a {type}"
+                + (" of the key" if self.column in table.key else "")
+            )
+        if self.amount is None:
+            raise TableUsageError(f"Field {self.column} cannot be incremented by None")
+        valid.check_value(table.spec, self.column, self.amount)
+
+        def carry_out(work: Work) -> None:
+            work.add_keys(table.spec.table, [key], writes=True)
+            column = quoted(self.column)
+            total = f"coalesce({column}, 0)::HUGEINT + ?"
+            update = SqlCondition(
+                f"UPDATE {table.name} SET {column} = {total} WHERE {table.has_key} "  # noqa: S608
+                f"AND {total} BETWEEN {-_LARGEST_LONG - 1} AND {_LARGEST_LONG}",
+                (self.amount, *key, self.amount),
+            )
+            fields = (*table.key, self.column)
+            if changed(work, update) or insert(
+                work, table, fields, [*key, self.amount], ignore=True
+            ):
+                return
+            raise TableUsageError(
+                f"Field {self.column} of table {table.spec.table} cannot be incremented by "
+                f"{self.amount}: the sum has more than 64 bits"
+            )
+
+        return carry_out
+
+
+class Delete(Operation, frozen=True, tag=True):
+    key: Key
+
+    def prepared(self, table: TableSql) -> Action:
+        key = valid.full_key(table.spec, self.key)
+
+        def carry_out(work: Work) -> None:
+            work.add_keys(table.spec.table, [key], writes=True)
+            work.execute(f"DELETE FROM {table.name} WHERE {table.has_key}", key)  # noqa: S608
+
+        return carry_out
+
+
+class DeleteRange(Operation, frozen=True, tag=True):
+    range: Range
+    any_fields: bool = False
+    """Whether the range may be of other fields than the first ones of the key."""
+
+    def prepared(self, table: TableSql) -> Action:
+        check = valid.points if self.any_fields else valid.prefix_points
+        condition = table.within(self.range, check(table.spec, self.range))
+
+        def carry_out(work: Work) -> None:
+            work.add_table(table.spec.table, writes=True)
+            sql = f"DELETE FROM {table.name} WHERE {condition.sql}"  # noqa: S608
+            work.execute(sql, condition.params)
+
+        return carry_out
+
+
+AnyOperation = (
+    Upsert
+    | UpsertAll
+    | Update
+    | Read
+    | MultiRead
+    | Scan
+    | Count
+    | CompareAndSwap
+    | Increment
+    | Delete
+    | DeleteRange
+    | UpdateRange
+)
+"""What :mod:`msgspec` must know to decode an operation."""
+
+__all__ = [
+    "Action",
+    "AnyOperation",
+    "CompareAndSwap",
+    "Count",
+    "Delete",
+    "DeleteRange",
+    "Increment",
+    "MultiRead",
+    "Operation",
+    "Read",
+    "Result",
+    "Rows",
+    "Scan",
+    "Update",
+    "UpdateRange",
+    "Upsert",
+    "UpsertAll",
+    "Work",
+]
