@@ -77,7 +77,7 @@ def _open_instance(home: Path, rounds: int) -> tuple[float, float]:
         time.sleep(3)  # the watcher begins after two
         for number in range(rounds):
             time.sleep(0.5)
-            after = cdap.messaging.newest()
+            after = cdap.messaging.get_newest_id()
             file = home / "plugins" / f"dropped-1.0.{number}.py"
             undo.callback(file.unlink)
             text = _HEAD + _PLUGIN.format(number="Drop", place=number, spark=4, text="Dropped.")

@@ -35,7 +35,7 @@ from localcdap.messaging.service import MessagingService
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_record import HostRecord
 from localcdap.rpc.server import Server
-from localcdap.sandbox.process_limits import die_with, limit_memory
+from localcdap.sandbox.process_limits import end_with_parent, limit_memory
 from localcdap.store.structured.admin import TableAdmin
 
 ENDPOINT: Final = "app"
@@ -116,7 +116,7 @@ class AppEndpoint:
 def main() -> None:
     """Serve until killed, which the host does; the process also ends with it."""
     supervisor = int(sys.argv[1])
-    die_with(supervisor)
+    end_with_parent(supervisor)
     order = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=AppStartRequest)
     limit_memory(order.memory_mb)
     Server(order.address, bytes.fromhex(order.host.authkey), {ENDPOINT: AppEndpoint(order)})

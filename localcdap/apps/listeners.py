@@ -15,9 +15,9 @@ from localcdap.apps.model import is_listener_key, listener_key
 from localcdap.apps.processes import AppProcesses
 from localcdap.artifacts.model import ApplicationRef
 from localcdap.artifacts.service import ArtifactService
-from localcdap.datasets.listeners import POSITIONS, listener_position
+from localcdap.datasets.listeners import POSITIONS, read_listener_position
 from localcdap.messaging.service import MessagingService
-from localcdap.messaging.topics import Message, Topics
+from localcdap.messaging.topics import TopicMessage, Topics
 
 _LOG: Final = logging.getLogger(__name__)
 _FIRST_PAUSE_S: Final = 0.2
@@ -77,7 +77,7 @@ class AppListeners:
 
     def _work(self) -> None:
         while not (self._closing or self._topics.closed):
-            seen = self._topics.changes(SYSTEM_NAMESPACE, _ARTIFACTS)
+            seen = self._topics.count_changes(SYSTEM_NAMESPACE, _ARTIFACTS)
             try:
                 self._refresh()
             except LocalcdapError as error:  # the database refuses; that may pass
@@ -119,7 +119,7 @@ class AppListeners:
             return position()
 
         def position() -> int:
-            return listener_position(self._transactions, self._admin, name)
+            return read_listener_position(self._transactions, self._admin, name)
 
         return _Driver(name, (app, listener), self._topics, self._messaging, position, deliver)
 
@@ -172,7 +172,7 @@ class _Driver:
 
     def _work(self) -> None:
         while not (self._stopping.is_set() or self._topics.closed):
-            seen = self._topics.changes(SYSTEM_NAMESPACE, self._listener.topics)
+            seen = self._topics.count_changes(SYSTEM_NAMESPACE, self._listener.topics)
             try:
                 self._pass(self._position() if self._at is None else self._at)
             except LocalcdapError as error:
@@ -199,14 +199,14 @@ class _Driver:
                 self._at = messages[-1].id
                 self._note(self._at)
 
-    def _behind(self, at: int) -> Sequence[Message]:
+    def _behind(self, at: int) -> Sequence[TopicMessage]:
         return self._topics.fetch(SYSTEM_NAMESPACE, self._listener.topics, at, _BATCH, wait_s=0)
 
-    def _wants(self, message: Message) -> bool:
+    def _wants(self, message: TopicMessage) -> bool:
         return message.payload.get("kind") in self._listener.events
 
     def _note(self, at: int) -> None:
-        self._messaging.note_listener(self._name, self._listener.topics, at)
+        self._messaging.save_listener_position(self._name, self._listener.topics, at)
 
     def _pause_after(self, error: LocalcdapError) -> None:
         self.tries += 1

@@ -25,7 +25,7 @@ from localcdap.apps.model import AppAnswer, AppRequest
 from localcdap.artifacts.model import ApplicationRef
 from localcdap.datasets.transactions import TRANSACTIONS, TransactionService
 from localcdap.rpc.client import Client
-from localcdap.rpc.host_record import HostRecord, socket_address
+from localcdap.rpc.host_record import HostRecord, get_socket_address
 from localcdap.rpc.server import Server
 
 _LOG: Final = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ class AppProcess:
         self._ended = threading.Event()
         key = secrets.token_bytes(32)
         unique = home / f"{os.getpid()}-{next(_numbers)}"
-        address, own = socket_address(unique / "host"), socket_address(unique / "app")
+        address, own = get_socket_address(unique / "host"), get_socket_address(unique / "app")
         self._addresses = (address, own)
         self._server = Server(address, key, {**services, TRANSACTIONS: transactions})
         host = HostRecord(os.getpid(), "", address, key.hex())

@@ -8,7 +8,7 @@ from localcdap.apps.model import AppAnswer, AppDetail, AppRequest, AppSummary, L
 from localcdap.apps.processes import AppProcesses
 from localcdap.artifacts.model import ApplicationRef
 from localcdap.artifacts.service import ArtifactService
-from localcdap.rpc.methods import once
+from localcdap.rpc.methods import non_idempotent
 
 
 class AppService:
@@ -55,7 +55,7 @@ class AppService:
             listeners,
         )
 
-    @once
+    @non_idempotent
     def call(self, name: str, request: AppRequest) -> AppAnswer:
         """Call a service of an application, which is started when it is not running.
 
@@ -68,7 +68,7 @@ class AppService:
             self._find(name), lambda process: process.answer(request, self._limit_s)
         )
 
-    @once
+    @non_idempotent
     def stop(self, name: str) -> None:
         """End the process of an application; the next call starts it again.
 

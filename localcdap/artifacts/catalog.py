@@ -13,7 +13,7 @@ from localcdap.artifacts.directories.content_cache import ContentCache
 from localcdap.artifacts.directories.sync import ArtifactIndexState
 from localcdap.artifacts.index import ArtifactEntry
 from localcdap.artifacts.model import SYSTEM_NAMESPACE, ApplicationRef, ArtifactDetail, HiddenPlugin
-from localcdap.artifacts.parents import apps_of
+from localcdap.artifacts.parents import find_supported_apps
 from localcdap.artifacts.selection import Candidate, artifact_order
 from localcdap.artifacts.version import ArtifactVersion
 
@@ -66,7 +66,7 @@ class Catalog:
         """By name; of several versions the highest."""
         for detail in self.details:
             copy = copies.find(detail.digest)
-            apps = apps_of(detail.parents)
+            apps = find_supported_apps(detail.parents)
             if copy is None or not apps:
                 continue
             version = ArtifactVersion(detail.version)
@@ -75,7 +75,7 @@ class Catalog:
                 types = self._plugins.setdefault(detail.namespace, {})
                 types.setdefault(plugin.type, {}).setdefault(plugin.name, []).append(candidate)
 
-    def visible_details(self, namespace: str) -> list[ArtifactDetail]:
+    def list_visible(self, namespace: str) -> list[ArtifactDetail]:
         """The artifacts that a namespace sees: its own and those of the system, in order."""
         visible = [d for d in self.details if d.namespace in (namespace, SYSTEM_NAMESPACE)]
         return sorted(visible, key=_detail_order)

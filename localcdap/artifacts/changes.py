@@ -19,7 +19,7 @@ _LONGEST_ERROR: Final = 2000
 """Characters; the whole error stands in the list of artifacts."""
 
 
-def announcer(topics: Topics) -> Callable[[Transaction, SyncReport], None]:
+def make_change_publisher(topics: Topics) -> Callable[[Transaction, SyncReport], None]:
     """What publishes a report as system events, in the transaction of the changes."""
 
     def announce(tx: Transaction, report: SyncReport) -> None:
@@ -29,6 +29,6 @@ def announcer(topics: Topics) -> Callable[[Transaction, SyncReport], None]:
             for change in report.changes
         ]
         for start in range(0, len(changes), _MOST):
-            topics.tell(tx, ArtifactsChanged(changes[start : start + _MOST], now))
+            topics.publish_event(tx, ArtifactsChanged(changes[start : start + _MOST], now))
 
     return announce

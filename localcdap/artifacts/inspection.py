@@ -18,12 +18,12 @@ from localcdap.api.declarations import noted, noting
 from localcdap.api.methods import PluginMethod, methods_of
 from localcdap.api.plugin import PLUGIN_MARK, Plugin
 from localcdap.artifacts.loading import (
-    application_classes,
-    code_root,
+    find_application_classes,
+    find_code_root,
+    find_plugin_classes,
     import_module,
-    module_names,
+    list_module_names,
     mount,
-    plugin_classes,
 )
 from localcdap.artifacts.model import Inspection, PluginClass
 from localcdap.artifacts.tracebacks import summary, user_frames
@@ -43,7 +43,7 @@ def inspect_artifact(path: str, digest: str) -> Inspection:
     """
     place = Path(path)
     found = _Findings(place)
-    for name in module_names(path):
+    for name in list_module_names(path):
         try:
             with noting():
                 module = import_module(path, digest, name)
@@ -77,10 +77,10 @@ class _Findings:
         """
         for problem in noted(module.__name__):
             self.errors.append(_told(problem.owner, problem.message, self._place))
-        for attribute, cls in plugin_classes(module):
+        for attribute, cls in find_plugin_classes(module):
             with self._telling(cls):
                 self._plugins.append((_described(cls, f"{name}.{attribute}"), cls))
-        for attribute, application in application_classes(module):
+        for attribute, application in find_application_classes(module):
             with self._telling(application):
                 described = describe(application, f"{name}.{attribute}")
                 self._applications.append(_as_read(described, ApplicationClass))
@@ -163,7 +163,7 @@ def _import_problem(error: BaseException, place: Path, package: str) -> str:
     if error.name.startswith(f"{package}."):
         return f"{told}. The artifact has no such module of its own."
     top = error.name.partition(".")[0]
-    if (code_root(place) / top).is_dir():
+    if (find_code_root(place) / top).is_dir():
         return (
             f"{told}. The artifact is not installed: only its own import statements find '{top}' by that "
             "name; elsewhere use __package__, as in importlib.resources.files(__package__)."

@@ -86,8 +86,8 @@ def load_artifact(path: str, digest: str) -> list[type[Plugin]]:
     """
     return [
         cls
-        for name in module_names(path)
-        for _, cls in plugin_classes(import_module(path, digest, name))
+        for name in list_module_names(path)
+        for _, cls in find_plugin_classes(import_module(path, digest, name))
     ]
 
 
@@ -96,7 +96,7 @@ def import_module(path: str, digest: str, name: str) -> ModuleType:
     return importlib.import_module(f"{mount(path, digest)}.{name}")
 
 
-def module_names(path: str) -> list[str]:
+def list_module_names(path: str) -> list[str]:
     """The modules of an artifact that may hold plugins, by the names its own code uses.
 
     Those of a folder are its top-level modules and everything in its packages (below ``src`` when there
@@ -106,16 +106,16 @@ def module_names(path: str) -> list[str]:
     """
     place = Path(path)
     if place.is_file():
-        return [file_module_name(place)]
-    return sorted(_modules_in(code_root(place), ""))
+        return [to_file_module_name(place)]
+    return sorted(_modules_in(find_code_root(place), ""))
 
 
-def plugin_classes(module: ModuleType) -> Iterator[tuple[str, type[Plugin]]]:
+def find_plugin_classes(module: ModuleType) -> Iterator[tuple[str, type[Plugin]]]:
     """The plugin classes that a module defines itself, each with its name there."""
     return _marked_classes(module, Plugin, PLUGIN_MARK)
 
 
-def application_classes(module: ModuleType) -> Iterator[tuple[str, type[SystemApplication]]]:
+def find_application_classes(module: ModuleType) -> Iterator[tuple[str, type[SystemApplication]]]:
     """The system applications that a module defines itself, each with its name there."""
     return _marked_classes(module, SystemApplication, APPLICATION_MARK)
 
@@ -150,13 +150,13 @@ def located(path: str) -> Path:
     return next((place for place in places if place.exists()), Path(path))
 
 
-def code_root(folder: Path) -> Path:
+def find_code_root(folder: Path) -> Path:
     """Where the top-level packages of a folder artifact lie."""
     source = folder / "src"
     return source if source.is_dir() and not (source / "__init__.py").exists() else folder
 
 
-def file_module_name(file: Path) -> str:
+def to_file_module_name(file: Path) -> str:
     """Name of the module of a single-file artifact: its artifact name as a Python name."""
     name = re.sub(r"\W", "_", split_file_name(file.stem)[0])
     return name if name.isidentifier() else f"_{name}"
@@ -191,9 +191,9 @@ class _ArtifactFinder(importlib.abc.MetaPathFinder):
     def __init__(self, package: str, path: Path) -> None:
         self._package = package
         self._single = path if path.is_file() else None
-        self._root = path.parent if self._single else code_root(path)
-        self.own_names = _top_level_names(self._root) if not self._single else frozenset()
-        self._import = _own_import(package, self.own_names)
+        self._root = path.parent if self._single else find_code_root(path)
+        self.top_level_names = _top_level_names(self._root) if not self._single else frozenset()
+        self._import = _own_import(package, self.top_level_names)
 
     def root_module(self) -> ModuleType:
         module = ModuleType(self._package)
@@ -226,7 +226,7 @@ class _ArtifactFinder(importlib.abc.MetaPathFinder):
 
     def _single_spec(self, fullname: str) -> importlib.machinery.ModuleSpec | None:
         assert self._single is not None
-        if fullname != f"{self._package}.{file_module_name(self._single)}":
+        if fullname != f"{self._package}.{to_file_module_name(self._single)}":
             return None
         loader = self._loader(fullname, str(self._single))
         return importlib.util.spec_from_file_location(fullname, self._single, loader=loader)
@@ -253,7 +253,7 @@ class _ArtifactLoader(importlib.machinery.SourceFileLoader):
         super().exec_module(module)
 
 
-def _own_import(package: str, own_names: frozenset[str]) -> Any:
+def _own_import(package: str, top_level_names: frozenset[str]) -> Any:
     """An ``__import__`` that looks for the artifact's own top-level names in its namespace."""
 
     def own_import(
@@ -264,7 +264,7 @@ def _own_import(package: str, own_names: frozenset[str]) -> Any:
         level: int = 0,
     ) -> ModuleType:
         top = name.partition(".")[0]
-        if level or top not in own_names:
+        if level or top not in top_level_names:
             return builtins.__import__(name, globals, locals, fromlist or (), level)
         # A from-list makes __import__ return the innermost module instead of the outermost.
         wanted = fromlist or ("__name__",)

@@ -39,7 +39,7 @@ class ParentRange(msgspec.Struct, frozen=True):
         return ParentRange(match[2], VersionRange.parse(match[3]), namespace)
 
 
-def apps_of(parents: Iterable[str]) -> frozenset[str]:
+def find_supported_apps(parents: Iterable[str]) -> frozenset[str]:
     """The applications here that an artifact's plugins can be used in; all when it names no parents.
 
     :raises BadRequestError: when a parent cannot be read.
@@ -59,7 +59,7 @@ def apps_of(parents: Iterable[str]) -> frozenset[str]:
 def check(parents: Iterable[str]) -> None:
     """:raises BadRequestError: when a parent cannot be read, or none of them is here."""
     given = list(parents)
-    if not apps_of(given):
+    if not find_supported_apps(given):
         raise BadRequestError(
             f"None of its parents is here: {', '.join(given)}.",
             f"Here are {' and '.join(APPS)}, both {APP_VERSION}.",

@@ -74,7 +74,7 @@ def narrow(candidates: Iterable[Candidate], selector: ArtifactSelector) -> Itera
     return filter(_Acceptance(selector), candidates)
 
 
-def usable_in(app: str, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
+def filter_usable(app: str, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
     """Those that an application may use."""
     return (candidate for candidate in candidates if app in candidate.apps)
 

@@ -27,7 +27,7 @@ from localcdap.artifacts.directories.sync import (
     Deployer,
     Inspector,
 )
-from localcdap.artifacts.directories.trash import put_back, take_out
+from localcdap.artifacts.directories.trash import move_to_trash, put_back
 from localcdap.artifacts.documentation import read_documentation
 from localcdap.artifacts.index import ArtifactIndex
 from localcdap.artifacts.model import (
@@ -44,9 +44,9 @@ from localcdap.artifacts.model import (
     SyncReport,
 )
 from localcdap.artifacts.parents import APP_VERSION, APPS
-from localcdap.artifacts.selection import Candidate, choose, look_up, narrow, usable_in
+from localcdap.artifacts.selection import Candidate, choose, filter_usable, look_up, narrow
 from localcdap.artifacts.version import VersionRange
-from localcdap.rpc.methods import once
+from localcdap.rpc.methods import non_idempotent
 from localcdap.store.store import Store, Transaction
 
 
@@ -148,7 +148,7 @@ class ArtifactService:
         return [
             detail
             for detail in (
-                *catalog.visible_details(namespace),
+                *catalog.list_visible(namespace),
                 *list_orphaned_artifacts(catalog, self._namespaces),
             )
             if (scope is None or detail.scope == scope.upper()) and (detail.error or not errors)
@@ -277,7 +277,7 @@ class ArtifactService:
             return []
         return self._inspector.inspect(str(copy), entry.digest).trace
 
-    def plugin_folder(self, namespace: str) -> str:
+    def get_plugin_folder(self, namespace: str) -> str:
         """Where artifacts of a namespace are dropped in: an absolute path, which need not exist yet.
 
         :raises NotFoundError: when there is no such namespace.
@@ -292,7 +292,7 @@ class ArtifactService:
         folder = self._plugin_directories[0]
         return str(folder if namespace == DEFAULT_NAMESPACE else folder / namespace)
 
-    @once
+    @non_idempotent
     def remove(self, path: str) -> str:
         """Put an artifact of a plugin folder away; where it is kept.
 
@@ -309,11 +309,11 @@ class ArtifactService:
                 f"Artifact '{details[0].name}' comes with localcdap and stays.",
                 "Require a capability that it lacks, or put an artifact of your own above it.",
             )
-        kept = take_out(Path(path), self._trash)
+        kept = move_to_trash(Path(path), self._trash)
         self.sync()
         return str(kept)
 
-    @once
+    @non_idempotent
     def put_back(self, kept: str, path: str) -> None:
         """Undo :meth:`remove`.
 
@@ -395,4 +395,4 @@ def _narrowed(candidates: Iterable[Candidate], artifact: ArtifactSelector) -> It
         return narrow(candidates, artifact)
     if artifact.version and APP_VERSION not in VersionRange.parse(artifact.version):
         return ()
-    return narrow(usable_in(artifact.name, candidates), ArtifactSelector(artifact.scope))
+    return narrow(filter_usable(artifact.name, candidates), ArtifactSelector(artifact.scope))

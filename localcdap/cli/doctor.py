@@ -187,7 +187,7 @@ def _check_instance(instance: Instance) -> Iterator[Finding]:
         found = f"{len(broken)} with errors" if broken else "no errors"
         fix = "See 'localcdap artifacts --errors'." if broken else None
         yield Finding("artifacts", not broken, found, fix)
-        for listener in cdap.messaging.listeners():
+        for listener in cdap.messaging.list_listeners():
             if listener.tries:
                 yield Finding(
                     "listener",

@@ -16,10 +16,10 @@ def command(instance: Instance, action: str) -> None:
 
     The server starts with the first run and stops after 'engine.idle_minutes' without one.
     """
-    from localcdap.host import engine_server
+    from localcdap.host import make_engine_server
     from localcdap.settings import load_settings
 
-    server = engine_server(instance.home, load_settings(instance.home.settings_file))
+    server = make_engine_server(instance.home, load_settings(instance.home.settings_file))
     if action == "start":
         server.ensure()
     elif action == "stop":

@@ -46,15 +46,15 @@ def plugin(instance: Instance, name: str, type_: str, directory: Path | None) ->
     test with Spark. NAME is the name of the class, for instance CleanText.
     """
     names = names_of(name)
-    plugin_folder = _find_plugin_folder(instance)
-    place = plugin_folder if directory is None else directory.absolute()
+    get_plugin_folder = _find_plugin_folder(instance)
+    place = get_plugin_folder if directory is None else directory.absolute()
     _reject_taken_names(instance, names, type_)
     folder = write_artifact(names, type_, place)
     if instance.json:
         print_json({"artifact": names.artifact, "type": type_, "name": name, "path": str(folder)})
     else:
         _print_next_steps(
-            folder, f"{type_} {names.plugin}", plugin_folder, _format_instance_options(instance)
+            folder, f"{type_} {names.plugin}", get_plugin_folder, _format_instance_options(instance)
         )
 
 
@@ -97,7 +97,7 @@ def _format_instance_options(instance: Instance) -> str:
     return options
 
 
-def _print_next_steps(folder: Path, plugin: str, plugin_folder: Path, options: str) -> None:
+def _print_next_steps(folder: Path, plugin: str, get_plugin_folder: Path, options: str) -> None:
     click.echo(f"Written to {folder}:")
     for file in sorted(each for each in folder.rglob("*") if each.is_file()):
         click.echo(f"  {file.relative_to(folder)}")
@@ -107,8 +107,8 @@ def _print_next_steps(folder: Path, plugin: str, plugin_folder: Path, options: s
         click.echo(f"  {python} -m pip install pytest")
     click.echo(f"  {python} -m pytest {place}")
     click.secho("See it in the instance:", bold=True)
-    if folder.parent != plugin_folder:
-        target = shlex.quote(str(plugin_folder))
+    if folder.parent != get_plugin_folder:
+        target = shlex.quote(str(get_plugin_folder))
         click.echo(f"  mkdir -p {target} && cp -r {place} {target}")
     click.echo(f"  localcdap plugins{options}")
     click.echo(f"  localcdap plugin {plugin}{options}")

@@ -23,8 +23,8 @@ from localcdap.api.app.events import (
 )
 from localcdap.api.app.namespaces import GENERATION, NAMESPACE
 from localcdap.messaging.service import MessagingService
-from localcdap.messaging.topics import Message
-from localcdap.store.columns import quoted
+from localcdap.messaging.topics import TopicMessage
+from localcdap.store.columns import quote_identifier
 from localcdap.store.store import Transaction
 from localcdap.store.structured.admin import TableAdmin
 from localcdap.store.structured.sql import TableSql
@@ -62,7 +62,7 @@ class TableListenerDelivery:
         self._name = name or listener.name
         self._topics = sorted({kind.topic for kind in listener.events})
         admin.create_or_update(POSITIONS)
-        messaging.note_listener(self._name, self._topics, self._position())
+        messaging.save_listener_position(self._name, self._topics, self._position())
 
     def deliver(self, wait_s: float = 0.0) -> int:
         """Hand over the events that are there; when there are none, those that come within the time.
@@ -82,7 +82,7 @@ class TableListenerDelivery:
         finally:
             if done:
                 at = messages[done - 1].id
-                self._messaging.note_listener(self._name, self._topics, at)
+                self._messaging.save_listener_position(self._name, self._topics, at)
         return done
 
     def forget(self) -> None:
@@ -92,7 +92,7 @@ class TableListenerDelivery:
             lambda context: context.table(POSITIONS.table).delete({"listener": self._name})
         )
 
-    def _hand_over(self, message: Message, context: TransactionContext) -> None:
+    def _hand_over(self, message: TopicMessage, context: TransactionContext) -> None:
         if _position_in(context, self._name) >= message.id:
             return  # another process was faster
         try:
@@ -108,7 +108,7 @@ class TableListenerDelivery:
         return self._transactions.run(lambda context: _position_in(context, self._name))
 
 
-def listener_position(
+def read_listener_position(
     transactions: TransactionRunner, admin: StructuredTableAdmin, name: str
 ) -> int:
     """The id of the last message that a listener has passed; 0 when there was none."""
@@ -143,6 +143,6 @@ class DeletedNamespaceCleanup(SystemEventListener[Transaction]):
             if list(spec.primary_key[:2]) == [NAMESPACE, GENERATION]:
                 tx.execute(
                     f"DELETE FROM {TableSql(spec).name} "  # noqa: S608
-                    f"WHERE {quoted(NAMESPACE)} = ? AND {quoted(GENERATION)} <= ?",
+                    f"WHERE {quote_identifier(NAMESPACE)} = ? AND {quote_identifier(GENERATION)} <= ?",
                     (event.entity.namespace, event.generation),
                 )

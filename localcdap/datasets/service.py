@@ -10,7 +10,7 @@ import msgspec
 from localcdap.api.tables import TableShape
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
-from localcdap.rpc.methods import once
+from localcdap.rpc.methods import non_idempotent
 from localcdap.store.store import Store
 from localcdap.store.tables import DatasetTables, TableDetail, TableSnapshot
 
@@ -30,7 +30,7 @@ class TableService:
         self._store = store
         self._tables = DatasetTables(store)
         self._namespaces = namespaces
-        namespaces.holds(NamespaceResource("tables", remove=self._tables.drop_all))
+        namespaces.register_resource(NamespaceResource("tables", remove=self._tables.drop_all))
 
     def list_tables(self, namespace: str) -> list[TableDetail]:
         """The tables of a namespace, by name."""
@@ -51,7 +51,7 @@ class TableService:
         plain = [[msgspec.to_builtins(value, enc_hook=str) for value in row] for row in rows]
         return TableRows(list(columns), plain)
 
-    @once
+    @non_idempotent
     def drop(self, namespace: str, name: str) -> None:
         """Remove a table and its rows.
 

@@ -12,12 +12,12 @@ import msgspec
 
 from localcdap.api.errors import BadRequestError, ConflictError
 from localcdap.namespaces.service import NamespaceService
-from localcdap.store.columns import quoted
+from localcdap.store.columns import quote_identifier
 from localcdap.store.query import Query, QueryColumn, QueryLimits, QueryTable
 from localcdap.store.store import Store, Transaction
 from localcdap.store.structured.admin import TableAdmin
 from localcdap.store.structured.sql import PREFIX
-from localcdap.store.table_catalog import table_identifiers
+from localcdap.store.table_catalog import list_table_identifiers
 
 STRUCTURED: Final = "structured"
 """The schema in which the tables of system applications are found."""
@@ -80,7 +80,7 @@ class SqlTable(msgspec.Struct):
     @property
     def identifier(self) -> str:
         """As it is written in a query in any namespace."""
-        return quoted(self.schema, self.name)
+        return quote_identifier(self.schema, self.name)
 
 
 class SqlService:
@@ -164,12 +164,12 @@ class SqlService:
         """A namespace may be called as the schema of structured tables is; its own come first then."""
         found: list[_Table] = [
             (QueryTable(namespace, name, identifier), (key,) if key is not None else ())
-            for namespace, name, identifier, key in table_identifiers(tx)
+            for namespace, name, identifier, key in list_table_identifiers(tx)
         ]
         taken = {table.name.lower() for table, _ in found if table.schema.lower() == STRUCTURED}
         for spec in self._structured.list_tables():
             if spec.table.lower() not in taken:
-                source = quoted("main", PREFIX + spec.table)
+                source = quote_identifier("main", PREFIX + spec.table)
                 found.append((QueryTable(STRUCTURED, spec.table, source), tuple(spec.primary_key)))
         return found
 
@@ -188,7 +188,7 @@ def _of_datasets(tables: Sequence[QueryTable], namespace: str) -> Iterator[Query
 def _with_details(tx: Transaction, tables: Sequence[_Table]) -> Iterator[SqlTable]:
     columns: dict[str, list[QueryColumn]] = {}
     for schema, table, column, type in tx.execute(_COLUMNS):
-        columns.setdefault(quoted(schema, table), []).append(QueryColumn(column, type))
+        columns.setdefault(quote_identifier(schema, table), []).append(QueryColumn(column, type))
     for each, key in tables:
         count: int = tx.execute(f"SELECT count(*) FROM {each.source}")[0][0]  # noqa: S608
         yield SqlTable(each.schema, each.name, columns.get(each.source, []), list(key), count)

@@ -13,12 +13,12 @@ from localcdap.api.schema import Schema
 from localcdap.api.tables import MadeTable, TableWrite
 from localcdap.engine.driver.statements import Statements, StatementsDone
 from localcdap.namespaces.service import NamespaceService
-from localcdap.rpc.methods import once
+from localcdap.rpc.methods import non_idempotent
 from localcdap.store.change_query import ChangedTable, ChangeQuery, ChangeResult
-from localcdap.store.columns import column_type
+from localcdap.store.columns import to_column_type
 from localcdap.store.query import QueryLimits, QueryTable
 from localcdap.store.store import Store, Transaction
-from localcdap.store.table_catalog import table_identifiers
+from localcdap.store.table_catalog import list_table_identifiers
 from localcdap.store.tables import DatasetTables
 
 _LIMITS: Final = QueryLimits(rows=1, seconds=120.0, memory_mb=1024)
@@ -33,7 +33,7 @@ class StatementService:
         self._tables = DatasetTables(store)
         self._namespaces = namespaces
 
-    @once
+    @non_idempotent
     def carry_out(self, statements: Statements) -> StatementsDone:
         """Run statements on the tables of a namespace, which alone they see.
 
@@ -48,7 +48,7 @@ class StatementService:
                     tables = _visible(tx, statements.namespace)
                 return _done(self._run(statements, [table for table, _ in tables], {}, directory))
             with self._store.transaction() as tx:
-                self._namespaces.require_in(tx, statements.namespace)
+                self._namespaces.require_in_transaction(tx, statements.namespace)
                 tables = _visible(tx, statements.namespace)
                 _refuse_keys(tables, statements.changes)
                 held = self._tables.schemas(statements.namespace)
@@ -98,7 +98,7 @@ def _visible(tx: Transaction, namespace: str) -> list[tuple[QueryTable, str | No
     """The tables of a namespace with their keys."""
     return [
         (QueryTable(owner, name, identifier), key)
-        for owner, name, identifier, key in table_identifiers(tx)
+        for owner, name, identifier, key in list_table_identifiers(tx)
         if owner == namespace
     ]
 
@@ -123,7 +123,7 @@ def _schema(table: ChangedTable, held: Schema | None) -> Schema:
     fields = []
     for field in from_arrow_schema(pq.read_schema(table.file)):
         before = held.field(field.name) if held is not None else None
-        same = before is not None and column_type(before.schema) == column_type(field.schema)
+        same = before is not None and to_column_type(before.schema) == to_column_type(field.schema)
         schema = before.schema if before is not None and same else field.schema
         nullable = table.nullable[field.name]
         fields.append((field.name, schema.as_nullable if nullable else schema.non_nullable))

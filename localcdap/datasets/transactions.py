@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 from localcdap.api.app.specification import StructuredTableSpecification
 from localcdap.api.app.transactions import TransactionKind
 from localcdap.api.errors import HostError, HostLostError, LocalcdapError, TransactionConflictError
-from localcdap.rpc.methods import once
+from localcdap.rpc.methods import non_idempotent
 from localcdap.store.structured.monitor import TransactionMonitor
 from localcdap.store.structured.operations import AnyOperation, Operation, Result, Rows
 from localcdap.store.structured.runner import RetryingTransactionRunner
@@ -55,19 +55,19 @@ class TransactionService:
         """:raises NotFoundError: when there is no such table."""
         return self._find(token).session.specification(table)
 
-    @once
+    @non_idempotent
     def perform(self, token: str, table: str, operation: AnyOperation) -> Result:
         """Carry out an operation. Rows that are too many for one answer wait for :meth:`more`."""
         leased = self._find(token)
         sql = TableSql(leased.session.specification(table))
         return leased.first_page(leased.session.perform(sql, operation))
 
-    @once
+    @non_idempotent
     def more(self, token: str, rest: int) -> Rows:
         """Further rows of an answer that has a rest; each rest is given once."""
         return self._find(token).page(rest)
 
-    @once
+    @non_idempotent
     def commit(self, token: str) -> None:
         """:raises TransactionConflictError: when another transaction got in its way."""
         leased = self._find(token)
@@ -174,7 +174,7 @@ class RemoteTransactionSession:
             return self._service.specification(self._token, table)
 
     def perform(self, table: TableSql, operation: Operation) -> Result:
-        operation.prepared(table)  # what is wrong with it is said before it is sent
+        operation.prepare(table)  # what is wrong with it is said before it is sent
         with self._host():
             result = self._service.perform(self._token, table.spec.table, cast(Any, operation))
             if not isinstance(result, Rows):

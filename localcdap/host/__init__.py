@@ -9,6 +9,6 @@ clients are connected.
 """
 
 from localcdap.host.cdap import Cdap, connect
-from localcdap.host.services import engine_server
+from localcdap.host.services import make_engine_server
 
-__all__ = ["Cdap", "connect", "engine_server"]
+__all__ = ["Cdap", "connect", "make_engine_server"]

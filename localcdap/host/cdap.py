@@ -38,7 +38,7 @@ from localcdap.pipeline_tests.cases import CaseService
 from localcdap.rpc.client import Client
 from localcdap.rpc.frames import Call
 from localcdap.rpc.host_lock import HostLock, connect_or_become_host
-from localcdap.rpc.methods import make_proxy, remote_method
+from localcdap.rpc.methods import get_remote_method, make_proxy
 from localcdap.runs.debug.service import DebugService
 from localcdap.runs.preview.service import PreviewService
 from localcdap.runs.service import RunService
@@ -211,7 +211,7 @@ class _Link:
             return end.call(call, result, timeout_s)
         except HostLostError:
             self._replace(end)
-            if remote_method(self._services[call.service], call.method).is_once:
+            if get_remote_method(self._services[call.service], call.method).is_non_idempotent:
                 raise
             return self.call(call, result, timeout_s)
 

@@ -11,7 +11,7 @@ from localcdap.home import Home
 from localcdap.host.services import Services
 from localcdap.rpc.frames import Call
 from localcdap.rpc.host_lock import HostLock
-from localcdap.rpc.methods import remote_method
+from localcdap.rpc.methods import get_remote_method
 
 
 class Host:
@@ -38,9 +38,9 @@ class Host:
 
     def answer(self, call: Call, service: type) -> Any:
         """Answer a call that was meant for another process."""
-        method = remote_method(service, call.method)
+        method = get_remote_method(service, call.method)
         bound = getattr(self.by_name[call.service], call.method)
-        return bound(**method.unpacked(call.arguments))
+        return bound(**method.unpack_arguments(call.arguments))
 
     def close(self) -> None:
         """Leave the seat; a host without a front end takes it while runs are active."""

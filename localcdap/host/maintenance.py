@@ -14,11 +14,11 @@ from localcdap.rpc.host_lock import connect_or_become_host
 from localcdap.store.backup import (
     RestoredDatabase,
     check_database,
-    log_of,
+    format_timestamp,
+    get_log_path,
+    quarantine_database,
     restore_database,
     salvage_database,
-    set_aside,
-    timestamp,
 )
 
 
@@ -49,9 +49,9 @@ def repair(home: Home) -> list[str]:
         if problem is None:
             return []
         steps = [problem]
-        log = log_of(home.database)
+        log = get_log_path(home.database)
         if log.exists():
-            kept = log_of(_kept(home, "damaged"))
+            kept = get_log_path(_kept(home, "damaged"))
             kept.parent.mkdir(parents=True, exist_ok=True)
             log.replace(kept)
             steps.append(
@@ -72,7 +72,7 @@ def _replaced(home: Home) -> list[str]:
         with contextlib.suppress(StoreError):
             restore_database(backup, home.database, kept)
             return [f"Restored the newest good backup, {backup}.", f"The damaged file is {kept}."]
-    set_aside(home.database, kept)
+    quarantine_database(home.database, kept)
     return [
         f"Moved it to {kept}: nothing in it can be read and there is no good backup.",
         "The next start makes a new database.",
@@ -99,7 +99,7 @@ def _age(backup: Path) -> float:
 
 
 def _kept(home: Home, why: str) -> Path:
-    return home.backups / f"{why}-{timestamp()}.duckdb"
+    return home.backups / f"{why}-{format_timestamp()}.duckdb"
 
 
 @contextlib.contextmanager

@@ -14,8 +14,8 @@ from localcdap.apps.listeners import AppListeners
 from localcdap.apps.platform import AppPlatform
 from localcdap.apps.processes import AppProcesses
 from localcdap.apps.service import AppService
-from localcdap.artifacts.changes import announcer
-from localcdap.artifacts.directories.trash import put_away
+from localcdap.artifacts.changes import make_change_publisher
+from localcdap.artifacts.directories.trash import move_folders_to_trash
 from localcdap.artifacts.directories.watcher import FolderWatcher
 from localcdap.artifacts.model import SyncReport
 from localcdap.artifacts.service import ArtifactService
@@ -74,7 +74,7 @@ class Services:
     def __init__(self, home: Home, *, expects_run: bool = False) -> None:
         with contextlib.ExitStack() as undo, contextlib.ExitStack() as unowned:
             settings = load_settings(home.settings_file)
-            engine = engine_server(home, settings)
+            engine = make_engine_server(home, settings)
             spare = RunProcess(home.runs, engine.directory) if expects_run else None
             if spare is not None:
                 unowned.callback(spare.cancel)
@@ -130,7 +130,9 @@ class Services:
         self._messaging = MessagingService(
             store, self._topics, self._delivery, self._namespaces.require
         )
-        self._namespaces.holds(NamespaceResource("topics", remove=self._topics.delete_all))
+        self._namespaces.register_resource(
+            NamespaceResource("topics", remove=self._topics.delete_all)
+        )
 
     def _open_studio(self, store: Store, worker: PluginWorkers, locations: Locations) -> None:
         self._templates = TemplateService(store, self._namespaces, self._artifacts)
@@ -243,7 +245,7 @@ class Services:
         directories: Sequence[Path],
         required_capabilities: Sequence[str],
     ) -> ArtifactService:
-        announce = announcer(self._topics)
+        announce = make_change_publisher(self._topics)
 
         def changed(tx: Transaction, report: SyncReport) -> None:
             announce(tx, report)
@@ -261,7 +263,9 @@ class Services:
             deployer=AppDeployer(self._structured_tables),
             trash=home.trash / "artifacts",
         )
-        self._namespaces.holds(artifact_contents(artifacts, directories, home.trash))
+        self._namespaces.register_resource(
+            make_artifact_resource(artifacts, directories, home.trash)
+        )
         return artifacts
 
     @property
@@ -315,13 +319,13 @@ class Services:
         self._undo.close()
 
 
-def artifact_contents(
+def make_artifact_resource(
     artifacts: ArtifactService, directories: Sequence[Path], trash: Path
 ) -> NamespaceResource:
     """The artifacts of a namespace that is being deleted."""
 
     def remove_files(namespace: str, generation: int) -> Sequence[str]:
-        kept = put_away(directories, namespace, trash / f"{namespace}-{generation}")
+        kept = move_folders_to_trash(directories, namespace, trash / f"{namespace}-{generation}")
         artifacts.sync()
         return kept
 
@@ -338,7 +342,7 @@ def secure_keys(store: Store, namespaces: NamespaceService, home: Home) -> Secur
     return SecureKeyService(store, namespaces, [keyring, file], choose)
 
 
-def engine_server(home: Home, settings: Settings) -> EngineServer:
+def make_engine_server(home: Home, settings: Settings) -> EngineServer:
     """The local Spark server of an instance; needs no host."""
     return EngineServer(
         home.resolve(settings.engine_directory),

@@ -12,9 +12,8 @@ import msgspec
 
 from localcdap.api.app.events import SYSTEM_NAMESPACE, SystemEvent, SystemEventListener
 from localcdap.api.errors import ConflictError, LocalcdapError, NotFoundError
-from localcdap.messaging import retention as positions
-from localcdap.messaging.retention import sweep
-from localcdap.messaging.topics import Message, Topics
+from localcdap.messaging import retention
+from localcdap.messaging.topics import TopicMessage, Topics
 from localcdap.store.store import Store, Transaction
 
 _LOG: Final = logging.getLogger(__name__)
@@ -75,11 +74,11 @@ class EventDispatcher:
         """:meth:`remove` a listener for good: what it has not seen yet is not kept for it any more."""
         self.remove(name)
         with self._store.transaction() as tx:
-            positions.forget(tx, name)
+            retention.delete_position(tx, name)
 
-    def statuses(self) -> list[ListenerStatus]:
+    def list_statuses(self) -> list[ListenerStatus]:
         """How far the listeners of this process have come, by name."""
-        return [self._listening[name].status() for name in sorted(self._listening)]
+        return [self._listening[name].read_status() for name in sorted(self._listening)]
 
     def skip(self, name: str) -> None:
         """Pass over the event that a listener fails on.
@@ -96,7 +95,7 @@ class EventDispatcher:
     def sweep(self) -> int:
         """Delete the messages that nobody needs; returns how many there were."""
         with self._store.transaction() as tx:
-            return sweep(tx, positions.needed(tx))
+            return retention.delete_expired(tx, retention.find_needed(tx))
 
     def close(self) -> None:
         """Wait for the events that are being handled, and stop; closing the topics stops listeners too."""
@@ -133,11 +132,15 @@ class ListenerThread:
         )
         self._thread.start()
 
-    def status(self) -> ListenerStatus:
+    def read_status(self) -> ListenerStatus:
         with self._store.snapshot() as tx:
             waiting = tx.execute(
                 _WAITING,
-                (SYSTEM_NAMESPACE, list(self.topics), positions.position(tx, self._listener.name)),
+                (
+                    SYSTEM_NAMESPACE,
+                    list(self.topics),
+                    retention.read_position(tx, self._listener.name),
+                ),
             )[0][0]
         failed = self._failed
         if failed is None:
@@ -151,7 +154,7 @@ class ListenerThread:
         if failed is None or failed.event is None:
             raise ConflictError(f"Listener '{self._listener.name}' does not fail on any event.")
         with self._store.transaction() as tx:
-            if positions.position(tx, self._listener.name) < failed.event:
+            if retention.read_position(tx, self._listener.name) < failed.event:
                 self._move(tx, failed.event)
         self._failed = None
         self._hurry.set()
@@ -165,7 +168,7 @@ class ListenerThread:
     def _work(self) -> None:
         self._register()
         while not (self._stopping or self._source.closed):
-            seen = self._source.changes(SYSTEM_NAMESPACE, self.topics)
+            seen = self._source.count_changes(SYSTEM_NAMESPACE, self.topics)
             try:
                 last = self._deliver(1 if self._failed else _BATCH)
             except _EventError as failure:
@@ -184,10 +187,10 @@ class ListenerThread:
         """From now on nothing is swept away that the listener has yet to see."""
         try:
             with self._store.snapshot() as tx:
-                if positions.is_known(tx, self._listener.name, self.topics):
+                if retention.has_position(tx, self._listener.name, self.topics):
                     return
             with self._store.transaction() as tx:
-                self._move(tx, positions.position(tx, self._listener.name))
+                self._move(tx, retention.read_position(tx, self._listener.name))
         except LocalcdapError as error:  # the first event that it handles does it, too
             _LOG.warning("listener %s: %s", self._listener.name, error)
 
@@ -218,12 +221,16 @@ class ListenerThread:
         with self._store.snapshot() as tx:
             return bool(self._more(tx, 1))
 
-    def _more(self, tx: Transaction, most: int) -> Sequence[Message]:
+    def _more(self, tx: Transaction, most: int) -> Sequence[TopicMessage]:
         return self._source.read(
-            tx, SYSTEM_NAMESPACE, self.topics, positions.position(tx, self._listener.name), most
+            tx,
+            SYSTEM_NAMESPACE,
+            self.topics,
+            retention.read_position(tx, self._listener.name),
+            most,
         )
 
-    def _hand_over(self, tx: Transaction, message: Message) -> None:
+    def _hand_over(self, tx: Transaction, message: TopicMessage) -> None:
         try:
             event: Any = msgspec.convert(message.payload, SystemEvent)
         except msgspec.ValidationError as error:  # of a newer localcdap: nobody here can know it
@@ -233,7 +240,7 @@ class ListenerThread:
             self._listener.on_event(event, tx)
 
     def _move(self, tx: Transaction, position: int) -> None:
-        positions.move(tx, self._listener.name, self.topics, position)
+        retention.save_position(tx, self._listener.name, self.topics, position)
 
     def _pause_after(self, event: int | None, error: Exception) -> None:
         before = self._failed

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from localcdap.api.app.events import SYSTEM_NAMESPACE, TOPICS
 from localcdap.api.errors import BadRequestError, ConflictError
-from localcdap.messaging import retention as positions
+from localcdap.messaging import retention
 from localcdap.messaging.listeners import EventDispatcher, ListenerStatus
-from localcdap.messaging.topics import Message, Retention, Topic, Topics
-from localcdap.rpc.methods import once
+from localcdap.messaging.topics import Retention, Topic, TopicMessage, Topics
+from localcdap.rpc.methods import non_idempotent
 from localcdap.store.store import Store
 
 LONGEST_WAIT_S: Final = 30.0
@@ -50,7 +50,7 @@ class MessagingService:
         with self._store.snapshot() as tx:
             return self._topics.describe(tx, namespace, name)
 
-    @once
+    @non_idempotent
     def create_topic(self, namespace: str, name: str, retention: Retention | None = None) -> Topic:
         """Create a topic; without a retention it keeps messages for a week.
 
@@ -61,7 +61,7 @@ class MessagingService:
         with self._store.transaction() as tx:
             return self._topics.create(tx, namespace, name, retention)
 
-    @once
+    @non_idempotent
     def delete_topic(self, namespace: str, name: str) -> None:
         """Delete a topic with its messages.
 
@@ -73,7 +73,7 @@ class MessagingService:
         with self._store.transaction() as tx:
             self._topics.delete(tx, namespace, name)
 
-    @once
+    @non_idempotent
     def publish(self, namespace: str, topic: str, payloads: list[Any]) -> list[int]:
         """Publish messages, all or none; their ids, in the order of the payloads.
 
@@ -92,7 +92,7 @@ class MessagingService:
         after: int,
         limit: int = 100,
         wait_s: float = 0.0,
-    ) -> list[Message]:
+    ) -> list[TopicMessage]:
         """The oldest messages behind ``after`` of one or more topics, in the order of their commits.
 
         :param after: the id of the last message that was seen; 0 for the oldest; :meth:`newest` for those
@@ -109,29 +109,29 @@ class MessagingService:
         most, wait = min(limit, MOST_MESSAGES), min(wait_s, LONGEST_WAIT_S)
         return list(self._topics.fetch(namespace, names, after, most, wait))
 
-    def newest(self) -> int:
+    def get_newest_id(self) -> int:
         """The id of the newest message of all; what is published from now on has a larger one."""
         with self._store.snapshot() as tx:
-            return self._topics.newest(tx)
+            return self._topics.get_newest_id(tx)
 
-    def listeners(self) -> list[ListenerStatus]:
+    def list_listeners(self) -> list[ListenerStatus]:
         """How far the listeners to system events have come, by name."""
-        return self._delivery.statuses()
+        return self._delivery.list_statuses()
 
-    def note_listener(self, name: str, topics: list[str], position: int) -> None:
+    def save_listener_position(self, name: str, topics: list[str], position: int) -> None:
         """Have what a listener of another process has yet to see kept for it.
 
         :param topics: of system events.
         :param position: id of the last message that took effect there; 0 when there was none.
         """
         with self._store.transaction() as tx:
-            positions.move(tx, name, topics, position)
+            retention.save_position(tx, name, topics, position)
 
     def forget_listener(self, name: str) -> None:
         """Keep nothing for a listener any more. None of that name is fine."""
         self._delivery.forget(name)
 
-    @once
+    @non_idempotent
     def skip_event(self, listener: str) -> None:
         """Have a listener pass over the event that it fails on.
 

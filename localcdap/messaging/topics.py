@@ -44,7 +44,7 @@ class Topic(msgspec.Struct, rename="camel"):
     retention: Retention
 
 
-class Message(msgspec.Struct):
+class TopicMessage(msgspec.Struct):
     """A message as it is fetched."""
 
     topic: str
@@ -129,23 +129,25 @@ class Topics:
         tx.on_commit(lambda: self._note(namespace, name))
         return ids
 
-    def tell(self, tx: Transaction, event: SystemEvent) -> None:
+    def publish_event(self, tx: Transaction, event: SystemEvent) -> None:
         """Publish a system event."""
         self.publish(tx, SYSTEM_NAMESPACE, event.topic, [event])
 
     def read(
         self, tx: Transaction, namespace: str, names: Sequence[str], after: int, limit: int
-    ) -> Sequence[Message]:
+    ) -> Sequence[TopicMessage]:
         """The oldest ``limit`` messages of topics that have an id above ``after``, by id.
 
         Messages over the age of their topic are among them until they are swept away.
         """
         rows = tx.execute(_READ, (namespace, list(names), after, limit))
-        return [Message(topic, id, at, msgspec.json.decode(text)) for topic, id, at, text in rows]
+        return [
+            TopicMessage(topic, id, at, msgspec.json.decode(text)) for topic, id, at, text in rows
+        ]
 
     def fetch(
         self, namespace: str, names: Sequence[str], after: int, limit: int, wait_s: float
-    ) -> Sequence[Message]:
+    ) -> Sequence[TopicMessage]:
         """:meth:`read` what is committed; while there is nothing, wait for it.
 
         :param wait_s: seconds to wait at most.
@@ -153,7 +155,7 @@ class Topics:
         """
         deadline = time.monotonic() + wait_s
         while True:
-            seen = self.changes(namespace, names)
+            seen = self.count_changes(namespace, names)
             with self._store.snapshot() as tx:
                 for name in names:
                     self._generation(tx, namespace, name)
@@ -163,12 +165,12 @@ class Topics:
                 return found
             self.wait(namespace, names, seen, rest)
 
-    def newest(self, tx: Transaction) -> int:
+    def get_newest_id(self, tx: Transaction) -> int:
         """The id of the newest message there is in any topic; 0 when there is none."""
         newest: int = tx.execute("SELECT coalesce(max(id), 0) FROM messages")[0][0]
         return newest
 
-    def changes(self, namespace: str, names: Sequence[str]) -> int:
+    def count_changes(self, namespace: str, names: Sequence[str]) -> int:
         """A number that grows with each change of one of the topics."""
         return sum(self._counts.get((namespace, name), 0) for name in names)
 
@@ -185,7 +187,7 @@ class Topics:
         """
         with self._changed:
             self._changed.wait_for(
-                lambda: self.closed or stopped() or self.changes(namespace, names) != seen,
+                lambda: self.closed or stopped() or self.count_changes(namespace, names) != seen,
                 timeout_s,
             )
 

@@ -64,7 +64,7 @@ class ConnectionService:
         self._store = store
         self._namespaces = namespaces
         self._secure_keys = secure_keys
-        namespaces.holds(NamespaceResource("connections", remove=_remove_all))
+        namespaces.register_resource(NamespaceResource("connections", remove=_remove_all))
 
     def put(self, namespace: str, connection: Connection) -> Connection:
         """Keep a connection under its name, instead of any that it had.
@@ -91,7 +91,7 @@ class ConnectionService:
         created = before.created_time_millis if before is not None else now
         kept = Connection(name, kind, plugin, connection.description, created, now)
         with self._store.transaction() as tx:
-            self._namespaces.require_in(tx, namespace)
+            self._namespaces.require_in_transaction(tx, namespace)
             _write(tx, namespace, kept)
         return kept
 

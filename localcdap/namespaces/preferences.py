@@ -38,7 +38,7 @@ class PreferenceService:
     def __init__(self, store: Store, namespaces: NamespaceService) -> None:
         self._store = store
         self._namespaces = namespaces
-        namespaces.holds(NamespaceResource("preferences", remove=_remove_all))
+        namespaces.register_resource(NamespaceResource("preferences", remove=_remove_all))
 
     def get(self, level: PreferenceLevel) -> dict[str, str]:
         """The preferences of one level alone; empty where none were set.
@@ -112,7 +112,7 @@ class PreferenceService:
         self, tx: Transaction, level: PreferenceLevel, preferences: Mapping[str, str]
     ) -> int:
         if level.namespace is not None:
-            self._namespaces.require_in(tx, level.namespace)
+            self._namespaces.require_in_transaction(tx, level.namespace)
         if "" in preferences:
             raise BadRequestError("A preference needs a name.")
         sequence: int = tx.execute("SELECT nextval('preference_changes')")[0][0]

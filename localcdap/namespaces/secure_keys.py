@@ -49,7 +49,7 @@ class SecureKeyService:
         self._namespaces = namespaces
         self._vaults = {vault.name: vault for vault in vaults}
         self._choose = choose
-        namespaces.holds(
+        namespaces.register_resource(
             NamespaceResource("secure keys", remove_files=self._remove_values, remove=_remove_all)
         )
 
@@ -75,7 +75,7 @@ class SecureKeyService:
             )
         vault = self._vaults[self._choose()]
         with self._store.transaction() as tx:
-            self._namespaces.require_in(tx, namespace)
+            self._namespaces.require_in_transaction(tx, namespace)
             before = _find(tx, namespace, name)
             now = time.time_ns() // 1_000_000
             created = before.created_epoch_ms if before is not None else now

@@ -20,7 +20,7 @@ from localcdap.namespaces.model import (
     NamespaceCreation,
     NamespaceDeletion,
     check_name,
-    missing,
+    make_missing_error,
 )
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.store.store import Store, Transaction
@@ -60,7 +60,7 @@ class NamespaceService:
         """:raises NotFoundError: when it does not exist; the message lists those that do."""
         found = self._active().get(name)
         if found is None:
-            raise missing(name, (each.name for each in self.list_namespaces()))
+            raise make_missing_error(name, (each.name for each in self.list_namespaces()))
         return found
 
     def exists(self, name: str) -> bool:
@@ -71,7 +71,7 @@ class NamespaceService:
         """:meth:`describe` for its exception alone; from memory, so cheap enough for every call."""
         self.describe(name)
 
-    def require_in(self, tx: Transaction, name: str) -> int:
+    def require_in_transaction(self, tx: Transaction, name: str) -> int:
         """The generation, as the transaction sees it: for who adds to a namespace that may be about to go.
 
         :raises NotFoundError: when it does not exist.
@@ -80,7 +80,7 @@ class NamespaceService:
             "SELECT generation FROM namespaces WHERE name = ? AND state = ?", (name, _ACTIVE)
         )
         if not rows:
-            raise missing(name, (each.name for each in self.list_namespaces()))
+            raise make_missing_error(name, (each.name for each in self.list_namespaces()))
         generation: int = rows[0][0]
         return generation
 
@@ -103,7 +103,9 @@ class NamespaceService:
                 last = found[0].generation if found is not None else 0
                 made = Namespace(name, description, config or {}, max(_now(), last + 1))
                 _write(tx, made, _ACTIVE)
-                self._topics.tell(tx, EntityCreated(_entity(name), _now(), made.generation))
+                self._topics.publish_event(
+                    tx, EntityCreated(_entity(name), _now(), made.generation)
+                )
                 tx.on_commit(self._forget)
         return NamespaceCreation(made, created=True)
 
@@ -115,7 +117,7 @@ class NamespaceService:
         :raises NotFoundError: when it does not exist.
         """
         with self._store.transaction() as tx:
-            self.require_in(tx, name)
+            self.require_in_transaction(tx, name)
             found = _find(tx, name)
             assert found is not None
             before = found[0]
@@ -151,7 +153,7 @@ class NamespaceService:
             "Wait until that has ended, or delete it with --force, which ends it.",
         )
 
-    def holds(self, contents: NamespaceResource) -> None:
+    def register_resource(self, contents: NamespaceResource) -> None:
         """From now on, deletions take this along."""
         self._contents.append(contents)
 
@@ -175,7 +177,7 @@ class NamespaceService:
     def _mark(self, name: str) -> Sequence[str]:
         """Put a namespace out of use, or say what keeps it from that."""
         with self._store.transaction() as tx:
-            self.require_in(tx, name)
+            self.require_in_transaction(tx, name)
             blockers = [text for each in self._contents for text in each.blockers(tx, name)]
             if not blockers:
                 _set_state(tx, name, _DELETING)
@@ -192,7 +194,7 @@ class NamespaceService:
             for each in self._contents:
                 each.remove(tx, name)
             _set_state(tx, name, _DELETED)
-            self._topics.tell(tx, EntityDeleted(_entity(name), _now(), generation))
+            self._topics.publish_event(tx, EntityDeleted(_entity(name), _now(), generation))
         return NamespaceDeletion(name, generation, kept)
 
     def _release(self, name: str) -> None:

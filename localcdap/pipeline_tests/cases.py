@@ -26,7 +26,7 @@ from localcdap.pipeline_tests.case_model import (
 )
 from localcdap.pipeline_tests.case_results import Hearing
 from localcdap.pipeline_tests.case_stages import preview_of
-from localcdap.rpc.methods import once
+from localcdap.rpc.methods import non_idempotent
 from localcdap.runs.capabilities import (
     PREVIEW_REQUIRES,
     require_capabilities,
@@ -57,7 +57,7 @@ class CaseService:
         self._sets: OrderedDict[str, _Set] = OrderedDict()
         self._changed = threading.Condition()
 
-    @once
+    @non_idempotent
     def start(self, request: CasesRequest) -> str:
         """Begin to try pipelines. Returns at once, with an id for :meth:`progress`.
 

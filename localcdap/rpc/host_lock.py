@@ -19,9 +19,9 @@ from localcdap.api.errors import ConflictError, HostError, HostSilentError, Stor
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_record import (
     HostRecord,
+    get_socket_address,
     read_host_record,
     remove_host_record,
-    socket_address,
     write_host_record,
 )
 from localcdap.rpc.server import Server
@@ -56,7 +56,7 @@ class HostLock:
         """
         if self._server is not None or self._lock is None:
             raise ConflictError("This host listens already, or is closed.")
-        address, key = socket_address(self.home), secrets.token_bytes(32)
+        address, key = get_socket_address(self.home), secrets.token_bytes(32)
         Path(address).unlink(missing_ok=True)
         try:
             self._server = Server(address, key, services)

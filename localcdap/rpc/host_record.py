@@ -53,7 +53,7 @@ def remove_host_record(home: Path) -> None:
         (home / RECORD_FILE).unlink()
 
 
-def socket_address(home: Path) -> str:
+def get_socket_address(home: Path) -> str:
     """The path of the socket of the instance in ``home``, always the same one.
 
     It lies in a folder of the user's own under the temporary directory, because the path of an

@@ -21,7 +21,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 _ONCE: Final = "__called_once__"
 
 
-def once(method: _Method) -> _Method:
+def non_idempotent(method: _Method) -> _Method:
     """Mark a method of a service that must not be called again when its host was lost during the call,
     because the lost one may have done already what it asks for; its caller gets the HostLostError.
     """
@@ -35,13 +35,15 @@ class RemoteMethod:
     def __init__(self, service: type, name: str) -> None:
         function = inspect.getattr_static(service, name)
         self.name = f"{service.__name__}.{name}"
-        self.is_once: bool = getattr(function, _ONCE, False)
+        self.is_non_idempotent: bool = getattr(function, _ONCE, False)
         self._signature = inspect.signature(function)
         self._hints = typing.get_type_hints(function, include_extras=True)
         self._parameters = list(self._signature.parameters)[1:]
         self.result: Any = self._hints.get("return", Any)
 
-    def packed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, msgspec.Raw]:
+    def pack_arguments(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> dict[str, msgspec.Raw]:
         """The arguments of one call; those left to their defaults are not among them.
 
         :raises TypeError: when they do not fit the parameters, as for any Python call.
@@ -49,14 +51,14 @@ class RemoteMethod:
         bound = self._signature.bind(None, *args, **kwargs).arguments
         return {name: msgspec.Raw(pack(bound[name])) for name in self._parameters if name in bound}
 
-    def unpacked(self, arguments: Mapping[str, msgspec.Raw]) -> dict[str, Any]:
+    def unpack_arguments(self, arguments: Mapping[str, msgspec.Raw]) -> dict[str, Any]:
         """The arguments of one call, each of its parameter's type.
 
         :raises BadRequestError: naming the first argument that does not fit.
         """
-        return {name: self._unpacked(name, raw) for name, raw in arguments.items()}
+        return {name: self._unpack_argument(name, raw) for name, raw in arguments.items()}
 
-    def _unpacked(self, name: str, raw: msgspec.Raw) -> Any:
+    def _unpack_argument(self, name: str, raw: msgspec.Raw) -> Any:
         if name not in self._parameters:
             known = ", ".join(self._parameters) or "none"
             raise BadRequestError(f"{self.name} has no parameter '{name}'; it has: {known}.")
@@ -69,19 +71,19 @@ class RemoteMethod:
 
 
 @lru_cache(maxsize=1024)
-def remote_method(service: type, name: str) -> RemoteMethod:
+def get_remote_method(service: type, name: str) -> RemoteMethod:
     """The method ``name`` of the class ``service``.
 
     :raises NotFoundError: when there is none; the message lists those that are.
     """
-    if name not in method_names(service):
-        known = ", ".join(method_names(service))
+    if name not in list_method_names(service):
+        known = ", ".join(list_method_names(service))
         raise NotFoundError(f"{service.__name__} has no method '{name}'; it has: {known}.")
     return RemoteMethod(service, name)
 
 
 @lru_cache(maxsize=64)
-def method_names(service: type) -> tuple[str, ...]:
+def list_method_names(service: type) -> tuple[str, ...]:
     """The methods that can be called from afar: functions of the class without a leading underscore."""
     return tuple(
         name
@@ -121,14 +123,14 @@ class _Proxy:
         self._timeout_s = timeout_s
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name not in method_names(self._service):
+        if name not in list_method_names(self._service):
             raise AttributeError(
                 f"{self._service.__name__} has no method '{name}' to call remotely"
             )
-        method = remote_method(self._service, name)
+        method = get_remote_method(self._service, name)
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            frame = Call(self._name, name, method.packed(args, kwargs))
+            frame = Call(self._name, name, method.pack_arguments(args, kwargs))
             return self._calls.call(frame, method.result, self._timeout_s)
 
         self.__dict__[name] = call  # the next look-up finds it without __getattr__

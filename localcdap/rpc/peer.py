@@ -26,7 +26,7 @@ import msgspec
 from localcdap.api.errors import HostError, HostLostError, NotFoundError
 from localcdap.api.serialization.structs import pack, unpack
 from localcdap.rpc.frames import Answer, Call, Fault, Result, receive, send, to_error, to_fault
-from localcdap.rpc.methods import remote_method
+from localcdap.rpc.methods import get_remote_method
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -126,8 +126,8 @@ def _answer(call: Call, services: Mapping[str, object]) -> Answer:
             known = ", ".join(sorted(services))
             raise NotFoundError(f"There is no service '{call.service}'; there are: {known}.")
         kind: type = type(service)
-        method = remote_method(kind, call.method)
-        value = getattr(service, call.method)(**method.unpacked(call.arguments))
+        method = get_remote_method(kind, call.method)
+        value = getattr(service, call.method)(**method.unpack_arguments(call.arguments))
         return Result(msgspec.Raw(pack(value)))
     except KeyboardInterrupt:
         raise

@@ -43,7 +43,7 @@ class RunRecords:
     def add(self, run: Run, process: ProcessIdentity, document: str) -> None:
         """:raises NotFoundError: when its namespace does not exist, or not any more."""
         with self._store.transaction() as transaction:
-            self._namespaces.require_in(transaction, run.namespace)
+            self._namespaces.require_in_transaction(transaction, run.namespace)
             self._documents.keep(transaction, run, document)
             transaction.execute(
                 "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, false)",
@@ -188,7 +188,7 @@ class RunRecords:
 
     def _tell(self, transaction: Transaction, run: Run) -> None:
         event = RunStatusChanged(run.namespace, run.pipeline, run.run, run.status.value, now())
-        self._topics.tell(transaction, event)
+        self._topics.publish_event(transaction, event)
 
 
 def _encoded(run: Run) -> str:

@@ -20,7 +20,7 @@ from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.environment import NamespaceEnvironment
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
-from localcdap.rpc.methods import once
+from localcdap.rpc.methods import non_idempotent
 from localcdap.runs.arguments import GIVEN, Arguments, wanted_arguments
 from localcdap.runs.capabilities import require_capabilities
 from localcdap.runs.contents import run_contents
@@ -83,11 +83,13 @@ class RunService:
         self._engine = engine
         self._spare = spare
         self._watch = Watch()
-        namespaces.holds(run_contents(store, self._records, self._watch, directory, self.stop))
+        namespaces.register_resource(
+            run_contents(store, self._records, self._watch, directory, self.stop)
+        )
         self._changed = threading.Condition()
         self._starting: set[threading.Thread] = set()
 
-    @once
+    @non_idempotent
     def start(self, request: RunRequest) -> Run:
         """Validate a pipeline and start its run.
 

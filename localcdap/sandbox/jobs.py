@@ -25,7 +25,7 @@ def job_name(job: Callable[..., Any]) -> str:
     return f"{job.__module__}:{job.__qualname__}"
 
 
-def do_job(name: str, request: msgspec.Raw) -> msgspec.Raw:
+def run_job(name: str, request: msgspec.Raw) -> msgspec.Raw:
     """Do a job in this process.
 
     :raises BadRequestError: when there is no such job.

@@ -27,7 +27,7 @@ class ProcessGuard:
         self._directory = os.getcwd()  # noqa: PTH109 - a text to go back to
         self._pid = os.getpid()
 
-    def leave_if_forked(self) -> None:
+    def exit_if_forked(self) -> None:
         """End this process when it is a copy that user code made of the worker."""
         if os.getpid() != self._pid:
             os._exit(0)

@@ -10,7 +10,7 @@ from typing import Final
 _PR_SET_PDEATHSIG: Final = 1
 
 
-def die_with(supervisor: int) -> None:
+def end_with_parent(supervisor: int) -> None:
     """End this process when its supervisor ends, even while user code keeps it from noticing.
 
     :param supervisor: its process id; the thread of it that started this process must live as long.

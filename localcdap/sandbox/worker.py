@@ -23,9 +23,9 @@ from localcdap.artifacts.inspection import inspect_artifact
 from localcdap.artifacts.model import Inspection
 from localcdap.rpc.frames import Fault, to_fault
 from localcdap.rpc.peer import answer_calls
-from localcdap.sandbox.jobs import do_job
+from localcdap.sandbox.jobs import run_job
 from localcdap.sandbox.process_guard import ProcessGuard
-from localcdap.sandbox.process_limits import die_with, limit_memory
+from localcdap.sandbox.process_limits import end_with_parent, limit_memory
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult, configure_stage
 
 OUT_OF_MEMORY: Final = 97
@@ -76,7 +76,7 @@ class WorkerService:
     def do(self, job: str, request: msgspec.Raw) -> Done:
         """Do a job, see :mod:`localcdap.sandbox.jobs`."""
         try:
-            answer, fault = self._guarded(lambda: do_job(job, request)), None
+            answer, fault = self._guarded(lambda: run_job(job, request)), None
         except LocalcdapError as error:
             answer, fault = msgspec.Raw(pack(None)), to_fault(error)
         return Done(answer, fault, self._health.restore())
@@ -88,7 +88,7 @@ class WorkerService:
             # Too little is left to answer, or to run anything else reliably.
             os._exit(OUT_OF_MEMORY)
         finally:
-            self._health.leave_if_forked()
+            self._health.exit_if_forked()
 
 
 def main(arguments: list[str]) -> None:
@@ -98,7 +98,7 @@ def main(arguments: list[str]) -> None:
     """
     connection, supervisor, memory_mb = (int(argument) for argument in arguments)
     os.set_inheritable(connection, False)
-    die_with(supervisor)
+    end_with_parent(supervisor)
     limit_memory(memory_mb)
     # A descriptor of its own, so that the dump comes through when a plugin has closed the others.
     errors = os.dup(2)

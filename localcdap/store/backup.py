@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from localcdap.api.errors import DamagedStoreError, NotFoundError, StoreError
-from localcdap.store.columns import literal, quoted
-from localcdap.store.database_file import first_line, open_file, untouched
+from localcdap.store.columns import quote_identifier, quote_literal
+from localcdap.store.database_file import extract_first_line, open_file, suggest_repair_unchanged
 from localcdap.store.migration import SHIPPED, check_applied, read_migrations
 
 if TYPE_CHECKING:
@@ -55,16 +55,16 @@ def copy_database(connection: duckdb.DuckDBPyConnection, target: Path) -> Backup
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         source = connection.execute("SELECT current_database()").fetchall()[0][0]
-        connection.execute(f"ATTACH {literal(unfinished)} AS {_COPY}")
+        connection.execute(f"ATTACH {quote_literal(unfinished)} AS {_COPY}")
         try:
-            connection.execute(f"COPY FROM DATABASE {quoted(source)} TO {_COPY}")
+            connection.execute(f"COPY FROM DATABASE {quote_identifier(source)} TO {_COPY}")
         finally:
             connection.execute(f"DETACH {_COPY}")
         _flush(unfinished)
         unfinished.replace(target)
     except (OSError, duckdb.Error) as error:
         raise StoreError(
-            f"The backup {target} cannot be written: {first_line(error)}",
+            f"The backup {target} cannot be written: {extract_first_line(error)}",
             "Check the permissions of its folder and the space on the disk. No file was left.",
         ) from error
     finally:
@@ -77,14 +77,14 @@ def back_up_before_migration(connection: duckdb.DuckDBPyConnection, folder: Path
 
     :raises StoreError: when the copy cannot be written.
     """
-    backup = copy_database(connection, folder / f"{_BEFORE_MIGRATION}{timestamp()}.duckdb")
+    backup = copy_database(connection, folder / f"{_BEFORE_MIGRATION}{format_timestamp()}.duckdb")
     copies = sorted(folder.glob(f"{_BEFORE_MIGRATION}*.duckdb"))
     for old in copies[:-_MOST_KEPT]:
         old.unlink(missing_ok=True)
     return backup
 
 
-def timestamp() -> str:
+def format_timestamp() -> str:
     """The present time for a file's name, in UTC: ``20261121-143059-042``; later ones sort later."""
     return datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")[:-3]
 
@@ -98,14 +98,14 @@ def check_database(path: Path, migrations: Path = SHIPPED) -> None:
     """
     if not path.is_file():
         raise NotFoundError(f"There is no file {path}.")
-    with _opened(path) as connection:
+    with _open_read_only(path) as connection:
         if not check_applied(connection, path, read_migrations(migrations)):
             raise StoreError(f"There is nothing of localcdap in {path}.")
-        problems = [_problem(connection, table) for table in _tables(connection)]
+        problems = [_find_problem(connection, table) for table in _tables(connection)]
     damaged = [problem for problem in problems if problem]
     if damaged:
         raise DamagedStoreError(
-            f"The database {path} is damaged: {'; '.join(damaged)}", untouched(path)
+            f"The database {path} is damaged: {'; '.join(damaged)}", suggest_repair_unchanged(path)
         )
 
 
@@ -150,29 +150,29 @@ def salvage_database(path: Path, kept: Path) -> list[str]:
     saved = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
     lost: list[str] = []
     try:
-        with _opened(path) as connection:
+        with _open_read_only(path) as connection:
             source = connection.execute("SELECT current_database()").fetchall()[0][0]
-            connection.execute(f"ATTACH {literal(saved)} AS {_COPY} (READ_WRITE)")
-            connection.execute(f"COPY FROM DATABASE {quoted(source)} TO {_COPY} (SCHEMA)")
+            connection.execute(f"ATTACH {quote_literal(saved)} AS {_COPY} (READ_WRITE)")
+            connection.execute(f"COPY FROM DATABASE {quote_identifier(source)} TO {_COPY} (SCHEMA)")
             for schema, table in _tables(connection):
                 try:
                     connection.execute(
-                        f"INSERT INTO {quoted(_COPY, schema, table)} "
-                        f"FROM {quoted(source, schema, table)}"
+                        f"INSERT INTO {quote_identifier(_COPY, schema, table)} "
+                        f"FROM {quote_identifier(source, schema, table)}"
                     )
                 except duckdb.Error as error:
-                    lost.append(f"table {schema}.{table}: {first_line(error)}")
+                    lost.append(f"table {schema}.{table}: {extract_first_line(error)}")
             connection.execute(f"DETACH {_COPY}")
         _keep(path, kept)
         saved.replace(path)
     except (OSError, duckdb.Error) as error:
-        raise StoreError(f"Nothing of {path} can be saved: {first_line(error)}") from error
+        raise StoreError(f"Nothing of {path} can be saved: {extract_first_line(error)}") from error
     finally:
         _remove(saved)
     return lost
 
 
-def set_aside(path: Path, kept: Path) -> None:
+def quarantine_database(path: Path, kept: Path) -> None:
     """Move a database and its write-ahead log away.
 
     :raises StoreError: when they cannot be moved.
@@ -184,13 +184,13 @@ def set_aside(path: Path, kept: Path) -> None:
         raise StoreError(f"{path} cannot be moved to {kept}: {error.strerror}.") from error
 
 
-def log_of(path: Path) -> Path:
+def get_log_path(path: Path) -> Path:
     """The write-ahead log of a database: what was committed since its last checkpoint."""
     return path.with_name(f"{path.name}.wal")
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+def _open_read_only(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     connection = open_file(path, read_only=True)
     try:
         yield connection
@@ -206,24 +206,24 @@ def _tables(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str]]:
     return [(schema, table) for schema, table in rows]
 
 
-def _problem(connection: duckdb.DuckDBPyConnection, table: tuple[str, str]) -> str | None:
+def _find_problem(connection: duckdb.DuckDBPyConnection, table: tuple[str, str]) -> str | None:
     """Why a table cannot be read; DuckDB checks each block that it reads."""
     from localcdap.store.driver import duckdb
 
     try:
-        connection.execute(f"SELECT count(hash(t)) FROM {quoted(*table)} t").fetchall()  # noqa: S608
+        connection.execute(f"SELECT count(hash(t)) FROM {quote_identifier(*table)} t").fetchall()  # noqa: S608
         return None
     except duckdb.Error as error:
-        return f"table {'.'.join(table)}: {first_line(error)}"
+        return f"table {'.'.join(table)}: {extract_first_line(error)}"
 
 
 def _keep(path: Path, kept: Path) -> None:
     """Give the database another name, too, and its log that name only: the log is of this file alone."""
     kept.parent.mkdir(parents=True, exist_ok=True)
     os.link(path, kept)
-    log = log_of(path)
+    log = get_log_path(path)
     if log.exists():
-        log.replace(log_of(kept))
+        log.replace(get_log_path(kept))
 
 
 def _flush(path: Path) -> None:
@@ -232,6 +232,6 @@ def _flush(path: Path) -> None:
 
 
 def _remove(path: Path) -> None:
-    for each in (path, log_of(path)):
+    for each in (path, get_log_path(path)):
         with contextlib.suppress(OSError):
             each.unlink()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from localcdap.api.errors import QueryError
-from localcdap.store.columns import quoted
+from localcdap.store.columns import quote_identifier
 from localcdap.store.query import Query, QueryLimits, QueryTable
 from localcdap.store.store import Store
 
@@ -106,7 +106,7 @@ class ChangeQuery(Query):
                 rows, found = _run(engine, statement)
                 first = first if found is None else found
             self._sql = ""
-            return ChangeResult(list(self._taken(engine, schema, directory)), rows, first)
+            return ChangeResult(list(self._write_tables(engine, schema, directory)), rows, first)
 
         return self._within(store, tables, schema, work)
 
@@ -116,7 +116,7 @@ class ChangeQuery(Query):
             engine.execute("SET TimeZone = 'UTC'")
             yield engine
 
-    def _taken(
+    def _write_tables(
         self, engine: duckdb.DuckDBPyConnection, schema: str, directory: Path
     ) -> Iterator[ChangedTable]:
         columns: dict[str, list[tuple[str, str, bool]]] = {}
@@ -132,11 +132,14 @@ class ChangeQuery(Query):
 
 def _copy(engine: duckdb.DuckDBPyConnection, table: QueryTable, required: Sequence[str]) -> None:
     """Put a table in the place of the view."""
-    name, source = quoted(table.schema, table.name), quoted(f"{table.schema}.{table.name}")
+    name, source = (
+        quote_identifier(table.schema, table.name),
+        quote_identifier(f"{table.schema}.{table.name}"),
+    )
     engine.execute(f"DROP VIEW {name}")
     engine.execute(f"CREATE TABLE {name} AS FROM {source}")
     for column in required:
-        engine.execute(f"ALTER TABLE {name} ALTER {quoted(column)} SET NOT NULL")
+        engine.execute(f"ALTER TABLE {name} ALTER {quote_identifier(column)} SET NOT NULL")
 
 
 def _run(engine: duckdb.DuckDBPyConnection, sql: str) -> tuple[int, pa.Table | None]:
@@ -172,12 +175,12 @@ def _write(
     import pyarrow.parquet as pq
 
     shown = ", ".join(
-        f"CAST({quoted(name)} AS {_STORED_AS[type]}) AS {quoted(name)}"
+        f"CAST({quote_identifier(name)} AS {_STORED_AS[type]}) AS {quote_identifier(name)}"
         if type in _STORED_AS
-        else quoted(name)
+        else quote_identifier(name)
         for name, type, _ in columns
     )
-    found = engine.sql(f"SELECT {shown} FROM {quoted(table)}")  # noqa: S608
+    found = engine.sql(f"SELECT {shown} FROM {quote_identifier(table)}")  # noqa: S608
     try:
         with (
             found.to_arrow_reader(_BATCH_ROWS) as reader,

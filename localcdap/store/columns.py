@@ -31,7 +31,7 @@ _LOGICAL: Final = {
 }
 
 
-def column_type(schema: Schema) -> str:
+def to_column_type(schema: Schema) -> str:
     """The DuckDB type of a value; null is always allowed. Unions are the structs of ``api.arrow``.
 
     :raises StoreError: for recursive records, decimals over 38 digits, and records whose field names
@@ -42,9 +42,9 @@ def column_type(schema: Schema) -> str:
         return _LOGICAL.get(inner.logical_type) or _decimal(inner)
     match inner.type:
         case Type.ARRAY if inner.items is not None:
-            return f"{column_type(inner.items)}[]"
+            return f"{to_column_type(inner.items)}[]"
         case Type.MAP if inner.keys is not None and inner.values is not None:
-            return f"MAP({column_type(inner.keys)}, {column_type(inner.values)})"
+            return f"MAP({to_column_type(inner.keys)}, {to_column_type(inner.values)})"
         case Type.RECORD:
             if not inner.fields:
                 raise StoreError(
@@ -72,12 +72,12 @@ def check_names(names: Sequence[str]) -> None:
             )
 
 
-def quoted(*names: str) -> str:
+def quote_identifier(*names: str) -> str:
     """An SQL identifier; several names are joined by dots."""
     return ".".join('"' + name.replace('"', '""') + '"' for name in names)
 
 
-def literal(text: str | Path) -> str:
+def quote_literal(text: str | Path) -> str:
     """An SQL string, for the places where DuckDB takes no parameters."""
     return "'" + str(text).replace("'", "''") + "'"
 
@@ -94,5 +94,7 @@ def _decimal(schema: Schema) -> str:
 
 def _struct(names: Sequence[str], schemas: Sequence[Schema]) -> str:
     check_names(names)
-    members = (f"{quoted(n)} {column_type(s)}" for n, s in zip(names, schemas, strict=True))
+    members = (
+        f"{quote_identifier(n)} {to_column_type(s)}" for n, s in zip(names, schemas, strict=True)
+    )
     return f"STRUCT({', '.join(members)})"

@@ -45,7 +45,7 @@ def open_file(path: Path, *, read_only: bool = False) -> duckdb.DuckDBPyConnecti
             "Check the permissions of the folder and the space on the disk.",
         ) from error
     except duckdb.Error as error:
-        raise _explained(path, error) from error
+        raise _translate_errors(path, error) from error
 
 
 def _remove_empty(path: Path) -> None:
@@ -61,10 +61,12 @@ def _check_header(path: Path) -> None:
     with path.open("rb") as file:
         start = file.read(_MAGIC_OFFSET + len(_MAGIC))
     if start[_MAGIC_OFFSET:] != _MAGIC:
-        raise DamagedStoreError(f"{path} is not a DuckDB file, or is damaged.", untouched(path))
+        raise DamagedStoreError(
+            f"{path} is not a DuckDB file, or is damaged.", suggest_repair_unchanged(path)
+        )
 
 
-def _explained(path: Path, error: Exception) -> StoreError:
+def _translate_errors(path: Path, error: Exception) -> StoreError:
     text = str(error)
     if re.search(r"\block\b", text):
         holder = re.search(r"PID (\d+)", text)
@@ -74,11 +76,12 @@ def _explained(path: Path, error: Exception) -> StoreError:
             f"Wait until it is done, or end {who}; one process can use an instance's file.",
         )
     return DamagedStoreError(
-        f"The database {path} cannot be read: {first_line(error)}", untouched(path)
+        f"The database {path} cannot be read: {extract_first_line(error)}",
+        suggest_repair_unchanged(path),
     )
 
 
-def way_out(path: Path) -> str:
+def suggest_repair(path: Path) -> str:
     """What to do about a file that cannot be used."""
     return (
         "Run 'localcdap doctor --repair', which saves what can be read, or 'localcdap restore' with a "
@@ -86,11 +89,11 @@ def way_out(path: Path) -> str:
     )
 
 
-def untouched(path: Path) -> str:
-    """:func:`way_out` of a file that was only looked at."""
-    return f"{way_out(path)} The file was not changed."
+def suggest_repair_unchanged(path: Path) -> str:
+    """:func:`suggest_repair` of a file that was only looked at."""
+    return f"{suggest_repair(path)} The file was not changed."
 
 
-def first_line(error: Exception) -> str:
+def extract_first_line(error: Exception) -> str:
     """DuckDB's message without the stack trace and hints that may follow."""
     return str(error).strip().split("\n", 1)[0]

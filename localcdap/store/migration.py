@@ -9,7 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from localcdap.api.errors import StoreError
-from localcdap.store.database_file import first_line, untouched, way_out
+from localcdap.store.database_file import (
+    extract_first_line,
+    suggest_repair,
+    suggest_repair_unchanged,
+)
 
 if TYPE_CHECKING:
     from localcdap.store.driver import duckdb
@@ -88,7 +92,7 @@ def check_applied(
         if by_number[number].checksum != checksum:
             raise StoreError(
                 f"The database {path} was made with another form of migration {name}.",
-                f"Install the localcdap that made it. {untouched(path)}",
+                f"Install the localcdap that made it. {suggest_repair_unchanged(path)}",
             )
     return applied.keys()
 
@@ -100,7 +104,7 @@ def _applied(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[int, tup
         if tables:
             raise StoreError(
                 f"{path} is a DuckDB file, but not of localcdap (it has {min(tables)}).",
-                untouched(path),
+                suggest_repair_unchanged(path),
             )
         return {}
     rows = connection.execute(f"SELECT number, name, checksum FROM {_TABLE} ORDER BY number")  # noqa: S608
@@ -128,5 +132,6 @@ def _apply(connection: duckdb.DuckDBPyConnection, path: Path, migration: Migrati
     except duckdb.Error as error:
         connection.rollback()
         raise StoreError(
-            f"Migration {migration.name} of {path} failed: {first_line(error)}", way_out(path)
+            f"Migration {migration.name} of {path} failed: {extract_first_line(error)}",
+            suggest_repair(path),
         ) from error

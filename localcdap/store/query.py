@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import msgspec
 
 from localcdap.api.errors import QueryError
-from localcdap.store.columns import quoted
+from localcdap.store.columns import quote_identifier
 from localcdap.store.query_errors import query_error
 from localcdap.store.store import Store
 
@@ -229,13 +229,13 @@ def _show(
 ) -> None:
     """Make the tables visible, and nothing else possible."""
     for name in dict.fromkeys([schema, *(table.schema for table in tables)]):
-        engine.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(name)}")
+        engine.execute(f"CREATE SCHEMA IF NOT EXISTS {quote_identifier(name)}")
     for table in tables:
         registered = f"{table.schema}.{table.name}"
         engine.register(registered, _Stream(stream, table.source))
-        view = quoted(table.schema, table.name)
-        engine.execute(f"CREATE VIEW {view} AS FROM {quoted(registered)}")
-    engine.execute(f"SET schema = {quoted(schema)}")
+        view = quote_identifier(table.schema, table.name)
+        engine.execute(f"CREATE VIEW {view} AS FROM {quote_identifier(registered)}")
+    engine.execute(f"SET schema = {quote_identifier(schema)}")
     engine.execute("SET lock_configuration = true")
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from localcdap.api.errors import StoreError
 from localcdap.api.schema import Field, Schema, Type
-from localcdap.store.columns import column_type
+from localcdap.store.columns import to_column_type
 
 _FITS_INTO: Final = {
     Type.INT: (Type.LONG, Type.DOUBLE),
@@ -16,7 +16,7 @@ _FITS_INTO: Final = {
 """Column types that hold every value of another type."""
 
 
-def merged_schema(table: str, held: Schema, written: Schema) -> Schema:
+def merge_table_schema(table: str, held: Schema, written: Schema) -> Schema:
     """The table's schema after the write: all fields it has, then those that are new.
 
     A field that one side lacks, or that may be null on one side, may be null from then on. No column
@@ -28,7 +28,11 @@ def merged_schema(table: str, held: Schema, written: Schema) -> Schema:
     fields = []
     for field in held:
         other = written.field(field.name)
-        both = field.schema.as_nullable if other is None else holding(field.schema, other.schema)
+        both = (
+            field.schema.as_nullable
+            if other is None
+            else merge_column_schema(field.schema, other.schema)
+        )
         if both is None:
             assert other is not None
             raise StoreError(
@@ -59,7 +63,7 @@ def refuse_relaxation(table: str, held: Schema, written: Schema) -> None:
         )
 
 
-def holding(held: Schema, written: Schema) -> Schema | None:
+def merge_column_schema(held: Schema, written: Schema) -> Schema | None:
     """The schema of a column that holds values of both; None when the column cannot take the new ones."""
     nullable = any(s.is_nullable or s.type is Type.NULL for s in (held, written))
     both = _holding(held.non_nullable, written.non_nullable)
@@ -93,14 +97,14 @@ def _holding(held: Schema, written: Schema) -> Schema | None:
 def _same_column(held: Schema, written: Schema) -> bool:
     """Whether two types with meanings differ in nothing that a column shows, such as milli and micro."""
     return held.logical_type is not None and (
-        written.logical_type is not None and column_type(held) == column_type(written)
+        written.logical_type is not None and to_column_type(held) == to_column_type(written)
     )
 
 
 def _part(held: Schema, written: Schema) -> Schema | None:
-    """As :func:`holding`, but the type inside a nested column never changes."""
-    both = holding(held, written)
-    return both if both is not None and column_type(both) == column_type(held) else None
+    """As :func:`merge_column_schema`, but the type inside a nested column never changes."""
+    both = merge_column_schema(held, written)
+    return both if both is not None and to_column_type(both) == to_column_type(held) else None
 
 
 def _record(held: Schema, written: Schema) -> Schema | None:
@@ -120,7 +124,7 @@ def shown(schema: Schema) -> str:
     """The type as messages name it: ``long``, ``decimal(10, 2)``, or the column type of nested ones."""
     inner = schema.non_nullable
     if inner.logical_type is None and not inner.is_simple and inner.type is not Type.ENUM:
-        return column_type(inner)
+        return to_column_type(inner)
     if inner.precision is not None:
         return f"decimal({inner.precision}, {inner.scale})"
     return inner.display_name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from localcdap.store.backup import Backup, timestamp
+from localcdap.store.backup import Backup, format_timestamp
 from localcdap.store.store import Store
 
 
@@ -24,5 +24,5 @@ class DatabaseService:
         :param file: absolute path; by default a file in the instance's folder named by the time.
         :raises StoreError: when the file exists already or cannot be written.
         """
-        target = Path(file) if file else self._backups / f"localcdap-{timestamp()}.duckdb"
+        target = Path(file) if file else self._backups / f"localcdap-{format_timestamp()}.duckdb"
         return self._store.back_up(target)

@@ -17,7 +17,7 @@ from localcdap.api.errors import (
     TransactionConflictError,
 )
 from localcdap.store.backup import Backup, back_up_before_migration, copy_database
-from localcdap.store.database_file import first_line, open_file
+from localcdap.store.database_file import extract_first_line, open_file
 from localcdap.store.migration import SHIPPED, migrate, read_migrations
 
 if TYPE_CHECKING:
@@ -60,14 +60,14 @@ class Transaction:
         :raises TransactionConflictError: when another transaction changes the same rows or table.
         :raises StoreError: when it fails for any other reason.
         """
-        with self._watched():
+        with self._note_failure():
             rows: list[tuple[Any, ...]] = self._cursor.execute(sql, params).fetchall()
             return rows
 
     def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         """Run a statement once for each row of parameters."""
         if rows:
-            with self._watched():
+            with self._note_failure():
                 self._cursor.executemany(sql, rows)
 
     def interrupt(self) -> None:
@@ -75,9 +75,9 @@ class Transaction:
         self._cursor.interrupt()
 
     @contextlib.contextmanager
-    def _watched(self) -> Iterator[None]:
+    def _note_failure(self) -> Iterator[None]:
         try:
-            with _explained():
+            with _translate_errors():
                 yield
         except LocalcdapError as error:
             self.failure = self.failure or error
@@ -104,7 +104,7 @@ class Store:
         self._writing = threading.Lock()
         self._writer: int | None = None
         try:
-            with _explained():
+            with _translate_errors():
                 migrate(
                     self._root,
                     path,
@@ -135,10 +135,10 @@ class Store:
                     yield transaction
             finally:
                 self._writer = None
-        _follow_up(transaction)
+        _run_commit_actions(transaction)
 
     @contextlib.contextmanager
-    def concurrently(self) -> Iterator[Transaction]:
+    def concurrent_transaction(self) -> Iterator[Transaction]:
         """Write beside others: as :meth:`transaction`, but no writer waits for another.
 
         :raises TransactionConflictError: when another got in its way; it may succeed when it is tried again.
@@ -146,7 +146,7 @@ class Store:
         """
         with self._block("BEGIN TRANSACTION") as transaction:
             yield transaction
-        _follow_up(transaction)
+        _run_commit_actions(transaction)
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[Transaction]:
@@ -176,7 +176,7 @@ class Store:
                 with lock:
                     cursor = opened.enter_context(self._cursor())
                     opened.callback(_roll_back, cursor)
-                with _explained():
+                with _translate_errors():
                     cursor.execute("BEGIN TRANSACTION READ ONLY")
                     return cursor.sql(sql).to_arrow_reader(_STREAMED_ROWS)
 
@@ -206,7 +206,9 @@ class Store:
             try:
                 self._root.execute("CHECKPOINT")
             except Exception as error:  # the next start reads the write-ahead log instead
-                _LOG.warning("%s is closed without a checkpoint: %s", self.path, first_line(error))
+                _LOG.warning(
+                    "%s is closed without a checkpoint: %s", self.path, extract_first_line(error)
+                )
             for cursor in (*self._idle, *self._used):
                 cursor.close()
             self._root.close()
@@ -225,13 +227,13 @@ class Store:
     @contextlib.contextmanager
     def _block(self, begin: str) -> Iterator[Transaction]:
         with self._cursor() as cursor:
-            with _explained():
+            with _translate_errors():
                 cursor.execute(begin)
             try:
                 transaction = Transaction(cursor)
                 yield transaction
                 _require_success(transaction)
-                with _explained():
+                with _translate_errors():
                     cursor.commit()
             except BaseException:
                 _roll_back(cursor)
@@ -267,7 +269,7 @@ def _require_success(transaction: Transaction) -> None:
         ) from transaction.failure
 
 
-def _follow_up(transaction: Transaction) -> None:
+def _run_commit_actions(transaction: Transaction) -> None:
     """Do what waited for the commit. It cannot undo that, so that its errors are no errors of the writer."""
     for action in transaction._afterwards:
         try:
@@ -284,15 +286,17 @@ def _roll_back(cursor: duckdb.DuckDBPyConnection) -> None:
 
 
 @contextlib.contextmanager
-def _explained() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     """DuckDB's exceptions as localcdap's."""
     from localcdap.store.driver import duckdb
 
     try:
         yield
     except duckdb.ConstraintException as error:
-        raise ConflictError(f"The database refuses: {first_line(error)}") from error
+        raise ConflictError(f"The database refuses: {extract_first_line(error)}") from error
     except duckdb.TransactionException as error:
-        raise TransactionConflictError(f"The database refuses: {first_line(error)}") from error
+        raise TransactionConflictError(
+            f"The database refuses: {extract_first_line(error)}"
+        ) from error
     except duckdb.Error as error:
-        raise StoreError(f"The database refuses: {first_line(error)}") from error
+        raise StoreError(f"The database refuses: {extract_first_line(error)}") from error

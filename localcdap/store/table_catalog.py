@@ -14,13 +14,13 @@ import msgspec
 from localcdap.api.errors import ConflictError, NotFoundError, StoreError
 from localcdap.api.schema import Schema
 from localcdap.api.tables import Partitioning
-from localcdap.store.columns import column_type, quoted
+from localcdap.store.columns import quote_identifier, to_column_type
 from localcdap.store.store import Transaction
 
 _RESERVED: Final = ("main", "temp", "system", "information_schema", "pg_catalog")
 
 
-def table_identifiers(tx: Transaction) -> Sequence[tuple[str, str, str, str | None]]:
+def list_table_identifiers(tx: Transaction) -> Sequence[tuple[str, str, str, str | None]]:
     """Namespace, name, SQL identifier and key of every table, by namespace and name."""
     rows = tx.execute("SELECT namespace, name, key_field FROM dataset_tables ORDER BY ALL")
     return [(namespace, name, identifier(namespace, name), key) for namespace, name, key in rows]
@@ -28,7 +28,7 @@ def table_identifiers(tx: Transaction) -> Sequence[tuple[str, str, str, str | No
 
 def identifier(namespace: str, name: str) -> str:
     """What a table is called in SQL, whether it is there or not."""
-    return quoted(_area(namespace), name)
+    return quote_identifier(_area(namespace), name)
 
 
 def names(tx: Transaction, namespace: str) -> Sequence[str]:
@@ -57,7 +57,7 @@ def held(tx: Transaction, namespace: str, name: str) -> tuple[Schema, str | None
     return Schema.parse(document), key
 
 
-def partitioning_of(tx: Transaction, namespace: str, name: str) -> Partitioning | None:
+def read_partitioning(tx: Transaction, namespace: str, name: str) -> Partitioning | None:
     """By what a table that is there is parted."""
     rows = tx.execute(
         "SELECT partitioning FROM dataset_tables WHERE namespace = ? AND name = ?",
@@ -98,8 +98,8 @@ def create(
             f"'{similar[0][1]}' in '{similar[0][0]}', which DuckDB cannot tell apart.",
             "Choose another name.",
         )
-    columns = ", ".join(f"{quoted(f.name)} {column_type(f.schema)}" for f in schema)
-    tx.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(_area(namespace))}")
+    columns = ", ".join(f"{quote_identifier(f.name)} {to_column_type(f.schema)}" for f in schema)
+    tx.execute(f"CREATE SCHEMA IF NOT EXISTS {quote_identifier(_area(namespace))}")
     tx.execute(f"CREATE TABLE {identifier(namespace, name)} ({columns})")
     parted = None if partitioning is None else msgspec.json.encode(partitioning).decode()
     tx.execute(
@@ -112,11 +112,11 @@ def widen(tx: Transaction, namespace: str, name: str, held: Schema, merged: Sche
     """Give a table the columns and types that it lacks."""
     alter = f"ALTER TABLE {identifier(namespace, name)}"
     for field in merged:
-        before, type = held.field(field.name), column_type(field.schema)
+        before, type = held.field(field.name), to_column_type(field.schema)
         if before is None:
-            tx.execute(f"{alter} ADD COLUMN {quoted(field.name)} {type}")
-        elif column_type(before.schema) != type:  # it was always null
-            tx.execute(f"{alter} ALTER {quoted(field.name)} TYPE {type} USING NULL")
+            tx.execute(f"{alter} ADD COLUMN {quote_identifier(field.name)} {type}")
+        elif to_column_type(before.schema) != type:  # it was always null
+            tx.execute(f"{alter} ALTER {quote_identifier(field.name)} TYPE {type} USING NULL")
     tx.execute(
         "UPDATE dataset_tables SET document = ?, updated = now() WHERE namespace = ? AND name = ?",
         (str(merged), namespace, name),

@@ -9,7 +9,7 @@ from typing import Any, Final
 from localcdap.api.errors import StoreError
 from localcdap.api.schema import Schema
 from localcdap.api.tables import TableWrite
-from localcdap.store.columns import quoted
+from localcdap.store.columns import quote_identifier
 from localcdap.store.store import Transaction
 
 _TAKEN: Final = frozenset(
@@ -31,7 +31,7 @@ _EMPTY: Final = ("modifiers", "group_expressions", "group_sets", "having", "samp
 """Parts of a query that a condition must not bring along."""
 
 
-def checked_condition(tx: Transaction, text: str) -> str:
+def check_condition(tx: Transaction, text: str) -> str:
     """A condition in parentheses.
 
     :raises StoreError: when it is none, or names anything but columns of the rows that it is about.
@@ -81,15 +81,15 @@ def merge(tx: Transaction, table: str, schema: Schema, source: str, how: TableWr
     :raises StoreError: when several of the rows to write have equal keys, and nothing says which counts; when
         the condition is wrong.
     """
-    keys = [quoted(key) for key in how.keys]
+    keys = [quote_identifier(key) for key in how.keys]
     rows = _distinct(source, keys, how) if how.dedupe_by else source
     if not how.dedupe_by:
         _refuse_repeated(tx, table, source, keys)
-    columns = [quoted(name) for name in schema.field_names]
+    columns = [quote_identifier(name) for name in schema.field_names]
     rest = [column for column in columns if column not in keys] or columns[:1]
     matched = " AND ".join(f"held.{key} = given.{key}" for key in keys)
     if how.among is not None:
-        matched = f"{checked_condition(tx, how.among)} AND {matched}"
+        matched = f"{check_condition(tx, how.among)} AND {matched}"
     assigned = ", ".join(f"{column} = given.{column}" for column in rest)
     made = ", ".join(f"given.{column}" for column in columns)
     inserts = f"WHEN NOT MATCHED THEN INSERT ({', '.join(columns)}) VALUES ({made})"  # noqa: S608
@@ -104,7 +104,7 @@ def merge(tx: Transaction, table: str, schema: Schema, source: str, how: TableWr
 def _distinct(source: str, keys: list[str], how: TableWrite) -> str:
     """One row for each combination of keys; rows with a null among them are all kept."""
     order = ", ".join(
-        f"{quoted(each.field)} {'DESC' if each.descending else 'ASC'} NULLS LAST"
+        f"{quote_identifier(each.field)} {'DESC' if each.descending else 'ASC'} NULLS LAST"
         for each in how.dedupe_by
     )
     is_whole = " AND ".join(f"{key} IS NOT NULL" for key in keys)

@@ -12,8 +12,8 @@ from localcdap.api.errors import NotFoundError, StoreError
 from localcdap.api.schema import Schema, Type
 from localcdap.api.tables import Partitioning, TableShape, TableWrite
 from localcdap.store import table_catalog as catalog
-from localcdap.store.columns import check_names, column_type, literal, quoted
-from localcdap.store.schema_merge import merged_schema, refuse_relaxation
+from localcdap.store.columns import check_names, quote_identifier, quote_literal, to_column_type
+from localcdap.store.schema_merge import merge_table_schema, refuse_relaxation
 from localcdap.store.store import Store, Transaction
 from localcdap.store.table_merge import merge
 
@@ -84,14 +84,14 @@ class DatasetTables:
         table = self._prepare(tx, namespace, name, schema, key)
         if not parquet_files:
             return 0
-        source, column = _reading(parquet_files), quoted(key)
+        source, column = _reading(parquet_files), quote_identifier(key)
         nulls = tx.execute(f"SELECT count(*) FROM {source} WHERE {column} IS NULL")[0][0]  # noqa: S608
         if nulls:
             raise StoreError(
                 f"{nulls} of the rows to write into table '{name}' have no '{key}', which is their key.",
                 f"Leave out the rows whose '{key}' is null, or give them a value.",
             )
-        cast = f"CAST({column} AS {column_type(field.schema)})"
+        cast = f"CAST({column} AS {to_column_type(field.schema)})"
         tx.execute(f"DELETE FROM {table} WHERE {column} IN (SELECT {cast} FROM {source})")  # noqa: S608
         return _insert(tx, table, schema, source, unique=column)
 
@@ -129,7 +129,7 @@ class DatasetTables:
         """
         parted = how.partitioning
         if how.truncate and name in catalog.names(tx, namespace):
-            held = catalog.partitioning_of(tx, namespace, name)
+            held = catalog.read_partitioning(tx, namespace, name)
             if held is not None and (held.field is None or schema.field(held.field)):
                 parted = held
             self.drop(tx, namespace, name)
@@ -152,7 +152,7 @@ class DatasetTables:
         with self._store.snapshot() as tx:
             schema, key = catalog.held(tx, namespace, name)
             table = catalog.identifier(namespace, name)
-            tx.execute(f"COPY (FROM {table}) TO {literal(file)} (FORMAT parquet)")
+            tx.execute(f"COPY (FROM {table}) TO {quote_literal(file)} (FORMAT parquet)")
         return TableSnapshot(schema, [str(file)], key)
 
     def describe(self, namespace: str, name: str) -> TableDetail:
@@ -192,7 +192,7 @@ class DatasetTables:
         """
         with self._store.snapshot() as tx:
             schema, key = catalog.held(tx, namespace, name)
-            order = f" ORDER BY {quoted(key)}" if key is not None else ""
+            order = f" ORDER BY {quote_identifier(key)}" if key is not None else ""
             table = catalog.identifier(namespace, name)
             rows = tx.execute(f"FROM {table}{order} LIMIT ?", (limit,))
         return schema.field_names, rows
@@ -239,7 +239,7 @@ class DatasetTables:
                 f"Use {_key_text(held_key)}, write into another table, or drop the table: "
                 f"localcdap tables '{name}' --drop",
             )
-        merged = merged_schema(name, held, schema)
+        merged = merge_table_schema(name, held, schema)
         check_names(merged.field_names)
         if not relaxes:
             refuse_relaxation(name, held, schema)
@@ -256,20 +256,20 @@ def _detail(tx: Transaction, namespace: str, name: str) -> TableDetail:
     schema, key = catalog.held(tx, namespace, name)
     count = tx.execute(f"SELECT count(*) FROM {catalog.identifier(namespace, name)}")[0][0]  # noqa: S608
     return TableDetail(
-        namespace, name, schema, key, count, catalog.partitioning_of(tx, namespace, name)
+        namespace, name, schema, key, count, catalog.read_partitioning(tx, namespace, name)
     )
 
 
 def _reading(files: Sequence[Path]) -> str:
     """What stands for the rows of the files in a FROM clause."""
-    paths = ", ".join(literal(file) for file in files)
+    paths = ", ".join(quote_literal(file) for file in files)
     return f"read_parquet([{paths}])"
 
 
 def _insert(
     tx: Transaction, table: str, schema: Schema, source: str, unique: str | None = None
 ) -> int:
-    columns = [quoted(name) for name in schema.field_names]
+    columns = [quote_identifier(name) for name in schema.field_names]
     last = (
         f"QUALIFY row_number() OVER (PARTITION BY {unique} ORDER BY {_LAST_FIRST}) = 1"
         if unique

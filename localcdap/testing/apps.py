@@ -74,7 +74,7 @@ class AppTester:
             undo.callback(self._delivery.close)
             undo.callback(topics.close)
             self.namespaces: Final = NamespaceService(store, topics)
-            self.namespaces.holds(NamespaceResource("topics", remove=topics.delete_all))
+            self.namespaces.register_resource(NamespaceResource("topics", remove=topics.delete_all))
             self.messaging: Final = MessagingService(
                 store, topics, self._delivery, self.namespaces.require
             )
@@ -133,7 +133,7 @@ class AppTester:
         """
         self._runtime.deliver_all()
         deadline = time.monotonic() + _SWEPT_WITHIN_S
-        while any(each.waiting for each in self._delivery.statuses()):
+        while any(each.waiting for each in self._delivery.list_statuses()):
             if time.monotonic() > deadline:
                 raise TimeoutError("the rows of deleted namespaces were not removed")
             time.sleep(0.005)

@@ -15,11 +15,11 @@ from localcdap.api.plugin import PLUGIN_MARK, Plugin
 from localcdap.artifacts.directories.contents import digest
 from localcdap.artifacts.directories.identity import PROJECT_FILE
 from localcdap.artifacts.loading import (
-    code_root,
-    file_module_name,
+    find_code_root,
+    list_module_names,
     load_artifact,
-    module_names,
     mount,
+    to_file_module_name,
 )
 from localcdap.artifacts.model import PluginRef
 
@@ -47,7 +47,7 @@ def plugin_ref(cls: type[Plugin]) -> PluginRef:
 def file_ref(cls: type[Plugin]) -> PluginRef:
     """A reference to a plugin class whose file is taken for an artifact by itself."""
     file = _file(cls)
-    return _ref(cls, file, digest(file), file_module_name(file))
+    return _ref(cls, file, digest(file), to_file_module_name(file))
 
 
 def artifact_ref(path: str | Path, type: str, name: str) -> PluginRef:
@@ -86,12 +86,12 @@ def _artifact_ref_of(cls: type[Plugin], file: Path) -> PluginRef | None:
     """A reference into the folder with a project file whose plugin modules the file is one of."""
     for folder in file.parents:
         if (folder / PROJECT_FILE).is_file():
-            root = code_root(folder)
+            root = find_code_root(folder)
             if not file.is_relative_to(root):
                 return None
             inner = file.relative_to(root).with_suffix("").parts
             module = ".".join(part for part in inner if part != "__init__")
-            if module not in module_names(str(folder)):
+            if module not in list_module_names(str(folder)):
                 return None
             return _ref(cls, folder, digest(folder), module)
     return None

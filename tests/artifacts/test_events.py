@@ -64,7 +64,7 @@ class Events:
 
     def __init__(self, cdap: Cdap) -> None:
         self._cdap = cdap
-        self._after = cdap.messaging.newest()
+        self._after = cdap.messaging.get_newest_id()
 
     def next(self) -> list[tuple[str, str, str, str, str]]:
         messages = self._cdap.messaging.fetch(

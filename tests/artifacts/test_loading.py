@@ -9,7 +9,7 @@ import pytest
 from localcdap.api.errors import PluginError
 from localcdap.api.failures import ArtifactId
 from localcdap.artifacts.directories.contents import digest
-from localcdap.artifacts.loading import load_artifact, load_plugin, module_names, mount
+from localcdap.artifacts.loading import list_module_names, load_artifact, load_plugin, mount
 from localcdap.artifacts.model import PluginRef
 from tests.artifacts.authoring import project, source, write
 
@@ -133,7 +133,7 @@ def test_tests_and_scripts_are_no_modules(tmp_path):
         ),
     )
 
-    assert module_names(str(path)) == ["pack", "pack.plugin"]
+    assert list_module_names(str(path)) == ["pack", "pack.plugin"]
 
 
 def test_source_layout(tmp_path):

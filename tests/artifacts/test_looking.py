@@ -116,5 +116,5 @@ def test_only_artifacts_of_plugin_folders_are_moved(instance: Instance, tmp_path
 
 def test_new_artifacts_belong_into_the_folder_of_their_namespace(instance: Instance):
     service = instance.synced()
-    assert service.plugin_folder("default") == str(instance.plugins)
-    assert service.plugin_folder("team") == str(instance.plugins / "team")
+    assert service.get_plugin_folder("default") == str(instance.plugins)
+    assert service.get_plugin_folder("team") == str(instance.plugins / "team")

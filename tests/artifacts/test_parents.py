@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcdap.api.errors import BadRequestError
-from localcdap.artifacts.parents import apps_of
+from localcdap.artifacts.parents import find_supported_apps
 from tests.artifacts.authoring import project, source, write
 
 BOTH = {"cdap-data-pipeline", "cdap-data-streams"}
@@ -24,13 +24,13 @@ BOTH = {"cdap-data-pipeline", "cdap-data-streams"}
     ],
 )
 def test_applications(parents, apps):
-    assert apps_of(parents) == apps
+    assert find_supported_apps(parents) == apps
 
 
 @pytest.mark.parametrize("text", ["", "x", "[1,2)", "a:b:c[1,2)", "x[1,2", "x[2,1]", "x 1.0"])
 def test_no_parent(text):
     with pytest.raises(BadRequestError, match="Invalid parent|Invalid version range"):
-        apps_of([text])
+        find_supported_apps([text])
 
 
 def folder(instance, parents: str) -> None:

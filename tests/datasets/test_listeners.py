@@ -9,7 +9,7 @@ import pytest
 from localcdap.api.app import FieldType, StructuredTableSpecification, TransactionContext
 from localcdap.api.app.events import EntityCreated, EntityDeleted, SystemEventListener
 from localcdap.datasets.listeners import TableListenerDelivery
-from localcdap.messaging.retention import needed
+from localcdap.messaging.retention import find_needed
 
 from .conftest import Instance
 
@@ -68,7 +68,7 @@ def test_events_take_effect_once_and_in_their_transaction(instance: Instance):
     assert listening_to(instance, Counting()).deliver() == 0
     assert seen(instance) == {"a": 1, "b": 1, "c": 1}
     with instance.store.snapshot() as tx:
-        assert needed(tx) == {("system", "entities"): instance.messaging.newest()}
+        assert find_needed(tx) == {("system", "entities"): instance.messaging.get_newest_id()}
 
 
 def test_it_waits_for_events(instance: Instance):
@@ -102,7 +102,7 @@ def test_a_forgotten_listener_begins_anew(instance: Instance):
     listening.deliver()
     listening.forget()
     with instance.store.snapshot() as tx:
-        assert needed(tx) == {}
+        assert find_needed(tx) == {}
 
     assert listening_to(instance, Counting()).deliver() == 1
     assert seen(instance) == {"a": 2}

@@ -59,4 +59,4 @@ def test_rows_of_a_deleted_namespace_are_swept_away(instance: Instance):
         assert time.monotonic() < until
         time.sleep(0.01)
     assert rows(instance, "other") == [("default", 0), ("team", second)]
-    assert [status.tries for status in instance.delivery.statuses()] == [0]
+    assert [status.tries for status in instance.delivery.list_statuses()] == [0]

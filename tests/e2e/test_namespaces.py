@@ -130,7 +130,7 @@ def test_a_client_hears_what_others_do(program: Program):
     with connect(Home(program.home)) as host:
         assert host.is_host
         program("namespaces", "create", "team")
-        position = host.messaging.newest()
+        position = host.messaging.get_newest_id()
         waiting = threading.Thread(
             target=lambda: heard.extend(
                 m.payload["kind"]

@@ -8,7 +8,7 @@ from localcdap.api.errors import ConflictError, StoreError
 from localcdap.home import Home
 from localcdap.host import connect
 from localcdap.host.maintenance import repair, restore
-from localcdap.store.backup import log_of
+from localcdap.store.backup import get_log_path
 from localcdap.store.store import Store
 
 
@@ -34,10 +34,10 @@ def add_log(home):
     store = Store(home.database)
     with store.transaction() as tx:
         tx.execute("INSERT INTO dataset_tables VALUES ('default', 'late', '{}', NULL, now(), NULL)")
-    shutil.copy(log_of(home.database), copy)
+    shutil.copy(get_log_path(home.database), copy)
     shutil.copy(home.database, home.path / "main")
     store.close()
-    shutil.move(copy, log_of(home.database))
+    shutil.move(copy, get_log_path(home.database))
     shutil.move(home.path / "main", home.database)
 
 
@@ -61,7 +61,7 @@ def test_a_log_that_a_killed_process_left_is_no_damage(home):
 
 def test_a_damaged_log_is_set_aside(home):
     add_log(home)
-    log = log_of(home.database)
+    log = get_log_path(home.database)
     content = log.read_bytes()
     middle = len(content) // 2
     log.write_bytes(content[:middle] + b"\xff" * 8 + content[middle + 8 :])

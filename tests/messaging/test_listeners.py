@@ -75,7 +75,7 @@ def created(name: str) -> EntityCreated:
 def tell(store: Store, topics: Topics, *events: Any) -> None:
     with store.transaction() as tx:
         for event in events:
-            topics.tell(tx, event)
+            topics.publish_event(tx, event)
 
 
 def seen(store: Store, who: str = "writer") -> list[str]:
@@ -100,8 +100,8 @@ def test_a_listener_gets_the_events_of_its_classes_in_order(store, topics, deliv
     eventually(lambda: len(seen(store, "other")) == 4)
     eventually(lambda: seen(store) == ["before", "a"])
     assert seen(store, "other")[2:] == ["EntityDeleted", "RunStatusChanged"]
-    eventually(lambda: [s.waiting for s in delivery.statuses()] == [0, 0])
-    assert [(s.name, s.tries, s.error) for s in delivery.statuses()] == [
+    eventually(lambda: [s.waiting for s in delivery.list_statuses()] == [0, 0])
+    assert [(s.name, s.tries, s.error) for s in delivery.list_statuses()] == [
         ("other", 0, None),
         ("writer", 0, None),
     ]
@@ -129,8 +129,8 @@ def test_a_listener_that_raises_is_shown_and_tried_again_and_holds_up_nobody(
     delivery.add(Other())
     tell(store, topics, *[created(name) for name in "abc"])
 
-    eventually(lambda: delivery.statuses()[1].tries > 2)
-    status = delivery.statuses()[1]
+    eventually(lambda: delivery.list_statuses()[1].tries > 2)
+    status = delivery.list_statuses()[1]
     assert (status.name, status.waiting) == ("writer", 2)
     assert status.error == "ZeroDivisionError: a bug"
     assert abs(status.since - time.time() * 1000) < 10_000
@@ -139,7 +139,7 @@ def test_a_listener_that_raises_is_shown_and_tried_again_and_holds_up_nobody(
 
     failing.fails_on = None
     eventually(lambda: seen(store) == ["a", "b", "c"])
-    eventually(lambda: delivery.statuses()[1].tries == 0)
+    eventually(lambda: delivery.list_statuses()[1].tries == 0)
 
 
 def test_the_event_that_a_listener_fails_on_can_be_skipped(store, topics, delivery):
@@ -149,7 +149,7 @@ def test_the_event_that_a_listener_fails_on_can_be_skipped(store, topics, delive
     with pytest.raises(ConflictError, match="does not fail"):
         delivery.skip("writer")
     tell(store, topics, *[created(name) for name in "abc"])
-    eventually(lambda: delivery.statuses()[0].tries > 0 and seen(store) == ["a"])
+    eventually(lambda: delivery.list_statuses()[0].tries > 0 and seen(store) == ["a"])
     delivery.skip("writer")
     eventually(lambda: seen(store) == ["a", "c"])
 
@@ -174,7 +174,7 @@ def test_an_error_that_a_listener_hides_does_not_lose_the_event(store, topics, d
     hiding = Hiding()
     delivery.add(hiding)
     tell(store, topics, created("a"))
-    eventually(lambda: delivery.statuses()[0].tries > 0)
+    eventually(lambda: delivery.list_statuses()[0].tries > 0)
     hiding.broken = False
     eventually(lambda: seen(store) == ["a"])
 
@@ -193,7 +193,7 @@ def test_the_sweep_spares_what_a_listener_has_yet_to_see(store, topics, delivery
     failing.fails_on = "b"
     delivery.add(failing)
     tell(store, topics, *[created(name) for name in "abc"])
-    eventually(lambda: delivery.statuses()[0].tries > 0 and seen(store) == ["a"])
+    eventually(lambda: delivery.list_statuses()[0].tries > 0 and seen(store) == ["a"])
     with store.transaction() as tx:
         tx.execute("UPDATE messages SET time = 0")
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
 from localcdap.messaging import topics as module
 from localcdap.messaging.listeners import EventDispatcher
-from localcdap.messaging.retention import needed, sweep
+from localcdap.messaging.retention import delete_expired, find_needed
 from localcdap.messaging.service import MessagingService
 from localcdap.messaging.topics import Retention, Topics
 from localcdap.store.store import Store
@@ -58,7 +58,7 @@ def test_messages_are_fetched_in_order_from_anywhere(service: MessagingService):
     assert payloads(service) == [{"n": 1}, ["two"], None, "é"]
     assert payloads(service, after=ids[1]) == [None, "é"]
     assert [m.id for m in service.fetch("ns", "t", 0, limit=2)] == ids[:2]
-    assert service.fetch("ns", "t", service.newest()) == []
+    assert service.fetch("ns", "t", service.get_newest_id()) == []
 
 
 def test_several_topics_are_followed_with_one_position(service: MessagingService):
@@ -74,13 +74,13 @@ def test_several_topics_are_followed_with_one_position(service: MessagingService
 
 def test_a_transaction_that_is_rolled_back_publishes_nothing(store, topics, service):
     service.create_topic("ns", "t")
-    seen = topics.changes("ns", ["t"])
+    seen = topics.count_changes("ns", ["t"])
     with contextlib.suppress(ZeroDivisionError), store.transaction() as tx:
         topics.publish(tx, "ns", "t", ["never"])
         raise ZeroDivisionError
 
     assert payloads(service) == []
-    assert topics.changes("ns", ["t"]) == seen
+    assert topics.count_changes("ns", ["t"]) == seen
     service.publish("ns", "t", ["then"])
     assert payloads(service) == ["then"]
 
@@ -181,7 +181,7 @@ def test_many_publishers_and_a_reader_miss_nothing(service: MessagingService):
     threads = [threading.Thread(target=publish, args=(who,)) for who in range(4)]
     for thread in threads:
         thread.start()
-    got: list[module.Message] = []
+    got: list[module.TopicMessage] = []
     while len(got) < 320:
         found = service.fetch("ns", "t", got[-1].id if got else 0, limit=7, wait_s=10)
         assert found
@@ -205,7 +205,7 @@ def test_what_is_too_old_or_too_much_is_swept(store: Store, service: MessagingSe
     service.delete_topic("ns", "gone")
     with store.transaction() as tx:
         tx.execute("UPDATE messages SET time = time - 61000 WHERE payload IN ('0', '1')")
-        assert sweep(tx, {}) == 2 + 2 + 5
+        assert delete_expired(tx, {}) == 2 + 2 + 5
 
     assert payloads(service, "few") == [2, 3, 4]
     assert payloads(service, "young") == [2, 3, 4]
@@ -217,27 +217,27 @@ def test_what_a_listener_still_needs_is_not_swept(store: Store, service: Messagi
     ids = service.publish("ns", "t", list(range(5)))
     with store.transaction() as tx:
         tx.execute("UPDATE messages SET time = 0")
-        assert sweep(tx, {("ns", "t"): ids[1]}) == 2
+        assert delete_expired(tx, {("ns", "t"): ids[1]}) == 2
     assert payloads(service) == [2, 3, 4]
 
     service.publish("ns", "t", list(range(5, 20)))
     with store.transaction() as tx:
-        assert sweep(tx, {("ns", "t"): ids[1]}) == 8
+        assert delete_expired(tx, {("ns", "t"): ids[1]}) == 8
     assert payloads(service) == list(range(10, 20))
 
 
 def test_a_listener_of_another_process_is_waited_for(store: Store, service: MessagingService):
-    service.note_listener("app", ["entities"], 0)
+    service.save_listener_position("app", ["entities"], 0)
     with store.transaction() as tx:
-        assert needed(tx) == {("system", "entities"): 0}
-    service.note_listener("app", ["entities", "runs"], 7)
-    service.note_listener("app", ["entities"], 5)
-    service.note_listener("other", ["entities", "runs"], 6)
+        assert find_needed(tx) == {("system", "entities"): 0}
+    service.save_listener_position("app", ["entities", "runs"], 7)
+    service.save_listener_position("app", ["entities"], 5)
+    service.save_listener_position("other", ["entities", "runs"], 6)
     with store.transaction() as tx:
-        assert needed(tx) == {("system", "entities"): 6, ("system", "runs"): 6}
+        assert find_needed(tx) == {("system", "entities"): 6, ("system", "runs"): 6}
     service.forget_listener("other")
     with store.transaction() as tx:
-        assert needed(tx) == {("system", "entities"): 7}
+        assert find_needed(tx) == {("system", "entities"): 7}
 
 
 PUBLISHER = """

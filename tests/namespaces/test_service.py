@@ -135,9 +135,9 @@ def test_generations_grow_whatever_the_clock_says(namespaces, topics, monkeypatc
 def test_the_generation_is_read_in_a_transaction(namespaces, store: Store):
     made = namespaces.create("team").namespace
     with store.transaction() as tx:
-        assert namespaces.require_in(tx, "team") == made.generation
+        assert namespaces.require_in_transaction(tx, "team") == made.generation
         with pytest.raises(NotFoundError):
-            namespaces.require_in(tx, "nope")
+            namespaces.require_in_transaction(tx, "nope")
 
 
 class Things:
@@ -178,7 +178,7 @@ def things(store: Store, namespaces: NamespaceService, tmp_path: Path) -> Things
     (tmp_path / "team").touch()
     (tmp_path / "other").touch()
     made = Things(tmp_path)
-    namespaces.holds(made.contents)
+    namespaces.register_resource(made.contents)
     namespaces.create("team")
     return made
 
@@ -229,10 +229,10 @@ def test_nobody_can_come_in_while_a_namespace_goes(namespaces, store, things: Th
     def remove_files(namespace: str, generation: int) -> Sequence[str]:
         seen.append(namespaces.exists("team"))
         with store.transaction() as tx, pytest.raises(NotFoundError):
-            namespaces.require_in(tx, "team")
+            namespaces.require_in_transaction(tx, "team")
         return ()
 
-    namespaces.holds(NamespaceResource("watchers", remove_files=remove_files))
+    namespaces.register_resource(NamespaceResource("watchers", remove_files=remove_files))
     namespaces.delete("team")
     assert seen == [False]
 
@@ -245,7 +245,7 @@ def test_creating_waits_for_the_deletion_of_the_name(namespaces, store, things: 
         time.sleep(0.1)
         return ()
 
-    namespaces.holds(NamespaceResource("slow things", remove_files=slow))
+    namespaces.register_resource(NamespaceResource("slow things", remove_files=slow))
     deleting = threading.Thread(target=namespaces.delete, args=("team",))
     before = namespaces.describe("team").generation
     deleting.start()
@@ -262,7 +262,7 @@ DELETION = """
 import os, sys
 from pathlib import Path
 from localcdap.messaging.topics import Topics
-from localcdap.namespaces.resources import NamespaceContents
+from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.store.store import Store
 from tests.namespaces.test_service import Things
@@ -272,14 +272,14 @@ namespaces = NamespaceService(store, Topics(store))
 def die(*_):
     os.kill(os.getpid(), 9)
 if where == "before":
-    namespaces.holds(NamespaceContents("deaths", blockers=die))
+    namespaces.register_resource(NamespaceResource("deaths", blockers=die))
 if where == "marked":
-    namespaces.holds(NamespaceContents("deaths", remove_files=die))
-namespaces.holds(Things(folder).contents)
+    namespaces.register_resource(NamespaceResource("deaths", remove_files=die))
+namespaces.register_resource(Things(folder).contents)
 if where == "files":
-    namespaces.holds(NamespaceContents("deaths", remove_files=die))
+    namespaces.register_resource(NamespaceResource("deaths", remove_files=die))
 if where == "rows":
-    namespaces.holds(NamespaceContents("deaths", remove=die))
+    namespaces.register_resource(NamespaceResource("deaths", remove=die))
 namespaces.delete("team")
 die()
 """
@@ -298,7 +298,7 @@ def test_a_deletion_that_is_killed_is_taken_to_its_end(
     with Store(tmp_path / "x.duckdb") as again:
         topics = Topics(again)
         later = NamespaceService(again, topics)
-        later.holds(Things(tmp_path).contents)
+        later.register_resource(Things(tmp_path).contents)
         assert later.exists("team") == (where == "before")
         later.resume()
         if where == "before":

@@ -27,7 +27,7 @@ from localcdap.api.errors import (
 from localcdap.rpc import host_record as records
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_lock import HostLock, connect_or_become_host
-from localcdap.rpc.host_record import HostRecord, read_host_record, socket_address
+from localcdap.rpc.host_record import HostRecord, get_socket_address, read_host_record
 
 from .services import Echo
 
@@ -246,14 +246,14 @@ def test_a_home_with_a_very_long_path_works(tmp_path: Path):
 def test_a_very_long_temporary_directory_is_avoided(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(records.tempfile, "gettempdir", lambda: str(tmp_path / ("t" * 100)))
 
-    assert len(socket_address(tmp_path)) <= 100
+    assert len(get_socket_address(tmp_path)) <= 100
 
 
 def test_a_socket_folder_of_somebody_else_is_refused(tmp_path: Path):
     Path(tempfile.gettempdir(), f"localcdap-{os.getuid()}").symlink_to(tmp_path)
 
     with pytest.raises(HostError, match="not a folder of yours"):
-        socket_address(tmp_path)
+        get_socket_address(tmp_path)
 
 
 def test_a_home_that_cannot_be_written_is_named(tmp_path: Path):

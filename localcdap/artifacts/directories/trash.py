@@ -11,7 +11,7 @@ from pathlib import Path
 from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
 
 
-def put_away(directories: Iterable[Path], namespace: str, trash: Path) -> list[str]:
+def move_folders_to_trash(directories: Iterable[Path], namespace: str, trash: Path) -> list[str]:
     """Move the namespace's sub-folder of each plugin directory into ``trash``; where they are then.
 
     What an interrupted call has moved already stays, and is told again.
@@ -26,7 +26,7 @@ def put_away(directories: Iterable[Path], namespace: str, trash: Path) -> list[s
     return sorted(str(place) for place in trash.iterdir()) if trash.is_dir() else []
 
 
-def take_out(path: Path, trash: Path) -> Path:
+def move_to_trash(path: Path, trash: Path) -> Path:
     """Move an artifact into ``trash``; where it is then.
 
     :raises BadRequestError: when it cannot be moved; it is then still where it was.
@@ -39,7 +39,7 @@ def take_out(path: Path, trash: Path) -> Path:
 
 
 def put_back(kept: Path, path: Path) -> None:
-    """Move what :func:`take_out` took out to where it was.
+    """Move what :func:`move_to_trash` took out to where it was.
 
     :raises NotFoundError: when it is not in the trash any more.
     :raises ConflictError: when something else is in its place.

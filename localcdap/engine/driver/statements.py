@@ -10,7 +10,7 @@ import msgspec
 from localcdap.api.errors import HostError
 from localcdap.api.tables import MadeTable, TableResult
 from localcdap.engine.driver.hosts import reach_host
-from localcdap.rpc.methods import once
+from localcdap.rpc.methods import non_idempotent
 
 SERVICE: Final = "table-statements"
 """Name under which the host serves :class:`TableStatements`."""
@@ -40,7 +40,7 @@ class StatementsDone(msgspec.Struct):
 class TableStatements:
     """The host's side, as the run process calls it."""
 
-    @once
+    @non_idempotent
     def carry_out(self, statements: Statements) -> StatementsDone:
         """:raises QueryError: when a statement is wrong or takes more than its limits."""
         raise NotImplementedError

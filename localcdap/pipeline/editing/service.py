@@ -20,7 +20,7 @@ from localcdap.pipeline.editing.session import EditingSession, Surroundings
 from localcdap.pipeline.editing.view import Change
 from localcdap.pipeline.environment import EnvironmentFactory
 from localcdap.pipeline.validation.stages import Configurer, StageConfiguration
-from localcdap.rpc.methods import once
+from localcdap.rpc.methods import non_idempotent
 from localcdap.sandbox.pool import PluginWorkers
 from localcdap.sandbox.stage_configuration import ConfigureRequest
 
@@ -69,7 +69,7 @@ class EditingService:
         self._lock = threading.Lock()
         self._has_frozen = False
 
-    @once
+    @non_idempotent
     def open(self, request: OpenRequest, wait_s: float = 0.25) -> Opened:
         """Begin to edit a pipeline.
 
@@ -97,7 +97,7 @@ class EditingService:
             self._spare_the_loaded()
         return Opened(key, session.settled(-1, min(wait_s, _LONGEST_WAIT_S)))
 
-    @once
+    @non_idempotent
     def apply(self, id: str, edit: Edit, wait_s: float = PATIENCE_S) -> Change:
         """Make an edit; what is different after it.
 

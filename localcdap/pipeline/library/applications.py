@@ -34,7 +34,7 @@ from localcdap.pipeline.library.problems import import_problems
 from localcdap.pipeline.library.texts import formatted, require_text, text_of
 from localcdap.pipeline.library.upgrades import upgraded, upgrades
 from localcdap.pipeline.resolver import PipelineResolver
-from localcdap.rpc.methods import once
+from localcdap.rpc.methods import non_idempotent
 from localcdap.store.store import Store, Transaction
 
 ActiveRuns = Callable[[str, str], Sequence[str]]
@@ -60,9 +60,9 @@ class ApplicationService:
         self._namespaces = namespaces
         self._resolver = resolver
         self._active_runs = active_runs
-        namespaces.holds(NamespaceResource("applications", remove=records.remove_all))
+        namespaces.register_resource(NamespaceResource("applications", remove=records.remove_all))
 
-    @once
+    @non_idempotent
     def deploy(self, request: DeployRequest) -> Deployment:
         """Validate a pipeline and keep it as the latest version of an application.
 
@@ -182,7 +182,7 @@ class ApplicationService:
                     "Wait until that has ended, or stop it: localcdap stop RUN",
                 )
             records.remove(tx, namespace, name)
-            self._topics.tell(tx, EntityDeleted(_entity(namespace, name), _now()))
+            self._topics.publish_event(tx, EntityDeleted(_entity(namespace, name), _now()))
         return found
 
     def _keep(
@@ -190,7 +190,7 @@ class ApplicationService:
     ) -> Application:
         namespace = request.namespace
         with self._store.transaction() as tx:
-            self._namespaces.require_in(tx, namespace)
+            self._namespaces.require_in_transaction(tx, namespace)
             before = records.versions(tx, namespace, name)
             _require_parent(tx, request, name, before)
             application = Application(
@@ -204,7 +204,7 @@ class ApplicationService:
             )
             records.add(tx, application, text)
             if not before:
-                self._topics.tell(tx, EntityCreated(_entity(namespace, name), _now()))
+                self._topics.publish_event(tx, EntityCreated(_entity(namespace, name), _now()))
         return application
 
     def _read(

@@ -23,7 +23,7 @@ from localcdap.pipeline.library.draft_model import (
 )
 from localcdap.pipeline.library.draft_records import DraftRecords, remove_all
 from localcdap.pipeline.library.texts import formatted
-from localcdap.rpc.methods import once
+from localcdap.rpc.methods import non_idempotent
 from localcdap.store.store import Store
 
 
@@ -36,9 +36,9 @@ class DraftService:
     def __init__(self, store: Store, namespaces: NamespaceService) -> None:
         self._store = store
         self._namespaces = namespaces
-        namespaces.holds(NamespaceResource("drafts", remove=remove_all))
+        namespaces.register_resource(NamespaceResource("drafts", remove=remove_all))
 
-    @once
+    @non_idempotent
     def save(self, namespace: str, request: DraftRequest, draft: str | None = None) -> Draft:
         """Keep a pipeline as the next revision of a draft, or as a new one.
 
@@ -119,7 +119,7 @@ class DraftService:
         with self._reading(namespace) as drafts:
             return list(drafts.revisions(drafts.get(draft).id))
 
-    @once
+    @non_idempotent
     def restore(self, namespace: str, draft: str, revision: int) -> Draft:
         """Save an earlier revision again, as the latest one.
 
@@ -146,12 +146,16 @@ class DraftService:
     @contextlib.contextmanager
     def _reading(self, namespace: str) -> Iterator[DraftRecords]:
         with self._store.snapshot() as tx:
-            yield DraftRecords(tx, namespace, self._namespaces.require_in(tx, namespace))
+            yield DraftRecords(
+                tx, namespace, self._namespaces.require_in_transaction(tx, namespace)
+            )
 
     @contextlib.contextmanager
     def _changing(self, namespace: str) -> Iterator[DraftRecords]:
         with self._store.transaction() as tx:
-            yield DraftRecords(tx, namespace, self._namespaces.require_in(tx, namespace))
+            yield DraftRecords(
+                tx, namespace, self._namespaces.require_in_transaction(tx, namespace)
+            )
 
 
 def _require_latest(name: str, before: Draft | None, request: DraftRequest) -> None:

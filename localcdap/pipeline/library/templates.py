@@ -31,7 +31,7 @@ class TemplateService:
         self._store = store
         self._namespaces = namespaces
         self._artifacts = artifacts
-        namespaces.holds(NamespaceResource("plugin templates", remove=_remove_all))
+        namespaces.register_resource(NamespaceResource("plugin templates", remove=_remove_all))
 
     def save(
         self, namespace: str, template: PluginTemplate, replace: bool = False
@@ -46,7 +46,7 @@ class TemplateService:
         """
         self._check(namespace, template)
         with self._store.transaction() as tx:
-            self._namespaces.require_in(tx, namespace)
+            self._namespaces.require_in_transaction(tx, namespace)
             key = (namespace, template.plugin_type, template.name)
             if _of(tx, namespace).get(key[1:]) is not None:
                 if not replace:
@@ -90,7 +90,7 @@ class TemplateService:
         :raises ConflictError: likewise.
         """
         with self._store.transaction() as tx:
-            self._namespaces.require_in(tx, namespace)
+            self._namespaces.require_in_transaction(tx, namespace)
             found = _find(tx, namespace, name, type)
             key = (namespace, found.plugin_type, found.name)
             tx.execute(_DELETE, key)

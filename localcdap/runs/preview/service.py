@@ -26,7 +26,7 @@ from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.environment import NamespaceEnvironment
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
-from localcdap.rpc.methods import once
+from localcdap.rpc.methods import non_idempotent
 from localcdap.runs.capabilities import (
     PREVIEW_REQUIRES,
     require_capabilities,
@@ -69,7 +69,7 @@ class PreviewService:
         self._turns = threading.Semaphore(_AT_ONCE)
         self._closed = False
 
-    @once
+    @non_idempotent
     def start(self, request: PreviewRequest) -> Preview:
         """Start a preview. Returns at once, also for a pipeline with failures; see :meth:`wait`.
 

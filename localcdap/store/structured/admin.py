@@ -16,7 +16,7 @@ from localcdap.api.errors import (
     NotFoundError,
     TransactionConflictError,
 )
-from localcdap.store.columns import quoted
+from localcdap.store.columns import quote_identifier
 from localcdap.store.store import Store, Transaction
 from localcdap.store.structured.sql import TYPES, TableSql
 
@@ -48,7 +48,7 @@ class TableRegistry:
 
     def specification(self, table: str) -> StructuredTableSpecification:
         """:raises NotFoundError: when there is no such table; lists those that are."""
-        return specification_in(self._specifications, table)
+        return find_specification(self._specifications, table)
 
     def register(self, tx: Transaction, spec: StructuredTableSpecification) -> None:
         """Add a table.
@@ -81,7 +81,7 @@ class TableRegistry:
         self._specifications = {k: v for k, v in self._specifications.items() if k != table}
 
 
-def specification_in(
+def find_specification(
     known: Mapping[str, StructuredTableSpecification], table: str
 ) -> StructuredTableSpecification:
     """:raises NotFoundError: when there is no such table among those; lists them."""
@@ -173,7 +173,7 @@ def _creation(spec: StructuredTableSpecification) -> str:
     """
     table = TableSql(spec)
     columns = ", ".join(
-        f"{quoted(name)} {TYPES[type]}{' NOT NULL' if name in spec.primary_key else ''}"
+        f"{quote_identifier(name)} {TYPES[type]}{' NOT NULL' if name in spec.primary_key else ''}"
         for name, type in spec.fields.items()
     )
     return f"CREATE TABLE {table.name} ({columns}, PRIMARY KEY ({table.key_columns}))"
@@ -205,4 +205,6 @@ def _widen(
 ) -> None:
     for name, type in wanted.fields.items():
         if name not in held.fields:
-            tx.execute(f"ALTER TABLE {TableSql(held).name} ADD COLUMN {quoted(name)} {TYPES[type]}")
+            tx.execute(
+                f"ALTER TABLE {TableSql(held).name} ADD COLUMN {quote_identifier(name)} {TYPES[type]}"
+            )

@@ -27,7 +27,7 @@ class TransactionMonitor:
     """Looks after any number of transactions, with one thread that sleeps while there are none."""
 
     def __init__(self) -> None:
-        self._watched: set[MonitoredTransaction] = set()
+        self._note_failure: set[MonitoredTransaction] = set()
         self._changed = threading.Condition()
         self._closed = False
         self._thread: threading.Thread | None = None
@@ -38,14 +38,14 @@ class TransactionMonitor:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._look, name="watch", daemon=True)
                 self._thread.start()
-            if not self._watched:
+            if not self._note_failure:
                 self._changed.notify()
-            self._watched.add(watched)
+            self._note_failure.add(watched)
 
     def discard(self, watched: MonitoredTransaction) -> None:
         """Look after it no more."""
         with self._changed:
-            self._watched.discard(watched)
+            self._note_failure.discard(watched)
 
     def close(self) -> None:
         """End the thread."""
@@ -58,10 +58,10 @@ class TransactionMonitor:
     def _look(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._closed or self._watched)
+                self._changed.wait_for(lambda: self._closed or self._note_failure)
                 if self._closed:
                     return
-                watched = list(self._watched)
+                watched = list(self._note_failure)
             now = time.monotonic()
             for each in watched:
                 try:

@@ -11,7 +11,7 @@ import msgspec
 from localcdap.api.app.specification import FieldType
 from localcdap.api.app.table import Key, Range, SortOrder
 from localcdap.api.errors import InvalidTableFieldError, TableUsageError
-from localcdap.store.columns import quoted
+from localcdap.store.columns import quote_identifier
 from localcdap.store.structured import validation as valid
 from localcdap.store.structured.sql import SqlCondition, TableSql, all_of, any_of
 
@@ -47,7 +47,7 @@ class Operation(msgspec.Struct, frozen=True, tag=True):
     def writes(self) -> bool:
         return True
 
-    def prepared(self, table: TableSql) -> Action:
+    def prepare(self, table: TableSql) -> Action:
         """What carries it out.
 
         :raises TableUsageError: when it does not fit the table.
@@ -77,7 +77,7 @@ def insert(
 
     :param ignore: whether one with its key may be there.
     """
-    names = ", ".join(map(quoted, fields))
+    names = ", ".join(map(quote_identifier, fields))
     parameters = ", ".join(map(table.parameter, fields))
     sql = f"INSERT INTO {table.name} ({names}) VALUES ({parameters})"  # noqa: S608
     if ignore:
@@ -92,7 +92,7 @@ def changed(work: Work, statement: SqlCondition) -> bool:
 
 def merge(table: TableSql, fields: Iterable[str]) -> str:
     """What becomes of a row that exists already."""
-    names = [quoted(name) for name in fields if name not in table.key]
+    names = [quote_identifier(name) for name in fields if name not in table.key]
     if not names:
         return "DO NOTHING"
     return "DO UPDATE SET " + ", ".join(f"{name} = excluded.{name}" for name in names)
@@ -102,10 +102,10 @@ class Read(ReadOperation, frozen=True, tag=True):
     key: Key
     columns: list[str] | None = None
 
-    def prepared(self, table: TableSql) -> Action:
-        key = valid.full_key(table.spec, self.key)
+    def prepare(self, table: TableSql) -> Action:
+        key = valid.check_full_key(table.spec, self.key)
         columns = table.columns if self.columns is None else _read_columns(table, self.columns)
-        names = ", ".join(map(quoted, columns))
+        names = ", ".join(map(quote_identifier, columns))
 
         def carry_out(work: Work) -> Rows:
             work.add_keys(table.spec.table, [key], writes=False)
@@ -118,8 +118,8 @@ class Read(ReadOperation, frozen=True, tag=True):
 class MultiRead(ReadOperation, frozen=True, tag=True):
     keys: list[Key]
 
-    def prepared(self, table: TableSql) -> Action:
-        keys = [valid.full_key(table.spec, key) for key in self.keys]
+    def prepare(self, table: TableSql) -> Action:
+        keys = [valid.check_full_key(table.spec, key) for key in self.keys]
 
         def carry_out(work: Work) -> Rows:
             if not keys:
@@ -129,7 +129,7 @@ class MultiRead(ReadOperation, frozen=True, tag=True):
                 f"SELECT {table.all_columns} FROM {table.name} "  # noqa: S608
                 f"WHERE ({table.key_columns}) IN (SELECT {table.lists(table.key)})"
             )
-            return Rows(table.columns, work.execute(sql, _transposed(keys)))
+            return Rows(table.columns, work.execute(sql, _transpose(keys)))
 
         return carry_out
 
@@ -141,9 +141,9 @@ class Scan(ReadOperation, frozen=True, tag=True):
     order_by: str | None = None
     order: SortOrder = SortOrder.ASC
 
-    def prepared(self, table: TableSql) -> Action:
-        limit = valid.row_limit(self.limit)
-        condition = _selection(table, self.ranges, self.filters)
+    def prepare(self, table: TableSql) -> Action:
+        limit = valid.check_limit(self.limit)
+        condition = _build_selection_condition(table, self.ranges, self.filters)
         if self.order_by is not None:
             valid.check_index(table.spec, self.order_by)
         sql = (
@@ -164,8 +164,8 @@ class Count(ReadOperation, frozen=True, tag=True):
     ranges: list[Range]
     filters: list[tuple[str, Any]] = []
 
-    def prepared(self, table: TableSql) -> Action:
-        condition = _selection(table, self.ranges, self.filters)
+    def prepare(self, table: TableSql) -> Action:
+        condition = _build_selection_condition(table, self.ranges, self.filters)
 
         def carry_out(work: Work) -> int:
             work.add_table(table.spec.table, writes=False)
@@ -176,11 +176,11 @@ class Count(ReadOperation, frozen=True, tag=True):
         return carry_out
 
 
-def _selection(
+def _build_selection_condition(
     table: TableSql, ranges: Iterable[Range], filters: Iterable[tuple[str, Any]]
 ) -> SqlCondition:
     """Rows in any of the ranges that pass any of the filters, if there are any."""
-    places = [table.within(each, valid.scan_points(table.spec, each)) for each in ranges]
+    places = [table.within(each, valid.check_scan_range(table.spec, each)) for each in ranges]
     condition = any_of(places)
     passing = []
     for field, value in filters:
@@ -199,14 +199,14 @@ def _read_columns(table: TableSql, columns: list[str]) -> tuple[str, ...]:
     return tuple(name for name in table.columns if name in columns or name in table.key)
 
 
-def _transposed(rows: Iterable[tuple[Any, ...]]) -> list[list[Any]]:
+def _transpose(rows: Iterable[tuple[Any, ...]]) -> list[list[Any]]:
     return [list(column) for column in zip(*rows, strict=True)]
 
 
 class Upsert(Operation, frozen=True, tag=True):
     record: dict[str, Any]
 
-    def prepared(self, table: TableSql) -> Action:
+    def prepare(self, table: TableSql) -> Action:
         key = valid.check_record(table.spec, self.record)
         others = [name for name in self.record if name not in table.key]
 
@@ -224,17 +224,17 @@ class Upsert(Operation, frozen=True, tag=True):
 class UpsertAll(Operation, frozen=True, tag=True):
     records: list[dict[str, Any]]
 
-    def prepared(self, table: TableSql) -> Action:
-        merged = _merged(table, self.records)
+    def prepare(self, table: TableSql) -> Action:
+        merged = _merge_records(table, self.records)
         groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
         for record in merged.values():
             groups.setdefault(tuple(record), []).append(record)
-        lists = {fields: _lists(table, fields, group) for fields, group in groups.items()}
+        lists = {fields: _collect_columns(table, fields, group) for fields, group in groups.items()}
 
         def carry_out(work: Work) -> None:
             work.add_keys(table.spec.table, merged, writes=True)
             for fields, values in lists.items():
-                names = ", ".join(map(quoted, fields))
+                names = ", ".join(map(quote_identifier, fields))
                 work.execute(
                     f"INSERT INTO {table.name} ({names}) SELECT {table.lists(fields)} "
                     f"ON CONFLICT ({table.key_columns}) {merge(table, fields)}",
@@ -247,7 +247,7 @@ class UpsertAll(Operation, frozen=True, tag=True):
 class Update(Operation, frozen=True, tag=True):
     record: dict[str, Any]
 
-    def prepared(self, table: TableSql) -> Action:
+    def prepare(self, table: TableSql) -> Action:
         key = valid.check_record(table.spec, self.record)
         others = [name for name in self.record if name not in table.key]
 
@@ -263,11 +263,11 @@ class UpdateRange(Operation, frozen=True, tag=True):
     range: Range
     values: dict[str, Any]
 
-    def prepared(self, table: TableSql) -> Action:
+    def prepare(self, table: TableSql) -> Action:
         valid.check_not_key(table.spec, self.values)
         for field, value in self.values.items():
             valid.check_value(table.spec, field, value)
-        condition = table.within(self.range, valid.prefix_points(table.spec, self.range))
+        condition = table.within(self.range, valid.check_prefix_range(table.spec, self.range))
         if not self.values:
             raise TableUsageError(f"No fields of table {table.spec.table} are given to update")
 
@@ -282,7 +282,7 @@ class UpdateRange(Operation, frozen=True, tag=True):
         return carry_out
 
 
-def _merged(
+def _merge_records(
     table: TableSql, records: Iterable[dict[str, Any]]
 ) -> dict[tuple[Any, ...], dict[str, Any]]:
     """One record for each key, as upserting them one after the other would leave it."""
@@ -311,7 +311,7 @@ def _key_of(table: TableSql) -> Callable[[dict[str, Any]], tuple[Any, ...]]:
     return lambda record: (record[name],)
 
 
-def _lists(
+def _collect_columns(
     table: TableSql, fields: tuple[str, ...], records: list[dict[str, Any]]
 ) -> list[list[Any]]:
     """The values of each field."""
@@ -330,8 +330,8 @@ class CompareAndSwap(Operation, frozen=True, tag=True):
     old: Any
     new: Any
 
-    def prepared(self, table: TableSql) -> Action:
-        key = valid.full_key(table.spec, self.key)
+    def prepare(self, table: TableSql) -> Action:
+        key = valid.check_full_key(table.spec, self.key)
         if self.column in table.key:
             raise TableUsageError(
                 f"Field {self.column} of table {table.spec.table} is a primary key, which cannot be "
@@ -364,8 +364,8 @@ class Increment(Operation, frozen=True, tag=True):
     column: str
     amount: int
 
-    def prepared(self, table: TableSql) -> Action:
-        key = valid.full_key(table.spec, self.key)
+    def prepare(self, table: TableSql) -> Action:
+        key = valid.check_full_key(table.spec, self.key)
         type = valid.check_column(table.spec, self.column)
         if type is not FieldType.LONG or self.column in table.key:
             raise TableUsageError(
@@ -379,7 +379,7 @@ class Increment(Operation, frozen=True, tag=True):
 
         def carry_out(work: Work) -> None:
             work.add_keys(table.spec.table, [key], writes=True)
-            column = quoted(self.column)
+            column = quote_identifier(self.column)
             total = f"coalesce({column}, 0)::HUGEINT + ?"
             update = SqlCondition(
                 f"UPDATE {table.name} SET {column} = {total} WHERE {table.has_key} "  # noqa: S608
@@ -402,8 +402,8 @@ class Increment(Operation, frozen=True, tag=True):
 class Delete(Operation, frozen=True, tag=True):
     key: Key
 
-    def prepared(self, table: TableSql) -> Action:
-        key = valid.full_key(table.spec, self.key)
+    def prepare(self, table: TableSql) -> Action:
+        key = valid.check_full_key(table.spec, self.key)
 
         def carry_out(work: Work) -> None:
             work.add_keys(table.spec.table, [key], writes=True)
@@ -417,8 +417,8 @@ class DeleteRange(Operation, frozen=True, tag=True):
     any_fields: bool = False
     """Whether the range may be of other fields than the first ones of the key."""
 
-    def prepared(self, table: TableSql) -> Action:
-        check = valid.points if self.any_fields else valid.prefix_points
+    def prepare(self, table: TableSql) -> Action:
+        check = valid.points if self.any_fields else valid.check_prefix_range
         condition = table.within(self.range, check(table.spec, self.range))
 
         def carry_out(work: Work) -> None:

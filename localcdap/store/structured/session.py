@@ -18,7 +18,7 @@ from localcdap.api.errors import (
     TransactionTimeoutError,
 )
 from localcdap.store.store import Store, Transaction
-from localcdap.store.structured.admin import TableRegistry, specification_in
+from localcdap.store.structured.admin import TableRegistry, find_specification
 from localcdap.store.structured.commits import Commits
 from localcdap.store.structured.operations import Operation, Result
 from localcdap.store.structured.sql import TableSql
@@ -71,7 +71,7 @@ class LocalTransactionSession:
         """Set when the statement under way is broken off: why."""
         self._footprint = commits.begin()
         read_only = kind is TransactionKind.READ_ONLY
-        self._block = store.snapshot() if read_only else store.concurrently()
+        self._block = store.snapshot() if read_only else store.concurrent_transaction()
         try:
             self._transaction: Transaction = self._block.__enter__()
         except BaseException:
@@ -79,11 +79,11 @@ class LocalTransactionSession:
             raise
 
     def specification(self, table: str) -> StructuredTableSpecification:
-        return specification_in(self._known, table)
+        return find_specification(self._known, table)
 
     def perform(self, table: TableSql, operation: Operation) -> Result:
         """:raises TransactionError: when it is over, or read-only and the operation writes."""
-        action = operation.prepared(table)
+        action = operation.prepare(table)
         if operation.writes and self._kind is TransactionKind.READ_ONLY:
             raise TransactionError(
                 f"Table {table.spec.table} cannot be changed in a read-only transaction.",
@@ -135,7 +135,7 @@ class LocalTransactionSession:
                 self._transaction.interrupt()
         return False
 
-    def too_late(self) -> TransactionTimeoutError:
+    def make_timeout_error(self) -> TransactionTimeoutError:
         """What it fails with when it took longer than it may."""
         took_s = round(self._timeout_s or 0, 2)
         return TransactionTimeoutError(
@@ -162,7 +162,7 @@ class LocalTransactionSession:
 
     def _require_open(self) -> None:
         if self._over is None and self.deadline is not None and time.monotonic() > self.deadline:
-            self._end(self.too_late)
+            self._end(self.make_timeout_error)
         if self._over is not None:
             raise self._over()
 

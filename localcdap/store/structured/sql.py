@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from localcdap.api.app.specification import FieldType, StructuredTableSpecification
 from localcdap.api.app.table import Bound, Range
-from localcdap.store.columns import quoted
+from localcdap.store.columns import quote_identifier
 from localcdap.store.structured.validation import Point
 
 PREFIX: Final = "app_"
@@ -62,29 +62,29 @@ class TableSql:
 
     def __init__(self, spec: StructuredTableSpecification) -> None:
         self.spec: Final = spec
-        self.name: Final = quoted(PREFIX + spec.table)
+        self.name: Final = quote_identifier(PREFIX + spec.table)
         self.columns: Final = tuple(spec.fields)
         self.key: Final = tuple(spec.primary_key)
 
     @cached_property
     def all_columns(self) -> str:
-        return ", ".join(map(quoted, self.columns))
+        return ", ".join(map(quote_identifier, self.columns))
 
     @cached_property
     def key_columns(self) -> str:
-        return ", ".join(map(quoted, self.key))
+        return ", ".join(map(quote_identifier, self.key))
 
     @cached_property
     def has_key(self) -> str:
         """True of the row whose key is given as parameters."""
-        return " AND ".join(f"{quoted(name)} = ?" for name in self.key)
+        return " AND ".join(f"{quote_identifier(name)} = ?" for name in self.key)
 
     def order(self, descending: bool, first: str | None = None) -> str:
         """An ORDER BY clause; ``first`` goes before the key, which then ascends."""
         direction = " DESC" if descending else ""
         if first is not None:
-            return f"ORDER BY {quoted(first)}{direction}, {self.key_columns}"
-        return "ORDER BY " + ", ".join(f"{quoted(name)}{direction}" for name in self.key)
+            return f"ORDER BY {quote_identifier(first)}{direction}, {self.key_columns}"
+        return "ORDER BY " + ", ".join(f"{quote_identifier(name)}{direction}" for name in self.key)
 
     def parameter(self, field: str) -> str:
         """What stands for a value of the field: a float must be rounded before it is compared."""
@@ -92,7 +92,7 @@ class TableSql:
 
     def assignments(self, fields: Iterable[str]) -> str:
         """A SET clause without its first word."""
-        return ", ".join(f"{quoted(name)} = {self.parameter(name)}" for name in fields)
+        return ", ".join(f"{quote_identifier(name)} = {self.parameter(name)}" for name in fields)
 
     def lists(self, fields: Iterable[str]) -> str:
         """What gives one row for each place in parameters that are lists, one for each field."""
@@ -102,8 +102,8 @@ class TableSql:
     def equals(self, field: str, value: Any) -> SqlCondition:
         """The field is the value, also if that is null."""
         if value is None:
-            return SqlCondition(f"{quoted(field)} IS NULL")
-        return SqlCondition(f"{quoted(field)} = {self.parameter(field)}", (value,))
+            return SqlCondition(f"{quote_identifier(field)} IS NULL")
+        return SqlCondition(f"{quote_identifier(field)} = {self.parameter(field)}", (value,))
 
     def within(self, range: Range, points: tuple[Point, Point]) -> SqlCondition:
         """The row is in the range."""
@@ -123,7 +123,7 @@ class TableSql:
         if None in values:  # nothing compares with a null
             return NONE
         sql, places = _comparison(
-            tuple(quoted(name) for name in fields),
+            tuple(quote_identifier(name) for name in fields),
             tuple(self.parameter(name) for name in fields),
             operator,
             inclusive,

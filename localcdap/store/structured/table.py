@@ -21,7 +21,7 @@ from localcdap.api.errors import TransactionConflictError, TransactionError
 from localcdap.store.structured import operations as op
 from localcdap.store.structured.session import TransactionSession
 from localcdap.store.structured.sql import TableSql
-from localcdap.store.structured.validation import row_limit
+from localcdap.store.structured.validation import check_limit
 
 _CHUNK = 10_000
 """Records that are written by one statement."""
@@ -59,7 +59,7 @@ class SessionContext:
                 "Use a table and its rows inside the body only.",
             )
 
-    def closes(self, rows: StructuredRows) -> None:
+    def close_with_transaction(self, rows: StructuredRows) -> None:
         """Have rows closed with the transaction."""
         self._rows.add(rows)
 
@@ -107,10 +107,10 @@ class _Table(StructuredTable):
         order: SortOrder = SortOrder.ASC,
         options: Collection[QueryOption] = (),
     ) -> StructuredRows:
-        return self._rows(op.Scan([range], row_limit(limit), list(filters), order_by, order))
+        return self._rows(op.Scan([range], check_limit(limit), list(filters), order_by, order))
 
     def multi_scan(self, ranges: Iterable[Range], *, limit: int | None = None) -> StructuredRows:
-        return self._rows(op.Scan(list(ranges), row_limit(limit)))
+        return self._rows(op.Scan(list(ranges), check_limit(limit)))
 
     def compare_and_swap(self, key: Key, column: str, old: Any, new: Any) -> bool:
         return bool(self._do(op.CompareAndSwap(key, column, old, new)))
@@ -148,5 +148,5 @@ class _Table(StructuredTable):
         found = self._do(operation)
         assert isinstance(found, op.Rows)
         rows = StructuredRows(row_class(tuple(found.columns), self._sql.key), found.values)
-        self._context.closes(rows)
+        self._context.close_with_transaction(rows)
         return rows

@@ -55,7 +55,11 @@ class _WatchedSession(LocalTransactionSession):
 
     def look(self, now: float) -> None:
         """See :class:`localcdap.store.structured.monitor.MonitoredTransaction`."""
-        if self.deadline is not None and now > self.deadline and self.expire(self.too_late):
+        if (
+            self.deadline is not None
+            and now > self.deadline
+            and self.expire(self.make_timeout_error)
+        ):
             self._watch.discard(self)
 
     def commit(self) -> None:

@@ -89,7 +89,7 @@ def check_record(spec: StructuredTableSpecification, record: Mapping[str, Any]) 
     return tuple(record[name] for name in spec.primary_key)
 
 
-def full_key(spec: StructuredTableSpecification, key: Key) -> tuple[Any, ...]:
+def check_full_key(spec: StructuredTableSpecification, key: Key) -> tuple[Any, ...]:
     """The values of a whole primary key."""
     return prefix(spec, key, whole=True)[1]
 
@@ -143,7 +143,7 @@ def points(spec: StructuredTableSpecification, range: Range) -> tuple[Point, Poi
     return point(spec, range.begin), point(spec, range.end)
 
 
-def scan_points(spec: StructuredTableSpecification, range: Range) -> tuple[Point, Point]:
+def check_scan_range(spec: StructuredTableSpecification, range: Range) -> tuple[Point, Point]:
     """Begin and end of a range to scan: each must start with the first field of the primary key."""
     both = points(spec, range)
     for fields, _ in both:
@@ -157,7 +157,7 @@ def scan_points(spec: StructuredTableSpecification, range: Range) -> tuple[Point
     return both
 
 
-def prefix_points(spec: StructuredTableSpecification, range: Range) -> tuple[Point, Point]:
+def check_prefix_range(spec: StructuredTableSpecification, range: Range) -> tuple[Point, Point]:
     """Begin and end of a range to change: each must be of the first fields of the primary key."""
     points(spec, range)
     return prefix(spec, range.begin), prefix(spec, range.end)
@@ -183,7 +183,7 @@ def check_index(spec: StructuredTableSpecification, field: str) -> None:
         )
 
 
-def row_limit(limit: int | None) -> int | None:
+def check_limit(limit: int | None) -> int | None:
     """The number of rows to read at most, as a number that the database has."""
     if limit is None:
         return None

@@ -61,7 +61,7 @@ def selector(artifact: ArtifactId) -> ArtifactSelector:
 
 def artifact_changes(cdap: Cdap) -> Iterator[bool]:
     """After each poll, whether artifacts changed."""
-    last = cdap.messaging.newest()
+    last = cdap.messaging.get_newest_id()
     while True:
         messages = cdap.messaging.fetch("system", "artifacts", last, wait_s=_POLL_S)
         last = messages[-1].id if messages else last

@@ -18,7 +18,7 @@ def watch_topics(*topics: str) -> Callable[[Cdap], Iterator[bool]]:
     """
 
     def source(cdap: Cdap) -> Iterator[bool]:
-        position = cdap.messaging.newest()
+        position = cdap.messaging.get_newest_id()
         yield True
         while True:
             found = cdap.messaging.fetch(

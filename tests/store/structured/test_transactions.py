@@ -344,7 +344,7 @@ def test_a_body_that_takes_too_long_holds_nobody_up(simple: Simple):
 class Slow(Operation, frozen=True):
     """A statement that takes for ever, which none of a small table does."""
 
-    def prepared(self, table: TableSql):
+    def prepare(self, table: TableSql):
         pairs = "range(1000000) a, range(1000000) b WHERE (a.range * b.range) % 7 = 3"
         return lambda work: work.execute(f"SELECT count(*) FROM {pairs}")
 

@@ -251,7 +251,7 @@ def _fill(listed: OptionList, items: Sequence[ValueOption[Place]]) -> None:
 
 def _events(cdap: Cdap) -> Iterator[int | None]:
     """The id of the last event, each time that something of what is shown may have changed."""
-    seen = cdap.messaging.newest()
+    seen = cdap.messaging.get_newest_id()
     while True:
         messages = cdap.messaging.fetch(SYSTEM_NAMESPACE, _TOPICS, seen, 100, _POLL_S)
         seen = messages[-1].id if messages else seen

@@ -299,7 +299,7 @@ def _described(cdap: Cdap, namespace: str, plugin: PluginSummary) -> tuple[Plugi
 
 
 def _write(cdap: Cdap, namespace: str, name: str, type: str) -> Path:
-    folder = write_artifact(names_of(name), type, Path(cdap.artifacts.plugin_folder(namespace)))
+    folder = write_artifact(names_of(name), type, Path(cdap.artifacts.get_plugin_folder(namespace)))
     cdap.artifacts.sync()
     return folder
 
