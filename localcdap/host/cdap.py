@@ -7,140 +7,34 @@ import os
 import threading
 from collections.abc import Iterator
 from importlib import metadata
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from localcdap.api.errors import ConflictError, HostLostError
-from localcdap.apps.service import AppService
-from localcdap.artifacts.service import ArtifactService
-from localcdap.datasets.service import TableService
-from localcdap.datasets.sql import SqlService
 from localcdap.datasets.transactions import (
-    ADMIN,
-    TRANSACTIONS,
     HostTransactionRunner,
-    TransactionService,
 )
-from localcdap.engine.driver.secrets import CONNECTIONS
 from localcdap.home import Home
 from localcdap.host.host import Host
-from localcdap.messaging.service import MessagingService
-from localcdap.namespaces.connections import ConnectionService
-from localcdap.namespaces.preferences import PreferenceService
-from localcdap.namespaces.secure_keys import SecureKeyService
-from localcdap.namespaces.service import NamespaceService
-from localcdap.pipeline.editing.service import EditingService
-from localcdap.pipeline.library.applications import ApplicationService
-from localcdap.pipeline.library.drafts import DraftService
-from localcdap.pipeline.library.templates import TemplateService
-from localcdap.pipeline.methods import MethodService
-from localcdap.pipeline.service import StudioService
-from localcdap.pipeline_tests.cases import CaseService
+from localcdap.host.service_table import SERVICES, ServiceEntry, ServiceTable
 from localcdap.rpc.client import Client
 from localcdap.rpc.frames import Call
 from localcdap.rpc.host_lock import HostLock, connect_or_become_host
 from localcdap.rpc.methods import get_remote_method, make_proxy
-from localcdap.runs.debug.service import DebugService
-from localcdap.runs.preview.service import PreviewService
-from localcdap.runs.service import RunService
-from localcdap.store.service import DatabaseService
-from localcdap.store.structured.admin import TableAdmin
 
-_Service = TypeVar("_Service")
+_S = TypeVar("_S")
 
 
-class Cdap:
+class Cdap(ServiceTable):
     """The services of an instance, wherever they run. Threads may share it."""
 
     def __init__(self, home: Home, *, expects_run: bool = False) -> None:
-        self._link = _Link(home, expects_run=expects_run)
-        self.transactions = HostTransactionRunner(
-            lambda: self._link.service(TRANSACTIONS, TransactionService)
-        )
-        """Runs bodies of code as transactions on structured tables."""
+        self._link = _HostLink(home, expects_run=expects_run)
+        self.transactions: Final = HostTransactionRunner(lambda: self.transaction_service)
+        """Runs functions as transactions on structured tables."""
 
-    @property
-    def artifacts(self) -> ArtifactService:
-        return self._link.service("artifacts", ArtifactService)
-
-    @property
-    def studio(self) -> StudioService:
-        return self._link.service("studio", StudioService)
-
-    @property
-    def editing(self) -> EditingService:
-        return self._link.service("editing", EditingService)
-
-    @property
-    def applications(self) -> ApplicationService:
-        return self._link.service("applications", ApplicationService)
-
-    @property
-    def templates(self) -> TemplateService:
-        return self._link.service("templates", TemplateService)
-
-    @property
-    def drafts(self) -> DraftService:
-        return self._link.service("drafts", DraftService)
-
-    @property
-    def runs(self) -> RunService:
-        return self._link.service("runs", RunService)
-
-    @property
-    def previews(self) -> PreviewService:
-        return self._link.service("previews", PreviewService)
-
-    @property
-    def cases(self) -> CaseService:
-        return self._link.service("cases", CaseService)
-
-    @property
-    def debugging(self) -> DebugService:
-        return self._link.service("debugging", DebugService)
-
-    @property
-    def apps(self) -> AppService:
-        return self._link.service("apps", AppService)
-
-    @property
-    def methods(self) -> MethodService:
-        return self._link.service("methods", MethodService)
-
-    @property
-    def tables(self) -> TableService:
-        return self._link.service("tables", TableService)
-
-    @property
-    def sql(self) -> SqlService:
-        return self._link.service("sql", SqlService)
-
-    @property
-    def structured_tables(self) -> TableAdmin:
-        return self._link.service(ADMIN, TableAdmin)
-
-    @property
-    def messaging(self) -> MessagingService:
-        return self._link.service("messaging", MessagingService)
-
-    @property
-    def database(self) -> DatabaseService:
-        return self._link.service("database", DatabaseService)
-
-    @property
-    def namespaces(self) -> NamespaceService:
-        return self._link.service("namespaces", NamespaceService)
-
-    @property
-    def preferences(self) -> PreferenceService:
-        return self._link.service("preferences", PreferenceService)
-
-    @property
-    def connections(self) -> ConnectionService:
-        return self._link.service(CONNECTIONS, ConnectionService)
-
-    @property
-    def secure_keys(self) -> SecureKeyService:
-        return self._link.service("secure-keys", SecureKeyService)
+    def get_service(self, entry: ServiceEntry[_S]) -> _S:
+        """Return the service in the host process, elsewhere a proxy that calls the host."""
+        return self._link.get_service(entry.name, entry.service)
 
     @property
     def is_host(self) -> bool:
@@ -174,14 +68,13 @@ def connect(home: Home, *, expects_run: bool = False) -> Iterator[Cdap]:
         cdap.close()
 
 
-class _Link:
+class _HostLink:
     """The way to the services of an instance: in this process, or in its present host."""
 
     def __init__(self, home: Home, *, expects_run: bool = False) -> None:
         self._home = home
         self._changing = threading.Lock()
         self._end: Host | Client = self._elected(expects_run=expects_run)
-        self._services: dict[str, type] = {}
 
     @property
     def is_host(self) -> bool:
@@ -192,26 +85,26 @@ class _Link:
         end = self._end
         return os.getpid() if isinstance(end, Host) else end.host.pid
 
-    def service(self, name: str, service: type[_Service]) -> _Service:
+    def get_service(self, name: str, service: type[_S]) -> _S:
         """The service itself in the host, else what calls it."""
         end = self._end
         if isinstance(end, Host):
             found = end.by_name[name]
             assert isinstance(found, service)
             return found
-        self._services[name] = service
         return make_proxy(self, name, service)
 
     def call(self, call: Call, result: Any = Any, timeout_s: float | None = None) -> Any:
         """Make a call; one that a lost host left open is made again, unless it is to be made once."""
+        service: type = SERVICES[call.service].service
         end = self._end
         if isinstance(end, Host):
-            return end.answer(call, self._services[call.service])
+            return end.answer(call, service)
         try:
             return end.call(call, result, timeout_s)
         except HostLostError:
             self._replace(end)
-            if get_remote_method(self._services[call.service], call.method).is_non_idempotent:
+            if get_remote_method(service, call.method).is_non_idempotent:
                 raise
             return self.call(call, result, timeout_s)
 

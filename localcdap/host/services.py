@@ -23,13 +23,10 @@ from localcdap.datasets.listeners import DeletedNamespaceCleanup
 from localcdap.datasets.service import TableService
 from localcdap.datasets.sql import SqlService
 from localcdap.datasets.statements import StatementService
-from localcdap.datasets.transactions import ADMIN, TRANSACTIONS, TransactionService
-from localcdap.engine.driver.host_tables import SERVICE as TABLE_EXPORTS
-from localcdap.engine.driver.secrets import CONNECTIONS
-from localcdap.engine.driver.secrets import SERVICE as SECURE_KEYS
-from localcdap.engine.driver.statements import SERVICE as TABLE_STATEMENTS
+from localcdap.datasets.transactions import ADMIN, TransactionService
 from localcdap.engine.local.server import EngineServer
 from localcdap.home import Home, shipped_plugins
+from localcdap.host.service_table import SERVICES
 from localcdap.messaging.listeners import EventDispatcher
 from localcdap.messaging.service import MessagingService
 from localcdap.messaging.topics import Topics
@@ -85,37 +82,37 @@ class Services:
             undo.callback(store.close)
             structured = StructuredTables(store)
             undo.callback(structured.close)
-            self._structured_tables = structured.admin
-            self._transactions = TransactionService(structured)
-            undo.callback(self._transactions.close)
+            self.structured_tables = structured.admin
+            self.transaction_service = TransactionService(structured)
+            undo.callback(self.transaction_service.close)
             self._open_namespaces(store, home, undo)
             self._delivery.add(DeletedNamespaceCleanup(structured.admin))
             plugin_directories = [home.resolve(each) for each in settings.plugin_directories]
-            self._artifacts = self._open_artifacts(
+            self.artifacts = self._open_artifacts(
                 store, worker, home, plugin_directories, settings.plugin_required_capabilities
             )
-            self._tables = TableService(store, self._namespaces)
-            self._statements = StatementService(store, self._namespaces)
+            self.tables = self.table_exports = TableService(store, self.namespaces)
+            self.table_statements = StatementService(store, self.namespaces)
             self._open_studio(store, worker, Locations(settings.locations, str(home.path)))
-            provisioners = Provisioners(profiles_of(settings), engine, settings.locations)
-            self._runs = self._open_runs(store, home, settings, provisioners, engine, spare)
-            undo.callback(self._runs.close)
+            provisioners = Provisioners(read_profiles(settings), engine, settings.locations)
+            self.runs = self._open_runs(store, home, settings, provisioners, engine, spare)
+            undo.callback(self.runs.close)
             unowned.pop_all()
             self._open_library(store)
             native = provisioners.of(NATIVE)
             processes = TrialProcesses(home.previews, engine.directory, native)
             self._open_trials(processes, worker, home, settings.preview_records)
-            undo.callback(self._previews.close)
-            undo.callback(self._cases.close)
-            self._sql = SqlService(store, self._namespaces, structured.admin)
-            self._database = DatabaseService(store, home.backups)
-            self._artifacts.sync()
+            undo.callback(self.previews.close)
+            undo.callback(self.cases.close)
+            self.sql = SqlService(store, self.namespaces, structured.admin)
+            self.database = DatabaseService(store, home.backups)
+            self.artifacts.sync()
             self._open_apps(structured, worker, home, settings, undo)
-            watcher = FolderWatcher(plugin_directories, self._artifacts, worker.close)
+            watcher = FolderWatcher(plugin_directories, self.artifacts, worker.close)
             undo.callback(watcher.close)
             watcher.start()
-            self._runs.resume()
-            self._namespaces.resume()
+            self.runs.resume()
+            self.namespaces.resume()
             self._undo = undo.pop_all()
 
     def _open_namespaces(self, store: Store, home: Home, undo: contextlib.ExitStack) -> None:
@@ -123,57 +120,57 @@ class Services:
         self._topics = Topics(store)
         self._delivery = EventDispatcher(store, self._topics)
         undo.callback(self._delivery.close)
-        self._namespaces = NamespaceService(store, self._topics)
-        self._preferences = PreferenceService(store, self._namespaces)
-        self._secure_keys = secure_keys(store, self._namespaces, home)
-        self._connections = ConnectionService(store, self._namespaces, self._secure_keys)
-        self._messaging = MessagingService(
-            store, self._topics, self._delivery, self._namespaces.require
+        self.namespaces = NamespaceService(store, self._topics)
+        self.preferences = PreferenceService(store, self.namespaces)
+        self.secure_keys = open_secure_keys(store, self.namespaces, home)
+        self.connections = ConnectionService(store, self.namespaces, self.secure_keys)
+        self.messaging = MessagingService(
+            store, self._topics, self._delivery, self.namespaces.require
         )
-        self._namespaces.register_resource(
+        self.namespaces.register_resource(
             NamespaceResource("topics", remove=self._topics.delete_all)
         )
 
     def _open_studio(self, store: Store, worker: PluginWorkers, locations: Locations) -> None:
-        self._templates = TemplateService(store, self._namespaces, self._artifacts)
+        self.templates = TemplateService(store, self.namespaces, self.artifacts)
         environments = EnvironmentFactory(
-            self._artifacts,
+            self.artifacts,
             locations=locations,
-            check_namespace=self._namespaces.require,
-            preferences=self._preferences.of_pipeline,
+            check_namespace=self.namespaces.require,
+            preferences=self.preferences.of_pipeline,
             secrets=self._secrets,
             templates=partial(read_templates, store),
-            tables=self._tables.shapes,
+            tables=self.tables.shapes,
         )
         self._resolver = PipelineResolver(environments, worker.configure, worker.detected)
-        self._studio = StudioService(self._resolver)
-        self._editing = EditingService(environments, worker)
-        self._methods = MethodService(environments, worker)
+        self.studio = StudioService(self._resolver)
+        self.editing = EditingService(environments, worker)
+        self.methods = MethodService(environments, worker)
 
     def _open_library(self, store: Store) -> None:
         """What namespaces keep of pipelines."""
-        self._applications = ApplicationService(
+        self.applications = ApplicationService(
             store,
             self._topics,
-            self._namespaces,
+            self.namespaces,
             self._resolver,
-            self._runs.active_of,
+            self.runs.active_of,
         )
-        self._drafts = DraftService(store, self._namespaces)
+        self.drafts = DraftService(store, self.namespaces)
 
     def _open_trials(
         self, processes: TrialProcesses, workers: PluginWorkers, home: Home, records: int
     ) -> None:
         """What tries pipelines and stages on a few records."""
-        self._previews = PreviewService(
-            self._namespaces,
+        self.previews = PreviewService(
+            self.namespaces,
             self._resolver,
             processes,
             home=home.path,
             records=records,
         )
-        self._cases = CaseService(self._resolver, processes, home=home.path)
-        self._debugging = DebugService(self._resolver, workers, processes, home=home.path)
+        self.cases = CaseService(self._resolver, processes, home=home.path)
+        self.debugging = DebugService(self._resolver, workers, processes, home=home.path)
 
     def _open_apps(
         self,
@@ -185,16 +182,16 @@ class Services:
     ) -> None:
         """System applications, and who wakes them."""
         platform = AppPlatform(
-            self._namespaces,
-            self._artifacts,
-            self._preferences,
+            self.namespaces,
+            self.artifacts,
+            self.preferences,
             self._secrets,
-            self._messaging,
+            self.messaging,
             worker,
         )
         processes = AppProcesses(
             home.path,
-            {PLATFORM: platform, MESSAGING: self._messaging, ADMIN: structured.admin},
+            {PLATFORM: platform, MESSAGING: self.messaging, ADMIN: structured.admin},
             lambda: TransactionService(structured),
             memory_mb=settings.app_memory_mb,
             idle_s=settings.app_idle_minutes * 60,
@@ -202,14 +199,14 @@ class Services:
         limit_s = settings.app_time_limit_s
         self._app_listeners = AppListeners(
             self._topics,
-            self._messaging,
-            self._artifacts,
+            self.messaging,
+            self.artifacts,
             processes,
             structured.transactions,
             structured.admin,
             limit_s,
         )
-        self._apps = AppService(self._artifacts, processes, self._app_listeners, limit_s)
+        self.apps = AppService(self.artifacts, processes, self._app_listeners, limit_s)
         undo.callback(self._app_listeners.close)
         undo.callback(processes.close)
         self._app_listeners.start()
@@ -226,14 +223,14 @@ class Services:
         return RunService(
             store,
             self._topics,
-            self._namespaces,
+            self.namespaces,
             self._resolver,
             provisioners,
             home=home.path,
             directory=home.runs,
             counts=settings.engine_counts,
             engine=engine.directory,
-            origins=self._preferences.origins,
+            origins=self.preferences.origins,
             spare=spare,
         )
 
@@ -249,7 +246,7 @@ class Services:
 
         def changed(tx: Transaction, report: SyncReport) -> None:
             announce(tx, report)
-            tx.on_commit(self._editing.refresh_soon)
+            tx.on_commit(self.editing.refresh_soon)
 
         artifacts = ArtifactService(
             store,
@@ -259,59 +256,34 @@ class Services:
             cache=home.artifact_cache,
             required_capabilities=required_capabilities,
             on_change=changed,
-            namespaces=self._namespaces,
-            deployer=AppDeployer(self._structured_tables),
+            namespaces=self.namespaces,
+            deployer=AppDeployer(self.structured_tables),
             trash=home.trash / "artifacts",
         )
-        self._namespaces.register_resource(
+        self.namespaces.register_resource(
             make_artifact_resource(artifacts, directories, home.trash)
         )
         return artifacts
 
     @property
     def by_name(self) -> Mapping[str, object]:
-        """Under which name each service is called."""
-        return {
-            "artifacts": self._artifacts,
-            "studio": self._studio,
-            "editing": self._editing,
-            "applications": self._applications,
-            "drafts": self._drafts,
-            "templates": self._templates,
-            "runs": self._runs,
-            "previews": self._previews,
-            "cases": self._cases,
-            "debugging": self._debugging,
-            "methods": self._methods,
-            "apps": self._apps,
-            "tables": self._tables,
-            "sql": self._sql,
-            "database": self._database,
-            "messaging": self._messaging,
-            "namespaces": self._namespaces,
-            "preferences": self._preferences,
-            SECURE_KEYS: self._secure_keys,
-            CONNECTIONS: self._connections,
-            ADMIN: self._structured_tables,
-            TRANSACTIONS: self._transactions,
-            TABLE_EXPORTS: self._tables,
-            TABLE_STATEMENTS: self._statements,
-        }
+        """The services by the names under which other processes call them."""
+        return {name: getattr(self, entry.attribute) for name, entry in SERVICES.items()}
 
     def _secrets(self, namespace: str) -> Secrets:
         return Secrets(
-            partial(self._secure_keys.get, namespace),
-            partial(self._connections.properties, namespace),
+            partial(self.secure_keys.get, namespace),
+            partial(self.connections.properties, namespace),
         )
 
     def are_busy(self) -> bool:
         """Whether runs are active, or listeners of applications have events to see."""
-        return self._runs.are_active() or self._app_listeners.are_busy()
+        return self.runs.are_active() or self._app_listeners.are_busy()
 
     def end_waiting(self) -> None:
         """Answer those who wait for messages or changes; nobody waits any more."""
         self._topics.close()
-        self._editing.close_all()
+        self.editing.close_all()
 
     def close(self) -> None:
         """Stop the services, newest first. Runs go on."""
@@ -332,7 +304,7 @@ def make_artifact_resource(
     return NamespaceResource("plugin folders", remove_files=remove_files)
 
 
-def secure_keys(store: Store, namespaces: NamespaceService, home: Home) -> SecureKeyService:
+def open_secure_keys(store: Store, namespaces: NamespaceService, home: Home) -> SecureKeyService:
     """The secure keys, whose values are in the system's keyring where there is one."""
     keyring, file = KeyringVault(home.path), FileVault(home.secrets_file)
 
@@ -352,7 +324,7 @@ def make_engine_server(home: Home, settings: Settings) -> EngineServer:
     )
 
 
-def profiles_of(settings: Settings) -> Profiles:
+def read_profiles(settings: Settings) -> Profiles:
     """The compute profiles that the settings name."""
     remotes = {
         name: RemoteProfile(
