@@ -1,1 +1,5 @@
-"""How Java writes, reads and matches values: properties, recipes and expressions rely on it."""
+"""How Java formats, parses and matches values, as properties, recipes and expressions of CDAP expect it.
+
+The core and the plugins use it; it imports no other package of localcdap. Its other modules build on
+:mod:`.strings` and :mod:`.numbers`.
+"""

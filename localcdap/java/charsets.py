@@ -1,4 +1,4 @@
-"""Character sets by the names that Java uses for them, decoded as Java does."""
+"""Character sets by their names in Java, decoded as Java does."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from typing import Final
 
 _IBM: Final = re.compile(r"ibm-?0*([0-9]+)")
-_NO_CHARSETS: Final = frozenset(
+_NOT_CHARSETS: Final = frozenset(
     (
         "charmap",
         "idna",
@@ -19,17 +19,17 @@ _NO_CHARSETS: Final = frozenset(
         "utf-8-sig",
     )
 )
-"""Codecs of Python's that are none of Java's character sets; some of them give halves of characters."""
-_MARKS: Final = {
+"""Codecs of Python that are not character sets of Java; some of them give halves of characters."""
+_BYTE_ORDER_MARKS: Final = {
     "utf-16": (codecs.BOM_UTF16_BE, codecs.BOM_UTF16_LE),
     "utf-32": (codecs.BOM_UTF32_BE, codecs.BOM_UTF32_LE),
 }
 
 
-def python_encoding(name: str) -> str | None:
-    """Python's name of an encoding, or None when Python does not have it.
+def find_encoding(name: str) -> str | None:
+    """Return Python's name of an encoding; None when Python does not have it.
 
-    >>> python_encoding("IBM01140"), python_encoding("UTF-8"), python_encoding("klingon")
+    >>> find_encoding("IBM01140"), find_encoding("UTF-8"), find_encoding("klingon")
     ('cp1140', 'utf-8', None)
     """
     wanted = name.strip().lower()
@@ -38,21 +38,21 @@ def python_encoding(name: str) -> str | None:
         wanted = f"cp{ibm.group(1).zfill(3)}"
     try:
         found = codecs.lookup(wanted)
-    except (LookupError, ValueError):  # of a name with a null character the latter
+    except (LookupError, ValueError):  # ValueError: the name has a null character
         return None
     # Python has compressions and the like among its encodings.
-    is_charset = found.name not in _NO_CHARSETS and getattr(found, "_is_text_encoding", True)
+    is_charset = found.name not in _NOT_CHARSETS and getattr(found, "_is_text_encoding", True)
     return found.name if is_charset else None
 
 
-def decoded(data: bytes, encoding: str) -> str:
-    """The text of bytes; what is malformed in them becomes U+FFFD.
+def decode(data: bytes, encoding: str) -> str:
+    """Decode bytes; malformed ones become U+FFFD.
 
-    UTF-16 and UTF-32 are big-endian unless a mark at the beginning says otherwise.
+    UTF-16 and UTF-32 are big-endian unless the bytes begin with a byte order mark.
 
-    :param encoding: as :func:`python_encoding` gives it.
+    :param encoding: what :func:`find_encoding` returns.
     """
-    marks = _MARKS.get(encoding)
-    if marks is not None and not data.startswith(marks):
+    byte_order_marks = _BYTE_ORDER_MARKS.get(encoding)
+    if byte_order_marks is not None and not data.startswith(byte_order_marks):
         encoding += "-be"
     return data.decode(encoding, "replace")

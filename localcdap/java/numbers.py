@@ -1,4 +1,4 @@
-"""Java's reading of numbers from texts."""
+"""Numbers as Java parses and narrows them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from decimal import ROUND_HALF_EVEN, Context, Decimal, InvalidOperation
 from typing import Final
 
-from localcdap.java.text import TRIMMED
+from localcdap.java.strings import TRIM_CHARACTERS
 
 INT_MIN: Final = -(2**31)
 INT_MAX: Final = 2**31 - 1
@@ -25,7 +25,7 @@ _DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9
 
 
 class NumberFormatError(ValueError):
-    """A text is no number (Java's ``NumberFormatException``, with its message)."""
+    """A text is not a number (Java's ``NumberFormatException``, with its message)."""
 
     def __init__(self, text: str) -> None:
         shown = text if len(text) <= 80 else text[:77] + "..."
@@ -33,14 +33,14 @@ class NumberFormatError(ValueError):
 
 
 def parse_whole(text: str) -> int:
-    """``new BigInteger(text)``."""
+    """Parse a whole number of at most 4000 characters, as ``new BigInteger(text)``."""
     if not _WHOLE.match(text) or len(text) > 4000:
         raise NumberFormatError(text)
     return int(text)
 
 
 def parse_long(text: str) -> int:
-    """``Long.parseLong``."""
+    """Parse a number of 64 bits, as ``Long.parseLong``."""
     value = parse_whole(text)
     if not LONG_MIN <= value <= LONG_MAX:
         raise NumberFormatError(text)
@@ -48,7 +48,7 @@ def parse_long(text: str) -> int:
 
 
 def parse_int(text: str) -> int:
-    """``Integer.parseInt``."""
+    """Parse a number of 32 bits, as ``Integer.parseInt``."""
     value = parse_whole(text)
     if not INT_MIN <= value <= INT_MAX:
         raise NumberFormatError(text)
@@ -56,15 +56,15 @@ def parse_int(text: str) -> int:
 
 
 def parse_double(text: str) -> float:
-    """``Double.parseDouble``: reads spaces around, ``1d``, ``NaN``, ``Infinity``; not ``inf`` and ``1_0``."""
-    trimmed = text.strip(TRIMMED)
+    """Parse a number as ``Double.parseDouble``: ``" 1 "``, ``1d``, ``NaN``; not ``inf`` or ``1_0``."""
+    trimmed = text.strip(TRIM_CHARACTERS)
     if not _DOUBLE.match(trimmed):
         raise NumberFormatError(text)
     return float(trimmed if "I" in trimmed or "N" in trimmed else trimmed.rstrip("fFdD"))
 
 
 def parse_decimal(text: str) -> Decimal:
-    """``new BigDecimal(text, DECIMAL128)``."""
+    """Parse a decimal as ``new BigDecimal(text, DECIMAL128)``."""
     if not _DECIMAL.match(text):
         raise NumberFormatError(text)
     try:
@@ -74,13 +74,13 @@ def parse_decimal(text: str) -> Decimal:
 
 
 def wrap(value: int, bits: int) -> int:
-    """The two's complement value of the low bits: how Java narrows a whole number."""
+    """Return the low bits as a two's complement number: how Java narrows a whole number."""
     value &= (1 << bits) - 1
     return value - (1 << bits) if value >> (bits - 1) else value
 
 
-def truncated(value: float, bits: int) -> int:
-    """A double cast to ``int`` (32 bits) or ``long``: towards zero, held at the ends, 0 for NaN."""
+def truncate_to_int(value: float, bits: int) -> int:
+    """Cast a double to ``int`` (32 bits) or ``long``: towards zero, clamped to the range, 0 for NaN."""
     if value != value:
         return 0
     top = (1 << (bits - 1)) - 1

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 TIME_LIMIT: Final = 2.0
-"""Seconds that one match may take."""
+"""The time that one match may take, in seconds."""
 
-SHORT: Final = 500
-"""Characters of a text on which only repeats within repeats can take long."""
+_SHORT_LENGTH: Final = 500
+"""The length, in characters, up to which only nested repeats can make a match slow."""
 
 _LINE_ENDS: Final = r"\n\r\u0085\u2028\u2029"
 _WORD: Final = r"[\p{L}\p{N}_]"
@@ -62,23 +62,23 @@ _POSIX: Final = {
     "XDigit": "0-9a-fA-F",
     "Space": r" \t\n\x0b\f\r",
 }
-_NAMED: Final = re.compile(r"\{\^?(\w+)(?:=(\w+))?\}|(\w)")
+_PROPERTY: Final = re.compile(r"\{\^?(\w+)(?:=(\w+))?\}|(\w)")
 _REFERENCE: Final = re.compile(r"\\k<(\w+)>")
-_QUANTITY: Final = re.compile(r"\{\d+(?:,\d*)?\}")
+_QUANTIFIER: Final = re.compile(r"\{\d+(?:,\d*)?\}")
 _FLAGS: Final = re.compile(r"\(\?([a-zA-Z]*)(?:-([a-zA-Z]*))?([:)])")
 _IGNORES_CASE: Final = re.compile(r"\(\?[a-tv-zA-Z]*i[a-tv-zA-Z]*[:)-]")
-"""Without the flag ``u`` the case of ASCII letters is ignored only."""
+"""Finds the flag ``i`` without the flag ``u``: only the case of ASCII letters is ignored."""
 _NESTED: Final = re.compile(r"[+*}]\)?[+*{]|\)[+*{]")
 
 
 class RegexError(ValueError):
-    """A pattern is no regular expression of Java; the message says why and where."""
+    """A text is not a regular expression of Java; the message says why and where."""
 
 
 class Regex:
     """A compiled pattern. Its methods raise :class:`TimeoutError` after :data:`TIME_LIMIT` seconds."""
 
-    __slots__ = ("_explodes", "groups", "pattern", "text")
+    __slots__ = ("_has_nested_repeats", "groups", "pattern", "text")
 
     def __init__(self, text: str) -> None:
         import regex
@@ -87,37 +87,44 @@ class Regex:
         try:
             ascii_case = _IGNORES_CASE.search(text) and "\\p" not in text
             flags = regex.VERSION1 | (regex.ASCII if ascii_case else 0)
-            self.pattern: Any = regex.compile(_translated(text), flags)
+            self.pattern: Any = regex.compile(_Translation(text).translate(), flags)
         except regex.error as error:
             raise RegexError(f"'{text}' is no regular expression: {error}") from None
         self.groups: int = self.pattern.groups
-        self._explodes: Final = can_explode(text)
+        self._has_nested_repeats: Final = has_nested_repeats(text)
 
-    def _limit(self, text: str) -> float | None:
-        """A limit makes each match some times slower, so it is set where a match may take long only."""
-        return TIME_LIMIT if self._explodes or len(text) > SHORT else None
+    def _get_time_limit(self, text: str) -> float | None:
+        """Return the time limit, which slows each match; None where a match cannot take long."""
+        return TIME_LIMIT if self._has_nested_repeats or len(text) > _SHORT_LENGTH else None
 
     def matches(self, text: str) -> bool:
-        """Whether the whole text matches (``String.matches``)."""
-        return self.pattern.fullmatch(text, timeout=self._limit(text)) is not None
+        """Return whether the whole text matches (``String.matches``)."""
+        return self.pattern.fullmatch(text, timeout=self._get_time_limit(text)) is not None
 
     def search(self, text: str) -> Any:
-        """The first match as a match object, or None."""
-        return self.pattern.search(text, timeout=self._limit(text))
+        """Return the first match as a match object, or None."""
+        return self.pattern.search(text, timeout=self._get_time_limit(text))
 
     def find_all(self, text: str) -> list[Any]:
-        """Every match, in order."""
-        return list(self.pattern.finditer(text, timeout=self._limit(text)))
+        """Return all matches, in order."""
+        return list(self.pattern.finditer(text, timeout=self._get_time_limit(text)))
 
     def replace(self, text: str, replacement: str, count: int = 0) -> str:
-        """``replaceAll``, or the first ``count``; ``$1``, ``${name}`` are groups, a backslash quotes."""
-        return str(self.pattern.sub(_replacer(replacement), text, count, timeout=self._limit(text)))
+        """Replace all matches, or the first ``count``, as ``String.replaceAll``.
+
+        :param replacement: ``$1`` and ``${name}`` are groups; a backslash quotes the next character.
+        """
+        return str(
+            self.pattern.sub(
+                _build_replacement(replacement), text, count, timeout=self._get_time_limit(text)
+            )
+        )
 
     def split(self, text: str, limit: int = 0) -> list[str]:
-        """``String.split``: no empty part at the start for an empty match, none at the end for limit 0."""
+        """Split as ``String.split``: an empty first match gives no part; limit 0 drops empty last parts."""
         parts: list[str] = []
         start = 0
-        for match in self.pattern.finditer(text, timeout=self._limit(text)):
+        for match in self.pattern.finditer(text, timeout=self._get_time_limit(text)):
             if 0 < limit <= len(parts) + 1:
                 break
             if match.end() == 0 or (match.start() == match.end() == len(text)):
@@ -133,22 +140,22 @@ class Regex:
         return parts
 
 
-def can_explode(text: str) -> bool:
-    """Whether the time of a match may grow with more than the length of the text: repeats in repeats."""
+def has_nested_repeats(text: str) -> bool:
+    """Return whether a match may take more than linear time: whether the pattern has nested repeats."""
     return _NESTED.search(text) is not None
 
 
 @functools.lru_cache(maxsize=1024)
 def compile_regex(text: str) -> Regex:
-    """The compiled form of a pattern of Java.
+    """Compile a pattern of Java.
 
-    :raises RegexError: when it is none.
+    :raises RegexError: when it is invalid.
     """
     return Regex(text)
 
 
 @functools.lru_cache(maxsize=1024)
-def _replacer(replacement: str) -> Callable[[Any], str]:
+def _build_replacement(replacement: str) -> Callable[[Any], str]:
     parts: list[str | int] = []
     at = 0
     for found in re.finditer(r"\\(.)|\$(\d)|\$\{(\w+)\}|[\\$]", replacement, re.DOTALL):
@@ -172,12 +179,8 @@ def _replacer(replacement: str) -> Callable[[Any], str]:
     return replace
 
 
-def _translated(text: str) -> str:
-    return _Translation(text).run()
-
-
 class _Translation:
-    """One pass over one pattern; writes what ``regex`` understands the same way."""
+    """The translation of one pattern to the syntax of the ``regex`` library."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -188,35 +191,35 @@ class _Translation:
         self.dot = "." if "s" in flags else f"[^{_LINE_ENDS}]"
         self.end = "$" if "m" in flags else _ANCHORS["Z"]
 
-    def run(self) -> str:
+    def translate(self) -> str:
         while self.at < len(self.text):
-            self._step(self.text[self.at])
+            self._translate_character(self.text[self.at])
         return "".join(self.out)
 
-    def _step(self, char: str) -> None:
+    def _translate_character(self, char: str) -> None:
         if char == "\\":
-            self._escape()
+            self._translate_escape()
         elif self.depth:
-            self._in_class(char)
+            self._translate_in_class(char)
         elif char == "[":
-            self._open_class()
+            self._translate_class()
         elif char == "{":
-            self._quantity()
+            self._translate_quantity()
         elif char == "(" and (flags := _FLAGS.match(self.text, self.at)):
-            self._inline_flags(flags)
+            self._translate_flags(flags)
         else:
             self.out.append({".": self.dot, "$": self.end}.get(char, char))
             self.at += 1
 
-    def _inline_flags(self, found: re.Match[str]) -> None:
+    def _translate_flags(self, found: re.Match[str]) -> None:
         on = "".join(c for c in found.group(1) if c in "imsx")
         off = "".join(c for c in found.group(2) or "" if c in "imsx")
         if on or off or found.group(3) == ":":
             self.out.append(f"(?{on}{'-' + off if off else ''}{found.group(3)}")
         self.at = found.end()
 
-    def _quantity(self) -> None:
-        found = _QUANTITY.match(self.text, self.at)
+    def _translate_quantity(self) -> None:
+        found = _QUANTIFIER.match(self.text, self.at)
         if found is None:
             raise RegexError(
                 f"'{self.text}' is no regular expression: illegal repetition at {self.at}"
@@ -224,7 +227,7 @@ class _Translation:
         self.out.append(found.group())
         self.at = found.end()
 
-    def _open_class(self) -> None:
+    def _translate_class(self) -> None:
         self.depth += 1
         opening = "[^" if self.text.startswith("[^", self.at) else "["
         self.out.append(opening)
@@ -233,9 +236,9 @@ class _Translation:
             self.out.append(r"\]")
             self.at += 1
 
-    def _in_class(self, char: str) -> None:
+    def _translate_in_class(self, char: str) -> None:
         if char == "[":
-            self._open_class()
+            self._translate_class()
             return
         if char == "]":
             self.depth -= 1
@@ -249,7 +252,7 @@ class _Translation:
             self.out.append(char)
         self.at += 1
 
-    def _escape(self) -> None:
+    def _translate_escape(self) -> None:
         char = self.text[self.at + 1 : self.at + 2]
         if char == "Q":
             end = self.text.find("\\E", self.at)
@@ -257,7 +260,7 @@ class _Translation:
             self.out.append(re.sub(r"([^\w\s])", r"\\\1", quoted))
             self.at = end + 2 if end >= 0 else len(self.text)
         elif char in ("p", "P"):
-            self._property(char)
+            self._translate_property(char)
         elif char in _ESCAPES:
             self.out.append(_ESCAPES[char])
             self.at += 2
@@ -265,7 +268,7 @@ class _Translation:
             self.out.append(_ANCHORS[char])
             self.at += 2
         elif char in ("x", "u", "0", "c"):
-            self._code(char)
+            self._translate_code(char)
         elif char == "k" and (found := _REFERENCE.match(self.text, self.at)):
             self.out.append(f"(?P={found.group(1)})")
             self.at = found.end()
@@ -278,8 +281,8 @@ class _Translation:
             self.out.append(re.escape(char) if not char.isspace() else "\\" + char)
             self.at += 2
 
-    def _property(self, letter: str) -> None:
-        found = _NAMED.match(self.text, self.at + 2)
+    def _translate_property(self, letter: str) -> None:
+        found = _PROPERTY.match(self.text, self.at + 2)
         if found is None:
             raise RegexError(f"'{self.text}' is no regular expression: no property at {self.at}")
         name = found.group(1) or found.group(3)
@@ -293,7 +296,7 @@ class _Translation:
         value = f"{name}={found.group(2)}" if found.group(2) else name
         self.out.append(f"\\{letter}{{{value}}}")
 
-    def _code(self, letter: str) -> None:
+    def _translate_code(self, letter: str) -> None:
         shape = {
             "x": r"\\x(?:\{([0-9a-fA-F]+)\}|([0-9a-fA-F]{2}))",
             "u": r"\\u([0-9a-fA-F]{4})",

@@ -1,4 +1,4 @@
-"""XML documents and XPath 1.0, read without anything that reaches outside of them or grows in memory."""
+"""XML documents and XPath 1.0, without external entities or entities that grow in memory."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ if TYPE_CHECKING:
 
 
 class XmlError(ValueError):
-    """A text is no XML document that may be read, or a path cannot be evaluated; the message says why."""
+    """An XML document is not accepted, or a path cannot be evaluated; the message says why."""
 
 
 def read_document(text: str) -> _Element:
-    """The root element of a document. The encoding that it declares is of no meaning: it is text already.
+    """Parse a document and return its root element. The encoding that it declares is ignored.
 
-    Elements of a default namespace lose it, so that paths name them as they are written; prefixes keep
-    theirs.
+    Elements of a default namespace lose it, so that paths name them as the document does; elements with a
+    prefix keep their namespace.
 
-    :raises XmlError: for a text that is not well-formed, nested more than 256 times, holds a text over 10 MB,
-        or declares entities: they can hide files of the machine or gigabytes.
+    :raises XmlError: for a document that is not well-formed, has over 256 levels or a text over 10 MB, or
+        declares entities, which could read files of the machine or expand to gigabytes.
     """
     from lxml import etree
 
@@ -39,8 +39,8 @@ def read_document(text: str) -> _Element:
     return root
 
 
-def found_by(path: XPath, root: _Element) -> list[Any]:
-    """The nodes that a compiled path selects; a text, number or truth value counts as one.
+def evaluate_path(path: XPath, root: _Element) -> list[Any]:
+    """Return the nodes that a compiled path selects; a text, number or boolean is returned as the only one.
 
     :raises XmlError: when the path cannot be evaluated.
     """
@@ -53,8 +53,8 @@ def found_by(path: XPath, root: _Element) -> list[Any]:
     return found if isinstance(found, list) else [found]
 
 
-def path_problem(path: str) -> str | None:
-    """Why an expression cannot be compiled; None when it can be."""
+def find_path_problem(path: str) -> str | None:
+    """Return why an expression cannot be compiled; None when it can be."""
     from lxml import etree
 
     try:

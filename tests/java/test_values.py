@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from localcdap.java import numbers
-from localcdap.java.formatter import FormatError, format_text
-from localcdap.java.text import java_text, nearest_float
+from localcdap.java.string_format import FormatError, format_text
+from localcdap.java.strings import round_to_float, to_java_string
 
 
 @pytest.mark.parametrize(
@@ -45,14 +45,14 @@ from localcdap.java.text import java_text, nearest_float
     ],
 )
 def test_texts_of_values(value: Any, text: str) -> None:
-    assert java_text(value) == text
+    assert to_java_string(value) == text
 
 
 def test_floats_keep_their_short_text() -> None:
-    assert [nearest_float(x) for x in (11.79, 2.34, 0.1, 1e10)] == [11.79, 2.34, 0.1, 1e10]
-    assert nearest_float(1 / 3) == 0.33333334
-    assert nearest_float(1e300) == math.inf
-    assert math.isnan(nearest_float(math.nan))
+    assert [round_to_float(x) for x in (11.79, 2.34, 0.1, 1e10)] == [11.79, 2.34, 0.1, 1e10]
+    assert round_to_float(1 / 3) == 0.33333334
+    assert round_to_float(1e300) == math.inf
+    assert math.isnan(round_to_float(math.nan))
 
 
 def test_numbers_are_read_as_java_reads_them() -> None:

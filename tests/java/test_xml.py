@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from localcdap.java.xml import XmlError, found_by, path_problem, read_document
+from localcdap.java.xml import XmlError, evaluate_path, find_path_problem, read_document
 
 
 @pytest.mark.parametrize(
@@ -51,11 +51,11 @@ def test_any_text_is_a_document_or_refused(text):
 )
 def test_what_paths_find(path, found):
     root = read_document("<a id='7'><b>1</b><b>2</b></a>")
-    assert found_by(etree.XPath(path), root) == found
+    assert evaluate_path(etree.XPath(path), root) == found
 
 
 def test_paths_that_cannot_be_used():
-    assert path_problem("/a/b[1]/@c") is None
-    assert path_problem("/a[") is not None
+    assert find_path_problem("/a/b[1]/@c") is None
+    assert find_path_problem("/a[") is not None
     with pytest.raises(XmlError, match="'//x:y' cannot be evaluated"):
-        found_by(etree.XPath("//x:y"), read_document("<a/>"))
+        evaluate_path(etree.XPath("//x:y"), read_document("<a/>"))

@@ -1,1 +1,1 @@
-"""What Java's two kinds of date patterns share; the kinds are ``simple_date`` and ``date_time``."""
+"""Dates and times as Java formats and parses them, by ``SimpleDateFormat`` and ``DateTimeFormatter``."""

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from localcdap.api.errors import MacroError
-from localcdap.java.simple_date import format_date
-from localcdap.java.zones import zone_of
+from localcdap.java.dates.simple_date_format import format_simple_date
+from localcdap.java.dates.zones import parse_zone
 from localcdap.pipeline.document.lenient import json_text
 from localcdap.pipeline.macros.language import Function
 
@@ -96,8 +96,10 @@ def logical_start_time(start_ms: int, *arguments: str) -> str:
         )
     pattern, offset, zone = (*arguments, "", "")[:3]
     try:
-        moment = _moment(start_ms - _milliseconds(offset.strip()), zone_of(zone.strip() or "UTC"))
-        return format_date(moment, pattern)
+        moment = _moment(
+            start_ms - _milliseconds(offset.strip()), parse_zone(zone.strip() or "UTC")
+        )
+        return format_simple_date(moment, pattern)
     except (ValueError, OverflowError) as error:
         raise MacroError(f"logicalStartTime({','.join(arguments)}): {error}.", _FORMAT) from None
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from localcdap.api import FailureCollector, Schema, StageConfigurer, StageError, Type
 from localcdap.api.errors import LocalcdapError
-from localcdap.java.charsets import python_encoding
+from localcdap.java.charsets import find_encoding
 from localcdap.plugin_lib.files.inputs import FilesNotFoundError, input_files, is_remote
 from localcdap.plugin_lib.files.reading.line_format import open_input
 from localcdap.plugin_lib.files.reading.sheets import sheet_schema
@@ -68,7 +68,7 @@ def _first_file(stage: StageConfigurer, config: FileSourceConfig, written: str) 
 
 
 def _lines(config: FileSourceConfig, file: str) -> Iterator[str]:
-    encoding = python_encoding(config.file_encoding) or "utf-8"
+    encoding = find_encoding(config.file_encoding) or "utf-8"
     with open_input(file) as stream:
         name = "utf-8-sig" if encoding == "utf-8" else encoding
         text = io.TextIOWrapper(stream, encoding=name, errors="replace")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from localcdap.api import BatchSink, Schema, SinkContext, StageConfigurer
 from localcdap.api.rules import check_reference_name
-from localcdap.java.simple_date import format_date
+from localcdap.java.dates.simple_date_format import format_simple_date
 from localcdap.plugin_lib.files.inputs import is_remote
 from localcdap.plugin_lib.files.sink_checks import check_sink, written_schema
 from localcdap.plugin_lib.files.sink_config import FileSinkConfig
@@ -51,7 +51,7 @@ class FilesSink(BatchSink):
         final = context.resolve_path(path)
         if self.config.suffix:
             at = context.logical_start_time
-            final = f"{final.rstrip('/')}/{format_date(at, self.config.suffix)}"
+            final = f"{final.rstrip('/')}/{format_simple_date(at, self.config.suffix)}"
         if is_remote(final) and self.config.format_name == "avro":
             raise context.fail(
                 f"Avro is written by Python, which does not reach '{final}'.",

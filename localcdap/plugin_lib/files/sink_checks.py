@@ -9,7 +9,7 @@ from typing import Final
 
 from localcdap.api import Field, LogicalType, Schema, StageConfigurer, Type
 from localcdap.api.rules import check_subset
-from localcdap.java.simple_date import format_date
+from localcdap.java.dates.simple_date_format import format_simple_date
 from localcdap.plugin_lib.files.sink_config import CODECS, DELIMITED, FORMATS, TYPED, FileSinkConfig
 
 _AVRO_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -52,7 +52,7 @@ def written_schema(config: FileSinkConfig, given: Schema | None) -> Schema | Non
 
 def _check_suffix(stage: StageConfigurer, suffix: str | None) -> None:
     try:
-        format_date(datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC), suffix or "")
+        format_simple_date(datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC), suffix or "")
     except ValueError as error:
         stage.failures.add(
             f"Invalid suffix: {error}.", "Ensure provided suffix is valid."

@@ -7,7 +7,7 @@ import re
 from typing import Final
 
 from localcdap.api import Schema, StageConfigurer, Type
-from localcdap.java.charsets import python_encoding
+from localcdap.java.charsets import find_encoding
 from localcdap.plugin_lib.files.source_config import (
     BY_NUMBER,
     DELIMITED,
@@ -27,7 +27,7 @@ def check_properties(stage: StageConfigurer, config: FileSourceConfig) -> None:
             f"Invalid format '{config.format}'. The value must be one of {', '.join(FORMATS)}"
         ).with_config_property("format")
     _check_regex(stage, config)
-    if python_encoding(config.file_encoding) is None:
+    if find_encoding(config.file_encoding) is None:
         stage.failures.add(
             f"Specified file encoding '{config.file_encoding}' is not valid.",
             "Use one of the supported file encodings.",

@@ -10,7 +10,7 @@ from typing import Any, Final
 from lark import Token, Transformer
 
 from localcdap.java.numbers import parse_decimal
-from localcdap.java.text import nearest_float
+from localcdap.java.strings import round_to_float
 from localcdap.plugin_lib.jexl.errors import Problem
 from localcdap.plugin_lib.jexl.tree import CHAINED, DEEPEST, Node, make, plain_path
 
@@ -54,7 +54,7 @@ def _real(text: str) -> float | Decimal:
     if text[-1] in "bB":
         return parse_decimal(text[:-1])
     value = float(text.rstrip("fFdD"))
-    return nearest_float(value) if text[-1] in "fF" else value
+    return round_to_float(value) if text[-1] in "fF" else value
 
 
 def _node(kind: str, value: Any, parts: Any, places: Iterable[Any] = ()) -> Node:

@@ -17,7 +17,7 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.java.text import java_text
+from localcdap.java.strings import to_java_string
 
 
 class Normalized(NamedTuple):
@@ -132,11 +132,11 @@ class Normalize(Transform):
         return names + [entry.name for entry in self._normalized(ignored)]
 
     def transform(self, record: Record, emit: Emitter) -> None:
-        copies = {target: java_text(record[source]) for source, target in self._copied}
+        copies = {target: to_java_string(record[source]) for source, target in self._copied}
         for name, type_field, value_field in self._chosen:
             value = record[name]
             if value is not None:
-                emit({type_field: name, value_field: java_text(value)} | copies)
+                emit({type_field: name, value_field: to_java_string(value)} | copies)
 
 
 def _check_mapping(stage: StageConfigurer, output: Schema | None, source: str, target: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from localcdap.api import Field, Schema, SourceContext, StageError
-from localcdap.java.charsets import python_encoding
+from localcdap.java.charsets import find_encoding
 from localcdap.plugin_lib.files.inputs import folders, is_remote
 from localcdap.plugin_lib.files.reading.avro import avro_records
 from localcdap.plugin_lib.files.reading.columnar import columnar_records
@@ -90,7 +90,7 @@ def _read_content(
 def _line_format(config: FileSourceConfig) -> LineFormat:
     return LineFormat(
         columns=(),
-        encoding=python_encoding(config.file_encoding) or "utf-8",
+        encoding=find_encoding(config.file_encoding) or "utf-8",
         separator=record_delimiter(config),
         skip_header=config.skip_header,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from localcdap.java.text import TRIMMED
+from localcdap.java.strings import TRIM_CHARACTERS
 from localcdap.plugin_lib.jexl import members, running
 from localcdap.plugin_lib.jexl.errors import EvaluationError
 from localcdap.plugin_lib.jexl.operators import (
@@ -82,5 +82,5 @@ SCOPE: Final[dict[str, Any]] = {
     "Steps": running.Steps,
     "failed": running.failed,
     "EvaluationError": EvaluationError,
-    "TRIMMED": TRIMMED,
+    "TRIMMED": TRIM_CHARACTERS,
 }

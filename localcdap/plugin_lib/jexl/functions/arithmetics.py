@@ -7,7 +7,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
 from typing import Any
 
-from localcdap.java.text import double_text
+from localcdap.java.strings import format_double
 from localcdap.plugin_lib.jexl.functions.decimals import (
     EXACT,
     divided,
@@ -29,7 +29,7 @@ def _widest(values: tuple[Any, ...]) -> type | None:
 
 
 def _decimal(value: Any) -> Decimal:
-    return Decimal(double_text(value)) if isinstance(value, float) else Decimal(value)
+    return Decimal(format_double(value)) if isinstance(value, float) else Decimal(value)
 
 
 def _as(kind: type, values: tuple[Any, ...]) -> list[Any]:
@@ -153,7 +153,7 @@ def average(*values: Any) -> Any:
             continue
         count += 1
         if isinstance(value, Decimal) and not isinstance(mean, Decimal):
-            mean = Decimal(double_text(mean)) if count > 1 else Decimal(0)
+            mean = Decimal(format_double(mean)) if count > 1 else Decimal(0)
         if isinstance(mean, Decimal):
             distance = EXACT.subtract(_decimal(value), mean)
             mean = EXACT.add(mean, divided(distance, Decimal(count)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from localcdap.java.text import java_text
+from localcdap.java.strings import to_java_string
 from localcdap.plugin_lib.jexl.functions.registry import Namespace
 
 arrays = Namespace("arrays")
@@ -18,7 +18,7 @@ def asList(*values: Any) -> list[Any]:
 
 @arrays("A -> S!", "toString", "deepToString")
 def toString(values: Any) -> str:
-    return "null" if values is None else f"[{', '.join(map(java_text, values))}]"
+    return "null" if values is None else f"[{', '.join(map(to_java_string, values))}]"
 
 
 @arrays("A A -> B", "equals", "deepEquals")

@@ -104,9 +104,9 @@ def toDouble(value: _Bytes) -> float:
 
 @bytes_("Y -> F")
 def toFloat(value: _Bytes) -> float:
-    from localcdap.java.text import nearest_float
+    from localcdap.java.strings import round_to_float
 
-    return nearest_float(_read(value, ">f"))
+    return round_to_float(_read(value, ">f"))
 
 
 @bytes_("Y -> B")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import datetime
 
-from localcdap.java.dates.names import DAYS, MONTHS
+from localcdap.java.dates.patterns import DAYS, MONTHS
 from localcdap.java.unix_time import millis_of, seconds_of
 from localcdap.plugin_lib.jexl.functions.registry import Namespace
 from localcdap.plugin_lib.jexl.functions.type_inference import is_date, is_time

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Context, Decimal
 from typing import Any
 
-from localcdap.java.text import double_text
+from localcdap.java.strings import format_double
 from localcdap.plugin_lib.jexl.functions.registry import Namespace
 
 decimal = Namespace("decimal")
@@ -47,7 +47,7 @@ def _operand(value: Any) -> Decimal:
     if value.__class__ is int:
         return Decimal(value)
     if value.__class__ is float:
-        return Decimal(double_text(value))
+        return Decimal(format_double(value))
     raise ValueError("the second value is no number")
 
 

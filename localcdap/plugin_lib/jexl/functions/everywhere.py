@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from localcdap.java.formatter import format_text
 from localcdap.java.numbers import parse_double, parse_int, parse_long
-from localcdap.java.text import nearest_float
+from localcdap.java.string_format import format_text
+from localcdap.java.strings import round_to_float
 from localcdap.plugin_lib.jexl.functions.guava import pad_end, pad_start, repeated
 from localcdap.plugin_lib.jexl.functions.registry import Namespace
 
@@ -27,7 +27,7 @@ def toDouble(value: str | None) -> float:
 
 @everywhere("S -> F")
 def toFloat(value: str | None) -> float:
-    return nearest_float(parse_double(_given(value)))
+    return round_to_float(parse_double(_given(value)))
 
 
 @everywhere("S -> L")

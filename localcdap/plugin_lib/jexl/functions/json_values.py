@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from localcdap.java.json_path import NothingFoundError, select
-from localcdap.java.text import json_text
+from localcdap.java.strings import format_json
 from localcdap.plugin_lib.jexl.functions.registry import Namespace
 
 values = Namespace("json")
@@ -132,11 +132,11 @@ def join(element: Any, separator: str | None) -> str:
     if not isinstance(element, list):
         return ""
     plain = [
-        "" if one is None or isinstance(one, dict | list) else json_text(one) for one in element
+        "" if one is None or isinstance(one, dict | list) else format_json(one) for one in element
     ]
     return "".join(text + (separator or "null") for text in plain)
 
 
 @values("J -> S!", "stringify", "Stringify")
 def stringify(element: Any) -> str:
-    return json_text(element)
+    return format_json(element)

@@ -125,9 +125,9 @@ def rint(value: float) -> float:
 def round_(value: float) -> int:
     """Half up; held at the ends of a long, 0 for NaN."""
     if value != value or math.isinf(value):
-        return numbers.truncated(value, 64)
+        return numbers.truncate_to_int(value, 64)
     low = math.floor(value)
-    return numbers.truncated(float(low), 64) + (1 if value - low >= 0.5 else 0)
+    return numbers.truncate_to_int(float(low), 64) + (1 if value - low >= 0.5 else 0)
 
 
 @maths("L -> L", "abs")

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from localcdap.java import numbers
-from localcdap.java.text import double_text, nearest_float
+from localcdap.java.strings import format_double, round_to_float
 from localcdap.plugin_lib.jexl.functions.registry import Namespace
 
 number = Namespace("number")
@@ -20,7 +20,7 @@ def AsDouble(value: Any) -> float | None:
 
 @number("N -> F?")
 def AsFloat(value: Any) -> float | None:
-    return None if value is None else nearest_float(float(value))
+    return None if value is None else round_to_float(float(value))
 
 
 @number("N -> I?")
@@ -28,7 +28,7 @@ def AsInteger(value: Any) -> int | None:
     if value is None:
         return None
     if isinstance(value, float):
-        return numbers.truncated(value, 32)
+        return numbers.truncate_to_int(value, 32)
     return numbers.wrap(int(value), 32)
 
 
@@ -37,5 +37,5 @@ def Mantissa(value: Any) -> float:
     """What is behind the point; 0 of null and of whole numbers."""
     if value is None or isinstance(value, int):
         return 0.0
-    exact = Decimal(double_text(value)) if isinstance(value, float) else value
+    exact = Decimal(format_double(value)) if isinstance(value, float) else value
     return float(exact - numbers.wrap(int(exact), 32))

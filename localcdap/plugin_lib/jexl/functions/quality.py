@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from localcdap.java.simple_date import read_simple_date
+from localcdap.java.dates.simple_date_format import parse_simple_date
 from localcdap.plugin_lib.jexl.functions import type_inference as inference
 from localcdap.plugin_lib.jexl.functions import web_addresses as web
 from localcdap.plugin_lib.jexl.functions.registry import Namespace
@@ -80,7 +80,7 @@ def isDate(text: str | None, pattern: str | None) -> bool:
     if not text or pattern is None:
         return False
     try:
-        read_simple_date(text.strip(), pattern, lenient=False, whole=True)
+        parse_simple_date(text.strip(), pattern, lenient=False, whole=True)
     except ValueError:
         return False
     return True

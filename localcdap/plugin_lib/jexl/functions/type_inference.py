@@ -7,7 +7,7 @@ import re
 from importlib import resources
 from typing import Final
 
-from localcdap.java.text import TRIMMED
+from localcdap.java.strings import TRIM_CHARACTERS
 
 _INTEGER: Final = re.compile(r"[+-]?\d+", re.ASCII)
 _DOUBLE: Final = re.compile(
@@ -50,7 +50,7 @@ _LETTERS: Final = {
 
 
 def is_empty(text: str | None) -> bool:
-    return text is None or not text.strip(TRIMMED)
+    return text is None or not text.strip(TRIM_CHARACTERS)
 
 
 def is_integer(text: str | None) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from localcdap.java import numbers
-from localcdap.java.text import java_text
+from localcdap.java.strings import to_java_string
 from localcdap.plugin_lib.jexl.methods.declaring import MethodsOf
 from localcdap.plugin_lib.jexl.operators.comparisons import compare
 from localcdap.plugin_lib.jexl.operators.measures import is_empty, size
@@ -45,7 +45,7 @@ def compare_to(value: Any, other: Any) -> int:
     return compare(value, other)
 
 
-every("-> S", "toString")(java_text)
+every("-> S", "toString")(to_java_string)
 every("O -> B", "equals")(_same)
 every("-> I", "hashCode")(_hash_code)
 every("-> I", "size")(size)

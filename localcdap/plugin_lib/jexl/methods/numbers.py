@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from localcdap.java import numbers
-from localcdap.java.text import nearest_float
+from localcdap.java.strings import round_to_float
 from localcdap.plugin_lib.jexl.functions.decimals import scale_of
 from localcdap.plugin_lib.jexl.methods.any_value import compare_to
 from localcdap.plugin_lib.jexl.methods.declaring import MethodsOf
@@ -18,7 +18,7 @@ boolean = MethodsOf("boolean")
 
 def _whole(value: Any, bits: int) -> int:
     return (
-        numbers.truncated(value, bits)
+        numbers.truncate_to_int(value, bits)
         if isinstance(value, float)
         else numbers.wrap(int(value), bits)
     )
@@ -35,7 +35,7 @@ number("-> L", "longValue")(lambda value: _whole(value, 64))
 number("-> I", "shortValue")(lambda value: numbers.wrap(_whole(value, 32), 16))
 number("-> I", "byteValue")(lambda value: numbers.wrap(_whole(value, 32), 8))
 number("-> D", "doubleValue")(float)
-number("-> F", "floatValue")(lambda value: nearest_float(float(value)))
+number("-> F", "floatValue")(lambda value: round_to_float(float(value)))
 number("N -> I", "compareTo")(compare_to)
 number("-> B", "isNaN")(lambda value: value != value)
 number("-> B", "isInfinite")(lambda value: isinstance(value, float) and math.isinf(value))

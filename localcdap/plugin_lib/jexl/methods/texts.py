@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from localcdap.java.formatter import format_text
 from localcdap.java.regex import compile_regex
-from localcdap.java.text import TRIMMED
+from localcdap.java.string_format import format_text
+from localcdap.java.strings import TRIM_CHARACTERS
 from localcdap.plugin_lib.jexl.methods.declaring import MethodsOf
 from localcdap.plugin_lib.jexl.operators.measures import text_length
 
@@ -49,7 +49,7 @@ def _limited(length: int, count: int) -> int:
 text("-> I", "length")(text_length)
 text("-> B", "isEmpty")(lambda text: not text)
 text("-> B", "isBlank")(lambda text: not text.strip())
-text("-> S", "trim")(lambda text: text.strip(TRIMMED))
+text("-> S", "trim")(lambda text: text.strip(TRIM_CHARACTERS))
 text("-> S", "strip")(str.strip)
 text("-> S", "stripLeading")(str.lstrip)
 text("-> S", "stripTrailing")(str.rstrip)

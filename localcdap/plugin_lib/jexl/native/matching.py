@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from localcdap.api.schema import Schema
-from localcdap.java.regex import can_explode, compile_regex
+from localcdap.java.regex import compile_regex, has_nested_repeats
 from localcdap.plugin_lib.jexl.native.conversions import to_text
 from localcdap.plugin_lib.jexl.native.part import NoNativeError, Part, certain, is_null
 from localcdap.plugin_lib.jexl.tree import Node
@@ -15,7 +15,7 @@ def matches(left: Part, pattern: Node) -> Part:
 
     if pattern.kind != "constant" or not isinstance(pattern.value, str):
         raise NoNativeError
-    if can_explode(pattern.value) or "(?" in pattern.value.replace("(?:", ""):
+    if has_nested_repeats(pattern.value) or "(?" in pattern.value.replace("(?:", ""):
         raise NoNativeError  # Spark has no limit of time, and flags mean more in one than in the other
     compile_regex(pattern.value)
     if left.type == Schema.NULL:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from localcdap.api.schema import Schema
-from localcdap.java.text import TRIMMED
+from localcdap.java.strings import TRIM_CHARACTERS
 from localcdap.plugin_lib.jexl.native.part import NoNativeError, Part
 
 if TYPE_CHECKING:
@@ -49,4 +49,4 @@ def trim(text: Column) -> Column:
     """Without the control characters and spaces at both ends."""
     from pyspark.sql import functions as f
 
-    return f.btrim(text, f.lit(TRIMMED))
+    return f.btrim(text, f.lit(TRIM_CHARACTERS))

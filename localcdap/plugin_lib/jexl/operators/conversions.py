@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any, Final, NoReturn
 
 from localcdap.java import numbers
-from localcdap.java.text import double_text, java_text
+from localcdap.java.strings import format_double, to_java_string
 from localcdap.plugin_lib.jexl.errors import EvaluationError, fail, type_name
 
 _FLOATING: Final = re.compile(r"[+-]?\d*(\.\d*)?([eE][+-]?\d+)?\Z")
@@ -32,7 +32,7 @@ def to_long(value: Any) -> int:
     if kind is int:
         return numbers.wrap(value, 64)
     if kind is float:
-        return numbers.truncated(value, 64)
+        return numbers.truncate_to_int(value, 64)
     if kind is bool:
         return int(value)
     if kind is Decimal:
@@ -84,7 +84,7 @@ def to_decimal(value: Any) -> Decimal:
         return numbers.DECIMAL128.create_decimal(int(value))
     try:
         if kind is float:
-            return Decimal(0) if value != value else numbers.parse_decimal(double_text(value))
+            return Decimal(0) if value != value else numbers.parse_decimal(format_double(value))
         if kind is str:
             return numbers.parse_decimal(value) if value else Decimal(0)
     except numbers.NumberFormatError as error:
@@ -94,7 +94,7 @@ def to_decimal(value: Any) -> Decimal:
 
 def to_text(value: Any) -> str:
     """The text of an operand of a concatenation; NaN is empty."""
-    return "" if value != value else java_text(value)
+    return "" if value != value else to_java_string(value)
 
 
 def is_floating(value: Any) -> bool:

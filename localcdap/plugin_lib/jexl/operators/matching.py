@@ -6,7 +6,7 @@ from collections.abc import Mapping, Set
 from typing import Any
 
 from localcdap.java.regex import RegexError, compile_regex
-from localcdap.java.text import java_text
+from localcdap.java.strings import to_java_string
 from localcdap.plugin_lib.jexl.errors import fail
 from localcdap.plugin_lib.jexl.operators.comparisons import equals
 from localcdap.plugin_lib.jexl.operators.conversions import to_text
@@ -17,7 +17,7 @@ def matches(left: Any, right: Any) -> bool:
     if left is None or right is None:
         return left is right
     if right.__class__ is str:
-        return _matches_pattern(java_text(left), right)
+        return _matches_pattern(to_java_string(left), right)
     if isinstance(right, Mapping):
         return set(left) <= set(right) if isinstance(left, Mapping) else left in right
     if isinstance(right, list | Set | range | tuple):

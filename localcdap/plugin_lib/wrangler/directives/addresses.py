@@ -16,7 +16,7 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema
-from localcdap.java.text import TRIMMED
+from localcdap.java.strings import TRIM_CHARACTERS
 from localcdap.plugin_lib.wrangler.directives.columns import needed, no_column
 from localcdap.plugin_lib.wrangler.directives.masks import text_of
 from localcdap.plugin_lib.wrangler.directives.native_helpers import need_text
@@ -103,7 +103,7 @@ def url_parts(text: str) -> dict[str, str | int | None]:
 
     :raises DirectiveError: when the text is no address.
     """
-    protocol, colon, rest = text.strip(TRIMMED).partition(":")
+    protocol, colon, rest = text.strip(TRIM_CHARACTERS).partition(":")
     if not colon or not re.fullmatch(r"[a-zA-Z][a-zA-Z0-9+.-]*", protocol):
         raise DirectiveError(f"'{text}' is no URL: no protocol such as http: stands before it")
     protocol = protocol.lower()

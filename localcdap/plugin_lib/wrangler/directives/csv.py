@@ -21,7 +21,7 @@ from localcdap.api.directive import (
 )
 from localcdap.api.schema import Schema
 from localcdap.java import commons_csv
-from localcdap.java.text import TRIMMED
+from localcdap.java.strings import TRIM_CHARACTERS
 from localcdap.plugin_lib.wrangler.directives.columns import no_column
 from localcdap.plugin_lib.wrangler.directives.error_messages import coded, mismatched
 from localcdap.plugin_lib.wrangler.directives.native_helpers import need_text
@@ -93,7 +93,9 @@ class ParseAsCsv(Directive):
             if self._looks_for_names:
                 self._looks_for_names = False
                 if _are_names(fields):
-                    self._names = [_SPACES.sub("_", field.strip(TRIMMED)) for field in fields]
+                    self._names = [
+                        _SPACES.sub("_", field.strip(TRIM_CHARACTERS)) for field in fields
+                    ]
                     return ()
             self._add(row, fields)
         return (row,)

@@ -6,8 +6,12 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api.directive import NoNativeFormError
-from localcdap.java.simple_date.pattern import is_number, items
-from localcdap.java.simple_date.reading import GREATEST, full_year
+from localcdap.java.dates.simple_date_format import (
+    MAX_VALUES,
+    expand_year,
+    is_number,
+    parse_pattern,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -19,7 +23,7 @@ _READ: Final = "yMdHmsS"
 
 def simple_date_micros(text: Column, pattern: str) -> Column:
     """Microseconds of the Unix epoch of texts in a pattern of ``SimpleDateFormat``, times in UTC; null for
-    texts that :func:`localcdap.java.simple_date.read_simple_date` refuses.
+    texts that :func:`localcdap.java.dates.simple_date_format.parse_simple_date` refuses.
 
     :raises NoNativeFormError: for a pattern with names, zones or fields that stand twice.
     """
@@ -32,8 +36,8 @@ def simple_date_micros(text: Column, pattern: str) -> Column:
     }
     is_in = text.rlike(regex)
     for letter, value in values.items():
-        is_in = is_in & value.between(-GREATEST[letter], GREATEST[letter])
-    if any(item in items(pattern) for item in (("y", 1), ("y", 2))):
+        is_in = is_in & value.between(-MAX_VALUES[letter], MAX_VALUES[letter])
+    if any(item in parse_pattern(pattern) for item in (("y", 1), ("y", 2))):
         shown = f.regexp_extract(text, regex, letters.index("y") + 1)
         values["y"] = _two_digits(values["y"], shown)
     micros = _micros(values)
@@ -44,7 +48,7 @@ def _regex(pattern: str) -> tuple[str, list[str]]:
     """The pattern as a regular expression of Java that never goes back, and what its groups are."""
     parts = ["\\A"]
     letters: list[str] = []
-    found = items(pattern)
+    found = parse_pattern(pattern)
     for index, item in enumerate(found):
         if isinstance(item, str):
             parts.append(re.escape(item))
@@ -64,7 +68,7 @@ def _regex(pattern: str) -> tuple[str, list[str]]:
 def _two_digits(year: Column, shown: Column) -> Column:
     from pyspark.sql import functions as f
 
-    oldest = min(full_year(short) for short in range(100))
+    oldest = min(expand_year(short) for short in range(100))
     short = year - oldest % 100
     near = f.lit(oldest).cast("bigint") + f.pmod(short, f.lit(100).cast("bigint"))
     return f.when(f.length(shown) == 2, near).otherwise(year)

@@ -18,6 +18,7 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema
+from localcdap.java.dates.zones import parse_zone
 from localcdap.java.unix_time import (
     OUT_OF_YEARS,
     UNITS,
@@ -25,7 +26,6 @@ from localcdap.java.unix_time import (
     moment_of,
     whole_number,
 )
-from localcdap.java.zones import zone_of
 from localcdap.plugin_lib.wrangler.directives.columns import needed, no_column
 from localcdap.plugin_lib.wrangler.directives.datetime_bases import InPattern, is_timestamp
 from localcdap.plugin_lib.wrangler.directives.error_messages import mismatch, mismatched, refused
@@ -53,7 +53,7 @@ class _Written(InPattern):
         found = needed(row, self.column)
         value = row[found]
         if value is not None:
-            row[found] = self.pattern.write(self.moment(value))
+            row[found] = self.pattern.format(self.moment(value))
 
 
 @plugin(
@@ -165,7 +165,7 @@ class ParseAsDate(Directive):
 
     def start(self, context: RowContext) -> None:
         try:
-            self._zone = zone_of(self.timezone)
+            self._zone = parse_zone(self.timezone)
         except ValueError:
             self._zone = datetime.UTC
 

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, TypeGuard
 
 from localcdap.api.directive import Columns, Directive, ErrorRow
 from localcdap.api.schema import Schema
-from localcdap.java.date_time import PatternError, TimeFormat
-from localcdap.java.zones import zone_of
+from localcdap.java.dates.date_time_format import DateTimeFormat, PatternError
+from localcdap.java.dates.zones import parse_zone
 from localcdap.plugin_lib.wrangler.directives.error_messages import refused
 from localcdap.plugin_lib.wrangler.recipe.base_directives import ColumnMap, schema_like
 
@@ -67,12 +67,12 @@ class InPattern(Directive):
     format: str
 
     @cached_property
-    def pattern(self) -> TimeFormat:
-        return TimeFormat(self.format)
+    def pattern(self) -> DateTimeFormat:
+        return DateTimeFormat(self.format)
 
     def problem(self) -> str | None:
         try:
-            TimeFormat(self.format)
+            DateTimeFormat(self.format)
         except PatternError as error:
             return f"'{self.format}' is no pattern of dates: {error}"
         return None
@@ -85,11 +85,11 @@ class InZone(Directive):
 
     @cached_property
     def zone(self) -> datetime.tzinfo:
-        return zone_of(self.timezone or "UTC")
+        return parse_zone(self.timezone or "UTC")
 
     def problem(self) -> str | None:
         try:
-            zone_of(self.timezone or "UTC")
+            parse_zone(self.timezone or "UTC")
         except ValueError as error:
             return str(error)
         return None

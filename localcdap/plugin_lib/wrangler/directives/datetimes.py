@@ -16,7 +16,7 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema
-from localcdap.java.text import java_text
+from localcdap.java.strings import to_java_string
 from localcdap.plugin_lib.wrangler.directives.datetime_bases import (
     DatetimeMap,
     InPattern,
@@ -32,7 +32,7 @@ from localcdap.plugin_lib.wrangler.recipe.base_directives import ColumnMap, sche
 def _shown(column: str, value: object, wanted: str) -> str:
     """That a column holds another value than is wanted."""
     kind = type(value).__name__
-    return f"column '{column}' is '{java_text(value)[:80]}', a {kind}; a {wanted} is needed"
+    return f"column '{column}' is '{to_java_string(value)[:80]}', a {kind}; a {wanted} is needed"
 
 
 class _OfDatetime(ColumnMap):
@@ -134,7 +134,7 @@ class ParseAsDatetime(InPattern, DatetimeMap):
 
     def made(self, value: Any) -> datetime.datetime:
         try:
-            return self.pattern.read(java_text(value))
+            return self.pattern.parse(to_java_string(value))
         except ValueError as error:
             raise self.refused(f"column '{self.column}': {error}", 2) from None
 
@@ -152,7 +152,7 @@ class FormatDatetime(InPattern, _OfDatetime):
 
     def made(self, value: datetime.datetime) -> str:
         try:
-            return self.pattern.write(value)
+            return self.pattern.format(value)
         except ValueError as error:
             told = f"column '{self.column}': {error}"
             raise refused(told, 2, self.directive_name()) from None

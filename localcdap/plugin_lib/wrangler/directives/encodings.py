@@ -18,7 +18,7 @@ from localcdap.api.directive import (
     argument,
     plugin,
 )
-from localcdap.java.charsets import decoded, python_encoding
+from localcdap.java.charsets import decode, find_encoding
 from localcdap.plugin_lib.wrangler.directives.columns import needed, no_column
 from localcdap.plugin_lib.wrangler.directives.masks import text_of
 from localcdap.plugin_lib.wrangler.directives.native_helpers import need_text
@@ -205,7 +205,7 @@ class SetCharset(Directive):
     charset: str = argument.text("The character set, such as UTF-8 or ISO-8859-1.")
 
     def problem(self) -> str | None:
-        is_known = python_encoding(self.charset) is not None
+        is_known = find_encoding(self.charset) is not None
         return None if is_known else f"there is no character set '{self.charset}'"
 
     def propagate(self, columns: Columns) -> None:
@@ -213,7 +213,7 @@ class SetCharset(Directive):
             columns.put(self.column, text_like(columns, self.column))
 
     def start(self, context: RowContext) -> None:
-        self._encoding = python_encoding(self.charset) or ""
+        self._encoding = find_encoding(self.charset) or ""
 
     def change(self, row: Row, context: RowContext) -> None:
         found = row.find(self.column)
@@ -224,4 +224,4 @@ class SetCharset(Directive):
             raise DirectiveError(
                 f"column '{self.column}' is a {type(value).__name__}; bytes are needed"
             )
-        row[found] = decoded(value, self._encoding)
+        row[found] = decode(value, self._encoding)

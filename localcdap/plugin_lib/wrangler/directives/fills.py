@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from localcdap.api.directive import Columns, Directive, Frame, Row, RowContext, argument, plugin
 from localcdap.api.schema import Schema
-from localcdap.java.text import java_text
+from localcdap.java.strings import to_java_string
 from localcdap.plugin_lib.wrangler.directives.columns import no_column
 from localcdap.plugin_lib.wrangler.directives.native_helpers import as_text, is_text, need_text
 from localcdap.plugin_lib.wrangler.values.text_edits import unescaped
@@ -78,7 +78,7 @@ class Merge(Directive):
     def change(self, row: Row, context: RowContext) -> None:
         first, last = row.find(self.column1), row.find(self.column2)
         if first is not None and last is not None and row.find(self.destination) is None:
-            joined = f"{java_text(row[first])}{self._between}{java_text(row[last])}"
+            joined = f"{to_java_string(row[first])}{self._between}{to_java_string(row[last])}"
             row[self.destination] = joined
 
     def native(self, frame: Frame) -> None:

@@ -14,7 +14,7 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.java.regex import compile_regex
-from localcdap.java.text import java_text
+from localcdap.java.strings import to_java_string
 from localcdap.plugin_lib.wrangler.directives.error_messages import mismatched
 from localcdap.plugin_lib.wrangler.directives.native_helpers import as_text, need_plain_regex
 from localcdap.plugin_lib.wrangler.directives.splits import regex_problem
@@ -77,7 +77,7 @@ class FilterByRegex(Directive):
             return (row,)
         if not isinstance(value, str | int | float | Decimal) or isinstance(value, bool):
             raise mismatched(self.column, value, "a text or a number is needed")
-        matches = compile_regex(self.regex).matches(java_text(value))
+        matches = compile_regex(self.regex).matches(to_java_string(value))
         return () if matches == (self.match_type == "if-matched") else (row,)
 
     def native(self, frame: Frame) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from localcdap.api.directive import Directive, DirectiveError, Row
-from localcdap.java.gson import leaf
+from localcdap.java.gson import to_column_value
 
 
 class Opening(Directive):
@@ -50,4 +50,4 @@ def flatten(members: Mapping[str, Any], name: str, depth: int | None, row: Row) 
         if isinstance(value, Mapping):
             flatten(value, column, below, row)
         else:
-            row.add(column, leaf(value))
+            row.add(column, to_column_value(value))

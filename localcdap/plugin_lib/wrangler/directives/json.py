@@ -15,9 +15,9 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema, Type
-from localcdap.java.gson import JsonError, leaf, read_json
+from localcdap.java.gson import JsonError, read_json, to_column_value
 from localcdap.java.json_path import JsonPathError, NothingFoundError, parse_path, select
-from localcdap.java.text import TRIMMED
+from localcdap.java.strings import TRIM_CHARACTERS
 from localcdap.plugin_lib.wrangler.directives.columns import no_column
 from localcdap.plugin_lib.wrangler.directives.error_messages import mismatched
 from localcdap.plugin_lib.wrangler.directives.flattener import Opening
@@ -61,7 +61,7 @@ class ParseAsJson(Opening):
 
     def _with(self, row: Row, element: Any) -> Row:
         made = Row(row)
-        made.add(self.column, leaf(element))
+        made.add(self.column, to_column_value(element))
         return made
 
 
@@ -102,7 +102,7 @@ class JsonPath(Directive):
             found = select(read, self.json_path)
         except NothingFoundError as error:
             raise DirectiveError(f"column '{self.source}': {error}") from None
-        row.put(self.destination, leaf(found))
+        row.put(self.destination, to_column_value(found))
         return (row,)
 
 
@@ -125,7 +125,7 @@ def json_of(value: Any, column: str) -> Any:
     """
     if isinstance(value, str):
         try:
-            return read_json(value.strip(TRIMMED))
+            return read_json(value.strip(TRIM_CHARACTERS))
         except JsonError as error:
             raise DirectiveError(f"column '{column}': {error}") from None
     if not isinstance(value, Mapping | list):

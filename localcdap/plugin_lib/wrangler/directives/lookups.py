@@ -15,7 +15,7 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema
-from localcdap.java.text import java_text
+from localcdap.java.strings import to_java_string
 from localcdap.plugin_lib.wrangler.catalogs.folder import ARGUMENT, FolderError, read_file
 from localcdap.plugin_lib.wrangler.directives.masks import text_of
 
@@ -118,4 +118,4 @@ class TableLookup(Directive):
             )
         for field, value in (lookup.get(key) or {}).items():
             if value is not None:
-                row.add(f"{self.column}_{field}", java_text(value))
+                row.add(f"{self.column}_{field}", to_java_string(value))

@@ -20,7 +20,7 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema
-from localcdap.java.text import java_text
+from localcdap.java.strings import to_java_string
 from localcdap.plugin_lib.wrangler.directives.columns import needed, no_column
 from localcdap.plugin_lib.wrangler.directives.error_messages import mismatched
 from localcdap.plugin_lib.wrangler.directives.names import sed_problem
@@ -73,7 +73,7 @@ class MaskNumber(Directive):
         if isinstance(value, str):
             row[found] = masked(value, self.mask)
         elif isinstance(value, int | float | bytes) and not isinstance(value, bool):
-            row[found] = masked(java_text(value), self.mask)
+            row[found] = masked(to_java_string(value), self.mask)
         elif value is not None:
             raise DirectiveError(
                 f"column '{self.column}' is a {type(value).__name__}; it cannot be masked"

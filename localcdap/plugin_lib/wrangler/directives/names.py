@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from localcdap.api.directive import Columns, Directive, Frame, Row, RowContext, argument, plugin
-from localcdap.java.text import TRIMMED
+from localcdap.java.strings import TRIM_CHARACTERS
 from localcdap.plugin_lib.wrangler.values.text_edits import Sed, SedError
 
 _UNCLEAN: Final = re.compile(r"[^a-zA-Z0-9_]")
@@ -63,7 +63,7 @@ class CleanseColumnNames(Naming):
     examples = ("cleanse-column-names",)
 
     def named(self, name: str) -> str:
-        return _UNCLEAN.sub("_", name.strip(TRIMMED).lower())
+        return _UNCLEAN.sub("_", name.strip(TRIM_CHARACTERS).lower())
 
 
 @plugin(

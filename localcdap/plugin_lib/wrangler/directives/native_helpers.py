@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from localcdap.api.directive import Frame, NoNativeFormError
 from localcdap.api.schema import Schema
-from localcdap.java.text import TRIMMED
+from localcdap.java.strings import TRIM_CHARACTERS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -72,7 +72,7 @@ def real_of(text: Column, kind: str = "double") -> Column:
     """Texts as ``Double.parseDouble`` reads them; null for those that are no numbers."""
     from pyspark.sql import functions as f
 
-    trimmed = f.btrim(text, f.lit(TRIMMED))
+    trimmed = f.btrim(text, f.lit(TRIM_CHARACTERS))
     number = f.regexp_replace(trimmed, r"(?<=[0-9.])[fFdD]\z", "")
     return f.when(trimmed.rlike(REAL), number.try_cast(kind))
 

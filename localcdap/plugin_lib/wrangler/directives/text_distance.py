@@ -14,7 +14,7 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema
-from localcdap.java.text import nearest_float
+from localcdap.java.strings import round_to_float
 from localcdap.plugin_lib.wrangler.values.similarity import Measure, distance, metric
 
 
@@ -43,7 +43,7 @@ class _Comparison(Directive):
         measured = 0.0
         if isinstance(one, str) and isinstance(other, str) and one and other:
             try:
-                measured = nearest_float(self._measure(one, other))
+                measured = round_to_float(self._measure(one, other))
             except ValueError as error:
                 raise DirectiveError(str(error)) from None
         row.add(self.destination, measured)

@@ -7,7 +7,7 @@ from typing import Any
 
 from localcdap.api.directive import Frame, NoNativeFormError, argument, plugin
 from localcdap.api.schema import Schema
-from localcdap.java.simple_date import check_simple_date, read_simple_date
+from localcdap.java.dates.simple_date_format import check_simple_date, parse_simple_date
 from localcdap.java.unix_time import (
     OUT_OF_YEARS,
     UNITS,
@@ -48,7 +48,7 @@ class ParseAsSimpleDate(TimestampMap):
         if not isinstance(value, str):
             raise self.refused(mismatch(self.column, value), 2)
         try:
-            return read_simple_date(value, self.format).astimezone(datetime.UTC)
+            return parse_simple_date(value, self.format).astimezone(datetime.UTC)
         except (ValueError, OverflowError):
             raise self.refused(f"'{value}'{self._told()}", 1) from None
 

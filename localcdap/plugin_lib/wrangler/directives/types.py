@@ -17,7 +17,7 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import LogicalType, Schema
-from localcdap.java.text import TRIMMED
+from localcdap.java.strings import TRIM_CHARACTERS
 from localcdap.plugin_lib.wrangler.directives.native_helpers import WHOLE, is_text, present, real_of
 from localcdap.plugin_lib.wrangler.values.conversion import (
     KINDS,
@@ -145,7 +145,7 @@ class SetType(Directive):
         kind = self._kind()
         if value is None:
             return
-        is_blank = isinstance(value, str) and not value.strip(TRIMMED)
+        is_blank = isinstance(value, str) and not value.strip(TRIM_CHARACTERS)
         if is_blank and kind not in ("string", "bytes"):
             # The original leaves the blank text where it is, and makes it null at the end.
             row[found] = None
@@ -189,7 +189,7 @@ class SetType(Directive):
         if kind == "bytes":
             frame.put(self.column, f.encode(value, "UTF-8"), _like(Schema.BYTES, schema))
             return
-        trimmed = f.btrim(value, f.lit(TRIMMED))
+        trimmed = f.btrim(value, f.lit(TRIM_CHARACTERS))
         is_blank = trimmed == ""
         if kind == "bool":
             made = f.lower(value) == "true"

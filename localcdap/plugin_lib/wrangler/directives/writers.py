@@ -8,7 +8,7 @@ from localcdap.api.directive import Columns, Directive, Row, RowContext, argumen
 from localcdap.api.schema import Schema
 from localcdap.java import commons_csv
 from localcdap.java.gson import write_json
-from localcdap.java.text import java_text
+from localcdap.java.strings import to_java_string
 from localcdap.plugin_lib.wrangler.directives.columns import no_column
 
 
@@ -28,7 +28,7 @@ class WriteAsCsv(Directive):
             columns.add(self.column, Schema.STRING)
 
     def change(self, row: Row, context: RowContext) -> None:
-        fields = ["" if value is None else java_text(value) for value in row.values()]
+        fields = ["" if value is None else to_java_string(value) for value in row.values()]
         if row.find(self.column) is None:
             row.add(self.column, commons_csv.DEFAULT.format_row(fields))
 

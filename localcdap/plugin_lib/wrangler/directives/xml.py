@@ -58,7 +58,7 @@ class Selection(Directive):
 
     def problem(self) -> str | None:
         path = self.xpath.strip()
-        why = xml.path_problem(path)
+        why = xml.find_path_problem(path)
         return None if why is None else f"'{path}' is no XPath: {why}"
 
     @abstractmethod

@@ -10,8 +10,8 @@ import zipfile
 from collections.abc import Iterator
 from typing import Any, Final
 
-from localcdap.java.dates.names import DAYS, MONTHS
-from localcdap.java.text import double_text
+from localcdap.java.dates.patterns import DAYS, MONTHS
+from localcdap.java.strings import format_double
 
 _MOST_ROWS: Final = 2**20
 """What Excel allows."""
@@ -100,7 +100,7 @@ def _text(cell: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float):
-        return double_text(float(value))
+        return format_double(float(value))
     return date_text(value, cell.number_format)
 
 

@@ -12,7 +12,7 @@ import urllib.parse
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from localcdap.java.dates.names import MONTHS
+from localcdap.java.dates.patterns import MONTHS
 from localcdap.java.regex import RegexError, compile_regex
 from localcdap.plugin_lib.wrangler.formats.http_log_format import (
     ANY_REQUEST,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.java import xml
 from localcdap.java.numbers import NumberFormatError, parse_double, parse_long
-from localcdap.java.text import TRIMMED
+from localcdap.java.strings import TRIM_CHARACTERS
 
 if TYPE_CHECKING:
     from lxml.etree import XPath, _Element
@@ -87,7 +87,7 @@ class _Reader:
             case "data" if self._open and token["data"]:
                 _accumulate(self._open[-1][1], _CONTENT, token["data"])
             case "text" if self._open:
-                text = self._decoded(token["text"].strip(TRIMMED))
+                text = self._decoded(token["text"].strip(TRIM_CHARACTERS))
                 if text:
                     _accumulate(self._open[-1][1], _CONTENT, self._value(text))
 
@@ -199,7 +199,7 @@ def selected(text: str, path: str) -> list[str]:
     :raises XmlError: as :func:`opened`, and when the path cannot be evaluated.
     """
     root, spaces = opened(text)
-    texts = map(_text_of, xml.found_by(_compiled(path, spaces), root))
+    texts = map(_text_of, xml.evaluate_path(_compiled(path, spaces), root))
     return [each for each in texts if each is not None]
 
 

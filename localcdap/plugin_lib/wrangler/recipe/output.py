@@ -17,7 +17,7 @@ from typing import Any, Final
 from localcdap.api.directive import DirectiveError
 from localcdap.api.directive.rows import Row
 from localcdap.api.schema import LogicalType, Schema, Type
-from localcdap.java.text import java_text
+from localcdap.java.strings import to_java_string
 
 Convert = Callable[[Any], Any]
 """A value made one of a schema; raises :class:`DirectiveError` when it cannot be."""
@@ -115,7 +115,7 @@ def java_text_or_null(value: Any) -> str | None:
     """Java's text of a value; null stays null."""
     if value is None or isinstance(value, str):
         return value
-    return java_text(value)
+    return to_java_string(value)
 
 
 def _refused(schema: Schema, name: str, value: Any) -> DirectiveError:
@@ -256,7 +256,7 @@ def _decimal(schema: Schema, name: str) -> Convert:
             number = decimal.Decimal(repr(value) if isinstance(value, float) else value)
             return number.quantize(unit, context=exact)
         except (decimal.DecimalException, ValueError):
-            raise _unparsed(schema, name, java_text(value)) from None
+            raise _unparsed(schema, name, to_java_string(value)) from None
 
     return convert
 

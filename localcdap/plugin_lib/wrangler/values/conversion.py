@@ -18,10 +18,10 @@ from localcdap.java.numbers import (
     parse_double,
     parse_int,
     parse_long,
-    truncated,
+    truncate_to_int,
     wrap,
 )
-from localcdap.java.text import double_text, java_text, nearest_float
+from localcdap.java.strings import format_double, round_to_float, to_java_string
 
 KINDS: Final = {
     "int": "int",
@@ -163,37 +163,37 @@ def _bytes_of_whole(value: int) -> bytes:
 
 
 def _float(value: Any) -> float:
-    return nearest_float(float(value))
+    return round_to_float(float(value))
 
 
 _CONVERSIONS: Final[dict[str, dict[type, Callable[[Any], Any]]]] = {
     "int": {
         str: parse_int,
         int: lambda value: wrap(value, 32),
-        float: lambda value: truncated(value, 32),
+        float: lambda value: truncate_to_int(value, 32),
         Decimal: lambda value: wrap(int(value), 32),
         bytes: _unpack(">i"),
     },
     "short": {
         str: _parse_short,
         int: lambda value: wrap(value, 16),
-        float: lambda value: wrap(truncated(value, 32), 16),
+        float: lambda value: wrap(truncate_to_int(value, 32), 16),
         Decimal: lambda value: wrap(int(value), 16),
         bytes: _unpack(">h"),
     },
     "long": {
         str: parse_long,
         int: lambda value: wrap(value, 64),
-        float: lambda value: truncated(value, 64),
+        float: lambda value: truncate_to_int(value, 64),
         Decimal: lambda value: wrap(int(value), 64),
         bytes: _unpack(">q"),
     },
     "float": {
-        str: lambda value: nearest_float(parse_double(value)),
+        str: lambda value: round_to_float(parse_double(value)),
         int: _float,
-        float: nearest_float,
+        float: round_to_float,
         Decimal: _float,
-        bytes: lambda value: nearest_float(_unpack(">f")(value)),
+        bytes: lambda value: round_to_float(_unpack(">f")(value)),
     },
     "double": {
         str: parse_double,
@@ -214,7 +214,7 @@ _CONVERSIONS: Final[dict[str, dict[type, Callable[[Any], Any]]]] = {
         Decimal: lambda value: value,
         str: _parse_decimal,
         int: Decimal,
-        float: lambda value: _parse_decimal(double_text(value)),
+        float: lambda value: _parse_decimal(format_double(value)),
         bytes: _decimal_of_bytes,
     },
     "bytes": {
@@ -229,7 +229,7 @@ _CONVERSIONS: Final[dict[str, dict[type, Callable[[Any], Any]]]] = {
 
 class _Texts(dict[type, Callable[[Any], Any]]):
     def get(self, key: type, default: Any = None) -> Any:
-        return java_text
+        return to_java_string
 
 
 _CONVERSIONS["string"] = _Texts()

@@ -14,8 +14,8 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.java.simple_date import format_date
-from localcdap.java.zones import zone_of
+from localcdap.java.dates.simple_date_format import format_simple_date
+from localcdap.java.dates.zones import parse_zone
 from localcdap.plugin_lib.files.sink import FilesSink
 from localcdap.plugin_lib.files.sink_config import FileSinkConfig
 
@@ -133,8 +133,8 @@ class TimedSink(FilesetSink):
         if any(macros):
             return
         for name, check in (
-            ("timeZone", lambda: zone_of(self.config.time_zone)),
-            ("filePathFormat", lambda: format_date(_ANY, self.config.path_format)),
+            ("timeZone", lambda: parse_zone(self.config.time_zone)),
+            ("filePathFormat", lambda: format_simple_date(_ANY, self.config.path_format)),
         ):
             try:
                 check()
@@ -144,10 +144,13 @@ class TimedSink(FilesetSink):
     def partition(self, at: datetime.datetime) -> tuple[datetime.datetime, str]:
         before = partitions.duration(self.config.offset) if self.config.offset else _NOTHING
         moment = at - before
-        in_zone = moment.astimezone(zone_of(self.config.time_zone))
+        in_zone = moment.astimezone(parse_zone(self.config.time_zone))
         if self.config.path_format:
-            return moment, format_date(in_zone, self.config.path_format)
-        return moment, f"{format_date(in_zone, _DEFAULT_PATH)}.{partitions.milliseconds(moment)}"
+            return moment, format_simple_date(in_zone, self.config.path_format)
+        return (
+            moment,
+            f"{format_simple_date(in_zone, _DEFAULT_PATH)}.{partitions.milliseconds(moment)}",
+        )
 
 
 def _described(what: str, format: str) -> str:

@@ -15,7 +15,7 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.java.text import java_text
+from localcdap.java.strings import to_java_string
 
 from ..formatted_record import FormattedRecord
 
@@ -112,7 +112,7 @@ class CSVFormatter(FormattedRecord):
         values = (record[name] for name in self._given)
         style = self._style
         texts = [
-            style.null if v is None else self._written(java_text(v), i)
+            style.null if v is None else self._written(to_java_string(v), i)
             for i, v in enumerate(values)
         ]
         return style.delimiter.join(texts) + style.end

@@ -15,7 +15,7 @@ MALFORMED: Final = 31
 
 def path_problem(path: str) -> str | None:
     """Why an XPath 1.0 expression cannot be compiled; None when it can be."""
-    why = xml.path_problem(path)
+    why = xml.find_path_problem(path)
     return None if why is None else f"failed to compile xpath '{path}': {why}"
 
 

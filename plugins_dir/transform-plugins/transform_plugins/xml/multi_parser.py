@@ -16,7 +16,7 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.java.xml import XmlError, found_by, read_document
+from localcdap.java.xml import XmlError, evaluate_path, read_document
 
 from ..text_values import text_converter
 from .documents import MALFORMED, path_problem, qualified_name, text_of
@@ -102,7 +102,7 @@ class XMLMultiParser(Transform):
         if text is None:
             return
         try:
-            found = found_by(self._path, read_document(text))
+            found = evaluate_path(self._path, read_document(text))
         except XmlError as error:
             emit.error(record, MALFORMED, f"Unable to parse the xml document: {error}.")
             return

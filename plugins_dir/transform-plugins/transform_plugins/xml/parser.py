@@ -18,7 +18,7 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.java.xml import XmlError, found_by, read_document
+from localcdap.java.xml import XmlError, evaluate_path, read_document
 
 from ..text_values import text_converter
 from .documents import MALFORMED, path_problem, text_of
@@ -176,7 +176,7 @@ class XMLParser(Transform):
                 emit.error(record, MALFORMED, f"{message}.")
 
     def _value(self, name: str, path: Any, schema: Schema, root: _Element) -> Any:
-        found = found_by(path, root)
+        found = evaluate_path(path, root)
         if len(found) > 1 and self.config.fail_on_array:
             raise XmlError(f"field '{name}' is an array of {len(found)} nodes")
         if not found:

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-from localcdap.java.text import nearest_float
+from localcdap.java.strings import round_to_float
 from tests.plugin_lib.wrangler.directives.recipes import failure, problems, run
 
 D = Decimal
@@ -193,7 +193,7 @@ def test_texts_are_compared(directive, expected):
     (row,) = run(f"{directive} :a :b :c", {"a": ONE, "b": OTHER})
 
     assert row["c"] == pytest.approx(expected, rel=1e-6)
-    assert row["c"] == nearest_float(row["c"])
+    assert row["c"] == round_to_float(row["c"])
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import datetime
 
-from localcdap.java.dates.names import MONTHS
+from localcdap.java.dates.patterns import MONTHS
 from localcdap.plugin_lib.jexl.functions.datetimes.namespace import moments
 
 

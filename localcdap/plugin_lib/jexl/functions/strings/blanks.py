@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from localcdap.java.text import TRIMMED
+from localcdap.java.strings import TRIM_CHARACTERS
 from localcdap.plugin_lib.jexl.functions.strings.characters import is_space
 from localcdap.plugin_lib.jexl.functions.strings.namespace import string
 
@@ -32,12 +32,12 @@ def isNotBlank(text: str | None) -> bool:
 
 @string("S -> S!", "clean", "trimToEmpty")
 def trimToEmpty(text: str | None) -> str:
-    return (text or "").strip(TRIMMED)
+    return (text or "").strip(TRIM_CHARACTERS)
 
 
 @string("S -> S")
 def trim(text: str | None) -> str | None:
-    return None if text is None else text.strip(TRIMMED)
+    return None if text is None else text.strip(TRIM_CHARACTERS)
 
 
 @string("S -> S")

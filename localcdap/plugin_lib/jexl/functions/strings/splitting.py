@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
-from localcdap.java.text import java_text
+from localcdap.java.strings import to_java_string
 from localcdap.plugin_lib.jexl.functions.strings.namespace import string
 
 
@@ -84,7 +84,9 @@ def join_all(values: Iterable[Any] | None) -> str | None:
 def join(values: Iterable[Any] | None, separator: str | None) -> str | None:
     if values is None:
         return None
-    return (separator or "").join("" if value is None else java_text(value) for value in values)
+    return (separator or "").join(
+        "" if value is None else to_java_string(value) for value in values
+    )
 
 
 @string("A S I I -> S", "join")

@@ -6,8 +6,12 @@ import datetime
 
 import pytest
 
-from localcdap.java.simple_date import check_simple_date, format_date, read_simple_date
-from localcdap.java.text import datetime_text
+from localcdap.java.dates.simple_date_format import (
+    check_simple_date,
+    format_simple_date,
+    parse_simple_date,
+)
+from localcdap.java.strings import format_datetime
 
 EARLY = datetime.datetime(2024, 3, 7, 0, 5, 9, 42_000, tzinfo=datetime.UTC)
 LATER = datetime.datetime(2024, 2, 3, 4, 5, 6, 789_000, tzinfo=datetime.UTC)
@@ -38,13 +42,13 @@ LATER = datetime.datetime(2024, 2, 3, 4, 5, 6, 789_000, tzinfo=datetime.UTC)
     ],
 )
 def test_moments_are_written(moment, pattern, text):
-    assert format_date(moment, pattern) == text
+    assert format_simple_date(moment, pattern) == text
 
 
 def test_offsets_of_zones():
     zone = datetime.timezone(datetime.timedelta(hours=-3, minutes=-30))
     moment = datetime.datetime(2024, 3, 7, tzinfo=zone)
-    assert format_date(moment, "Z X XX XXX") == "-0330 -03 -0330 -03:30"
+    assert format_simple_date(moment, "Z X XX XXX") == "-0330 -03 -0330 -03:30"
 
 
 @pytest.mark.parametrize(
@@ -52,7 +56,7 @@ def test_offsets_of_zones():
 )
 def test_what_is_no_pattern_writes_nothing(pattern, message):
     with pytest.raises(ValueError, match=message):
-        format_date(EARLY, pattern)
+        format_simple_date(EARLY, pattern)
 
 
 SIMPLE = [
@@ -102,10 +106,10 @@ SIMPLE = [
 def test_simple_dates_are_read(pattern, text, moment):
     if moment is None:
         with pytest.raises(ValueError, match="is not in the pattern"):
-            read_simple_date(text, pattern)
+            parse_simple_date(text, pattern)
     else:
-        read = read_simple_date(text, pattern).astimezone(datetime.UTC)
-        assert datetime_text(read.replace(tzinfo=None)) == moment
+        read = parse_simple_date(text, pattern).astimezone(datetime.UTC)
+        assert format_datetime(read.replace(tzinfo=None)) == moment
 
 
 @pytest.mark.parametrize(
@@ -113,9 +117,9 @@ def test_simple_dates_are_read(pattern, text, moment):
     [("MM/dd/yyyy", "13/01/2020"), ("dd MM yyyy", "31 02 2020"), ("H:mm", "24:00")],
 )
 def test_what_is_out_of_range_can_be_refused(pattern, text):
-    read_simple_date(text, pattern)
+    parse_simple_date(text, pattern)
     with pytest.raises(ValueError, match=r"."):
-        read_simple_date(text, pattern, lenient=False)
+        parse_simple_date(text, pattern, lenient=False)
 
 
 @pytest.mark.parametrize("pattern", ["abcd", "yyyy'", "XXXX"])

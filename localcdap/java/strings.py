@@ -1,4 +1,4 @@
-"""Java's text of values: what ``String.valueOf`` gives, which concatenation and comparison use."""
+"""Values as Java converts them to text: ``String.valueOf``, which concatenation and comparison use."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, Final
 
-TRIMMED: Final = "".join(map(chr, range(33)))
-"""What ``String.trim`` takes away at both ends: control characters and spaces."""
+TRIM_CHARACTERS: Final = "".join(map(chr, range(33)))
+"""The characters that ``String.trim`` removes at both ends: control characters and the space."""
 
 
-def double_text(value: float) -> str:
-    """``Double.toString``: ``1.0``, ``1.0E10``, ``NaN``; as few digits as tell it from its neighbours."""
+def format_double(value: float) -> str:
+    """Format a double as ``Double.toString``: ``1.0``, ``1.0E10``, ``NaN``."""
     if value != value:
         return "NaN"
     if math.isinf(value):
@@ -28,16 +28,16 @@ def double_text(value: float) -> str:
     sign, digits, exponent = Decimal(repr(value)).as_tuple()
     assert isinstance(exponent, int)
     if abs(value) == 5e-324:
-        digits, exponent = (4, 9), -325  # Java writes two digits at least, the nearest ones
+        digits, exponent = (4, 9), -325  # Java writes at least two digits
     power = len(digits) - 1 + exponent
     text = "".join(map(str, digits)).rstrip("0") or "0"
     return f"{'-' if sign else ''}{text[0]}.{text[1:] or '0'}E{power}"
 
 
-def nearest_float(value: float) -> float:
-    """The 32-bit float nearest to a double, as the double that prints alike (``11.79``, not ``11.78999…``).
+def round_to_float(value: float) -> float:
+    """Return the nearest 32-bit float, as the double with the same text: ``11.79``, not ``11.78999…``.
 
-    So a Java ``float`` keeps its text and its arithmetic among Python's floats. Infinite when out of range.
+    So a Java ``float`` keeps its text and its arithmetic as a Python float. Infinite when out of range.
     """
     try:
         packed = struct.pack("f", value)
@@ -50,8 +50,8 @@ def nearest_float(value: float) -> float:
     return next((each for each in short if struct.pack("f", each) == packed), exact)
 
 
-def time_text(value: datetime.time) -> str:
-    """``LocalTime.toString``: seconds and fractions only where they are, in groups of three digits."""
+def format_time(value: datetime.time) -> str:
+    """Format a time as ``LocalTime.toString``: without zero seconds, and fractions of three or six digits."""
     text = f"{value.hour:02}:{value.minute:02}"
     if value.second or value.microsecond:
         text += f":{value.second:02}"
@@ -60,9 +60,9 @@ def time_text(value: datetime.time) -> str:
     return text
 
 
-def datetime_text(value: datetime.datetime) -> str:
-    """``LocalDateTime.toString``, or ``ZonedDateTime.toString`` of one with a zone."""
-    text = f"{value.year:04}-{value.month:02}-{value.day:02}T{time_text(value.time())}"
+def format_datetime(value: datetime.datetime) -> str:
+    """Format as ``LocalDateTime.toString``, or as ``ZonedDateTime.toString`` when there is a zone."""
+    text = f"{value.year:04}-{value.month:02}-{value.day:02}T{format_time(value.time())}"
     if value.tzinfo is None:
         return text
     offset = value.strftime("%z")
@@ -71,37 +71,39 @@ def datetime_text(value: datetime.datetime) -> str:
     return text if name.startswith(("UTC+", "UTC-")) else f"{text}[{name}]"
 
 
-def json_text(value: Any) -> str:
-    """Nested values as compact JSON, the text of Gson's elements: numbers as Java writes them."""
+def format_json(value: Any) -> str:
+    """Format nested values as compact JSON, as the elements of Gson do: numbers as Java formats them."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, Mapping):
-        members = [f"{json_text(java_text(key))}:{json_text(each)}" for key, each in value.items()]
+        members = [
+            f"{format_json(to_java_string(key))}:{format_json(each)}" for key, each in value.items()
+        ]
         return f"{{{','.join(members)}}}"
     if isinstance(value, list | tuple | set | frozenset | range):
-        return f"[{','.join(map(json_text, value))}]"
+        return f"[{','.join(map(format_json, value))}]"
     if isinstance(value, Decimal):
-        return java_text(float(value) if value % 1 else int(value))
+        return to_java_string(float(value) if value % 1 else int(value))
     if value is None or isinstance(value, int | float):
-        return java_text(value)
-    return json.dumps(java_text(value), ensure_ascii=False)
+        return to_java_string(value)
+    return json.dumps(to_java_string(value), ensure_ascii=False)
 
 
 _WRITERS: Final[dict[type, Callable[[Any], str]]] = {
     str: lambda value: value,
     int: int.__repr__,
-    float: double_text,
+    float: format_double,
     bool: lambda value: "true" if value else "false",
     type(None): lambda _: "null",
     Decimal: str,
     datetime.date: datetime.date.isoformat,
-    datetime.time: time_text,
-    datetime.datetime: datetime_text,
+    datetime.time: format_time,
+    datetime.datetime: format_datetime,
     bytes: lambda value: value.decode("utf-8", "replace"),
 }
 
 
-def java_text(value: Any) -> str:
-    """``String.valueOf``; lists and maps as JSON (they come from JSON), bytes as the text they hold."""
+def to_java_string(value: Any) -> str:
+    """Convert as ``String.valueOf``; lists and maps become JSON, bytes the UTF-8 text that they hold."""
     writer = _WRITERS.get(value.__class__)
-    return writer(value) if writer is not None else json_text(value)
+    return writer(value) if writer is not None else format_json(value)

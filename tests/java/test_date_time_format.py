@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcdap.java.date_time import PatternError, TimeFormat
-from localcdap.java.simple_date import read_simple_date
-from localcdap.java.text import datetime_text
+from localcdap.java.dates.date_time_format import DateTimeFormat, PatternError
+from localcdap.java.dates.simple_date_format import parse_simple_date
+from localcdap.java.strings import format_datetime
 
 ZONED = datetime.datetime(2016, 12, 10, 14, 5, 11, 111_000, tzinfo=datetime.UTC)
 LOCAL = datetime.datetime(2000, 8, 22, 20, 36, 45, 123_456)  # noqa: DTZ001
@@ -51,9 +51,9 @@ WRITTEN = [
 def test_moments_are_written(pattern, moment, text):
     if text is None:
         with pytest.raises(ValueError, match="there is none of"):
-            TimeFormat(pattern).write(moment)
+            DateTimeFormat(pattern).format(moment)
     else:
-        assert TimeFormat(pattern).write(moment) == text
+        assert DateTimeFormat(pattern).format(moment) == text
 
 
 READ = [
@@ -84,29 +84,29 @@ READ = [
 def test_datetimes_are_read(pattern, text, moment):
     if moment is None:
         with pytest.raises(ValueError, match=r"."):
-            TimeFormat(pattern).read(text)
+            DateTimeFormat(pattern).parse(text)
     else:
-        assert datetime_text(TimeFormat(pattern).read(text)) == moment
+        assert format_datetime(DateTimeFormat(pattern).parse(text)) == moment
 
 
 @pytest.mark.parametrize("pattern", ["abcd", "yyyy]", "yyyy'", "ddd", "{yyyy}", "V", "OO"])
 def test_wrong_patterns_are_refused(pattern):
     with pytest.raises(PatternError):
-        TimeFormat(pattern)
+        DateTimeFormat(pattern)
 
 
 @given(st.text("yMdHhmsSaEzZX'[]-/: .T", max_size=12), st.datetimes(datetime.datetime(1900, 1, 1)))  # noqa: DTZ001
 def test_any_pattern_is_used_or_refused(pattern, moment):
     try:
-        written = TimeFormat(pattern).write(moment)
-        read_simple_date(written, pattern)
-        TimeFormat(pattern).read(written)
+        written = DateTimeFormat(pattern).format(moment)
+        parse_simple_date(written, pattern)
+        DateTimeFormat(pattern).parse(written)
     except ValueError:
         return
 
 
 @given(st.datetimes(datetime.datetime(1, 1, 1), datetime.datetime(9999, 12, 31)))  # noqa: DTZ001
 def test_what_is_written_is_read_again(moment):
-    pattern = TimeFormat("yyyy-MM-dd'T'HH:mm:ss.SSSSSS")
+    pattern = DateTimeFormat("yyyy-MM-dd'T'HH:mm:ss.SSSSSS")
 
-    assert pattern.read(pattern.write(moment)) == moment
+    assert pattern.parse(pattern.format(moment)) == moment
