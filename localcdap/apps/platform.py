@@ -16,7 +16,7 @@ from localcdap.namespaces.preferences import PreferenceLevel, PreferenceService
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.environment import SecretsOf
 from localcdap.pipeline.macros.functions import macro_functions
-from localcdap.pipeline.macros.language import MacroOptions, MacroParser, call_of, lookup_in
+from localcdap.pipeline.macros.parser import MacroOptions, MacroParser, call_of, lookup_in
 from localcdap.sandbox.plugin_calls import CallRequest, TransformRequest, TransformResult
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
 

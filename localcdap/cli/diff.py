@@ -14,8 +14,8 @@ from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import print_json
 from localcdap.cli.pipelines import get_deployed
 from localcdap.pipeline.comparison import Change, PipelineComparison, StageChange, compare_pipelines
-from localcdap.pipeline.document.document import read_document
 from localcdap.pipeline.document.model import PipelineDocument
+from localcdap.pipeline.document.reader import read_document
 
 if TYPE_CHECKING:
     from localcdap.host import Cdap

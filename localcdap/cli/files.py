@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from localcdap.api.errors import DocumentError
-from localcdap.pipeline.document.document import read_document
 from localcdap.pipeline.document.model import PipelineDocument
+from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.document.source import decode
 from localcdap.text import nearest_name
 

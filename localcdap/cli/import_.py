@@ -13,6 +13,7 @@ from localcdap.cli.errors import NO
 from localcdap.cli.files import read_json, read_text
 from localcdap.cli.options import Instance, fix_option, instance_options
 from localcdap.cli.output import print_failures, print_json
+from localcdap.pipeline.library.application_model import Deployment, DeployRequest, check_name
 from localcdap.pipeline.library.draft_model import Draft, DraftRequest
 from localcdap.pipeline.library.hub import (
     SPEC,
@@ -20,7 +21,6 @@ from localcdap.pipeline.library.hub import (
     packaged_document,
     read_package,
 )
-from localcdap.pipeline.library.model import Deployment, DeployRequest, check_name
 from localcdap.text import plural
 
 if TYPE_CHECKING:

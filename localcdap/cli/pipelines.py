@@ -9,7 +9,7 @@ import click
 from localcdap.api.errors import NotFoundError
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import format_time, print_json, print_table
-from localcdap.pipeline.library.model import Application
+from localcdap.pipeline.library.application_model import Application
 from localcdap.text import plural
 
 if TYPE_CHECKING:

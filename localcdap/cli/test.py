@@ -16,8 +16,8 @@ from localcdap.cli.output import print_json
 from localcdap.cli.pipelines import split_version
 from localcdap.cli.scaffold_tests import scaffold_test
 from localcdap.cli.test_report import print_summary, print_verdict
-from localcdap.pipeline.document.document import read_document
 from localcdap.pipeline.document.model import PipelineDocument
+from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline_tests.case_model import CaseResult
 from localcdap.pipeline_tests.junit import write_junit
 from localcdap.pipeline_tests.model import Golden, Mistake, stream_of

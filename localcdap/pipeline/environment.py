@@ -12,8 +12,8 @@ from functools import cached_property
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.locations import Locations
 from localcdap.api.tables import TableShape
-from localcdap.pipeline.document.lenient import json_text
 from localcdap.pipeline.document.model import PipelineDocument, StageUse
+from localcdap.pipeline.document.values import json_text
 from localcdap.pipeline.macros.evaluation import MacroContext
 from localcdap.pipeline.macros.functions import macro_functions
 from localcdap.pipeline.macros.secrets import Secrets

@@ -15,7 +15,7 @@ import msgspec
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.environment import EnvironmentFactory, NamespaceEnvironment
 from localcdap.pipeline.validation.resolution import ResolvedPipeline, resolve_pipeline
-from localcdap.pipeline.validation.stages import Configurer
+from localcdap.pipeline.validation.stage_configuration import Configurer
 from localcdap.sandbox.configure_cache import ConnectedCheckResult
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
 

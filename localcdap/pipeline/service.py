@@ -9,14 +9,14 @@ import msgspec
 from localcdap.api.errors import BadRequestError, NotFoundError, SchemaError
 from localcdap.api.pipeline import PipelineValidation, StageValidation
 from localcdap.api.schema import Schema
-from localcdap.pipeline.document.document import read_document
-from localcdap.pipeline.document.parts import read_stage
+from localcdap.pipeline.document.reader import read_document
+from localcdap.pipeline.document.stages import read_stage
 from localcdap.pipeline.resolver import PipelineResolver
-from localcdap.pipeline.validation.flow import merge
+from localcdap.pipeline.validation.configured_stage import warnings_of
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
+from localcdap.pipeline.validation.schema_propagation import merge
 from localcdap.pipeline.validation.specification import stage_spec
-from localcdap.pipeline.validation.stages import StageConfiguration
-from localcdap.pipeline.validation.warnings import warnings_of
+from localcdap.pipeline.validation.stage_configuration import StageConfiguration
 
 
 class PipelineRequest(msgspec.Struct, rename="camel"):

@@ -14,7 +14,7 @@ from typing import Final
 
 from localcdap.api.errors import LocalcdapError, NotFoundError
 from localcdap.engine.order import Case, WorkOrder
-from localcdap.pipeline.document.document import read_document
+from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.environment import NamespaceEnvironment
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline_tests.case_model import (

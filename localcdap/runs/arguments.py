@@ -10,7 +10,7 @@ import msgspec
 
 from localcdap.api.errors import MacroError
 from localcdap.pipeline.document.model import PipelineDocument, StageUse
-from localcdap.pipeline.macros.language import macros_in
+from localcdap.pipeline.macros.parser import macros_in
 
 GIVEN: Final = "given"
 """The origin of a value that was given for a run; others are levels of preferences."""

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from localcdap.engine.messages import Failed, RunStatus
-from localcdap.pipeline.validation.plugins import Repair
+from localcdap.pipeline.validation.repairs import Repair
 
 
 class StageCounts(msgspec.Struct, rename={"records_in": "in", "records_out": "out"}):

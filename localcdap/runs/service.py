@@ -15,8 +15,8 @@ from localcdap.engine.messages import RunStatus
 from localcdap.engine.order import WorkOrder
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
-from localcdap.pipeline.document.document import read_document
 from localcdap.pipeline.document.model import PipelineDocument
+from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.environment import NamespaceEnvironment
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.validation.resolution import ResolvedPipeline

@@ -19,9 +19,9 @@ from localcdap.artifacts.model import PluginRef
 from localcdap.pipeline.document.model import PluginUse, StageUse
 from localcdap.pipeline.macros.evaluation import MacroContext
 from localcdap.pipeline.macros.functions import macro_functions
-from localcdap.pipeline.validation.outcome import Outcome
+from localcdap.pipeline.validation.configured_stage import Outcome
 from localcdap.pipeline.validation.plugins import PinnedPlugins
-from localcdap.pipeline.validation.stages import StageConfiguration
+from localcdap.pipeline.validation.stage_configuration import StageConfiguration
 from localcdap.sandbox.stage_configuration import configure_stage
 
 START: Final = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)

@@ -21,7 +21,7 @@ from localcdap.api.plugin import (
 from localcdap.api.schema import Schema
 from localcdap.api.stage import Record
 from localcdap.engine.plan.flow import Stage
-from localcdap.pipeline.validation.outcome import Outcome
+from localcdap.pipeline.validation.configured_stage import Outcome
 from localcdap.testing.configuring import configured, refuse
 from localcdap.testing.controlling import StandInContext, Statistics, act, decide
 from localcdap.testing.output import StageOutput

@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 from localcdap.api.failures import ValidationFailure
-from localcdap.pipeline.document.document import read_document
 from localcdap.pipeline.document.model import PipelineDocument
-from localcdap.pipeline.rules.structural import check_structure
+from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.rules.structure import Structure
+from localcdap.pipeline.rules.structure_rules import check_structure
 
 PLUGINS = {
     "source": ("batchsource", "Source"),

@@ -12,8 +12,8 @@ from localcdap.artifacts.inspection import inspect_artifact
 from localcdap.artifacts.model import ArtifactSelector, PluginInfo, PluginLookup
 from localcdap.artifacts.selection import Candidate, choose, look_up
 from localcdap.artifacts.version import ArtifactVersion
-from localcdap.pipeline.document.document import read_document
 from localcdap.pipeline.document.model import PipelineDocument
+from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.environment import EnvironmentFactory
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.validation.plugins import IndexedPlugins

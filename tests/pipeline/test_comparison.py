@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from localcdap.api.pipeline import Connection
 from localcdap.pipeline.comparison import Change, compare_pipelines
-from localcdap.pipeline.document.document import read_document
+from localcdap.pipeline.document.reader import read_document
 from tests.pipeline.pipelines import record, stage
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from localcdap.api.failures import ArtifactId
-from localcdap.pipeline.document.document import read_document
-from localcdap.pipeline.document.repair import repaired
+from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.validation.plugins import IndexedPlugins
+from localcdap.pipeline.validation.repairs import repaired
 from localcdap.pipeline.validation.resolution import resolve_pipeline
 from localcdap.sandbox.stage_configuration import configure_stage
 from tests.conftest import REPOSITORY

@@ -17,10 +17,10 @@ from localcdap.api.failures import ArtifactId
 from localcdap.api.pipeline import Connection, Resources
 from localcdap.api.serialization.structs import plain
 from localcdap.artifacts.model import ArtifactSelector
-from localcdap.pipeline.document.document import read_document
 from localcdap.pipeline.document.model import App
-from localcdap.pipeline.document.repair import repaired
-from localcdap.pipeline.validation.plugins import IndexedPlugins, Repair
+from localcdap.pipeline.document.reader import read_document
+from localcdap.pipeline.validation.plugins import IndexedPlugins
+from localcdap.pipeline.validation.repairs import Repair, repaired
 from localcdap.pipeline.validation.resolution import resolve_pipeline
 from localcdap.sandbox.stage_configuration import configure_stage
 from tests.pipeline.pipelines import check, config

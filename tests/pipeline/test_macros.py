@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.api.errors import MacroError
-from localcdap.pipeline.macros.language import (
+from localcdap.pipeline.macros.parser import (
     MacroOptions,
     MacroParser,
     call_of,

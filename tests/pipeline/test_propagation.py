@@ -9,7 +9,7 @@ import pytest
 from localcdap.api.config import NamedPlugins
 from localcdap.api.failures import ArtifactId
 from localcdap.api.schema import Schema
-from localcdap.pipeline.document.document import read_document
+from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.macros.evaluation import MacroContext
 from localcdap.pipeline.macros.functions import macro_functions
 from localcdap.pipeline.validation.plugins import IndexedPlugins

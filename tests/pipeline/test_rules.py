@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcdap.pipeline.document.document import read_document
+from localcdap.pipeline.document.reader import read_document
 from tests.pipeline.pipelines import check, config, pipeline
 
 

@@ -12,13 +12,13 @@ from localcdap.api.errors import BadRequestError, DocumentError, NotFoundError
 from localcdap.api.schema import Schema
 from localcdap.api.serialization.structs import plain
 from localcdap.artifacts.loading import load_plugin
-from localcdap.pipeline.document.document import read_document
-from localcdap.pipeline.document.repair import repaired
+from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.macros.evaluation import MacroContext
 from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.service import PipelineRequest, StageRequest, StageSchema, StudioService
 from localcdap.pipeline.validation.plugins import PinnedPlugins
+from localcdap.pipeline.validation.repairs import repaired
 from localcdap.pipeline.validation.resolution import resolve_pipeline
 from localcdap.sandbox.stage_configuration import configure_stage
 from tests.pipeline.pipelines import config, record, stage

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from localcdap.api.errors import BadRequestError
-from localcdap.pipeline.document.document import read_document
+from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline_tests.model import Expectation, Fails, Records
 from localcdap.pipeline_tests.reading import check_stages, find_tests, read_golden
 

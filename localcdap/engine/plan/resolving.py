@@ -17,8 +17,8 @@ from localcdap.engine.driver.secrets import secrets_of
 from localcdap.engine.order import WorkOrder
 from localcdap.engine.plan.flow import CONDITION, DATA_TYPES, SINKS, Flow, Stage
 from localcdap.engine.plan.phases import Route
-from localcdap.pipeline.document.document import read_document
 from localcdap.pipeline.document.model import PipelineDocument
+from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.macros.evaluation import MacroContext
 from localcdap.pipeline.macros.functions import macro_functions
 from localcdap.pipeline.validation.plugins import PinnedPlugins

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from localcdap.api.failures import ValidationFailure
-from localcdap.pipeline.document.lenient import as_text
+from localcdap.pipeline.document.failures import structural
 from localcdap.pipeline.document.model import Path
-from localcdap.pipeline.document.parts import MovedStage
-from localcdap.pipeline.rules.failure import structural
+from localcdap.pipeline.document.stages import MovedStage
+from localcdap.pipeline.document.values import as_text
 
 _Entry = tuple[Any, Path]
 

@@ -10,7 +10,7 @@ import msgspec
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.pipeline import Connection, Resources
 from localcdap.artifacts.model import ArtifactSelector
-from localcdap.pipeline.document.lenient import json_text
+from localcdap.pipeline.document.values import json_text
 
 Path = tuple[str | int, ...]
 """Keys and indexes that lead to a place in decoded JSON."""

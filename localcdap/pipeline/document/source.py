@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from localcdap.api.errors import DocumentError
+from localcdap.api.errors import BadRequestError, DocumentError
 
 
 def decode(document: Any, file: str | None = None, part: str | None = None) -> Any:
@@ -76,3 +76,12 @@ def _refuse_lone_surrogates(value: Any, where: str, file: str | None) -> None:
             "Write the character itself, or both halves.",
             file=file,
         ) from None
+
+
+def require_text(*texts: str) -> None:
+    """:raises BadRequestError: when one holds half of a surrogate pair, which can be stored nowhere."""
+    for text in texts:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise BadRequestError(f"{text!a} is no UTF-8 text.") from None

@@ -13,13 +13,13 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.errors import ConflictError, NotFoundError
-from localcdap.pipeline.editing.checks import Checks
-from localcdap.pipeline.editing.draft import Draft
+from localcdap.pipeline.editing.edited_document import Draft
 from localcdap.pipeline.editing.edits import Edit
+from localcdap.pipeline.editing.plugin_checks import Checks
 from localcdap.pipeline.editing.session import EditingSession, Surroundings
-from localcdap.pipeline.editing.view import Change
+from localcdap.pipeline.editing.stage_states import Change
 from localcdap.pipeline.environment import EnvironmentFactory
-from localcdap.pipeline.validation.stages import Configurer, StageConfiguration
+from localcdap.pipeline.validation.stage_configuration import Configurer, StageConfiguration
 from localcdap.rpc.methods import non_idempotent
 from localcdap.sandbox.pool import PluginWorkers
 from localcdap.sandbox.stage_configuration import ConfigureRequest

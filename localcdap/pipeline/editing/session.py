@@ -12,17 +12,16 @@ import msgspec
 
 from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.pipeline.document.model import PipelineDocument
-from localcdap.pipeline.editing.checks import Check, Checks
-from localcdap.pipeline.editing.draft import Draft
+from localcdap.pipeline.editing.edit_application import written
+from localcdap.pipeline.editing.edited_document import Draft, History
 from localcdap.pipeline.editing.edits import Edit, Redo, Undo
-from localcdap.pipeline.editing.history import History
-from localcdap.pipeline.editing.judgement import Judgement
-from localcdap.pipeline.editing.view import Board, Change
-from localcdap.pipeline.editing.writing import written
+from localcdap.pipeline.editing.incremental_validator import Judgement
+from localcdap.pipeline.editing.plugin_checks import Check, Checks
+from localcdap.pipeline.editing.stage_states import Board, Change
 from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.pipeline.rules.plugin_types import ACTIONS, SINKS, SOURCES
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate, with_templates
-from localcdap.pipeline.validation.stages import Configurer, StageConfiguration
+from localcdap.pipeline.validation.stage_configuration import Configurer, StageConfiguration
 from localcdap.sandbox.configure_cache import ConnectedCheckResult
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
 

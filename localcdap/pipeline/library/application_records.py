@@ -11,7 +11,7 @@ import msgspec
 from localcdap.api.errors import NotFoundError
 from localcdap.api.failures import ArtifactId
 from localcdap.artifacts.selection import nearest
-from localcdap.pipeline.library.model import LATEST, Application, ChangeDetail
+from localcdap.pipeline.library.application_model import LATEST, Application, ChangeDetail
 from localcdap.store.store import Transaction
 
 _COLUMNS: Final = (

@@ -14,12 +14,13 @@ from localcdap.api.errors import ConflictError
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
-from localcdap.pipeline.document.document import read_document
-from localcdap.pipeline.document.lenient import json_text
+from localcdap.pipeline.document.changes import configuration
 from localcdap.pipeline.document.model import PipelineDocument
-from localcdap.pipeline.document.repair import configuration, repaired
+from localcdap.pipeline.document.reader import read_document
+from localcdap.pipeline.document.source import require_text
+from localcdap.pipeline.document.values import json_text
 from localcdap.pipeline.library import application_records as records
-from localcdap.pipeline.library.model import (
+from localcdap.pipeline.library.application_model import (
     LATEST,
     Application,
     ApplicationDetail,
@@ -30,10 +31,10 @@ from localcdap.pipeline.library.model import (
     application_artifact,
     application_name,
 )
-from localcdap.pipeline.library.problems import import_problems
-from localcdap.pipeline.library.texts import formatted, require_text, text_of
-from localcdap.pipeline.library.upgrades import upgraded, upgrades
+from localcdap.pipeline.library.export import formatted, text_of, upgraded, upgrades
+from localcdap.pipeline.library.import_problems import import_problems
 from localcdap.pipeline.resolver import PipelineResolver
+from localcdap.pipeline.validation.repairs import repaired
 from localcdap.rpc.methods import non_idempotent
 from localcdap.store.store import Store, Transaction
 

@@ -11,11 +11,11 @@ import msgspec
 
 from localcdap.api.errors import BadRequestError
 from localcdap.api.failures import ArtifactId
-from localcdap.pipeline.document.document import BATCH_ARTIFACTS, STREAMING_ARTIFACTS
-from localcdap.pipeline.document.lenient import as_text
 from localcdap.pipeline.document.model import App, PipelineDocument
-from localcdap.pipeline.library.model import application_artifact
-from localcdap.pipeline.library.texts import require_text
+from localcdap.pipeline.document.reader import BATCH_ARTIFACTS, STREAMING_ARTIFACTS
+from localcdap.pipeline.document.source import require_text
+from localcdap.pipeline.document.values import as_text
+from localcdap.pipeline.library.application_model import application_artifact
 
 
 class Draft(msgspec.Struct, rename="camel"):

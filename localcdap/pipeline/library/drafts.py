@@ -12,8 +12,8 @@ import msgspec
 from localcdap.api.errors import BadRequestError, ConflictError
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
-from localcdap.pipeline.document.document import read_document
-from localcdap.pipeline.document.repair import configuration
+from localcdap.pipeline.document.changes import configuration
+from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.library.draft_model import (
     Draft,
     DraftRequest,
@@ -22,7 +22,7 @@ from localcdap.pipeline.library.draft_model import (
     draft_name,
 )
 from localcdap.pipeline.library.draft_records import DraftRecords, remove_all
-from localcdap.pipeline.library.texts import formatted
+from localcdap.pipeline.library.export import formatted
 from localcdap.rpc.methods import non_idempotent
 from localcdap.store.store import Store
 

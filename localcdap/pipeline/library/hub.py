@@ -10,7 +10,7 @@ import msgspec
 from localcdap.api.errors import BadRequestError, DocumentError
 from localcdap.artifacts.parents import APP_VERSION
 from localcdap.artifacts.version import VersionRange
-from localcdap.pipeline.document.lenient import as_text
+from localcdap.pipeline.document.values import as_text
 
 SPEC: Final = "spec.json"
 _DEPLOYS: Final = "create_pipeline"

@@ -12,7 +12,7 @@ from localcdap.artifacts.model import ArtifactSelector
 from localcdap.artifacts.selection import nearest
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
-from localcdap.pipeline.library.texts import require_text
+from localcdap.pipeline.document.source import require_text
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate, by_name
 from localcdap.pipeline.validation.plugins import Artifacts
 from localcdap.store.store import Store, Transaction

@@ -14,7 +14,7 @@ from localcdap.api.errors import LocalcdapError, MacroError, NotFoundError
 from localcdap.api.failures import FailureCollector, ValidationFailure
 from localcdap.pipeline.document.model import StageUse
 from localcdap.pipeline.macros.functions import SECRET_FUNCTIONS
-from localcdap.pipeline.macros.language import (
+from localcdap.pipeline.macros.parser import (
     Function,
     MacroOptions,
     MacroParser,

@@ -10,8 +10,8 @@ from typing import Final
 from localcdap.api.errors import MacroError
 from localcdap.java.dates.simple_date_format import format_simple_date
 from localcdap.java.dates.zones import parse_zone
-from localcdap.pipeline.document.lenient import json_text
-from localcdap.pipeline.macros.language import Function
+from localcdap.pipeline.document.values import json_text
+from localcdap.pipeline.macros.parser import Function
 
 SECRET_FUNCTIONS: Final = frozenset(("secure", "oauth", "conn"))
 """The functions that validation evaluates too (CDAP 6 ``ValidationHandler``)."""

@@ -12,7 +12,7 @@ from localcdap.api.errors import SchemaError
 from localcdap.api.pipeline import OutputPort, PipelineSpec, StageSpec
 from localcdap.api.schema import Schema
 from localcdap.pipeline.macros.functions import Connections, SecureStore
-from localcdap.pipeline.macros.language import MacroOptions, MacroParser, call_of, lookup_in
+from localcdap.pipeline.macros.parser import MacroOptions, MacroParser, call_of, lookup_in
 
 HIDDEN: Final = "********"
 _LEAST_IN_SCHEMA: Final = 4

@@ -14,9 +14,9 @@ import msgspec
 
 from localcdap.api.failures import FailureCollector, ValidationFailure
 from localcdap.artifacts.model import ArtifactSelector
+from localcdap.pipeline.document.changes import plugin_of, with_stages
 from localcdap.pipeline.document.model import PipelineDocument, StageUse
-from localcdap.pipeline.document.parts import TEMPLATE_MARK
-from localcdap.pipeline.document.repair import plugin_of, with_stages
+from localcdap.pipeline.document.stages import TEMPLATE_MARK
 
 
 class PluginTemplate(msgspec.Struct, rename="camel"):

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import msgspec
 
-from localcdap.api.config import PluginProperty
+from localcdap.api.config import NamedPlugins, PluginProperty
 from localcdap.api.errors import NotFoundError
 from localcdap.api.failures import ARTIFACT_NOT_FOUND, ArtifactId, Cause, ValidationFailure
 from localcdap.api.plugin import Plugin
@@ -104,32 +104,11 @@ class PinnedPlugins:
         return {name: field.describe() for name, field in declared.items()}
 
 
-class Repair(msgspec.Struct, rename="camel"):
-    """A stage that was given another artifact than the one it asks for, which is not there."""
-
-    stage: str
-    plugin_type: str
-    plugin_name: str
-    requested: ArtifactSelector
-    artifact: ArtifactId
-    """What it was given."""
-
-    def __str__(self) -> str:
-        chosen = f"{self.artifact.name} {self.artifact.version}"
-        return f"Stage '{self.stage}' uses {chosen} instead of {describe(self.requested)}."
-
-
 def describe(selector: ArtifactSelector) -> str:
     """The artifact asked for, in words: ``core-plugins 1.2.0 (SYSTEM)``."""
     parts = [selector.name or "any artifact", selector.version or ""]
     scope = f"({selector.scope})" if selector.scope else ""
     return " ".join(part for part in (*parts, scope) if part)
-
-
-def repair_of(stage: StageUse, suggested: PluginRef) -> Repair:
-    use = stage.plugin
-    requested = use.artifact or ArtifactSelector()
-    return Repair(stage.name, use.type, use.name, requested, suggested.artifact)
 
 
 def not_found(stage: StageUse, lookup: PluginLookup) -> ValidationFailure:
@@ -172,3 +151,28 @@ def _action(use: PluginUse, lookup: PluginLookup) -> str:
     if lookup.nearest:
         action += f" Similar plugins that are: {', '.join(lookup.nearest)}."
     return action
+
+
+def add_used_plugins(
+    plugin: PluginRef,
+    stage: str,
+    declared: Mapping[str, PluginProperty],
+    properties: Mapping[str, str],
+    finder: PluginFinder,
+) -> PluginRef:
+    """Return the plugin with those in ``uses`` that its properties name and that exist.
+
+    A missing one is not a failure here: the plugin reports it when it is configured.
+    """
+    if plugin.uses:
+        return plugin
+    found: dict[tuple[str, str], PluginRef] = {}
+    for name, each in declared.items():
+        value = properties.get(name)
+        if not value or not isinstance(each.uses, NamedPlugins):
+            continue
+        for named in each.uses.find_names(value):
+            used = finder.find(stage, PluginUse(each.uses.type, named, {}, None)).plugin
+            if used is not None:
+                found[each.uses.type, named] = used
+    return msgspec.structs.replace(plugin, uses=tuple(found.values())) if found else plugin

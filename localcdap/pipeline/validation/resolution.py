@@ -12,16 +12,18 @@ from localcdap.api.pipeline import PipelineSpec, StageSpec
 from localcdap.artifacts.model import PluginRef
 from localcdap.pipeline.document.model import App, PipelineDocument
 from localcdap.pipeline.macros.evaluation import MacroContext
-from localcdap.pipeline.rules.structural import check_structure
 from localcdap.pipeline.rules.structure import Structure
-from localcdap.pipeline.validation.plugins import PluginFinder, Repair
+from localcdap.pipeline.rules.structure_rules import check_structure
+from localcdap.pipeline.validation.configured_stage import warnings_of
+from localcdap.pipeline.validation.plugins import PluginFinder
+from localcdap.pipeline.validation.repairs import Repair
+from localcdap.pipeline.validation.schema_propagation import Propagation
 from localcdap.pipeline.validation.specification import (
     pipeline_properties,
     pipeline_spec,
     stage_specs,
 )
-from localcdap.pipeline.validation.stages import Configurer, Propagation, StageConfiguration
-from localcdap.pipeline.validation.warnings import warnings_of
+from localcdap.pipeline.validation.stage_configuration import Configurer, StageConfiguration
 from localcdap.sandbox.stage_configuration import ConfigureRequest
 
 

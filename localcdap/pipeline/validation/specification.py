@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.pipeline import EndingAction, OutputPort, PipelineSpec, PluginSpec, StageSpec
 from localcdap.artifacts.model import PluginRef
+from localcdap.pipeline.document.failures import structural
 from localcdap.pipeline.document.model import PipelineDocument, PluginUse
 from localcdap.pipeline.macros.evaluation import connections_used
-from localcdap.pipeline.rules.failure import structural
 from localcdap.pipeline.rules.graph import Graph
-from localcdap.pipeline.validation.outcome import Outcome
+from localcdap.pipeline.validation.configured_stage import Outcome
 
 
 def stage_specs(

@@ -22,15 +22,15 @@ from localcdap.engine.preview.running import Trial, TrialResult, given_batches, 
 from localcdap.engine.preview.samples import (
     Problem,
 )
-from localcdap.pipeline.document.document import read_document
 from localcdap.pipeline.document.model import PipelineDocument, StageUse
-from localcdap.pipeline.document.parts import read_stage
+from localcdap.pipeline.document.reader import read_document
+from localcdap.pipeline.document.stages import read_stage
 from localcdap.pipeline.environment import NamespaceEnvironment
 from localcdap.pipeline.resolver import PipelineResolver
-from localcdap.pipeline.validation.flow import merge
-from localcdap.pipeline.validation.outcome import Outcome
+from localcdap.pipeline.validation.configured_stage import Outcome
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
-from localcdap.pipeline.validation.stages import StageConfiguration
+from localcdap.pipeline.validation.schema_propagation import merge
+from localcdap.pipeline.validation.stage_configuration import StageConfiguration
 from localcdap.runs.debug.answers import Told, answered, failed, unknown_schema, unwritten
 from localcdap.runs.debug.model import DebugAnswer, DebugRequest, GivenRecords
 from localcdap.runs.model import now

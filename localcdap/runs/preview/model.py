@@ -9,7 +9,7 @@ import msgspec
 
 from localcdap.api.failures import ValidationFailure
 from localcdap.engine.preview.samples import StageSample
-from localcdap.pipeline.validation.plugins import Repair
+from localcdap.pipeline.validation.repairs import Repair
 from localcdap.runs.model import LogLine, RunError
 
 MOST_RECORDS = 10_000

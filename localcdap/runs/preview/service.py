@@ -21,8 +21,8 @@ from localcdap.engine.messages import LogLine as SpoolLine
 from localcdap.engine.order import PreviewOrder, WorkOrder
 from localcdap.engine.preview.previewing import Explained, PreviewMessage, Sampled
 from localcdap.namespaces.service import NamespaceService
-from localcdap.pipeline.document.document import read_document
 from localcdap.pipeline.document.model import PipelineDocument
+from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.environment import NamespaceEnvironment
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.validation.resolution import ResolvedPipeline

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from localcdap.pipeline.editing.view import StageState
+from localcdap.pipeline.editing.stage_states import StageState
 from localcdap.pipeline.rules.plugin_types import SINKS, SOURCES
 from localcdap.runs.model import StageCounts
 from localcdap.tui.words import plural

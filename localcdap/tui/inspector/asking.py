@@ -17,7 +17,7 @@ from localcdap.api.errors import LocalcdapError
 from localcdap.api.methods import PluginMethod
 from localcdap.artifacts.model import PluginInfo
 from localcdap.host.cdap import Cdap
-from localcdap.pipeline.document.lenient import as_properties
+from localcdap.pipeline.document.values import as_properties
 from localcdap.pipeline.methods import MethodCall, MethodPlugin, MethodResult
 from localcdap.tui.inspector.plugins import selector
 from localcdap.tui.inspector.properties.controls import Area

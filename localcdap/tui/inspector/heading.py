@@ -9,7 +9,7 @@ from textual.content import Content
 
 from localcdap.api.failures import ArtifactId, ValidationFailure
 from localcdap.pipeline.document.model import StageUse
-from localcdap.pipeline.editing.view import StageState
+from localcdap.pipeline.editing.stage_states import StageState
 from localcdap.tui.inspector.blame import Blamed
 
 

@@ -14,10 +14,10 @@ from localcdap.api.errors import LocalcdapError
 from localcdap.api.failures import ArtifactId
 from localcdap.api.methods import PluginMethod
 from localcdap.artifacts.model import PluginInfo
-from localcdap.pipeline.document.lenient import artifact_json
 from localcdap.pipeline.document.model import PluginUse, StageUse
+from localcdap.pipeline.document.values import artifact_json
 from localcdap.pipeline.editing.edits import SetPlugin, SetProperty
-from localcdap.pipeline.editing.view import StageState
+from localcdap.pipeline.editing.stage_states import StageState
 from localcdap.tui.calls import Calling
 from localcdap.tui.inspector import heading
 from localcdap.tui.inspector.asking import Given, MethodDialog, call_of

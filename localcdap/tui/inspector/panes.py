@@ -6,7 +6,7 @@ from typing import Final
 
 from textual.widgets import TabbedContent, TabPane, Tabs
 
-from localcdap.pipeline.editing.view import StageState
+from localcdap.pipeline.editing.stage_states import StageState
 from localcdap.tui.inspector.context import Context
 from localcdap.tui.inspector.documentation import DocumentationPane
 from localcdap.tui.inspector.properties.field import Field

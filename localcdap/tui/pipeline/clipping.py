@@ -12,8 +12,8 @@ from typing import Any
 
 from localcdap.api.errors import BadRequestError, LocalcdapError
 from localcdap.api.pipeline import Connection
-from localcdap.pipeline.document.lenient import as_text
 from localcdap.pipeline.document.source import decode
+from localcdap.pipeline.document.values import as_text
 from localcdap.pipeline.editing.edits import AddStage, Connect, Edit, Together
 from localcdap.tui.pipeline.wiring import free_name
 

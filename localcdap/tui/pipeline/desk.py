@@ -13,7 +13,7 @@ from textual.widgets import ContentSwitcher
 
 from localcdap.api.errors import InvalidPipelineError, LocalcdapError
 from localcdap.api.failures import ValidationFailure
-from localcdap.pipeline.document.lenient import as_properties
+from localcdap.pipeline.document.values import as_properties
 from localcdap.runs.model import Run, RunRequest
 from localcdap.runs.preview.model import Preview, PreviewRequest
 from localcdap.tui.calls import Calling

@@ -12,12 +12,12 @@ from textual.widget import Widget
 from localcdap.api.errors import HostError, LocalcdapError
 from localcdap.api.failures import ValidationFailure
 from localcdap.host.cdap import Cdap
-from localcdap.pipeline.document.lenient import as_text
 from localcdap.pipeline.document.model import PipelineDocument, StageUse
-from localcdap.pipeline.editing.draft import Draft
+from localcdap.pipeline.document.values import as_text
+from localcdap.pipeline.editing.edited_document import Draft
 from localcdap.pipeline.editing.edits import Edit, Redo, Undo
 from localcdap.pipeline.editing.service import Opened, OpenRequest
-from localcdap.pipeline.editing.view import Change, StageState
+from localcdap.pipeline.editing.stage_states import Change, StageState
 from localcdap.tui.calls import Calling, Following
 from localcdap.tui.pipeline.paper import Difference, Paper
 from localcdap.tui.pipeline.session import Session

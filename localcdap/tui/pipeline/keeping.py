@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from localcdap.api.errors import ConflictError, LocalcdapError
 from localcdap.host.cdap import Cdap
-from localcdap.pipeline.library.model import check_name
+from localcdap.pipeline.library.application_model import check_name
 from localcdap.tui.calls import Calling
 from localcdap.tui.manners.writing import write_file
 from localcdap.tui.pipeline.editor import Editor

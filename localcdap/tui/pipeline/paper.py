@@ -7,12 +7,11 @@ from typing import Any, Final
 
 import msgspec
 
-from localcdap.pipeline.document.lenient import as_text
 from localcdap.pipeline.document.model import PipelineDocument, StageUse
-from localcdap.pipeline.editing.draft import Draft
+from localcdap.pipeline.document.values import as_text
+from localcdap.pipeline.editing.edit_application import written
+from localcdap.pipeline.editing.edited_document import Draft, History
 from localcdap.pipeline.editing.edits import Edit, Redo, RenameStage, Together, Undo
-from localcdap.pipeline.editing.history import History
-from localcdap.pipeline.editing.writing import written
 
 _LISTS: Final = ("stages", "postActions")
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from localcdap.api.errors import ConflictError
 from localcdap.host.cdap import Cdap
+from localcdap.pipeline.library.application_model import Deployment, DeployRequest
 from localcdap.pipeline.library.draft_model import DraftRequest
-from localcdap.pipeline.library.model import Deployment, DeployRequest
 from localcdap.tui.manners.writing import write_file
 from localcdap.tui.pipeline.sources import Source, stamp_of
 from localcdap.tui.places import Deployed, Draft, PipelineFile

@@ -13,8 +13,8 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Button, Input, Select, Static, Switch, TextArea
 
-from localcdap.pipeline.document.lenient import as_text
 from localcdap.pipeline.document.model import PipelineDocument
+from localcdap.pipeline.document.values import as_text
 from localcdap.pipeline.editing.edits import Edit, SetSetting, Together
 from localcdap.tui.pipeline.editor import Editor
 from localcdap.tui.screen import DialogScreen

@@ -10,7 +10,7 @@ from typing import Final
 from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.artifacts.parents import APP_VERSION, APPS
 from localcdap.host.cdap import Cdap
-from localcdap.pipeline.editing.draft import Draft as Sheet
+from localcdap.pipeline.editing.edited_document import Draft as Sheet
 from localcdap.tui.pipeline.paper import Paper
 from localcdap.tui.places import Deployed, Document, Draft, NewPipeline, PipelineFile, Place
 

@@ -9,10 +9,10 @@ from typing import Any, Final
 from localcdap.api.failures import ArtifactId
 from localcdap.api.pipeline import Connection
 from localcdap.artifacts.model import PluginSummary
-from localcdap.pipeline.document.lenient import artifact_json
 from localcdap.pipeline.document.model import PipelineDocument
+from localcdap.pipeline.document.values import artifact_json
 from localcdap.pipeline.editing.edits import Connect, Disconnect
-from localcdap.pipeline.editing.view import StageState
+from localcdap.pipeline.editing.stage_states import StageState
 from localcdap.pipeline.rules.plugin_types import (
     CONDITION,
     CONTROL,

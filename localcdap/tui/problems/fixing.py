@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from localcdap.api.failures import ARTIFACT_NOT_FOUND, UNKNOWN_PROPERTY, ValidationFailure
-from localcdap.pipeline.document.lenient import artifact_json
+from localcdap.pipeline.document.values import artifact_json
 from localcdap.pipeline.editing.edits import Edit, SetPlugin, SetProperty, Together
 from localcdap.tui.pipeline.editor import Editor
 

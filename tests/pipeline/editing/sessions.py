@@ -10,7 +10,7 @@ import msgspec
 from localcdap.api.failures import ValidationFailure
 from localcdap.pipeline.editing.edits import Edit
 from localcdap.pipeline.editing.service import EditingService, OpenRequest
-from localcdap.pipeline.editing.view import Change, StageState
+from localcdap.pipeline.editing.stage_states import Change, StageState
 from localcdap.sandbox.configure_cache import ConfigureCache, ConnectedCheckResult
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult, configure_stage
 from tests.pipeline.shelf import create_resolver, resolve

@@ -31,7 +31,7 @@ from localcdap.pipeline.editing.edits import (
     Undo,
 )
 from localcdap.pipeline.editing.service import EditingService, OpenRequest
-from localcdap.pipeline.editing.view import Change
+from localcdap.pipeline.editing.stage_states import Change
 from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.sandbox.pool import PluginWorkers
 from tests.pipeline.editing.sessions import Bench

@@ -10,8 +10,8 @@ import pytest
 from localcdap.api.errors import BadRequestError, ConflictError, DocumentError, NotFoundError
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
+from localcdap.pipeline.library.application_model import Deployment, DeployRequest
 from localcdap.pipeline.library.applications import ApplicationService
-from localcdap.pipeline.library.model import Deployment, DeployRequest
 from localcdap.store.store import Store
 from tests.pipeline.pipelines import config, record
 

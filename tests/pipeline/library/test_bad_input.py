@@ -13,14 +13,18 @@ from hypothesis import strategies as st
 from localcdap.api.errors import BadRequestError, LocalcdapError
 from localcdap.api.serialization.structs import pack, unpack
 from localcdap.namespaces.service import NamespaceService
-from localcdap.pipeline.document.document import read_document
+from localcdap.pipeline.document.reader import read_document
+from localcdap.pipeline.library.application_model import (
+    ApplicationDetail,
+    Deployment,
+    DeployRequest,
+)
 from localcdap.pipeline.library.applications import ApplicationService
 from localcdap.pipeline.library.draft_model import Draft, DraftRequest
 from localcdap.pipeline.library.drafts import DraftService
+from localcdap.pipeline.library.export import upgraded
 from localcdap.pipeline.library.hub import is_package, packaged_document, read_package
-from localcdap.pipeline.library.model import ApplicationDetail, Deployment, DeployRequest
 from localcdap.pipeline.library.templates import TemplateService
-from localcdap.pipeline.library.upgrades import upgraded
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 from localcdap.store.store import Store
 from tests.pipeline.json_documents import JSON, changed_pipelines

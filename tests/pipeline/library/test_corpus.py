@@ -13,9 +13,9 @@ from localcdap.api.failures import ArtifactId
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.comparison import compare_pipelines
-from localcdap.pipeline.document.document import read_document
+from localcdap.pipeline.document.reader import read_document
+from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.pipeline.library.applications import ApplicationService
-from localcdap.pipeline.library.model import DeployRequest
 from localcdap.store.store import Store
 from tests.pipeline.shelf import Shelf, candidates, create_resolver
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from localcdap.api.errors import DocumentError
-from localcdap.pipeline.document.document import read_document
+from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.library.hub import is_package, packaged_document, read_package
 from tests.pipeline.pipelines import config
 

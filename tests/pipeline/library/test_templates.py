@@ -11,9 +11,9 @@ from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
 from localcdap.artifacts.model import ArtifactSelector
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
-from localcdap.pipeline.document.document import read_document
+from localcdap.pipeline.document.reader import read_document
+from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.pipeline.library.applications import ApplicationService
-from localcdap.pipeline.library.model import DeployRequest
 from localcdap.pipeline.library.templates import TemplateService
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.service import PipelineRequest, StageRequest, StageSchema, StudioService

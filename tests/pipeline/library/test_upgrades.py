@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from localcdap.pipeline.comparison import compare_pipelines
-from localcdap.pipeline.document.document import read_document
-from localcdap.pipeline.library.upgrades import upgraded, upgrades
+from localcdap.pipeline.document.reader import read_document
+from localcdap.pipeline.library.export import upgraded, upgrades
 from tests.pipeline.pipelines import config, record
 
 OLD = {

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from localcdap.datasets.sql import SqlRequest
-from localcdap.pipeline.library.model import DeployRequest
+from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.pipeline.service import PipelineRequest
 from localcdap.testing.instance import TemporaryInstance
 

@@ -6,7 +6,7 @@ import pytest
 
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.schema import Schema
-from localcdap.pipeline.editing.view import StageState
+from localcdap.pipeline.editing.stage_states import StageState
 from localcdap.runs.model import StageCounts
 from localcdap.tui.canvas.faces import Mark, amount, face
 

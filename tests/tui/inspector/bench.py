@@ -14,7 +14,7 @@ from textual.screen import Screen
 
 from localcdap.home import Home
 from localcdap.host.cdap import Cdap
-from localcdap.pipeline.editing.draft import Draft as Sheet
+from localcdap.pipeline.editing.edited_document import Draft as Sheet
 from localcdap.tui.app import StudioApp
 from localcdap.tui.connection import Connection
 from localcdap.tui.footer import StudioFooter

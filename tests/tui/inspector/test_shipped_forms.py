@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcdap.pipeline.document.lenient import as_properties
+from localcdap.pipeline.document.values import as_properties
 from tests.tui.inspector.bench import inspecting
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from localcdap.api.errors import BadRequestError
 from localcdap.engine.preview.samples import Problem, Rejected
-from localcdap.pipeline.editing.draft import Draft
+from localcdap.pipeline.editing.edited_document import Draft
 from localcdap.runs.debug.model import DebugAnswer, DebugOutput
 from localcdap.tui.inspector.trials.upstream import Upstream
 

@@ -9,8 +9,8 @@ from hypothesis import given
 
 from localcdap.api.errors import BadRequestError
 from localcdap.api.pipeline import Connection
-from localcdap.pipeline.editing.draft import Draft
-from localcdap.pipeline.editing.writing import stage_names, written
+from localcdap.pipeline.editing.edit_application import stage_names, written
+from localcdap.pipeline.editing.edited_document import Draft
 from localcdap.tui.pipeline.clipping import copied, pasted
 from tests.pipeline.json_documents import JSON
 from tests.tui.pipeline.documents import orders, pipeline

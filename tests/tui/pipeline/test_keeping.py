@@ -108,7 +108,7 @@ async def test_what_cannot_be_opened_is_told(open_studio, tmp_path):
 
 
 async def test_a_place_opens_at_its_stage(open_studio, cdap):
-    from localcdap.pipeline.library.model import DeployRequest
+    from localcdap.pipeline.library.application_model import DeployRequest
 
     cdap.applications.deploy(DeployRequest(orders(), name="placed"))
     async with open_studio(place=Deployed("placed", stage="Out")) as driver:

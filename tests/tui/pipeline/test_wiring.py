@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcdap.pipeline.document.document import read_document
+from localcdap.pipeline.document.reader import read_document
 from localcdap.tui.pipeline.wiring import Way, Wiring, cut, free_name, line_of
 from tests.tui.pipeline.documents import pipeline, stage
 

@@ -30,8 +30,8 @@ from textual.keys import _character_to_key
 from localcdap.api.errors import EngineError
 from localcdap.home import Home, shipped_data, shipped_plugins
 from localcdap.host.cdap import Cdap
+from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.pipeline.library.draft_model import DraftRequest
-from localcdap.pipeline.library.model import DeployRequest
 from localcdap.tui.app import StudioApp
 from localcdap.tui.connection import Connection
 

@@ -18,7 +18,7 @@ from textual.widgets import Button, Static
 
 from localcdap.api.config import PluginProperty
 from localcdap.api.methods import PluginMethod
-from localcdap.pipeline.document.lenient import as_properties
+from localcdap.pipeline.document.values import as_properties
 from localcdap.pipeline.editing.edits import SetProperty
 from localcdap.tui.calls import calls_of
 from localcdap.tui.inspector.blame import Blame

@@ -13,7 +13,7 @@ from textual.events import Resize
 from textual.widgets import Static
 
 from localcdap.api.schema import Schema
-from localcdap.pipeline.editing.view import StageState
+from localcdap.pipeline.editing.stage_states import StageState
 from localcdap.tui.inspector.properties.lines import Lines
 from localcdap.tui.inspector.schema.rows import Mark, SchemaRow, rows
 from localcdap.tui.manners.habits import Habits

@@ -16,7 +16,7 @@ from localcdap.api.errors import DocumentError
 from localcdap.home import Home
 from localcdap.host import demo
 from localcdap.host.cdap import Cdap
-from localcdap.pipeline.library.model import Deployment, DeployRequest
+from localcdap.pipeline.library.application_model import Deployment, DeployRequest
 from localcdap.runs.model import Run, RunRequest
 from localcdap.tui.screen import DialogScreen
 from localcdap.tui.words import plural

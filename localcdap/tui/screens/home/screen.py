@@ -16,7 +16,7 @@ from textual.widgets.option_list import Option
 
 from localcdap.api.app.events import SYSTEM_NAMESPACE
 from localcdap.host.cdap import Cdap
-from localcdap.pipeline.library.model import Deployment
+from localcdap.pipeline.library.application_model import Deployment
 from localcdap.runs.model import Run
 from localcdap.tui.lists.options import StudioOptionList, ValueOption
 from localcdap.tui.places import Deployed, NewPipeline, PipelineFile, Place, RunPlace

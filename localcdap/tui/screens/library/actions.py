@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from localcdap.host.cdap import Cdap
-from localcdap.pipeline.library.model import Application, Deployment
+from localcdap.pipeline.library.application_model import Application, Deployment
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 from localcdap.tui import places
 from localcdap.tui.screens.home import pipeline_import as beginnings

@@ -13,7 +13,7 @@ from textual.widgets import Static
 
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.comparison import PipelineComparison, compare_pipelines
-from localcdap.pipeline.document.document import read_document
+from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 from localcdap.tui.manners.choosing import Choice
 from localcdap.tui.screen import DialogScreen

@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from localcdap.artifacts.model import ArtifactSelector
 from localcdap.artifacts.version import VersionRange
 from localcdap.host.cdap import Cdap
-from localcdap.pipeline.document.document import read_document
 from localcdap.pipeline.document.model import PipelineDocument, StageUse
-from localcdap.pipeline.document.parts import TEMPLATE_MARK
-from localcdap.pipeline.document.repair import repaired
+from localcdap.pipeline.document.reader import read_document
+from localcdap.pipeline.document.stages import TEMPLATE_MARK
+from localcdap.pipeline.library.application_model import Application, Deployment, DeployRequest
 from localcdap.pipeline.library.draft_model import Draft, DraftRequest
-from localcdap.pipeline.library.model import Application, Deployment, DeployRequest
-from localcdap.pipeline.library.texts import formatted, text_of
+from localcdap.pipeline.library.export import formatted, text_of
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
-from localcdap.pipeline.validation.plugins import Repair, repair_of
+from localcdap.pipeline.validation.repairs import Repair, repair_of, repaired
 from localcdap.tui.lists.filtered_list import ListEntry
 from localcdap.tui.words import ago, plural
 

@@ -10,8 +10,8 @@ from textual.binding import Binding, BindingType
 
 from localcdap.api.errors import BadRequestError
 from localcdap.host.cdap import Cdap
+from localcdap.pipeline.library.application_model import Application
 from localcdap.pipeline.library.draft_model import Draft
-from localcdap.pipeline.library.model import Application
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 from localcdap.tui import places
 from localcdap.tui.lists.filtered_list import FilteredList

@@ -10,8 +10,8 @@ from textual.widgets import OptionList, Static
 
 from localcdap.home import shipped_data
 from localcdap.host import demo
+from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.pipeline.library.draft_model import DraftRequest
-from localcdap.pipeline.library.model import DeployRequest
 from localcdap.tui.places import Deployed, PipelineFile, RunPlace
 from localcdap.tui.screens.home.pipeline_import import FailedImportDialog
 from localcdap.tui.screens.home.screen import _spread

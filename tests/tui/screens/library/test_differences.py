@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from localcdap.pipeline.comparison import compare_pipelines
-from localcdap.pipeline.document.document import read_document
+from localcdap.pipeline.document.reader import read_document
 from localcdap.tui.screens.library.differences import (
     format_differences,
     summarize_comparison,

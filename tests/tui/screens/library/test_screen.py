@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from textual.widgets import Static
 
-from localcdap.pipeline.document.document import read_document
+from localcdap.pipeline.document.reader import read_document
+from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.pipeline.library.draft_model import DraftRequest
-from localcdap.pipeline.library.model import DeployRequest
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 from localcdap.tui import places
 from localcdap.tui.lists.filtered_list import FilteredList

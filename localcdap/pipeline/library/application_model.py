@@ -11,9 +11,9 @@ from localcdap.api.errors import BadRequestError
 from localcdap.api.failures import ArtifactId, ValidationFailure
 from localcdap.artifacts.parents import APP_VERSION
 from localcdap.pipeline.document.model import PipelineDocument
-from localcdap.pipeline.library.problems import ImportProblem
+from localcdap.pipeline.library.import_problems import ImportProblem
 from localcdap.pipeline.validation.plugin_templates import TemplateUse
-from localcdap.pipeline.validation.plugins import Repair
+from localcdap.pipeline.validation.repairs import Repair
 
 LATEST: Final = ("latest", "-SNAPSHOT")
 """What stands for the latest version; the second one is what every version was called before CDAP 6.8."""

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Mapping
-from typing import Final, Protocol
+from typing import Protocol
 
 import msgspec
 
 from localcdap.api.errors import BadRequestError, LocalcdapError, SchemaError, StageError
 from localcdap.api.failures import FailureCollector, ValidationFailure
 from localcdap.api.locations import Locations
-from localcdap.api.pipeline import Connection
 from localcdap.api.schema import Schema
 from localcdap.artifacts.model import PluginRef
 from localcdap.pipeline.document.model import StageUse
 from localcdap.pipeline.macros.evaluation import MacroContext, evaluate
-from localcdap.pipeline.rules.structure import Structure
-from localcdap.pipeline.validation.flow import Flow, Incoming
-from localcdap.pipeline.validation.outcome import Outcome
-from localcdap.pipeline.validation.plugins import PluginFinder, Repair, not_found, repair_of
-from localcdap.pipeline.validation.used_plugins import add_used_plugins
+from localcdap.pipeline.validation.configured_stage import Outcome
+from localcdap.pipeline.validation.plugins import PluginFinder, add_used_plugins, not_found
+from localcdap.pipeline.validation.repairs import Repair, repair_of
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
 
 
@@ -144,108 +141,3 @@ def _failures_of(stage: str, error: LocalcdapError) -> list[ValidationFailure]:
     collector = FailureCollector(stage)
     collector.add(error.message, error.corrective_action)
     return list(collector)
-
-
-class Propagation:
-    """The configured stages of a pipeline. After a change of it only those that may differ are configured.
-
-    That is: a stage that is new or has another plugin or other properties, one with other connections,
-    and one behind a stage that now passes on something else.
-
-    A stage whose plugin has not answered yet keeps what it passed on before. One that passed on nothing yet
-    holds up those behind it.
-    """
-
-    def __init__(self, configure: StageConfiguration) -> None:
-        self._configure = configure
-        self._links: dict[str, _Links] = {}
-        self.outcomes: dict[str, Outcome] = {}
-        """By stage, in topological order."""
-        self.further: list[Outcome] = []
-        """Of further stages with a name that another one has."""
-        self.late: set[str] = set()
-        """Stages whose plugins take so long that those behind them go on without."""
-
-    @property
-    def failures(self) -> list[ValidationFailure]:
-        """Of all stages, in topological order, those of further stages of the same name last."""
-        return [f for outcome in (*self.outcomes.values(), *self.further) for f in outcome.failures]
-
-    def reset(self, configure: StageConfiguration) -> None:
-        """Configure every stage anew the next time, in another way."""
-        self._configure = configure
-        self._links.clear()
-
-    def forget(self, stage: str) -> None:
-        """Configure one stage anew the next time."""
-        self._links.pop(stage, None)
-
-    def update(self, structure: Structure) -> None:
-        """Configure the stages, each once and after its inputs."""
-        former, links = self.outcomes, self._links
-        if structure.knots:
-            links = {}  # on a cycle, what a stage is given follows from the order too
-        self.outcomes, self._links, moved = {}, {}, set[str]()
-        flow = Flow(structure, self.outcomes)
-        for name in structure.order:
-            stage, before = structure.stages[name], former.get(name)
-            self._links[name] = now = _links(structure, name)
-            is_same = before is not None and _is_same(before, stage) and links.get(name) == now
-            if before is not None and is_same and moved.isdisjoint(structure.graph.inputs[name]):
-                self.outcomes[name] = before
-                continue
-            outcome = self._stage(stage, structure, flow.into(name), before)
-            self.outcomes[name] = outcome
-            if before is None or before.passes_on() != outcome.passes_on():
-                moved.add(name)
-        self.further = [
-            self._configure(stage, dict.fromkeys(structure.graph.inputs[stage.name]))
-            for stage in structure.further
-            if stage.plugin.name and stage.plugin.type
-        ]
-
-    def _stage(
-        self, stage: StageUse, structure: Structure, incoming: Incoming, before: Outcome | None
-    ) -> Outcome:
-        name = stage.name
-        is_known = name not in structure.unknown and bool(stage.plugin.name)
-        if not is_known:
-            outcome = Outcome(stage, [], inputs=incoming.schemas)  # its failure is structural
-        elif any(self._holds_up(each) for each in incoming.schemas):
-            outcome = Outcome(stage, [], inputs=incoming.schemas, is_checking=True)
-        else:
-            ports = [c.port for c in structure.graph.outgoing[name] if c.port is not None]
-            outcome = self._configure(stage, incoming.schemas, list(dict.fromkeys(ports)))
-        if outcome.is_checking and before is not None and _is_same_plugin(before, stage):
-            outcome.result = before.result
-            outcome.failures += before.result.failures
-        outcome.is_tainted = incoming.is_tainted
-        outcome.is_broken = not incoming.is_tainted and bool(outcome.failures or not is_known)
-        outcome.forwarded = incoming.forwarded
-        outcome.settle(incoming.common)
-        outcome.failures += incoming.failures
-        return outcome
-
-    def _holds_up(self, stage: str) -> bool:
-        """Whether nothing is known yet of what a stage passes on."""
-        outcome = self.outcomes.get(stage)
-        if outcome is None or stage in self.late:
-            return False
-        return outcome.is_checking and outcome.result == _NOTHING
-
-
-_NOTHING: Final = ConfigureResult([])
-_Links = tuple[list[Connection], list[Connection]]
-
-
-def _links(structure: Structure, stage: str) -> _Links:
-    return structure.graph.incoming[stage], structure.graph.outgoing[stage]
-
-
-def _is_same(outcome: Outcome, stage: StageUse) -> bool:
-    return outcome.stage.plugin == stage.plugin and not outcome.is_checking
-
-
-def _is_same_plugin(outcome: Outcome, stage: StageUse) -> bool:
-    before, now = outcome.stage.plugin, stage.plugin
-    return (before.type, before.name) == (now.type, now.name)

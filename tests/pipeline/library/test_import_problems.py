@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from localcdap.api.failures import ArtifactId
-from localcdap.pipeline.document.document import read_document
-from localcdap.pipeline.library.problems import import_problems
+from localcdap.pipeline.document.reader import read_document
+from localcdap.pipeline.library.import_problems import import_problems
 from localcdap.pipeline.validation.plugins import IndexedPlugins
 from tests.pipeline.pipelines import config
 from tests.pipeline.shelf import MOCKS, Shelf, candidates

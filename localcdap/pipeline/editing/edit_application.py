@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
-from localcdap.pipeline.document.lenient import as_text, kind_of
-from localcdap.pipeline.editing.draft import Draft
+from localcdap.pipeline.document.values import as_text, kind_of
+from localcdap.pipeline.editing.edited_document import Draft
 from localcdap.pipeline.editing.edits import (
     AddStage,
     Connect,

@@ -4,24 +4,14 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from localcdap.pipeline.document.lenient import artifact_json, json_text
 from localcdap.pipeline.document.model import Path, PipelineDocument
-from localcdap.pipeline.validation.plugins import Repair
+from localcdap.pipeline.document.values import json_text
 
 StageChange = Callable[[dict[str, Any]], None]
 """Changes the node of a stage in place."""
-
-
-def repaired(document: PipelineDocument, repairs: Iterable[Repair]) -> Any:
-    """A copy of the document's source in which the repaired stages name their new artifacts."""
-
-    def change(repair: Repair) -> StageChange:
-        return lambda stage: plugin_of(stage).update(artifact=artifact_json(repair.artifact))
-
-    return with_stages(document, {repair.stage: change(repair) for repair in repairs})
 
 
 def plugin_of(stage: dict[str, Any]) -> dict[str, Any]:

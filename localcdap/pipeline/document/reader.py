@@ -12,8 +12,12 @@ from typing import Any, Final
 
 from localcdap.api.errors import DocumentError
 from localcdap.api.failures import ValidationFailure
+from localcdap.pipeline.document.failures import structural
 from localcdap.pipeline.document.legacy import is_legacy, is_realtime, upgrade
-from localcdap.pipeline.document.lenient import (
+from localcdap.pipeline.document.model import App, Path, PipelineDocument
+from localcdap.pipeline.document.source import decode, decode_text, name_of
+from localcdap.pipeline.document.stages import read_connections, read_stages
+from localcdap.pipeline.document.values import (
     as_bool,
     as_int,
     as_properties,
@@ -21,10 +25,6 @@ from localcdap.pipeline.document.lenient import (
     as_text,
     kind_of,
 )
-from localcdap.pipeline.document.model import App, Path, PipelineDocument
-from localcdap.pipeline.document.parts import read_connections, read_stages
-from localcdap.pipeline.document.source import decode, decode_text, name_of
-from localcdap.pipeline.rules.failure import structural
 
 STREAMING_ARTIFACTS: Final = frozenset(("cdap-data-streams", "cdap-etl-realtime", "etlrealtime"))
 BATCH_ARTIFACTS: Final = frozenset(("cdap-data-pipeline", "cdap-etl-batch", "etlbatch"))

@@ -7,15 +7,15 @@ from typing import Any, Final
 
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.pipeline import Connection
-from localcdap.pipeline.document.lenient import (
+from localcdap.pipeline.document.failures import structural
+from localcdap.pipeline.document.model import Path, PluginUse, StageUse
+from localcdap.pipeline.document.values import (
     as_properties,
     as_selector,
     as_text,
     json_text,
     kind_of,
 )
-from localcdap.pipeline.document.model import Path, PluginUse, StageUse
-from localcdap.pipeline.rules.failure import structural
 
 TEMPLATE_MARK: Final = "pluginTemplate"
 """By it CDAP's studio notes, in a stage or its plugin, the template that it was made from."""

@@ -7,8 +7,7 @@ import msgspec
 from localcdap.api.failures import ArtifactId, ValidationFailure
 from localcdap.api.schema import Schema
 from localcdap.pipeline.macros.secrets import Secrets
-from localcdap.pipeline.validation.outcome import Outcome
-from localcdap.pipeline.validation.warnings import warnings_of
+from localcdap.pipeline.validation.configured_stage import Outcome, warnings_of
 
 
 class StageState(msgspec.Struct, rename="camel"):

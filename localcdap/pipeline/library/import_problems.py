@@ -12,7 +12,8 @@ from localcdap.api.failures import ArtifactId
 from localcdap.artifacts.model import ArtifactSelector, PluginLookup, PluginRef
 from localcdap.artifacts.version import ArtifactVersion, VersionRange
 from localcdap.pipeline.document.model import PipelineDocument, StageUse
-from localcdap.pipeline.validation.plugins import PluginFinder, Repair, describe, repair_of
+from localcdap.pipeline.validation.plugins import PluginFinder, describe
+from localcdap.pipeline.validation.repairs import Repair, repair_of
 
 
 class ProblemKind(enum.StrEnum):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from localcdap.api.failures import ValidationFailure
-from localcdap.pipeline.rules.failure import structural
+from localcdap.pipeline.document.failures import structural
 from localcdap.pipeline.rules.plugin_types import CONDITION
 from localcdap.pipeline.rules.structure import Structure
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 
 from localcdap.api.failures import ValidationFailure
 from localcdap.artifacts.selection import nearest
+from localcdap.pipeline.document.failures import structural
 from localcdap.pipeline.document.model import App
-from localcdap.pipeline.rules.conditions import CONDITION_RULES
-from localcdap.pipeline.rules.failure import structural
+from localcdap.pipeline.rules.condition_rules import CONDITION_RULES
 from localcdap.pipeline.rules.plugin_types import (
     BATCH,
     ERROR_EMITTERS,

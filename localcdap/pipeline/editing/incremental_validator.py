@@ -7,13 +7,14 @@ from typing import Any
 
 from localcdap.api.failures import ValidationFailure
 from localcdap.pipeline.document.model import App, PipelineDocument, StageUse
-from localcdap.pipeline.editing.view import StageState, stage_state
+from localcdap.pipeline.editing.stage_states import StageState, stage_state
 from localcdap.pipeline.macros.secrets import Secrets
-from localcdap.pipeline.rules.structural import check_structure
 from localcdap.pipeline.rules.structure import Structure
-from localcdap.pipeline.validation.outcome import Outcome
+from localcdap.pipeline.rules.structure_rules import check_structure
+from localcdap.pipeline.validation.configured_stage import Outcome
+from localcdap.pipeline.validation.schema_propagation import Propagation
 from localcdap.pipeline.validation.specification import pipeline_properties
-from localcdap.pipeline.validation.stages import Propagation, StageConfiguration
+from localcdap.pipeline.validation.stage_configuration import StageConfiguration
 
 DetectedAt = Callable[[str], int | None]
 """When the outside world was looked at for a stage, in milliseconds since 1970."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from localcdap.api.failures import ValidationFailure
+from localcdap.api.failures import UNKNOWN_PROPERTY, Cause, ValidationFailure
 from localcdap.api.schema import Schema
 from localcdap.artifacts.model import PluginRef
+from localcdap.artifacts.selection import nearest
 from localcdap.pipeline.document.model import StageUse
 from localcdap.pipeline.rules.plugin_types import ACTIONS, CONDITION, SINKS, SOURCES
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
@@ -62,3 +63,34 @@ class Outcome(msgspec.Struct):
     @property
     def plugin(self) -> PluginRef | None:
         return self.request.plugin if self.request else None
+
+
+def warnings_of(outcome: Outcome) -> list[ValidationFailure]:
+    """What the plugin warns of, and a warning for each property that it does not have; an empty one is of
+    no interest.
+
+    CDAP ignores them without a word, so that a misspelt optional property goes unnoticed.
+    """
+    if outcome.plugin is None:
+        return []
+    told = outcome.result.warnings
+    given = outcome.stage.plugin.properties
+    unknown = [name for name, value in given.items() if value and name not in outcome.declared]
+    return [*told, *(_unknown(name, outcome) for name in unknown)]
+
+
+def _unknown(name: str, outcome: Outcome) -> ValidationFailure:
+    free = outcome.declared - outcome.stage.plugin.properties.keys()
+    near = nearest(name, free)
+    if near:
+        action = f"Did you mean '{near[0]}'?"
+    else:
+        action = "Remove it, unless it is meant for another version of the plugin."
+    return ValidationFailure(
+        UNKNOWN_PROPERTY,
+        f"Plugin '{outcome.stage.plugin.name}' has no property '{name}'; it is ignored.",
+        action,
+        [Cause({"stageConfig": name})],
+        stage=outcome.stage.name,
+        field=name,
+    )

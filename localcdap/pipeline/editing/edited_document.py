@@ -6,11 +6,13 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from localcdap.api.errors import ConflictError
 from localcdap.api.failures import ValidationFailure
-from localcdap.pipeline.document.document import read_document
 from localcdap.pipeline.document.legacy import is_legacy, upgrade
-from localcdap.pipeline.document.lenient import json_text
 from localcdap.pipeline.document.model import App, Path, PipelineDocument
+from localcdap.pipeline.document.reader import read_document
+from localcdap.pipeline.document.values import json_text
+from localcdap.pipeline.editing.edits import Edit, SetProperty
 
 _LEGACY_PARTS: Final = ("source", "transforms", "sinks", "sink", "actions")
 
@@ -104,3 +106,62 @@ def _upgraded(config: Mapping[str, Any], app: App) -> dict[str, Any]:
     for key in ("stages", "postActions"):
         changed[key] = [dict(node) if isinstance(node, Mapping) else node for node in changed[key]]
     return changed
+
+
+_KEPT: Final = 1000
+"""Edits that can be taken back; drafts share what they have in common."""
+
+
+class History:
+    """A line of drafts, and where in it the session is."""
+
+    def __init__(self, draft: Draft) -> None:
+        self._drafts = [draft]
+        self._place = 0
+        self._last: Edit | None = None
+        """The edit that led here; None after going back or forth."""
+
+    @property
+    def draft(self) -> Draft:
+        return self._drafts[self._place]
+
+    @property
+    def can_undo(self) -> bool:
+        return self._place > 0
+
+    @property
+    def can_redo(self) -> bool:
+        return self._place + 1 < len(self._drafts)
+
+    def add(self, draft: Draft, edit: Edit | None = None) -> None:
+        """Go on to another draft; what was taken back is forgotten.
+
+        :param edit: what led to it; one that continues the last edit takes its place.
+        """
+        kept = self._place + (not _is_continued(self._last, edit))
+        self._drafts = [*self._drafts[:kept][-_KEPT:], draft]
+        self._place = len(self._drafts) - 1
+        self._last = edit
+
+    def undo(self) -> None:
+        """:raises ConflictError: when there is nothing to take back."""
+        if not self.can_undo:
+            raise ConflictError("There is nothing to undo.")
+        self._place -= 1
+        self._last = None
+
+    def redo(self) -> None:
+        """:raises ConflictError: when nothing was taken back, or another edit came since."""
+        if not self.can_redo:
+            raise ConflictError("There is nothing to redo.")
+        self._place += 1
+        self._last = None
+
+
+def _is_continued(last: Edit | None, edit: Edit | None) -> bool:
+    return (
+        isinstance(edit, SetProperty)
+        and edit.continues
+        and isinstance(last, SetProperty)
+        and (last.stage, last.name) == (edit.stage, edit.name)
+    )

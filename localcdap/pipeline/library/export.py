@@ -1,13 +1,34 @@
-"""Documents of older forms: what is old in them, and how CDAP 6 writes the same."""
+"""The text of a pipeline document, kept as it was given."""
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final
 
+import msgspec
+
 from localcdap.artifacts.parents import APP_VERSION
+from localcdap.pipeline.document.changes import configuration
 from localcdap.pipeline.document.legacy import is_legacy, upgrade
 from localcdap.pipeline.document.model import App, PipelineDocument
-from localcdap.pipeline.document.repair import configuration
+
+
+def text_of(document: Any) -> str:
+    """The JSON text of a document that can be read as JSON; a text stays as it is."""
+    if isinstance(document, str):
+        return document.removeprefix("\ufeff")
+    if isinstance(document, (bytes, bytearray)):
+        return bytes(document).decode("utf-8-sig")
+    return json.dumps(document, ensure_ascii=False)
+
+
+def formatted(text: str) -> str:
+    """JSON text on lines of its own, indented by two; numbers and escapes are written as they were."""
+    try:
+        return msgspec.json.format(text, indent=2)
+    except msgspec.DecodeError:  # NaN and Infinity, which Java's readers take
+        return json.dumps(json.loads(text), ensure_ascii=False, indent=2)
+
 
 _OLD_PARTS: Final = ("source", "sink", "sinks", "transforms", "actions")
 _ENVELOPE: Final = ("name", "description", "artifact", "config", "configuration", "template")

@@ -1,0 +1,45 @@
+"""Repairs: stages that get the suggested artifact in place of one that is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from localcdap.api.failures import ArtifactId
+from localcdap.artifacts.model import ArtifactSelector, PluginRef
+from localcdap.pipeline.document.changes import StageChange, plugin_of, with_stages
+from localcdap.pipeline.document.model import PipelineDocument, StageUse
+from localcdap.pipeline.document.values import artifact_json
+from localcdap.pipeline.validation.plugins import describe
+
+
+class Repair(msgspec.Struct, rename="camel"):
+    """A stage that was given another artifact than the one it asks for, which is not there."""
+
+    stage: str
+    plugin_type: str
+    plugin_name: str
+    requested: ArtifactSelector
+    artifact: ArtifactId
+    """What it was given."""
+
+    def __str__(self) -> str:
+        chosen = f"{self.artifact.name} {self.artifact.version}"
+        return f"Stage '{self.stage}' uses {chosen} instead of {describe(self.requested)}."
+
+
+def repair_of(stage: StageUse, suggested: PluginRef) -> Repair:
+    use = stage.plugin
+    requested = use.artifact or ArtifactSelector()
+    return Repair(stage.name, use.type, use.name, requested, suggested.artifact)
+
+
+def repaired(document: PipelineDocument, repairs: Iterable[Repair]) -> Any:
+    """A copy of the document's source in which the repaired stages name their new artifacts."""
+
+    def change(repair: Repair) -> StageChange:
+        return lambda stage: plugin_of(stage).update(artifact=artifact_json(repair.artifact))
+
+    return with_stages(document, {repair.stage: change(repair) for repair in repairs})
