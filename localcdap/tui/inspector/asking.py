@@ -22,7 +22,7 @@ from localcdap.pipeline.methods import MethodCall, MethodPlugin, MethodResult
 from localcdap.tui.inspector.plugins import selector
 from localcdap.tui.inspector.properties.controls import Area
 from localcdap.tui.pipeline.editor import Editor
-from localcdap.tui.records.values import safe
+from localcdap.tui.records.values import escape_unprintable
 from localcdap.tui.screen import DialogScreen
 
 
@@ -105,7 +105,9 @@ class MethodDialog(DialogScreen[str | None]):
         self._say("… reading records of the input", "dim")
         records = await given.sample()
         if self.is_attached and area.text == blank:
-            area.load_text(safe(told(members | {"schema": given.schema, "records": records})))
+            area.load_text(
+                escape_unprintable(told(members | {"schema": given.schema, "records": records}))
+            )
             self._say("" if records else "No records could be read: write some here.", "dim")
 
     @property
@@ -144,7 +146,9 @@ class MethodDialog(DialogScreen[str | None]):
     def _answered(self, result: MethodResult) -> None:
         self._say(f"✓ {result.artifact.name} {result.artifact.version} answered", "$text-success")
         answer = self.query_one("Area.-answer", Area)
-        answer.load_text(safe(json.dumps(result.answer, indent=2, ensure_ascii=False)))
+        answer.load_text(
+            escape_unprintable(json.dumps(result.answer, indent=2, ensure_ascii=False))
+        )
         answer.display = True
         proposed = result.answer.get("schema") if isinstance(result.answer, dict) else None
         takes = self._takes_schema and isinstance(proposed, dict)

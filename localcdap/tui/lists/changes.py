@@ -1,4 +1,4 @@
-"""What a list follows to be filled anew when its things change."""
+"""Waits for the events after which a list must be read again."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from localcdap.api.app.events import SYSTEM_NAMESPACE
 from localcdap.host.cdap import Cdap
 
 _WAIT_S: Final = 1.0
+"""The longest wait for an event, in seconds."""
 
 
 def watch_topics(*topics: str) -> Callable[[Cdap], Iterator[bool]]:
-    """A source for ``follow``: after each wait, whether there were events on one of the system's topics.
+    """Return a source for ``follow`` that yields, after each wait, whether the system topics had events.
 
-    The first item is True: what was listed before the position was known may be old.
+    The first item is True: a list that was read before the position in the topics was known may be old.
     """
 
-    def source(cdap: Cdap) -> Iterator[bool]:
+    def wait_for_events(cdap: Cdap) -> Iterator[bool]:
         position = cdap.messaging.get_newest_id()
         yield True
         while True:
@@ -27,4 +28,4 @@ def watch_topics(*topics: str) -> Callable[[Cdap], Iterator[bool]]:
             position = found[-1].id if found else position
             yield bool(found)
 
-    return source
+    return wait_for_events

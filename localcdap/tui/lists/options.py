@@ -1,4 +1,4 @@
-"""The list of options that every part of the studio uses."""
+"""The option list of the studio, and an option that carries the value it stands for."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from textual.widgets.option_list import Option
 
 
 class StudioOptionList(OptionList):
-    """A list of options that bears what Textual's does not expect.
+    """A list of options that may change at any time.
 
-    Its options may be others between a click and the moment at which it is heard, and it may have no room.
+    Textual's list fails when options are replaced between a click and its event, and when a page is turned
+    while the list has no lines. This one ignores such a click and such a key.
 
-    :param verb: what enter does with an option, where hints of keys tell it.
+    :param verb: what enter does with an option, for the hints of the footer.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -53,7 +54,11 @@ _T = TypeVar("_T")
 
 
 class ValueOption(Option, Generic[_T]):
-    """That it was chosen may be heard when its place in the list is another one, or another's."""
+    """An option with its value.
+
+    The message of a choice carries the option. Its index may belong to another option by then, so handlers
+    read the value.
+    """
 
     def __init__(self, line: Content, value: _T) -> None:
         super().__init__(line)

@@ -1,4 +1,4 @@
-"""How a line of a log is laid out on the rows of a screen."""
+"""Lays out lines of a log on the rows of a screen, and formats them for files and the clipboard."""
 
 from __future__ import annotations
 
@@ -14,103 +14,121 @@ from rich.style import Style
 from textual.strip import Strip
 
 from localcdap.runs.model import LogLine
-from localcdap.tui.log.harmless import harmless
+from localcdap.text import sanitize_for_terminal
 
 WORDS: Final = {"WARNING": "WARN", "CRITICAL": "CRIT"}
 _LEVEL_WIDTH: Final = 5
 _STAGE_WIDTH: Final = 16
 _WIDE: Final = 100
-"""Columns from which on there is room for the stages in a column of their own."""
+"""The least width, in cells, at which milliseconds and a column of stages are shown."""
 _NARROW_INDENT: Final = 9
-"""Of the rows that a line goes on in, where the screen is narrow: behind the time."""
+"""The indent of continuation rows on a narrow screen: the width of the time."""
+_TAB: Final = 4
+_JOINERS: Final = {0x200C: None, 0x200D: None}
+"""Zero-width (non-)joiners. Terminals draw joined emoji in different numbers of cells; separate emoji
+have the width that is counted here."""
 PLAIN: Final = Style.null()
 
 
 @dataclass(frozen=True)
 class LogStyle:
-    """How lines are laid out."""
+    """The layout and the colours of log lines."""
 
     width: int
     height: int
-    """Of the screen; no line takes more rows than that."""
+    """The height of the screen, which is the most rows of one line."""
     wrap: bool
     stages: bool
-    """Whether there may be lines of several stages."""
+    """Whether to show the stage of each line."""
     search: str = ""
     styles: Mapping[str, Style] = field(default_factory=dict)
-    """``time``, ``stage``, ``match``, ``more`` and the levels in lower case."""
+    """The styles of ``time``, ``stage``, ``match``, ``more`` and of the levels in lower case."""
 
-    def style(self, name: str) -> Style:
+    def get_style(self, name: str) -> Style:
         return self.styles.get(name, PLAIN)
 
 
+def sanitize_lines(text: str) -> str:
+    """Return a text of one or more lines that can be painted: sanitized, with tabs as blanks."""
+    return sanitize_for_terminal(text).expandtabs(_TAB).translate(_JOINERS)
+
+
+def sanitize_name(text: str) -> str:
+    """Return a name that can be painted on one line."""
+    return sanitize_for_terminal(text, single_line=True).translate(_JOINERS)
+
+
 def format_clock(milliseconds: int) -> str:
-    """The time of day as ``14:03:07.250``."""
+    """Return the time of day as ``14:03:07.250``."""
     moment = datetime.datetime.fromtimestamp(milliseconds / 1000)
     return f"{moment:%H:%M:%S}.{moment.microsecond // 1000:03}"
 
 
 def format_plain_line(line: LogLine) -> str:
-    """A line as it is copied and written into files."""
-    stage = f" [{harmless(line.stage)}]" if line.stage else ""
-    text = harmless(line.text)
-    return f"{format_clock(line.time)} {harmless(line.level):7}{stage} {text}"
+    """Return a line as it is copied and written to files."""
+    stage = f" [{sanitize_name(line.stage)}]" if line.stage else ""
+    text = sanitize_for_terminal(line.text)
+    return f"{format_clock(line.time)} {sanitize_name(line.level):7}{stage} {text}"
 
 
-def lay_out_line(line: LogLine, look: LogStyle) -> list[Strip]:
-    """A line on one or more rows; those that are too many are told of in the last one."""
-    prefix = _prefix(line, look)
+def lay_out_line(line: LogLine, layout: LogStyle) -> list[Strip]:
+    """Return the rows of a line. Where rows are left out, the last row says how many."""
+    prefix = _build_prefix(line, layout)
     begins = sum(segment.cell_length for segment in prefix)
-    indent = begins if look.width >= _WIDE else min(begins, _NARROW_INDENT)
-    pieces = list(_pieces(harmless(line.text), look, begins, indent))
-    most = max(1, look.height)
+    indent = begins if layout.width >= _WIDE else min(begins, _NARROW_INDENT)
+    pieces = list(_split_rows(sanitize_lines(line.text), layout, begins, indent))
+    most = max(1, layout.height)
     more = f" … {line.more:,} more characters" if line.more else ""
     if len(pieces) > most:
         more = f" … {len(pieces) - most + 1:,} more rows"
         del pieces[most - 1 :]
         pieces.append("")
-    text_style = look.style(line.level.lower())
+    text_style = layout.get_style(line.level.lower())
     rows = []
     for number, piece in enumerate(pieces):
         begin = prefix if number == 0 else [Segment(" " * indent)]
-        rows.append(Strip([*begin, *_marked(piece, look, text_style)]))
+        rows.append(Strip([*begin, *_mark_matches(piece, layout, text_style)]))
     if more:
-        rows[-1] = Strip([*rows[-1], Segment(more, look.style("more"))])
+        rows[-1] = Strip([*rows[-1], Segment(more, layout.get_style("more"))])
     return rows
 
 
-def _prefix(line: LogLine, look: LogStyle) -> list[Segment]:
-    """Time, level and stage."""
-    word = harmless(WORDS.get(line.level, line.level))[:_LEVEL_WIDTH]
-    moment = format_clock(line.time) if look.width >= _WIDE else format_clock(line.time)[:8]
+def _build_prefix(line: LogLine, layout: LogStyle) -> list[Segment]:
+    """Return the segments of time, level and stage."""
+    word = sanitize_name(WORDS.get(line.level, line.level))[:_LEVEL_WIDTH]
+    moment = format_clock(line.time) if layout.width >= _WIDE else format_clock(line.time)[:8]
     parts = [
-        Segment(f"{moment} ", look.style("time")),
-        Segment(f"{word:{_LEVEL_WIDTH}} ", look.style(line.level.lower())),
+        Segment(f"{moment} ", layout.get_style("time")),
+        Segment(f"{word:{_LEVEL_WIDTH}} ", layout.get_style(line.level.lower())),
     ]
-    if look.stages:
-        stage = fit_to_width(harmless(line.stage or "").replace("\n", "␊"), _STAGE_WIDTH)
-        if look.width < _WIDE:
+    if layout.stages:
+        stage = fit_to_width(sanitize_name(line.stage or ""), _STAGE_WIDTH)
+        if layout.width < _WIDE:
             stage = f"{stage.rstrip()} " if stage.strip() else ""
         else:
             stage += " "
-        parts.append(Segment(stage, look.style("stage")))
+        parts.append(Segment(stage, layout.get_style("stage")))
     return parts
 
 
 def fit_to_width(text: str, width: int) -> str:
-    """The text in exactly so many cells."""
+    """Return a text in exactly ``width`` cells: cut with ``…``, or padded with blanks."""
     if cell_len(text) > width:
         text = chop_cells(text, width - 1)[0] + "…"
     return text + " " * (width - cell_len(text))
 
 
-def _pieces(text: str, look: LogStyle, begins: int, indent: int) -> Iterator[str]:
-    """The text on rows of its own; the first one begins behind what stands before the text."""
+def _split_rows(text: str, layout: LogStyle, begins: int, indent: int) -> Iterator[str]:
+    """Split a text into rows.
+
+    :param begins: the cells that the prefix takes in the first row.
+    :param indent: the indent of the rows that follow.
+    """
     taken = begins
     for physical in text.split("\n"):
         rest = physical
-        while look.wrap and cell_len(rest) > (width := max(8, look.width - taken)):
-            piece = _broken(chop_cells(rest, width)[0])
+        while layout.wrap and cell_len(rest) > (width := max(8, layout.width - taken)):
+            piece = _break_at_word(chop_cells(rest, width)[0])
             yield piece
             rest = rest[len(piece) :]
             taken = indent
@@ -118,21 +136,24 @@ def _pieces(text: str, look: LogStyle, begins: int, indent: int) -> Iterator[str
         taken = indent
 
 
-def _broken(piece: str) -> str:
-    """As much of what fits as ends between words; all of it when that would leave too much of it empty."""
+def _break_at_word(piece: str) -> str:
+    """Cut a full row after its last blank, unless that would leave half of the row empty."""
     at = piece.rfind(" ") + 1
     return piece[:at] if at > len(piece) // 2 else piece
 
 
-def _marked(piece: str, look: LogStyle, style: Style) -> Iterator[Segment]:
-    """The piece with what is searched for marked."""
-    if not look.search:
+def _mark_matches(piece: str, layout: LogStyle, style: Style) -> Iterator[Segment]:
+    """Yield the segments of a row, with the search text highlighted.
+
+    Case counts only when the search text has upper-case letters.
+    """
+    if not layout.search:
         yield Segment(piece, style)
         return
-    flags = re.IGNORECASE if look.search == look.search.lower() else 0
+    flags = re.IGNORECASE if layout.search == layout.search.lower() else 0
     end = 0
-    for match in re.finditer(re.escape(look.search), piece, flags):
+    for match in re.finditer(re.escape(layout.search), piece, flags):
         yield Segment(piece[end : match.start()], style)
-        yield Segment(match.group(), style + look.style("match"))
+        yield Segment(match.group(), style + layout.get_style("match"))
         end = match.end()
     yield Segment(piece[end:], style)

@@ -12,8 +12,7 @@ from textual.content import Content
 from textual.widgets import Static, TextArea
 
 from localcdap.runs.model import LogLine
-from localcdap.tui.log.harmless import harmless
-from localcdap.tui.log.layout import format_clock
+from localcdap.tui.log.layout import format_clock, sanitize_lines, sanitize_name
 from localcdap.tui.screen import DialogScreen
 
 
@@ -39,15 +38,13 @@ class LineDialog(DialogScreen[None]):
     def __init__(self, line: LogLine) -> None:
         super().__init__()
         self._line = line
-        self._text = harmless(line.text)
+        self._text = sanitize_lines(line.text)
 
     def compose(self) -> ComposeResult:
         line = self._line
         with Vertical(id="line"):
-            stage = f"  {harmless(line.stage)}" if line.stage else ""
-            title = (
-                f"line {line.number:,}  {format_clock(line.time)}  {harmless(line.level)}{stage}"
-            )
+            stage = f"  {sanitize_name(line.stage)}" if line.stage else ""
+            title = f"line {line.number:,}  {format_clock(line.time)}  {sanitize_name(line.level)}{stage}"
             yield Static(Content(title), id="line-title")
             yield TextArea(self._text, read_only=True, soft_wrap=True, show_cursor=False)
 

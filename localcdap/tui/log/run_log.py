@@ -14,8 +14,7 @@ from textual.widgets import Input, Static
 
 from localcdap.runs.logs import LEVELS, LogFilter, LogHit, LogSummary
 from localcdap.tui.calls import Calling
-from localcdap.tui.log.harmless import harmless
-from localcdap.tui.log.layout import format_plain_line
+from localcdap.tui.log.layout import format_plain_line, sanitize_name
 from localcdap.tui.log.line_dialog import LineDialog
 from localcdap.tui.log.rows import save_log
 from localcdap.tui.log.state_line import StateLine, StatusPart
@@ -294,7 +293,7 @@ class RunLog(Calling, Vertical):
 def _stage_name(stage: str | None) -> str:
     if stage is None:
         return "all stages"
-    return harmless(stage) or "no stage"
+    return sanitize_name(stage) or "no stage"
 
 
 def _word(level: str, count: int) -> str:

@@ -1,4 +1,4 @@
-"""The grid of a record table: cells as localcdap shows values, and a cursor that moves by vim keys."""
+"""The grid of a record table: cells, and a cursor that moves by vim keys too."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 _WIDEST: Final = 40
-"""Cells of a column, its padding not counted."""
+"""The greatest width of a column, in cells without padding."""
 _MEASURED: Final = 200
-"""Rows that the widths of columns come from."""
+"""The number of rows by which the width of a column is measured."""
 
 
 class _Backend(ArrowBackend):
-    """Widths of what is shown, measured on the first rows only."""
+    """Measures the width of columns by the text of the cells in the first rows."""
 
     @property
     def column_content_widths(self) -> list[int]:
         first = self.data.slice(0, _MEASURED)
         return [
-            min(max((len(format_cell(v)) for v in self._values(first, i)), default=0), _WIDEST)
+            min(max((len(format_cell(v)) for v in self._read_column(first, i)), default=0), _WIDEST)
             for i in range(first.num_columns)
         ]
 
-    def _values(self, rows: pa.Table, column: int) -> list[Any]:
+    def _read_column(self, rows: pa.Table, column: int) -> list[Any]:
         return self._to_pylist(rows.column(column), self._microsecond_types[column])
 
 
 class RecordGrid(DataTable):
-    """The cells. Its table is replaced by :meth:`put`."""
+    """The cells of a table; :meth:`show_table` replaces the table."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("h", "cursor_left", "left", show=False),
@@ -74,17 +74,17 @@ class RecordGrid(DataTable):
     def table(self) -> pa.Table | None:
         return self.backend.source_data if self.backend is not None else None
 
-    def put(self, table: pa.Table) -> None:
-        """Show another table, with the cursor where it was as far as that is there."""
+    def show_table(self, table: pa.Table) -> None:
+        """Show another table. The cursor keeps its row and column where they exist."""
         self.backend = _Backend(table)
-        self._column_labels = [_label(field.name, field.type) for field in table.schema]
+        self._column_labels = [_build_label(field.name, field.type) for field in table.schema]
         self._ordered_columns = None
         self._clear_caches()
         self._update_dimensions(())
         self.cursor_coordinate = self.cursor_coordinate
         self.refresh(layout=True)
 
-    def value_at(self, row: int, column: int) -> Any:
+    def get_value(self, row: int, column: int) -> Any:
         return self.get_cell_at(Coordinate(row, column))
 
     def action_copy_selection(self) -> None:
@@ -96,11 +96,11 @@ class RecordGrid(DataTable):
     ) -> RenderableType | Text:
         if row_index == -1:
             return self.ordered_columns[column_index].label
-        value = self.value_at(row_index, column_index)
+        value = self.get_value(row_index, column_index)
         text = format_cell(value)
         shown = Text(text, style="dim" if text in (NULL, EMPTY) else "", no_wrap=True)
         return Align(shown, "right") if is_number(value) else shown
 
 
-def _label(name: str, type: pa.DataType) -> Text:
+def _build_label(name: str, type: pa.DataType) -> Text:
     return Text.assemble((format_cell(name), "bold"), " ", (format_type(type), "dim not bold"))

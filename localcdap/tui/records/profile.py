@@ -1,4 +1,4 @@
-"""Profiles of columns: nulls, distinct values, extremes, and how the values are spread."""
+"""Profiles of columns: nulls, distinct values, minimum and maximum, histogram, most frequent values."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ _BARS: Final = " ▁▂▃▄▅▆▇█"
 
 
 class FrequentValue(msgspec.Struct):
-    """A value and how often it is there."""
+    """A value and the number of its occurrences."""
 
     value: str
     count: int
 
 
 class ColumnProfile(msgspec.Struct):
-    """What a column holds."""
+    """The statistics of a column."""
 
     name: str
     type: str
     count: int
     nulls: int
     empty: int | None
-    """Empty texts; None for other types."""
+    """The number of empty texts; None for other types."""
     distinct: int | None
-    """Different values, null not counted; None where values cannot be compared (arrays, maps, records)."""
+    """The number of distinct values without null; None for arrays, maps and records, which are not compared."""
     least: str | None
     greatest: str | None
-    """Of texts the shortest are no extremes: the order is that of the characters."""
+    """The maximum. Texts are compared by their characters, arrays by their lengths."""
     mean: str | None
     histogram: list[int] = []
-    """How many values each of equally wide parts between the extremes has; empty for other than numbers,
+    """The number of values in each of :data:`_BINS` bins of equal width; empty for types other than numbers,
     dates and times."""
     frequent: list[FrequentValue] = []
-    """The most frequent values, most frequent first."""
+    """The most frequent values, in descending order of their counts."""
 
 
-def profile(name: str, column: pa.ChunkedArray) -> ColumnProfile:
-    """The profile of a column."""
+def profile_column(name: str, column: pa.ChunkedArray) -> ColumnProfile:
+    """Compute the profile of a column."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.types as pt
@@ -64,24 +64,24 @@ def profile(name: str, column: pa.ChunkedArray) -> ColumnProfile:
     if not pt.is_nested(kind) and not pt.is_null(kind) and len(values):
         counts = pc.value_counts(values.combine_chunks())
         found.distinct = len(counts)
-        found.frequent = _frequent(counts)
+        found.frequent = _find_frequent(counts)
         if not pt.is_boolean(kind):
             _add_extremes(found, values)
-        numbers = _numbers(values)
+        numbers = _to_numbers(values)
         if numbers is not None:
             if not pt.is_temporal(kind):
                 found.mean = f"{pc.mean(numbers).as_py():,.6g}"
-            found.histogram = _histogram(numbers)
+            found.histogram = _count_bins(numbers)
     elif pt.is_list(kind) and len(values):
         lengths = pc.list_value_length(values)
         found.least = f"{pc.min(lengths).as_py():,} elements"
         found.greatest = f"{pc.max(lengths).as_py():,} elements"
-        found.histogram = _histogram(lengths.cast(pa.float64()))
+        found.histogram = _count_bins(lengths.cast(pa.float64()))
     return found
 
 
 def format_histogram(histogram: list[int]) -> str:
-    """A histogram as one line of bars; a part with any value has at least the lowest bar."""
+    """Return a histogram as one line of bars; a bin with any value has at least the lowest bar."""
     most = max(histogram, default=0)
     if not most:
         return ""
@@ -101,7 +101,7 @@ def _add_extremes(found: ColumnProfile, values: pa.ChunkedArray) -> None:
     found.greatest = format_cell(extremes["max"])
 
 
-def _frequent(counts: pa.StructArray) -> list[FrequentValue]:
+def _find_frequent(counts: pa.StructArray) -> list[FrequentValue]:
     import pyarrow.compute as pc
 
     order = pc.select_k_unstable(
@@ -111,8 +111,8 @@ def _frequent(counts: pa.StructArray) -> list[FrequentValue]:
     return [FrequentValue(format_cell(row["values"]), row["counts"]) for row in rows]
 
 
-def _numbers(values: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """The values as finite numbers; None for types that are no measure."""
+def _to_numbers(values: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Return the values as finite numbers; None for types that are not numbers, dates or times."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.types as pt
@@ -129,22 +129,22 @@ def _numbers(values: pa.ChunkedArray) -> pa.ChunkedArray | None:
     return finite if len(finite) else None
 
 
-def _histogram(numbers: pa.ChunkedArray) -> list[int]:
+def _count_bins(numbers: pa.ChunkedArray) -> list[int]:
     import pyarrow.compute as pc
 
     extremes = pc.min_max(numbers).as_py()
     low, width = extremes["min"], (extremes["max"] - extremes["min"]) / _BINS
     if not 0 < width < float("inf"):
         return []
-    places = pc.min_element_wise(pc.floor(pc.divide(pc.subtract(numbers, low), width)), _BINS - 1)
+    bins = pc.min_element_wise(pc.floor(pc.divide(pc.subtract(numbers, low), width)), _BINS - 1)
     found = [0] * _BINS
-    for each in pc.value_counts(places).to_pylist():
+    for each in pc.value_counts(bins).to_pylist():
         found[int(each["values"])] = each["counts"]
     return found
 
 
 class ColumnProfileView(Static):
-    """Shows a profile; nothing until there is one."""
+    """Shows the profile of a column next to its table."""
 
     DEFAULT_CSS = """
     ColumnProfileView {
@@ -152,21 +152,18 @@ class ColumnProfileView(Static):
     }
     """
 
-    def put(self, profile: ColumnProfile) -> None:
-        self.update(_drawn(profile))
-
-    def wait(self, name: str) -> None:
-        self.update(Text.assemble((name, "bold"), "\n", ("counting …", "dim")))
+    def show(self, profile: ColumnProfile) -> None:
+        self.update(_draw_profile(profile))
 
 
-def _drawn(profile: ColumnProfile) -> Text:
+def _draw_profile(profile: ColumnProfile) -> Text:
     text = Text.assemble((profile.name, "bold"), " ", (profile.type, "dim"), "\n\n")
     lines = [
         ("values", f"{profile.count - profile.nulls:,}"),
-        ("nulls", _share(profile.nulls, profile.count)),
+        ("nulls", _format_share(profile.nulls, profile.count)),
     ]
     if profile.empty is not None:
-        lines.append(("empty texts", _share(profile.empty, profile.count)))
+        lines.append(("empty texts", _format_share(profile.empty, profile.count)))
     if profile.distinct is not None:
         lines.append(("distinct", f"{profile.distinct:,}"))
     for name, value in (("min", profile.least), ("max", profile.greatest), ("mean", profile.mean)):
@@ -188,7 +185,7 @@ def _drawn(profile: ColumnProfile) -> Text:
     return text
 
 
-def _share(part: int, whole: int) -> str:
+def _format_share(part: int, whole: int) -> str:
     if not part:
         return "none"
     return f"{part:,} ({part / whole:.1%})"

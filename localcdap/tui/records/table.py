@@ -1,4 +1,4 @@
-"""One value, whole: long texts, arrays and records."""
+"""A table of records with search, copying, column profiles, and a dialog that shows a whole value."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from textual.widgets import Footer, Input, Static, TextArea
 from textual.worker import get_current_worker
 
 from localcdap.api.schema import Schema
+from localcdap.text import plural
 from localcdap.tui.calls import deliver
 from localcdap.tui.records.grid import RecordGrid
-from localcdap.tui.records.profile import ColumnProfile, ColumnProfileView, profile
+from localcdap.tui.records.profile import ColumnProfile, ColumnProfileView, profile_column
 from localcdap.tui.records.values import (
     build_table,
+    escape_unprintable,
     format_cell,
     format_full,
     format_plain,
     format_type,
-    safe,
     to_csv,
     to_json,
 )
@@ -36,9 +37,9 @@ if TYPE_CHECKING:
 
 
 class ValueDialog(DialogScreen[None]):
-    """A value to read and copy from.
+    """Shows a whole value to read and to copy from.
 
-    :param place: where it stands, such as ``row 3, address``.
+    :param position: the row and the column of the value, such as ``row 3, address``.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -51,22 +52,22 @@ class ValueDialog(DialogScreen[None]):
         width: 80%; max-width: 110; height: auto; max-height: 80%;
         background: $surface; padding: 1 2;
     }
-    ValueDialog .place { color: $text-muted; height: 1; }
+    ValueDialog .position { color: $text-muted; height: 1; }
     ValueDialog TextArea {
         height: auto; max-height: 30; min-height: 3; border: none; padding: 0; background: $surface;
     }
     """
 
-    def __init__(self, place: str, type: str, value: Any) -> None:
+    def __init__(self, position: str, type: str, value: Any) -> None:
         super().__init__()
-        self._place = place
+        self._position = position
         self._type = type
         self._value = value
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            yield Static(f"{self._place} · {self._type}", markup=False, classes="place")
-            text = "null" if self._value is None else safe(format_full(self._value))
+            yield Static(f"{self._position} · {self._type}", markup=False, classes="position")
+            text = "null" if self._value is None else escape_unprintable(format_full(self._value))
             yield TextArea(text, read_only=True, soft_wrap=True, show_cursor=False)
         yield Footer(show_command_palette=False)
 
@@ -76,14 +77,11 @@ class ValueDialog(DialogScreen[None]):
 
 
 MOST_ROWS: Final = 10_000
-"""Rows of a table that are shown; below it stands how many there are."""
+"""The most rows of a table that are shown; the note below says how many there are."""
 
 
 class RecordTable(Vertical):
-    """Records to look at.
-
-    :meth:`show` and :meth:`show_records` replace what is shown.
-    """
+    """A table of records, with a note below; :meth:`show` and :meth:`show_records` replace it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "copy_cell", "copy cell", id="records.copy_cell"),
@@ -108,18 +106,15 @@ class RecordTable(Vertical):
     """
 
     class Copied(Message):
-        """Something was put on the clipboard.
+        """Something was copied to the clipboard.
 
-        :param what: in words, such as ``row 3``.
+        :param what: what was copied, in words, such as ``row 3``.
         """
 
         def __init__(self, what: str, text: str) -> None:
             super().__init__()
             self.what = what
             self.text = text
-
-    class Shown(Message):
-        """Another table is shown."""
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="record-cells"):
@@ -134,85 +129,84 @@ class RecordTable(Vertical):
 
     @property
     def table(self) -> pa.Table | None:
-        """What is shown, at most :data:`MOST_ROWS` rows of it."""
+        """The table that is shown, at most its first :data:`MOST_ROWS` rows."""
         return self.grid.table
 
     @property
     def note(self) -> str:
-        """What stands below the table."""
+        """The text below the table."""
         return str(self.query_one(".note", Static).content)
 
     def show(self, data: pa.Table | pa.RecordBatch, limit_note: str = "") -> None:
         """Show a table. Column names may occur twice.
 
-        :param limit_note: what its reader must know, such as ``the first 1,000 of 25,312 records``.
+        :param limit_note: says which part of the data this is, such as ``the first 1,000 of 25,312 records``.
         """
         import pyarrow as pa
 
         table = pa.Table.from_batches([data]) if isinstance(data, pa.RecordBatch) else data
-        self._put(table, limit_note)
+        self._show_table(table, limit_note)
 
     def show_records(
         self, records: Sequence[Any], schema: Schema | None = None, limit_note: str = ""
     ) -> None:
-        """Show JSON records (:mod:`localcdap.api.record_json`); the table is made in a thread.
+        """Show JSON records (:mod:`localcdap.api.record_json`); a thread builds their table.
 
-        :param schema: of the records; without it the types are guessed.
+        :param schema: the schema of the records; without it the types are guessed.
         """
         given = list(records[:MOST_ROWS])
         if len(records) > MOST_ROWS and not limit_note:
-            limit_note = _cut_note(len(records))
+            limit_note = _format_limit_note(len(records))
 
-        def make() -> None:
+        def build() -> None:
             table = build_table(given, schema)
             if not get_current_worker().is_cancelled:
-                deliver(self, lambda: self._put(table, limit_note))
+                deliver(self, lambda: self._show_table(table, limit_note))
 
-        self.run_worker(make, thread=True, exclusive=True, group="records")
+        self.run_worker(build, thread=True, exclusive=True, group="records")
 
     def clear(self, note: str = "") -> None:
-        """Show nothing but a note."""
+        """Show only a note."""
         import pyarrow as pa
 
         self.workers.cancel_group(self, "records")
-        self._put(pa.table({}), note)
+        self._show_table(pa.table({}), note)
 
-    def _put(self, table: pa.Table, limit_note: str) -> None:
+    def _show_table(self, table: pa.Table, limit_note: str) -> None:
         if not self.is_mounted:
             return
         if table.num_rows > MOST_ROWS:
-            limit_note = limit_note or _cut_note(table.num_rows)
+            limit_note = limit_note or _format_limit_note(table.num_rows)
             table = table.slice(0, MOST_ROWS)
-        self.grid.put(table)
+        self.grid.show_table(table)
         self.query_one("#record-cells").display = table.num_columns > 0
-        count = f"{table.num_rows:,} record{'s' * (table.num_rows != 1)}"
-        columns = f"{table.num_columns:,} column{'s' * (table.num_columns != 1)}"
-        told = f"{count} · {columns}" if table.num_columns else ""
-        self._tell(" · ".join(filter(None, (told, limit_note))))
-        self._profile_again()
-        self.post_message(self.Shown())
-
-    def _tell(self, note: str) -> None:
-        self.query_one(".note", Static).update(note)
+        counts = f"{plural(table.num_rows, 'record')} · {plural(table.num_columns, 'column')}"
+        parts = (counts if table.num_columns else "", limit_note)
+        self.query_one(".note", Static).update(" · ".join(filter(None, parts)))
+        self._update_profile()
 
     # -- copying -------------------------------------------------------------------------------
 
     def action_copy_cell(self) -> None:
-        at = self._cursor()
+        at = self._get_cursor()
         if at is not None:
-            self._copy(f"cell {self._heading(at.column)}", format_plain(self.grid.value_at(*at)))
+            self._copy(
+                f"cell {self._get_column_name(at.column)}", format_plain(self.grid.get_value(*at))
+            )
 
     def action_copy_row(self) -> None:
-        at, table = self._cursor(), self.table
+        at, table = self._get_cursor(), self.table
         if at is not None and table is not None:
-            row = [self.grid.value_at(at.row, column) for column in range(table.num_columns)]
+            row = [self.grid.get_value(at.row, column) for column in range(table.num_columns)]
             self._copy(f"row {at.row + 1}", to_json(table.column_names, [row])[2:-2])
 
     def action_copy_column(self) -> None:
-        at = self._cursor()
+        at = self._get_cursor()
         if at is not None:
             values = self.grid.get_column_at(at.column)
-            self._copy(f"column {self._heading(at.column)}", "\n".join(map(format_plain, values)))
+            self._copy(
+                f"column {self._get_column_name(at.column)}", "\n".join(map(format_plain, values))
+            )
 
     def action_copy_csv(self) -> None:
         self._copy_all("CSV", to_csv)
@@ -233,18 +227,18 @@ class RecordTable(Vertical):
         self.post_message(self.Copied(what, text))
         self.notify(f"Copied {what}.", timeout=2, markup=False)
 
-    # -- looking ---------------------------------------------------------------------------------
+    # -- viewing ---------------------------------------------------------------------------------
 
     def action_detail(self) -> None:
-        at = self._cursor()
+        at = self._get_cursor()
         if at is not None:
             assert self.table is not None
             type = format_type(self.table.schema.field(at.column).type)
-            place = f"row {at.row + 1}, {self._heading(at.column)}"
-            self.app.push_screen(ValueDialog(place, type, self.grid.value_at(*at)))
+            position = f"row {at.row + 1}, {self._get_column_name(at.column)}"
+            self.app.push_screen(ValueDialog(position, type, self.grid.get_value(*at)))
 
     @on(RecordGrid.CellSelected)
-    def _open(self, event: RecordGrid.CellSelected) -> None:
+    def _on_cell_selected(self, event: RecordGrid.CellSelected) -> None:
         event.stop()
         self.action_detail()
 
@@ -254,7 +248,7 @@ class RecordTable(Vertical):
         search.focus()
 
     @on(Input.Submitted)
-    def _submitted(self, event: Input.Submitted) -> None:
+    def _on_search_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         self.grid.focus()
         self.action_find(1)
@@ -267,9 +261,9 @@ class RecordTable(Vertical):
             self.grid.focus()
 
     def action_find(self, step: int) -> None:
-        """Go to the next cell (-1: the one before) with the text; behind the last comes the first."""
+        """Go to the next cell that contains the search text; -1 searches backwards. The search wraps."""
         text = self.query_one(".search", Input).value.casefold()
-        at, table = self._cursor(), self.table
+        at, table = self._get_cursor(), self.table
         if not text or at is None or table is None:
             return
         rows, columns = table.num_rows, table.num_columns
@@ -282,48 +276,48 @@ class RecordTable(Vertical):
             if text in shown[column][row]:
                 self.grid.move_cursor(row=row, column=column)
                 return
-        self.notify(f"Nothing here contains '{text}'.", timeout=3, markup=False)
+        self.notify(f"No cell contains '{text}'.", timeout=3, markup=False)
 
     # -- profiles -------------------------------------------------------------------------------
 
     def action_profile(self) -> None:
-        """Show or hide the profile of the column that the cursor is in."""
+        """Show or hide the profile of the column under the cursor."""
         self.query_one(ColumnProfileView).toggle_class("-open")
-        self._profile_again()
+        self._update_profile()
 
     @on(RecordGrid.CellHighlighted)
-    def _moved(self, event: RecordGrid.CellHighlighted) -> None:
+    def _on_cursor_moved(self, event: RecordGrid.CellHighlighted) -> None:
         event.stop()
-        self._profile_again()
+        self._update_profile()
 
-    def _profile_again(self) -> None:
-        view, at, table = self.query_one(ColumnProfileView), self._cursor(), self.table
+    def _update_profile(self) -> None:
+        view, at, table = self.query_one(ColumnProfileView), self._get_cursor(), self.table
         if not view.has_class("-open") or at is None or table is None:
             return
-        name, column = self._heading(at.column), table.column(at.column)
-        worker = partial(self._count, name, column)
+        name, column = self._get_column_name(at.column), table.column(at.column)
+        worker = partial(self._compute_profile, name, column)
         self.run_worker(worker, thread=True, exclusive=True, group="profile")
 
-    def _count(self, name: str, column: pa.ChunkedArray) -> None:
-        found = profile(name, column)
+    def _compute_profile(self, name: str, column: pa.ChunkedArray) -> None:
+        profile = profile_column(name, column)
         if not get_current_worker().is_cancelled:
-            deliver(self, lambda: self._profiled(found))
+            deliver(self, lambda: self._show_profile(profile))
 
-    def _profiled(self, found: ColumnProfile) -> None:
+    def _show_profile(self, profile: ColumnProfile) -> None:
         if self.is_mounted:
-            self.query_one(ColumnProfileView).put(found)
+            self.query_one(ColumnProfileView).show(profile)
 
-    def _cursor(self) -> Coordinate | None:
+    def _get_cursor(self) -> Coordinate | None:
         table = self.table
         if table is None or not table.num_rows or not table.num_columns:
             return None
         at = self.grid.cursor_coordinate
         return Coordinate(min(at.row, table.num_rows - 1), min(at.column, table.num_columns - 1))
 
-    def _heading(self, column: int) -> str:
+    def _get_column_name(self, column: int) -> str:
         assert self.table is not None
         return format_cell(self.table.column_names[column])
 
 
-def _cut_note(count: int) -> str:
+def _format_limit_note(count: int) -> str:
     return f"the first {MOST_ROWS:,} of {count:,}"

@@ -1,4 +1,4 @@
-"""Single values as they are shown in a cell and as they are copied."""
+"""Records as Arrow tables, and their values and types as text for cells, dialogs and the clipboard."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ if TYPE_CHECKING:
 
 
 NULL: Final = "∅"
-"""How a null stands in a cell; an empty text is ``""`` there."""
+"""How a cell shows a null."""
 EMPTY: Final = '""'
+"""How a cell shows an empty text."""
 _LONGEST: Final = 200
-"""Characters of a value that a cell is given; the rest is in the detail."""
+"""The most characters of a value that a cell shows; the dialog of the value shows all."""
 
 
 def format_cell(value: Any) -> str:
-    """One line that is safe to print: control characters are escaped, long values end with ``…``."""
+    """Return a value as one printable line: control characters escaped, long values cut with ``…``."""
     if value is None:
         return NULL
     if value == "" and isinstance(value, str):
@@ -30,19 +31,19 @@ def format_cell(value: Any) -> str:
     text = format_plain(value)
     cut = text[: _LONGEST + 1]
     if not cut.isprintable() or cut != cut.strip():
-        cut = _visible(cut)
+        cut = _escape_line(cut)
     return cut if len(cut) <= _LONGEST else cut[: _LONGEST - 1] + "…"
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value stands at the right of its column."""
+    """Return whether a value is a number, which is aligned to the right."""
     from decimal import Decimal
 
     return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
 def format_plain(value: Any) -> str:
-    """A value as text: a text itself, a null nothing, whatever has parts as JSON."""
+    """Return a value as it is copied: a null as nothing; arrays, maps and records as JSON."""
     plain = record_to_json(value)
     if plain is None:
         return ""
@@ -52,7 +53,7 @@ def format_plain(value: Any) -> str:
 
 
 def format_full(value: Any) -> str:
-    """A value with all its lines, JSON indented: what the detail shows."""
+    """Return a value with all its lines, and JSON indented."""
     plain = record_to_json(value)
     if isinstance(plain, str):
         if plain[:1] in ("{", "["):
@@ -65,11 +66,11 @@ def format_full(value: Any) -> str:
 
 
 def to_csv(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Comma-separated lines; an empty text is quoted, a null is not there at all."""
-    return "".join(",".join(map(_csv_cell, row)) + "\n" for row in (names, *rows))
+    """Return comma-separated lines. An empty text is quoted; a null is an empty field."""
+    return "".join(",".join(map(_format_csv_field, row)) + "\n" for row in (names, *rows))
 
 
-def _csv_cell(value: Any) -> str:
+def _format_csv_field(value: Any) -> str:
     if value is None:
         return ""
     text = format_plain(value)
@@ -78,7 +79,7 @@ def _csv_cell(value: Any) -> str:
 
 
 def to_json(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """An array of objects, one a line."""
+    """Return a JSON array of objects, one object on each line."""
     objects = (
         json.dumps(dict(zip(names, map(record_to_json, row), strict=True)), ensure_ascii=False)
         for row in rows
@@ -86,27 +87,32 @@ def to_json(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return "[\n" + ",\n".join(objects) + "\n]"
 
 
-def _visible(text: str) -> str:
-    """Control characters escaped, spaces at the ends as ``·``."""
+def _escape_line(text: str) -> str:
+    """Escape control characters, and show blanks at both ends as ``·``."""
     shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     left = len(shown) - len(shown.lstrip(" "))
     right = len(shown) - len(shown.rstrip(" ")) if shown.strip(" ") else 0
     return "·" * left + shown[left : len(shown) - right] + "·" * right
 
 
-def safe(text: str) -> str:
-    """A text of several lines with its other control characters escaped."""
+def escape_unprintable(text: str) -> str:
+    """Escape the control characters of a text of several lines.
+
+    Unlike :func:`localcdap.text.sanitize_for_terminal` this removes nothing: a value is shown with every
+    character that it has, colours and unusual blanks included.
+    """
     if all(c.isprintable() or c == "\n" for c in text):
         return text
     return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
 
 
 def build_table(records: Sequence[Any], schema: Schema | None) -> pa.Table:
-    """JSON records as a table.
+    """Build a table of JSON records.
 
-    :param records: see :mod:`localcdap.api.record_json`; one that is no object stands in a column ``value``.
-    :param schema: of the records. Without one, or when they do not fit it, each column has the type that its
-        values have in common, or is text.
+    :param records: see :mod:`localcdap.api.record_json`. A record that is no object becomes the column
+        ``value``.
+    :param schema: the schema of the records. Without a schema, or when the records do not match it, each
+        column has the common type of its values, or is text.
     """
     import pyarrow as pa
 
@@ -118,17 +124,17 @@ def build_table(records: Sequence[Any], schema: Schema | None) -> pa.Table:
             batch = RecordCodec(schema).encode(records_from_json(schema, records))
             return pa.Table.from_batches([batch])
         except (LocalcdapError, pa.ArrowException):
-            pass  # such as a recursive record: shown as it came
+            pass  # such as a recursive record: the types are guessed
     rows = [each if isinstance(each, dict) else {"value": each} for each in records]
     names = dict.fromkeys(schema.field_names if schema is not None else ())
     for row in rows:
         names |= dict.fromkeys(map(str, row))
-    columns = {name: _column([row.get(name) for row in rows]) for name in names}
+    columns = {name: _build_column([row.get(name) for row in rows]) for name in names}
     return pa.table(columns)
 
 
-def _column(values: list[Any]) -> pa.Array:
-    """The values with the one type that they have, else as text."""
+def _build_column(values: list[Any]) -> pa.Array:
+    """Return the values with their common type, or as text when they have none."""
     import pyarrow as pa
 
     kinds = {type(value) for value in values if value is not None}
@@ -137,10 +143,10 @@ def _column(values: list[Any]) -> pa.Array:
             return pa.array(values)
         except (pa.ArrowException, UnicodeEncodeError, OverflowError):
             pass
-    return pa.array([_text(value) for value in values], pa.string())
+    return pa.array([_to_text(value) for value in values], pa.string())
 
 
-def _text(value: Any) -> str | None:
+def _to_text(value: Any) -> str | None:
     if value is None:
         return None
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -148,7 +154,7 @@ def _text(value: Any) -> str | None:
 
 
 def format_type(type: pa.DataType) -> str:
-    """An Arrow type as localcdap names it: ``long``, ``string``, ``timestamp`` …"""
+    """Return the name that localcdap has for an Arrow type: ``long``, ``string``, ``timestamp`` …"""
     import pyarrow.types as pt
 
     simple = {

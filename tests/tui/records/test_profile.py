@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcdap.tui.records.profile import format_histogram, profile
+from localcdap.tui.records.profile import format_histogram, profile_column
 
 
 def of(values, type=None):
-    return profile("c", pa.chunked_array([pa.array(values, type)]))
+    return profile_column("c", pa.chunked_array([pa.array(values, type)]))
 
 
 def test_numbers():

@@ -10,7 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcdap.tui.records.values import format_cell, format_full, safe, to_csv, to_json
+from localcdap.tui.records.values import (
+    escape_unprintable,
+    format_cell,
+    format_full,
+    to_csv,
+    to_json,
+)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +49,7 @@ def test_a_cell(value, shown):
 @given(st.text(st.characters(exclude_categories=[])))
 def test_a_cell_is_one_printable_line(text):
     assert format_cell(text).isprintable()
-    assert all(c.isprintable() or c in "\n\t" for c in safe(text))
+    assert all(c.isprintable() or c in "\n\t" for c in escape_unprintable(text))
 
 
 @given(st.lists(st.lists(st.none() | st.text(max_size=5), min_size=2, max_size=2), max_size=4))

@@ -1,4 +1,4 @@
-"""Two pipelines compared, as text: what is different by stage, property and connection."""
+"""The comparison of two pipelines as text: differences by stage, property and connection."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _MARKS: Final = {
 }
 _WORDS: Final = re.compile(r"[\w.]+|\s+|[^\w\s]")
 _LONGEST: Final = 4000
-"""Letters of texts that are compared word by word."""
+"""The most characters of two texts that are compared word by word; longer ones are shown whole."""
 _CONTEXT: Final = 2
-"""Lines shown around those of a text that differ."""
+"""The number of equal lines shown before and after lines that differ."""
 
 
 def summarize_comparison(comparison: PipelineComparison) -> str:
-    """How much is different, in words."""
+    """Return how much is different, such as ``1 stage added · 2 connections changed``."""
     if comparison.is_equal:
         return "No differences."
     kinds = [stage.kind for stage in comparison.stages]
@@ -44,95 +44,97 @@ def summarize_comparison(comparison: PipelineComparison) -> str:
 
 
 def format_differences(comparison: PipelineComparison) -> list[Content]:
-    """One block for the pipeline's settings, each stage, and the connections."""
+    """Return a block for the settings of the pipeline, for each stage, and for the connections."""
     blocks = []
     if comparison.settings:
-        blocks.append(_block(Content.styled("pipeline", "bold"), comparison.settings))
-    blocks += [_stage(stage) for stage in comparison.stages]
+        blocks.append(_build_block(Content.styled("pipeline", "bold"), comparison.settings))
+    blocks += [_format_stage(stage) for stage in comparison.stages]
     if comparison.added_connections or comparison.removed_connections:
         lines = [
-            *(_connection("removed", each) for each in comparison.removed_connections),
-            *(_connection("added", each) for each in comparison.added_connections),
+            *(_format_connection("removed", each) for each in comparison.removed_connections),
+            *(_format_connection("added", each) for each in comparison.added_connections),
         ]
         blocks.append(Content("\n").join([Content.styled("connections", "bold"), *lines]))
     return blocks
 
 
-def _stage(stage: StageChange) -> Content:
+def _format_stage(stage: StageChange) -> Content:
     name = f"{stage.before} → {stage.name}" if stage.kind == "renamed" else stage.name
     title = Content.assemble(
-        _mark(stage.kind),
+        _draw_mark(stage.kind),
         " ",
         Content.styled(name, "bold"),
         Content.styled(f"  {stage.plugin}", _MUTED),
     )
-    return _block(title, stage.changes)
+    return _build_block(title, stage.changes)
 
 
-def _block(title: Content, changes: Sequence[Change]) -> Content:
-    return Content("\n").join([title, *(line for change in changes for line in _change(change))])
+def _build_block(title: Content, changes: Sequence[Change]) -> Content:
+    return Content("\n").join(
+        [title, *(line for change in changes for line in _format_change(change))]
+    )
 
 
-def _change(change: Change) -> Iterator[Content]:
+def _format_change(change: Change) -> Iterator[Content]:
     if change.before is None or change.after is None:
         kind = "added" if change.before is None else "removed"
         value = change.after if change.before is None else change.before
-        lines = _text(value).splitlines() or [""]
-        yield Content.assemble("  ", _mark(kind), f" {change.what}: ", _styled(kind, lines[0]))
-        yield from (Content.assemble(" " * 6, _styled(kind, line)) for line in lines[1:])
+        lines = _format_value(value).splitlines() or [""]
+        yield Content.assemble("  ", _draw_mark(kind), f" {change.what}: ", _colour(kind, lines[0]))
+        yield from (Content.assemble(" " * 6, _colour(kind, line)) for line in lines[1:])
         return
-    before, after = _text(change.before), _text(change.after)
-    yield Content.assemble("  ", _mark("changed"), f" {change.what}:")
+    before, after = _format_value(change.before), _format_value(change.after)
+    yield Content.assemble("  ", _draw_mark("changed"), f" {change.what}:")
     if "\n" in before or "\n" in after:
-        yield from _of_lines(before, after)
+        yield from _compare_lines(before, after)
     else:
-        one, other = _of_words(before, after)
-        yield Content.assemble("      ", _mark("removed"), " ", one)
-        yield Content.assemble("      ", _mark("added"), " ", other)
+        one, other = _compare_words(before, after)
+        yield Content.assemble("      ", _draw_mark("removed"), " ", one)
+        yield Content.assemble("      ", _draw_mark("added"), " ", other)
 
 
-def _of_lines(before: str, after: str) -> Iterator[Content]:
-    """The lines that differ, with some around them."""
+def _compare_lines(before: str, after: str) -> Iterator[Content]:
+    """Yield the lines that differ, with some equal lines around them."""
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=_CONTEXT)
     for line in list(lines)[2:]:
         if line.startswith("@@"):
             yield Content.styled("      ⋯", _MUTED)
         elif line.startswith(("+", "-")):
             kind = "added" if line[0] == "+" else "removed"
-            yield Content.assemble("      ", _mark(kind), " ", _styled(kind, line[1:]))
+            yield Content.assemble("      ", _draw_mark(kind), " ", _colour(kind, line[1:]))
         else:
             yield Content.styled(f"        {line[1:]}", _MUTED)
 
 
-def _of_words(before: str, after: str) -> tuple[Content, Content]:
-    """Both texts, what differs marked."""
+def _compare_words(before: str, after: str) -> tuple[Content, Content]:
+    """Return both texts with the words that differ highlighted."""
     words, others = _WORDS.findall(before), _WORDS.findall(after)
     matcher = difflib.SequenceMatcher(None, words, others, autojunk=False)
     if len(before) + len(after) > _LONGEST or matcher.ratio() < 0.5:
-        return _styled("removed", before), _styled("added", after)
+        return _colour("removed", before), _colour("added", after)
     one, other = [], []
     for kind, start, end, new_start, new_end in matcher.get_opcodes():
         old, new = "".join(words[start:end]), "".join(others[new_start:new_end])
-        one.append(Content(old) if kind == "equal" else _styled("removed", old))
-        other.append(Content(new) if kind == "equal" else _styled("added", new))
+        one.append(Content(old) if kind == "equal" else _colour("removed", old))
+        other.append(Content(new) if kind == "equal" else _colour("added", new))
     return Content.assemble(*one), Content.assemble(*other)
 
 
-def _connection(kind: str, connection: Connection) -> Content:
-    way = connection.port or connection.condition
-    text = f"{connection.source} → {connection.target}{f' ({way})' if way else ''}"
-    return Content.assemble("  ", _mark(kind), " ", _styled(kind, text))
+def _format_connection(kind: str, connection: Connection) -> Content:
+    branch = connection.port or connection.condition
+    text = f"{connection.source} → {connection.target}{f' ({branch})' if branch else ''}"
+    return Content.assemble("  ", _draw_mark(kind), " ", _colour(kind, text))
 
 
-def _mark(kind: str) -> Content:
+def _draw_mark(kind: str) -> Content:
     return Content.styled(*_MARKS[kind])
 
 
-def _styled(kind: str, text: str) -> Content:
+def _colour(kind: str, text: str) -> Content:
     return Content.styled(text, _MARKS[kind][1])
 
 
-def _text(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, ArtifactSelector):
         return " ".join(part for part in (value.name, value.version, value.scope) if part)
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()

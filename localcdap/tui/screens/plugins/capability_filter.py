@@ -1,4 +1,4 @@
-"""Capabilities to narrow the list by: a line of chips."""
+"""A line of capabilities that filter the list of plugins."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from localcdap.artifacts.model import CapabilityCount
 
 
 class CapabilityToggle(Static, can_focus=True):
-    """One capability, chosen or not."""
+    """A capability that can be switched on and off."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space,enter", "choose", "ask for it", id="plugins.capability"),
+        Binding("space,enter", "require", "require", id="plugins.capability"),
         Binding("right,l", "app.focus_next", "next", show=False),
         Binding("left,h", "app.focus_previous", "previous", show=False),
     ]
 
     class Toggled(Message):
-        """It was chosen, or is not any more."""
+        """The capability was switched on or off."""
 
     def __init__(self, counted: CapabilityCount, *, is_on: bool) -> None:
         super().__init__()
@@ -34,23 +34,23 @@ class CapabilityToggle(Static, can_focus=True):
         self.is_on = is_on
 
     def on_mount(self) -> None:
-        self._show()
+        self._redraw()
 
     def on_click(self, event: events.Click) -> None:
         event.stop()
-        self.action_choose()
+        self.action_require()
 
-    def action_choose(self) -> None:
+    def action_require(self) -> None:
         self.is_on = not self.is_on
-        self._show()
+        self._redraw()
         self.post_message(self.Toggled())
 
-    def count(self, plugins: int) -> None:
-        """Tell another number of plugins."""
+    def set_count(self, plugins: int) -> None:
+        """Show another number of plugins."""
         self._count = plugins
-        self._show()
+        self._redraw()
 
-    def _show(self) -> None:
+    def _redraw(self) -> None:
         self.set_class(self.is_on, "-on")
         mark = "✓" if self.is_on else "·"
         count = Content.styled(f" {self._count}", "$foreground 60%")
@@ -58,7 +58,7 @@ class CapabilityToggle(Static, can_focus=True):
 
 
 class CapabilityFilter(HorizontalScroll):
-    """All capabilities that are known."""
+    """The capabilities of all plugins; the list shows plugins that have every one that is on."""
 
     DEFAULT_CSS = """
     CapabilityFilter {
@@ -72,9 +72,9 @@ class CapabilityFilter(HorizontalScroll):
     can_focus = False
 
     class Changed(Message):
-        """Others are asked for.
+        """Another set of capabilities is required.
 
-        :param capabilities: all that are.
+        :param capabilities: all that are required.
         """
 
         def __init__(self, capabilities: list[str]) -> None:
@@ -83,14 +83,14 @@ class CapabilityFilter(HorizontalScroll):
 
     @property
     def chosen(self) -> list[str]:
-        return [chip.capability for chip in self.query(CapabilityToggle) if chip.is_on]
+        return [toggle.capability for toggle in self.query(CapabilityToggle) if toggle.is_on]
 
-    def put(self, capabilities: Sequence[CapabilityCount]) -> None:
-        """Show these; what was chosen stays so, and so does the focus."""
-        chips = list(self.query(CapabilityToggle))
-        if [chip.capability for chip in chips] == [each.capability for each in capabilities]:
-            for chip, counted in zip(chips, capabilities, strict=True):
-                chip.count(counted.plugins)
+    def show(self, capabilities: Sequence[CapabilityCount]) -> None:
+        """Show these capabilities. Those that are on stay on, and the focus stays."""
+        toggles = list(self.query(CapabilityToggle))
+        if [toggle.capability for toggle in toggles] == [each.capability for each in capabilities]:
+            for toggle, counted in zip(toggles, capabilities, strict=True):
+                toggle.set_count(counted.plugins)
             return
         chosen = self.chosen
         self.remove_children()

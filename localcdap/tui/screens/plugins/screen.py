@@ -93,7 +93,7 @@ class PluginsScreen(AreaScreen):
 
     def _put(self, catalog: PluginCatalog) -> None:
         self._catalog = catalog
-        self.query_one(CapabilityFilter).put(catalog.capabilities)
+        self.query_one(CapabilityFilter).show(catalog.capabilities)
         self._fill()
 
     def _fill(self) -> None:

@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.widgets import Button, Input, Static
 
 from localcdap.runs.arguments import Argument, Arguments
-from localcdap.tui.log.harmless import harmless
+from localcdap.tui.log.layout import sanitize_lines, sanitize_name
 from localcdap.tui.screen import DialogScreen
 from localcdap.tui.screens.runs.tables import ORIGINS
 
@@ -46,7 +46,7 @@ class ArgumentRow(Horizontal):
         self.given = given
 
     def compose(self) -> ComposeResult:
-        yield Static(Content(harmless(self.argument.name)), classes="name")
+        yield Static(Content(sanitize_name(self.argument.name)), classes="name")
         yield Input(self.given or "", compact=True)
         yield Static(classes="origin")
 
@@ -80,7 +80,7 @@ class ArgumentRow(Horizontal):
             entry.placeholder = ""
             origin.update(f"! {_MISSING}" if argument.places else "not used")
         else:
-            entry.placeholder = harmless(argument.value) or _EMPTY
+            entry.placeholder = sanitize_name(argument.value) or _EMPTY
             origin.update(ORIGINS.get(argument.origin or "", ""))
 
 
@@ -137,7 +137,7 @@ class ArgumentsDialog(DialogScreen[dict[str, str]]):
 
     def compose(self) -> ComposeResult:
         with Vertical(id="arguments"):
-            title = f"Arguments of {harmless(self._pipeline or 'the pipeline')}"
+            title = f"Arguments of {sanitize_name(self._pipeline or 'the pipeline')}"
             yield Static(Content(title), id="arguments-title")
             yield VerticalScroll(id="arguments-rows", can_focus=False)
             yield Input(placeholder="another one: name=value", id="arguments-new", compact=True)
@@ -184,7 +184,7 @@ class ArgumentsDialog(DialogScreen[dict[str, str]]):
         ]
         if found.functions:
             notes.append(f"Evaluated by themselves: {', '.join(found.functions)}")
-        self.query_one("#arguments-note", Static).update(Content(harmless("\n".join(notes))))
+        self.query_one("#arguments-note", Static).update(Content(sanitize_lines("\n".join(notes))))
         self._is_listed = True
         if self._is_accepted:
             self.action_accept()

@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from localcdap.runs.model import Run, StageCounts
-from localcdap.tui.log.harmless import harmless
+from localcdap.tui.log.layout import sanitize_name
 from localcdap.tui.screen import DialogScreen
 from localcdap.tui.screens.runs.run_list import format_start_time
 from localcdap.tui.screens.runs.run_watcher import get_current_counts
@@ -69,11 +69,11 @@ class RunComparison(DialogScreen[None]):
                 table.add_column(Text(name, justify="right"))
         for stage, pairs in compare_stages(self._first, self._second):
             cells = [_number(each) for pair in pairs for each in (*pair, _difference(pair))]
-            table.add_row(Text(harmless(stage)), *cells)
+            table.add_row(Text(sanitize_name(stage)), *cells)
 
     def action_copy_table(self) -> None:
         rows = [
-            "\t".join([harmless(stage), *(str(n or "") for pair in pairs for n in pair)])
+            "\t".join([sanitize_name(stage), *(str(n or "") for pair in pairs for n in pair)])
             for stage, pairs in compare_stages(self._first, self._second)
         ]
         head = "stage\tin A\tin B\tout A\tout B\terrors A\terrors B"
@@ -124,5 +124,5 @@ def _differing(first: Run, second: Run) -> Iterator[str]:
     for name in dict.fromkeys((*first.arguments, *second.arguments)):
         old, new = first.arguments.get(name), second.arguments.get(name)
         if old != new:
-            values = ("(none)" if each is None else harmless(each) for each in (old, new))
-            yield f"argument {harmless(name)}: {' → '.join(values)}".replace("\n", "␊")
+            values = ("(none)" if each is None else sanitize_name(each) for each in (old, new))
+            yield f"argument {sanitize_name(name)}: {' → '.join(values)}"

@@ -15,7 +15,7 @@ from localcdap.engine.messages import RunStatus
 from localcdap.runs.history import PipelineRuns, RunFilter
 from localcdap.runs.model import Run
 from localcdap.tui.lists.changes import watch_topics
-from localcdap.tui.log.harmless import harmless
+from localcdap.tui.log.layout import sanitize_name
 from localcdap.tui.log.state_line import StateLine, StatusPart
 from localcdap.tui.manners.choosing import Choice
 from localcdap.tui.places import Place, RunPlace, RunsOf
@@ -142,7 +142,7 @@ class RunHistoryScreen(AreaScreen):
     def _told(self) -> list[StatusPart]:
         total = self._list.total
         told: list[StatusPart] = [
-            (harmless(self._pipeline or "all pipelines"), "$foreground", "pipeline"),
+            (sanitize_name(self._pipeline or "all pipelines"), "$foreground", "pipeline"),
             (self._state, "$foreground", "state"),
             (plural(total, "run"), "", ""),
         ]
@@ -169,7 +169,7 @@ class RunHistoryScreen(AreaScreen):
     async def action_pipeline(self) -> None:
         names = [None, *(each.pipeline for each in self._pipelines.pipelines)]
         choices = [
-            Choice(harmless(each or "all pipelines"), (each,), hint=self._counted(each))
+            Choice(sanitize_name(each or "all pipelines"), (each,), hint=self._counted(each))
             for each in names
         ]
         start = names.index(self._pipeline) if self._pipeline in names else 0

@@ -13,8 +13,7 @@ from textual.widgets import OptionList
 from localcdap.engine.messages import RunStatus
 from localcdap.runs.history import PipelineRuns, RunPoint
 from localcdap.tui.lists.options import StudioOptionList, ValueOption
-from localcdap.tui.log.harmless import harmless
-from localcdap.tui.log.layout import fit_to_width
+from localcdap.tui.log.layout import fit_to_width, sanitize_name
 from localcdap.tui.words import RUN_MARKS, duration
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
@@ -178,7 +177,7 @@ def pipeline_line(runs: PipelineRuns, width: int) -> Content:
     usual = compute_median_duration(runs.recent)
     parts: list[Content | str | tuple[str, str]] = [
         (f" {mark} ", style),
-        fit_to_width(harmless(runs.pipeline).replace("\n", " "), columns.name),
+        fit_to_width(sanitize_name(runs.pipeline), columns.name),
         (f"{runs.count:>{_COUNT},} ", "$foreground 60%"),
     ]
     if columns.sparkline:

@@ -20,8 +20,7 @@ from textual.widget import Widget
 from localcdap.runs.history import RunFilter, RunPage, records_read
 from localcdap.runs.model import Run, now
 from localcdap.tui.calls import Calling
-from localcdap.tui.log.harmless import harmless
-from localcdap.tui.log.layout import fit_to_width
+from localcdap.tui.log.layout import fit_to_width, sanitize_name
 from localcdap.tui.words import RUN_MARKS, duration
 
 PAGE: Final = 100
@@ -253,7 +252,7 @@ class RunList(Calling, ScrollView, can_focus=True):
         name_width, has_records = _columns(width)
         parts = [
             Segment(f" {mark} {line.status.lower():{_STATE - 3}}", self._colour(colour)),
-            Segment(fit_to_width(harmless(line.pipeline).replace("\n", " "), name_width) + " "),
+            Segment(fit_to_width(sanitize_name(line.pipeline), name_width) + " "),
             Segment(f"{format_start_time(line.starting):<{_WHEN}}", quiet),
             Segment(f"{duration(line.starting, end):>{_TOOK}}"),
         ]

@@ -16,7 +16,7 @@ from textual.widget import Widget
 from textual.widgets import Static, TabbedContent, TabPane
 
 from localcdap.runs.model import Run, now
-from localcdap.tui.log.harmless import harmless
+from localcdap.tui.log.layout import sanitize_lines, sanitize_name
 from localcdap.tui.log.run_log import RunLog
 from localcdap.tui.log.view import LogView
 from localcdap.tui.rest import Rest
@@ -215,20 +215,20 @@ def _told(run: Run) -> Iterator[Content]:
         where = f"Stage '{_name(error.stage)}': " if error.stage else ""
         if error.message.startswith(where):
             where = ""
-        lines = [Content.styled(f"{where}{harmless(error.message)}", "$text-error")]
+        lines = [Content.styled(f"{where}{sanitize_lines(error.message)}", "$text-error")]
         if error.corrective_action:
-            lines.append(Content(f"→ {harmless(error.corrective_action)}"))
+            lines.append(Content(f"→ {sanitize_lines(error.corrective_action)}"))
         lines += [
-            Content.styled(f"  {harmless(frame).rstrip()}", "$foreground 60%")
+            Content.styled(f"  {sanitize_lines(frame).rstrip()}", "$foreground 60%")
             for frame in error.trace
         ]
         yield Content("\n").join(lines)
-    notes = [f"! {harmless(str(repair))}" for repair in run.repairs]
-    notes += [f"→ wrote {harmless(each)}" for each in run.written]
-    notes += [f"→ wrote table {harmless(each)}" for each in run.tables]
+    notes = [f"! {sanitize_lines(str(repair))}" for repair in run.repairs]
+    notes += [f"→ wrote {sanitize_name(each)}" for each in run.written]
+    notes += [f"→ wrote table {sanitize_name(each)}" for each in run.tables]
     if notes:
         yield Content("\n".join(notes))
 
 
 def _name(text: str | None) -> str:
-    return harmless(text or "").replace("\n", " ")
+    return sanitize_name(text or "")

@@ -13,7 +13,7 @@ from localcdap.host.cdap import Cdap
 from localcdap.runs.arguments import GIVEN
 from localcdap.runs.history import RunFilter
 from localcdap.runs.model import Run, RunRequest
-from localcdap.tui.log.harmless import harmless
+from localcdap.tui.log.layout import sanitize_lines, sanitize_name
 from localcdap.tui.manners.choosing import Choice
 from localcdap.tui.places import Deployed, Document
 from localcdap.tui.screens.runs.arguments import ArgumentsDialog
@@ -117,7 +117,7 @@ class RunsScreen(RunHistoryScreen):
         run = self.run
         if run is None or run.status.is_end:
             return
-        question = f"Stop run {run.run[:8]} of {harmless(run.pipeline)}?"
+        question = f"Stop run {run.run[:8]} of {sanitize_name(run.pipeline)}?"
         detail = "What it has done is lost; its sinks stay as they were before."
         if await self.studio.confirm(question, detail, verb="Stop"):
             self.call(lambda cdap: cdap.runs.stop(run.run), group="stop")
@@ -190,8 +190,8 @@ class RunsScreen(RunHistoryScreen):
 
 def _failure_line(failure: Mapping[str, Any]) -> str:
     """A failure of a pipeline on one line."""
-    stage, message = failure.get("stage"), harmless(str(failure.get("message", "")))
-    return f"{harmless(str(stage))}: {message}" if stage else message
+    stage, message = failure.get("stage"), sanitize_lines(str(failure.get("message", "")))
+    return f"{sanitize_name(str(stage))}: {message}" if stage else message
 
 
 def _described(run: Run) -> str:

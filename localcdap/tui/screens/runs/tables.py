@@ -12,7 +12,7 @@ from textual.widgets import DataTable
 
 from localcdap.runs.arguments import GIVEN
 from localcdap.runs.model import Run, StageCounts
-from localcdap.tui.log.harmless import harmless
+from localcdap.tui.log.layout import sanitize_name
 from localcdap.tui.screens.runs.run_watcher import get_current_counts
 from localcdap.tui.words import RUN_MARKS
 
@@ -92,10 +92,10 @@ def _cells(run: Run, stage: str) -> Iterator[Text]:
     counts = get_current_counts(run, stage)
     has_failed = run.error is not None and run.error.stage == stage
     mark = f"{RUN_MARKS[run.status][0]} " if has_failed else "  "
-    yield Text(mark + harmless(stage).replace("\n", " "), no_wrap=True)
+    yield Text(mark + sanitize_name(stage), no_wrap=True)
     for number in (counts.records_in, counts.records_out, counts.errors):
         yield Text("-" if number is None else f"{number:,}", justify="right")
-    yield Text(harmless(_metrics(counts)))
+    yield Text(sanitize_name(_metrics(counts)))
 
 
 def _metrics(counts: StageCounts) -> str:
@@ -138,4 +138,4 @@ class ArgumentTable(PlainDataTable):
 
 
 def _text(text: str) -> Text:
-    return Text(harmless(text).replace("\n", "␊"), no_wrap=True)
+    return Text(sanitize_name(text), no_wrap=True)

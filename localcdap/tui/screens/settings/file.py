@@ -1,4 +1,4 @@
-"""Changes of ``localcdap.toml`` that leave everything else in it as it is, comments too."""
+"""Changes values in ``localcdap.toml`` and leaves everything else in it as it is, comments too."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from localcdap.settings import OPTIONS, Settings, read_settings
 
 
 def parse_value(key: str, typed: str) -> Any:
-    """What a user typed for a setting, as TOML has it: the type is that of its default."""
+    """Convert what a user typed for a setting to the type of its default.
+
+    A text that does not convert is returned as it is, and the check of the settings reports it.
+    """
     default = getattr(Settings(origins={}), OPTIONS[key]) if key in OPTIONS else ""
     text = typed.strip()
     match default:
@@ -40,7 +43,7 @@ def parse_value(key: str, typed: str) -> Any:
 
 
 def format_value(value: Any) -> str:
-    """A value as it is typed."""
+    """Return a value as a user types it."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -52,7 +55,7 @@ def format_value(value: Any) -> str:
 
 
 def set_value(text: str, path: Sequence[str], value: Any) -> str:
-    """The text of the file with a value set, where it stood or as the file's style suggests.
+    """Return the text of the file with a value set.
 
     :param path: the parts of the key.
     """
@@ -70,7 +73,7 @@ def set_value(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def remove_value(text: str, path: Sequence[str]) -> str:
-    """The text of the file without a value."""
+    """Return the text of the file without a value."""
     import tomlkit
 
     document = tomlkit.parse(text)
@@ -85,7 +88,7 @@ def remove_value(text: str, path: Sequence[str]) -> str:
 
 
 def find_problem(text: str, file: Path) -> str | None:
-    """What is wrong with a text of the file, or None."""
+    """Return the message of what is wrong with a text of the file, or None."""
     try:
         read_settings(text, file)
     except SettingsError as error:
@@ -94,9 +97,9 @@ def find_problem(text: str, file: Path) -> str | None:
 
 
 def write(file: Path, text: str) -> None:
-    """Put a text into the place of the file, whole or not at all.
+    """Replace the text of the file atomically.
 
-    :raises OSError: when it cannot be written.
+    :raises OSError: when the file cannot be written.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     spare = file.with_name(f".{file.name}.{os.getpid()}")

@@ -1,4 +1,4 @@
-"""The settings as lines of a list."""
+"""The settings in force as rows: value, origin, and the description from their declaration."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from localcdap.tui.screens.settings.file import format_value
 
 @dataclass(frozen=True)
 class SettingRow:
-    """One setting.
+    """A setting.
 
     :param path: the parts of its key in the file.
-    :param origin: the place that sets it; empty for a default.
-    :param variable: the environment variable that sets it, which wins over the file.
-    :param is_simple: whether it is one value, which can be typed in one line.
+    :param origin: the file or the environment variable that sets it; empty for a default.
+    :param variable: the environment variable that sets it and takes precedence over the file.
+    :param is_simple: whether it is a single value, which can be typed on one line.
     """
 
     key: str
@@ -45,18 +45,18 @@ class SettingRow:
         return format_value(self.value)
 
 
-def rows(settings: Settings, environment: Mapping[str, str] = os.environ) -> list[SettingRow]:
-    """Every setting in force: first those with a name, then the entries of the user's own tables."""
+def build_rows(settings: Settings, environment: Mapping[str, str] = os.environ) -> list[SettingRow]:
+    """Return a row for each setting in force: the declared options, then the entries of the user's tables."""
     values = effective(settings)
-    said = read_descriptions()
+    descriptions = read_descriptions()
     found = [
         SettingRow(
             key,
             tuple(key.split(".")),
             values[key],
             settings.origins.get(key, ""),
-            said.get(key, ""),
-            _variable(key, environment),
+            descriptions.get(key, ""),
+            _find_variable(key, environment),
             is_simple=True,
         )
         for key in OPTIONS
@@ -75,7 +75,7 @@ def rows(settings: Settings, environment: Mapping[str, str] = os.environ) -> lis
         )
     for table, meaning in (
         ("profiles", "A compute profile: an existing Spark cluster."),
-        ("namespaces", "What holds for the runs of one namespace."),
+        ("namespaces", "Settings of the runs of one namespace."),
     ):
         for name, value in values[table].items():
             origin = settings.origins.get(table, "")
@@ -87,31 +87,33 @@ def rows(settings: Settings, environment: Mapping[str, str] = os.environ) -> lis
     return found
 
 
-def _variable(key: str, environment: Mapping[str, str]) -> str | None:
+def _find_variable(key: str, environment: Mapping[str, str]) -> str | None:
     name = "LOCALCDAP_" + re.sub(r"\W", "_", key).upper()
     return name if name in environment else None
 
 
 def read_text(file: Path) -> str:
-    """What stands in the file; empty when it is not there.
+    """Return the text of the settings file; an empty text when there is no file.
 
-    :raises OSError: when it cannot be read.
-    :raises UnicodeDecodeError: likewise.
+    :raises OSError: when the file cannot be read.
+    :raises UnicodeDecodeError: when the file is not UTF-8.
     """
     return file.read_text(encoding="utf-8") if file.exists() else ""
 
 
 @functools.cache
 def read_descriptions() -> dict[str, str]:
-    """What each setting means, by key."""
+    """Return the description of each setting by key: the docstrings in the declaration of the settings."""
     body = ast.parse(textwrap.dedent(inspect.getsource(Settings))).body[0]
     assert isinstance(body, ast.ClassDef)
-    said: dict[str, str] = {}
+    docstrings: dict[str, str] = {}
     for declared, docstring in pairwise(body.body):
         match declared, docstring:
             case (
                 ast.AnnAssign(target=ast.Name(id=attribute)),
                 ast.Expr(value=ast.Constant(value=str(text))),
             ):
-                said[attribute] = " ".join(text.replace("``", "").split())
-    return {key: said[attribute] for key, attribute in OPTIONS.items() if attribute in said}
+                docstrings[attribute] = " ".join(text.replace("``", "").split())
+    return {
+        key: docstrings[attribute] for key, attribute in OPTIONS.items() if attribute in docstrings
+    }

@@ -21,7 +21,7 @@ from localcdap.tui.manners.matching import ranked
 from localcdap.tui.screen import AreaScreen
 from localcdap.tui.screens.settings import file as toml
 from localcdap.tui.screens.settings.locations import ask_location
-from localcdap.tui.screens.settings.rows import SettingRow, read_text, rows
+from localcdap.tui.screens.settings.rows import SettingRow, build_rows, read_text
 
 _KEY_CELLS = 30
 _MOST_KEY_CELLS = 60
@@ -179,7 +179,7 @@ class SettingsScreen(AreaScreen):
             settings = load_settings(self._file)
         except SettingsError as error:
             settings, problem = Settings(origins={}), error.message
-        self._rows = rows(settings)
+        self._rows = build_rows(settings)
         title = Content.assemble(str(self._file), (f"\n✗ {problem}" if problem else "", "$error"))
         heading = self.query_one("#settings-file", Static)
         heading.update(title)

@@ -1,4 +1,7 @@
-"""What a word of a query may become: tables, columns, words of SQL."""
+"""Completion in SQL queries: names of tables and columns, keywords and functions.
+
+It also finds the statement at the cursor, and the word that is being typed.
+"""
 
 from __future__ import annotations
 
@@ -28,26 +31,26 @@ _RESERVED: Final = {*_WORDS.lower().split(), "default", "table", "column", "user
 
 @dataclass(frozen=True)
 class SqlCompletion:
-    """What a word may become.
+    """A completion of a word.
 
-    :param what: told beside it, such as a column's type.
+    :param detail: shown next to it, such as the type of a column.
     """
 
     text: str
-    what: str
+    detail: str
 
 
 def find_completions(
     text: str, rest: str, tables: Sequence[SqlTable], namespace: str
 ) -> tuple[str, list[SqlCompletion]]:
-    """The beginning of the word that a text ends with, and what it may become.
+    """Return the beginning of the word before the cursor, and its completions.
 
-    Nothing for an empty word, unless it stands behind the dot of a table or schema.
+    An empty word has completions only after the dot of a table or schema.
 
-    :param text: the query up to the place where is typed.
-    :param rest: what stands behind that place; tables that it names count too.
-    :param tables: those there are.
-    :param namespace: whose tables need no schema before them.
+    :param text: the query up to the cursor.
+    :param rest: the query after the cursor; tables that it names count too.
+    :param tables: the tables of all schemas.
+    :param namespace: the namespace whose tables need no schema before them.
     """
     typed = parse_typed_word(text)
     if typed is None or (typed[0] is None and not typed[1]):
@@ -55,22 +58,24 @@ def find_completions(
     owner, word = typed
     whole = text + rest
     begun = word.lstrip('"').lower()
-    offered = _of_owner(owner, whole, tables) if owner else _all(whole, tables, namespace)
+    candidates = (
+        _list_members(owner, whole, tables) if owner else _list_all(whole, tables, namespace)
+    )
     found: dict[str, SqlCompletion] = {}
-    for each in offered:
+    for each in candidates:
         if each.text.strip('"').lower().startswith(begun) and each.text.lower() != word.lower():
             found.setdefault(each.text.lower(), each)
     return word, list(found.values())[:_MOST]
 
 
 def quote_identifier(name: str) -> str:
-    """A name as it is written in a query: in quotes where it must be."""
+    """Return a name as it is written in a query: in quotes where it needs them."""
     if _PLAIN.fullmatch(name) and name not in _RESERVED:
         return name
     return '"' + name.replace('"', '""') + '"'
 
 
-def _all(text: str, tables: Sequence[SqlTable], namespace: str) -> Iterator[SqlCompletion]:
+def _list_all(text: str, tables: Sequence[SqlTable], namespace: str) -> Iterator[SqlCompletion]:
     mentioned = [table for table in tables if _is_mentioned(table, text)]
     for table in mentioned:
         for column in table.columns:
@@ -87,12 +92,12 @@ def _all(text: str, tables: Sequence[SqlTable], namespace: str) -> Iterator[SqlC
     yield from (SqlCompletion(name, "function") for name in _FUNCTIONS.split())
 
 
-def _of_owner(owner: str, text: str, tables: Sequence[SqlTable]) -> Iterator[SqlCompletion]:
-    """What stands behind ``owner.``: columns of a table or of its alias, tables of a schema."""
+def _list_members(owner: str, text: str, tables: Sequence[SqlTable]) -> Iterator[SqlCompletion]:
+    """Yield what can follow ``owner.``: columns of a table or of an alias, tables of a schema."""
     for table in tables:
         if table.schema.lower() == owner.lower():
             yield SqlCompletion(quote_identifier(table.name), "table")
-        if owner.lower() in (table.name.lower(), *_aliases(table, text)):
+        if owner.lower() in (table.name.lower(), *_find_aliases(table, text)):
             for column in table.columns:
                 yield SqlCompletion(quote_identifier(column.name), column.type)
 
@@ -101,7 +106,7 @@ def _is_mentioned(table: SqlTable, text: str) -> bool:
     return re.search(rf"\b{re.escape(table.name)}\b", text, re.IGNORECASE) is not None
 
 
-def _aliases(table: SqlTable, text: str) -> list[str]:
+def _find_aliases(table: SqlTable, text: str) -> list[str]:
     found = re.findall(rf'\b{re.escape(table.name)}"?\s+(?:AS\s+)?(\w+)', text, re.IGNORECASE)
     return [alias.lower() for alias in found if alias.lower() not in _RESERVED]
 
@@ -115,9 +120,9 @@ _INSIDE: Final = re.compile(r"--[^\n]*$|/\*(?:(?!\*/).)*$|'(?:[^']|'')*$", re.DO
 
 
 def find_statement(text: str, offset: int) -> str:
-    """The statement that a place in a text is in; of two that meet there, the one before it."""
+    """Return the statement at an offset; between two statements, the first of them."""
     chosen = ""
-    for start, end in _spans(text):
+    for start, end in _split_statements(text):
         if text[start:end].strip():
             chosen = text[start:end]
             if offset <= end + 1:
@@ -125,8 +130,8 @@ def find_statement(text: str, offset: int) -> str:
     return chosen
 
 
-def _spans(text: str) -> Iterator[tuple[int, int]]:
-    """From where to where statements go; semicolons in texts and comments end none."""
+def _split_statements(text: str) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each statement. Semicolons in quotes and comments end no statement."""
     start = 0
     for found in _TOKEN.finditer(text):
         if found[0] == ";":
@@ -136,9 +141,9 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def parse_typed_word(text: str) -> tuple[str | None, str] | None:
-    """What a word at the end of a text belongs to (``owner.``) and its beginning.
+    """Return the owner (``owner.``) of the word at the end of a text, and the beginning of the word.
 
-    :returns: None inside a text or comment, where nothing is completed.
+    :returns: None inside a quoted text or a comment, where nothing is completed.
     """
     plain = re.sub(r"'(?:[^']|'')*'|/\*.*?\*/|--[^\n]*\n", " ", text, flags=re.DOTALL)
     if _INSIDE.search(plain):

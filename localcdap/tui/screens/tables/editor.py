@@ -227,9 +227,9 @@ class QueryEditor(Container):
 
 
 def _line(completion: SqlCompletion) -> Content:
-    room = max(1, 42 - len(completion.text) - len(completion.what))
+    space = max(1, 42 - len(completion.text) - len(completion.detail))
     return Content.assemble(
-        f" {completion.text}", " " * room, Content.styled(completion.what, "$foreground 60%")
+        f" {completion.text}", " " * space, Content.styled(completion.detail, "$foreground 60%")
     )
 
 

@@ -11,7 +11,7 @@ from localcdap.settings import OPTIONS, load_settings
 from localcdap.tui.keys.actions import actions_of
 from localcdap.tui.screens.settings import file as toml
 from localcdap.tui.screens.settings.locations import find_prefix
-from localcdap.tui.screens.settings.rows import read_descriptions, rows
+from localcdap.tui.screens.settings.rows import build_rows, read_descriptions
 
 
 def test_every_setting_has_a_description():
@@ -53,7 +53,7 @@ def test_whatever_is_typed_is_kept_or_refused_with_a_reason(tmp_path_factory, ke
 @pytest.mark.parametrize("key", sorted(OPTIONS))
 def test_what_is_shown_can_be_typed_again(key, tmp_path):
     settings = load_settings(tmp_path / "none.toml", {})
-    row = next(row for row in rows(settings, {}) if row.key == key)
+    row = next(row for row in build_rows(settings, {}) if row.key == key)
 
     assert toml.parse_value(key, row.text) == row.value
 

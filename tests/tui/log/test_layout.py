@@ -7,8 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.runs.model import LogLine
-from localcdap.tui.log.harmless import harmless
-from localcdap.tui.log.layout import LogStyle, format_plain_line, lay_out_line
+from localcdap.tui.log.layout import (
+    LogStyle,
+    format_plain_line,
+    lay_out_line,
+    sanitize_lines,
+    sanitize_name,
+)
 
 
 @pytest.mark.parametrize(
@@ -16,30 +21,34 @@ from localcdap.tui.log.layout import LogStyle, format_plain_line, lay_out_line
     [
         ("plain", "plain"),
         ("\x1b[31mred\x1b[0m and \x1b[1;32mgreen\x1b[m", "red and green"),
-        ("\x1b]0;a title\x07text", "text"),
-        ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link"),
-        ("\x1bP a device string \x1b\\after", "after"),
-        ("\x9b31mred", "red"),
-        ("\x1b[2J\x1b[Hgone", "gone"),
+        ("\x1b]0;a title\x07text", "\\x1b]0;a title\\x07text"),
+        (
+            "\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\",
+            "\\x1b]8;;http://x\\x1b\\link\\x1b]8;;\\x1b\\",
+        ),
+        ("\x1bP a device string \x1b\\after", "\\x1bP a device string \\x1b\\after"),
+        ("\x9b31mred", "\\x9b31mred"),
+        ("\x1b[2J\x1b[Hgone", "\\x1b[2J\\x1b[Hgone"),
         ("a\tb", "a   b"),
         ("one\r\ntwo", "one\ntwo"),
-        ("10%\r20%", "10%␍20%"),
-        ("bell\x07null\x00del\x7f", "bell␇null␀del␡"),
-        ("a\u202eb\u200dc\u2028d", "a·b·c�d"),
-        ("unfinished \x1b[", "unfinished "),
+        ("10%\r20%", "10%\\r20%"),
+        ("bell\x07null\x00del\x7f", "bell\\x07null\\x00del\\x7f"),
+        ("a\u202eb\u200dc\u2028d", "a\\u202ebc\\u2028d"),
+        ("unfinished \x1b[", "unfinished \\x1b["),
+        ("☀\ufe0f 👨\u200d👩", "☀ 👨👩"),
         ("grün 漢字 😀", "grün 漢字 😀"),
     ],
 )
-def test_what_becomes_of_texts(text: str, shown: str) -> None:
-    assert harmless(text) == shown
+def test_lines_are_sanitized_for_painting(text: str, shown: str) -> None:
+    assert sanitize_lines(text) == shown
 
 
 @given(st.text(st.characters(categories=["Cc", "Cf", "Cs", "Zl", "L", "Mn", "So"])) | st.text())
 def test_nothing_is_left_that_a_terminal_obeys(text: str) -> None:
-    left = harmless(text)
-    kinds = {unicodedata.category(c) for c in left if c != "\n"}
-    assert not kinds & {"Cc", "Cf", "Cs", "Zl", "Zp"}
-    assert harmless(left) == left
+    lines, name = sanitize_lines(text), sanitize_name(text)
+    for shown in (lines.replace("\n", ""), name):
+        assert not {unicodedata.category(c) for c in shown} & {"Cc", "Cf", "Cs", "Zl", "Zp"}
+    assert sanitize_lines(lines) == lines
 
 
 @given(
