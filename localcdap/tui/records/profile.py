@@ -36,7 +36,7 @@ class ColumnProfile(msgspec.Struct):
     empty: int | None
     """The number of empty texts; None for other types."""
     distinct: int | None
-    """The number of distinct values without null; None for arrays, maps and records, which are not compared."""
+    """The number of distinct values without null; None for arrays, maps and records."""
     least: str | None
     greatest: str | None
     """The maximum. Texts are compared by their characters, arrays by their lengths."""
