@@ -12,7 +12,7 @@ import click
 from localcdap.cli.options import Instance, instance_options
 
 if TYPE_CHECKING:
-    from localcdap.tui.places import Place
+    from localcdap.tui.routes import NavigationTarget
 
 
 @click.command("studio")
@@ -29,10 +29,10 @@ def command(instance: Instance, pipeline: str | None) -> int:
         raise click.UsageError(
             f"The studio needs a terminal{_describe_terminal_fault()}. 'localcdap --help' lists the commands."
         )
-    place = _find_target(pipeline) if pipeline is not None else None
+    target = _find_target(pipeline) if pipeline is not None else None
     from localcdap.tui.launch import open_studio
 
-    return open_studio(instance.home, instance.namespace, place)
+    return open_studio(instance.home, instance.namespace, target)
 
 
 def is_terminal() -> bool:
@@ -51,12 +51,12 @@ def _describe_terminal_fault() -> str:
     return f" that can be drawn on; TERM={os.environ['TERM']} says that this one cannot"
 
 
-def _find_target(pipeline: str) -> Place:
-    from localcdap.tui.places import Deployed, PipelineFile
+def _find_target(pipeline: str) -> NavigationTarget:
+    from localcdap.tui.routes import DeployedTarget, PipelineFileTarget
 
     path = Path(pipeline)
     if path.exists() or "/" in pipeline or path.suffix == ".json":
         if not path.is_file():
             raise click.UsageError(f"There is no file at '{pipeline}'.")
-        return PipelineFile(path.absolute())
-    return Deployed(pipeline)
+        return PipelineFileTarget(path.absolute())
+    return DeployedTarget(pipeline)

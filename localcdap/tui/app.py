@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import os
 import signal
 import threading
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import ClassVar, Final
 
 from textual import work
@@ -22,22 +24,28 @@ from textual.worker import WorkerFailed
 from localcdap.api.errors import LocalcdapError
 from localcdap.host import crash_reports as reports
 from localcdap.host.cdap import Cdap
-from localcdap.tui import garbage
-from localcdap.tui.areas import AREAS
-from localcdap.tui.calls import Calls
-from localcdap.tui.connection import Connection
-from localcdap.tui.manners.editor import edit_file
-from localcdap.tui.manners.habits import Habits
-from localcdap.tui.places import Place, area_of
-from localcdap.tui.removal import PatientRemove
-from localcdap.tui.screen import AreaScreen
-from localcdap.tui.stylesheet import KeepingStylesheet
-from localcdap.tui.unopened import UnopenedDialog
+from localcdap.tui.area_screen import AreaScreen
+from localcdap.tui.areas import AREAS, Area
+from localcdap.tui.base_app import BaseApp
+from localcdap.tui.dialogs.open_failed import OpenFailedDialog
+from localcdap.tui.host_connection import HostConnection
+from localcdap.tui.routes import NavigationTarget, find_area
+from localcdap.tui.service_calls import ServiceCalls
+from localcdap.tui.system import idle_gc as garbage
+from localcdap.tui.system.external_editor import edit_file
+from localcdap.tui.textual_internals import CachedStylesheet, CancellableRemove
 
 _BUSY_S: Final = 0.3
 
 
-class StudioApp(Habits):
+def _create_screen(area: Area) -> AreaScreen:
+    """Import the screen of an area, when the area is first opened."""
+    module, _, name = area.screen.partition(":")
+    screen: type[AreaScreen] = getattr(importlib.import_module(module), name)
+    return screen()
+
+
+class StudioApp(BaseApp):
     """The terminal studio on one instance.
 
     :param connection: to the instance; it is opened behind the first paint.
@@ -46,9 +54,9 @@ class StudioApp(Habits):
 
     TITLE = "localcdap"
     CSS_PATH = "app.tcss"
-    MODES = {area.name: area.screen for area in AREAS}
+    MODES = {area.name: partial(_create_screen, area) for area in AREAS}
     DEFAULT_MODE = "home"
-    ENABLE_COMMAND_PALETTE = False  # Habits has its own
+    ENABLE_COMMAND_PALETTE = False  # BaseApp has its own
     BINDINGS: ClassVar[list[BindingType]] = [
         *(
             Binding(area.key, f"area('{area.name}')", area.title, id=f"go.{area.name}", show=False)
@@ -67,16 +75,19 @@ class StudioApp(Habits):
     """Whether an answer is being waited for that takes its time."""
 
     def __init__(
-        self, connection: Connection, namespace: str = "default", place: Place | None = None
+        self,
+        connection: HostConnection,
+        namespace: str = "default",
+        target: NavigationTarget | None = None,
     ) -> None:
         super().__init__()
-        self.stylesheet = KeepingStylesheet(variables=self.get_css_variables())
+        self.stylesheet = CachedStylesheet(variables=self.get_css_variables())
         self.set_reactive(StudioApp.namespace, namespace)
         self.connection = connection
-        self.calls = Calls(connection, self.show_fault, self._made)
+        self.calls = ServiceCalls(connection, self.report_error, self._made)
         self.fault: Exception | None = None
         """What ended the studio, when that was a fault of its own."""
-        self._place = place
+        self._target = target
         self._was_open = False
 
     def on_mount(self) -> None:
@@ -85,7 +96,7 @@ class StudioApp(Habits):
         self.call_after_refresh(self._connect)
         self.set_interval(_BUSY_S, self._look_busy)
         if not self.is_headless:  # tests have much that is not the studio's
-            self.set_interval(garbage.TIDY_S, garbage.Tidying().look)
+            self.set_interval(garbage.TIDY_S, garbage.IdleGarbageCollector().collect_if_idle)
 
     @property
     def is_host(self) -> bool:
@@ -97,9 +108,9 @@ class StudioApp(Habits):
         self.connected = False
         self.connection.reopen(self._later(self._opened), self._later(self._unopened))
 
-    def go(self, place: Place) -> None:
+    def navigate(self, target: NavigationTarget) -> None:
         """Show a place in its area."""
-        self._go(place)
+        self._go(target)
 
     async def action_quit(self) -> None:
         self._quit()
@@ -109,24 +120,26 @@ class StudioApp(Habits):
         """Leave, unless something would be lost that its user wants to keep."""
         for area in AREAS:
             for screen in self._screen_stacks.get(area.name, ())[:1]:
-                if isinstance(screen, AreaScreen) and not await screen.may_leave():
+                if isinstance(screen, AreaScreen) and not await screen.confirm_leave():
                     return
         self.exit()
 
     async def action_area(self, name: str) -> None:
         await self.switch_mode(name)
 
-    def show_fault(self, error: Exception) -> None:
+    def report_error(self, error: Exception) -> None:
         """Tell of an error that nobody took; one that is a fault of localcdap leaves a report."""
         if isinstance(error, LocalcdapError):
-            self.tell(error.message, error.corrective_action or "", "error")
+            self.show_notice(error.message, error.corrective_action or "", "error")
             return
         try:
             text = reports.text_of(error, "the terminal studio, in a call of a service")
             where = f"A report is in {reports.write(self.connection.home.reports, text)}"
         except OSError as unwritable:
             where = f"No report could be written: {unwritable}"
-        self.tell(f"This is a fault of localcdap: {type(error).__name__}: {error}", where, "error")
+        self.show_notice(
+            f"This is a fault of localcdap: {type(error).__name__}: {error}", where, "error"
+        )
 
     def _handle_exception(self, error: Exception) -> None:
         """Whatever a widget raises ends the studio, in order: its command tells of it and leaves a report.
@@ -156,7 +169,7 @@ class StudioApp(Habits):
 
     def _prune(self, *nodes: Widget, parent: DOMNode | None = None) -> AwaitRemove:
         removal = super()._prune(*nodes, parent=parent)
-        return PatientRemove(removal._tasks, removal._post_remove)
+        return CancellableRemove(removal._tasks, removal._post_remove)
 
     def _end_with_signals(self) -> None:
         """Leave in order, the terminal restored, when the process is asked to end or its terminal goes."""
@@ -164,18 +177,18 @@ class StudioApp(Habits):
             return
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, self.end, number)
+            loop.add_signal_handler(number, self.exit_on_signal, number)
 
-    def end(self, number: int) -> None:
+    def exit_on_signal(self, number: int) -> None:
         """Leave without a question, as a signal wants it."""
         self.exit(return_code=128 + number)
 
     @work(group="go", exclusive=True)
-    async def _go(self, place: Place) -> None:
-        await self.switch_mode(area_of(place))
+    async def _go(self, target: NavigationTarget) -> None:
+        await self.switch_mode(find_area(target))
         screen = self.screen_stack[0]
         assert isinstance(screen, AreaScreen)
-        screen.arrive(place)
+        screen.show_target(target)
 
     def _connect(self) -> None:
         self.connection.open(self._later(self._opened), self._later(self._unopened))
@@ -190,13 +203,13 @@ class StudioApp(Habits):
             return
         self.host_pid = cdap.host_pid
         self.connected = True
-        place, self._place = self._place, None
-        if place is not None:
-            self.go(place)
+        target, self._target = self._target, None
+        if target is not None:
+            self.navigate(target)
 
     @work(group="unopened", exclusive=True)
     async def _unopened(self, error: Exception) -> None:
-        match await self.push_screen_wait(UnopenedDialog(error)):
+        match await self.push_screen_wait(OpenFailedDialog(error)):
             case "again":
                 self._connect()
             case "edit":
@@ -211,7 +224,7 @@ class StudioApp(Habits):
             with self.suspend():
                 edit_file(file)
         except LocalcdapError as error:
-            self.tell(error.message, error.corrective_action or "", "error")
+            self.show_notice(error.message, error.corrective_action or "", "error")
 
     def _made(self, cdap: Cdap) -> None:
         """In the thread of a call: whether another process has the services by now."""
@@ -224,8 +237,8 @@ class StudioApp(Habits):
         if pid == before:
             return
         now = "This studio serves it now." if self.is_host else f"Process {pid} serves it now."
-        self.tell(f"Process {before}, which served the instance, has gone.", now, "warning")
+        self.show_notice(f"Process {before}, which served the instance, has gone.", now, "warning")
 
     def _look_busy(self) -> None:
-        self._was_open, was_open = self.calls.open > 0, self._was_open
+        self._was_open, was_open = self.calls.pending_count > 0, self._was_open
         self.busy = was_open and self._was_open

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from localcdap.tui.screen import AreaScreen
+from typing import Final
 
 
 @dataclass(frozen=True)
@@ -15,19 +11,14 @@ class Area:
     """One full screen.
 
     :param name: the mode of the app, and the first half of the ids of its keys.
-    :param place: ``module:class`` of its screen, imported when the area is first opened.
+    :param screen: ``module:class`` of its screen, imported when the area is first opened.
     """
 
     name: str
     key: str
     title: str
     purpose: str
-    place: str
-
-    def screen(self) -> AreaScreen:
-        module, _, name = self.place.partition(":")
-        found: type[AreaScreen] = getattr(importlib.import_module(module), name)
-        return found()
+    screen: str
 
 
 _SCREENS: Final = "localcdap.tui.screens"

@@ -10,10 +10,10 @@ import threading
 from typing import Final
 
 from localcdap.home import Home
-from localcdap.tui import garbage
 from localcdap.tui.app import StudioApp
-from localcdap.tui.connection import Connection
-from localcdap.tui.places import Place
+from localcdap.tui.host_connection import HostConnection
+from localcdap.tui.routes import NavigationTarget
+from localcdap.tui.system import idle_gc as garbage
 
 _LEAVE_S: Final = 2.0
 """Seconds that calls under way may still take once the studio is left."""
@@ -23,22 +23,24 @@ _END_S: Final = 5.0
 """Seconds that a studio without a terminal may take to end."""
 
 
-def open_studio(home: Home, namespace: str = "default", place: Place | None = None) -> int:
+def open_studio(
+    home: Home, namespace: str = "default", target: NavigationTarget | None = None
+) -> int:
     """Run the studio in this terminal until it is left. Returns the exit code.
 
     :raises Exception: what ended it, when that was a fault of its own; the terminal is restored by then.
     """
-    connection = Connection(home)
-    app = StudioApp(connection, namespace, place)
+    connection = HostConnection(home)
+    app = StudioApp(connection, namespace, target)
     over = threading.Event()
     watch = threading.Thread(target=_end_with_terminal, args=(app, over), daemon=True)
     watch.start()
-    garbage.begin()
+    garbage.configure()
     try:
         app.run()
     finally:
         connection.close()
-        app.calls.leave(_LEAVE_S)
+        app.calls.shut_down(_LEAVE_S)
         over.set()
     if app.fault is not None:
         raise app.fault
@@ -52,7 +54,7 @@ def _end_with_terminal(app: StudioApp, over: threading.Event) -> None:
     """
     while not over.wait(_LOOK_S):
         if not _has_terminal():
-            app.call_later(app.end, signal.SIGHUP)
+            app.call_later(app.exit_on_signal, signal.SIGHUP)
             if not over.wait(_END_S):
                 app.connection.close()
                 os._exit(128 + signal.SIGHUP)

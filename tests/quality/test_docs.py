@@ -106,8 +106,8 @@ def test_the_readme_has_the_keys_that_work_everywhere_and_none_that_there_is_not
     from textual.binding import Binding, BindingsMap
 
     from localcdap.tui.app import StudioApp
-    from localcdap.tui.keys.known_keys import known_keys
-    from localcdap.tui.manners.habits import Habits
+    from localcdap.tui.base_app import BaseApp
+    from localcdap.tui.keys.keymap import list_known_keys
 
     def keys_of(*bindings):
         return set(BindingsMap(bindings).key_to_bindings)
@@ -116,8 +116,8 @@ def test_the_readme_has_the_keys_that_work_everywhere_and_none_that_there_is_not
     named = [key.replace(",", "comma") for text in in_backticks(cells) for key in text.split()]
     shown = keys_of(*[Binding(key, "") for key in named])
 
-    everywhere = [keys_of(binding) for binding in (*Habits.BINDINGS, *StudioApp.BINDINGS)]
-    somewhere = [keys_of(binding) for binding in known_keys().values()]
+    everywhere = [keys_of(binding) for binding in (*BaseApp.BINDINGS, *StudioApp.BINDINGS)]
+    somewhere = [keys_of(binding) for binding in list_known_keys().values()]
     assert shown - set().union(*somewhere) == set()
     assert [keys for keys in everywhere if not keys & shown] == []
 

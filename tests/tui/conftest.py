@@ -47,5 +47,5 @@ def cdap(home: Home) -> Iterator[Cdap]:
 
 @pytest.fixture
 def open_studio(cdap: Cdap, home: Home) -> Callable[..., AbstractAsyncContextManager[Driver]]:
-    """``async with open_studio(size=…, namespace=…, place=…) as driver``"""
+    """``async with open_studio(size=…, namespace=…, target=…) as driver``"""
     return functools.partial(studio, cdap, home)

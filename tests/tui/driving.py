@@ -15,10 +15,10 @@ from textual.pilot import Pilot
 from localcdap.home import Home
 from localcdap.host.cdap import Cdap
 from localcdap.tui.app import StudioApp
-from localcdap.tui.connection import Connection
+from localcdap.tui.host_connection import HostConnection
 from localcdap.tui.inspector.properties.form import Form
 from localcdap.tui.pipeline.editor import Editor
-from localcdap.tui.places import Place
+from localcdap.tui.routes import NavigationTarget
 
 SMALL = (80, 24)
 LARGE = (160, 48)
@@ -60,7 +60,7 @@ class Driver:
 
     async def settled(self, timeout_s: float = 60) -> None:
         """Wait until every call of a service has been answered and drawn."""
-        await self.until(lambda: self.app.calls.open == 0, timeout_s)
+        await self.until(lambda: self.app.calls.pending_count == 0, timeout_s)
         await self.pilot.pause()
 
     async def editor(self) -> Editor:
@@ -99,11 +99,11 @@ async def studio(
     *,
     size: tuple[int, int] = LARGE,
     namespace: str = "default",
-    place: Place | None = None,
+    target: NavigationTarget | None = None,
 ) -> AsyncIterator[Driver]:
     """The studio, open and connected to services that outlive it."""
-    connection = Connection(home, lent=cdap)
-    app = StudioApp(connection, namespace, place)
+    connection = HostConnection(home, lent=cdap)
+    app = StudioApp(connection, namespace, target)
     async with app.run_test(size=size) as pilot:
         driver = Driver(app, pilot)
         await driver.until(lambda: app.connected)
@@ -111,7 +111,7 @@ async def studio(
         yield driver
         app.workers.cancel_all()  # as when its user leaves it
     connection.close()
-    app.calls.leave(0)  # who waits for events goes on until the module ends
+    app.calls.shut_down(0)  # who waits for events goes on until the module ends
 
 
 async def at_rest(*_: float) -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from localcdap.home import Home
 from localcdap.tui.app import StudioApp
-from localcdap.tui.connection import Connection
-from localcdap.tui.unopened import UnopenedDialog
+from localcdap.tui.dialogs.open_failed import OpenFailedDialog
+from localcdap.tui.host_connection import HostConnection
 from tests.tui.driving import LARGE, Driver
 from tests.tui.hosting import OtherHost
 
@@ -30,7 +30,7 @@ class Opened:
     """The studio as a person opens it, with a connection of its own."""
 
     def __init__(self, home):
-        self.connection = Connection(home)
+        self.connection = HostConnection(home)
         self.app = StudioApp(self.connection)
 
     async def __aenter__(self):
@@ -40,7 +40,7 @@ class Opened:
     async def __aexit__(self, *error):
         await self._test.__aexit__(*error)
         self.connection.close()
-        self.app.calls.leave(5)
+        self.app.calls.shut_down(5)
 
 
 async def test_a_client_works_as_the_host_does(own_home, host):
@@ -73,12 +73,12 @@ async def test_wrong_settings_are_told_and_can_be_mended(own_home):
     own_home.path.mkdir()
     own_home.settings_file.write_text("engine.coers = 2\n")
     async with Opened(own_home) as driver:
-        await driver.until(lambda: isinstance(driver.app.screen, UnopenedDialog))
+        await driver.until(lambda: isinstance(driver.app.screen, OpenFailedDialog))
         shown = " ".join(str(each.render()) for each in driver.app.screen.query("Static"))
         assert "localcdap.toml:1: unknown setting 'engine.coers'" in shown
 
         await driver.pilot.press("r")
-        await driver.until(lambda: isinstance(driver.app.screen, UnopenedDialog))
+        await driver.until(lambda: isinstance(driver.app.screen, OpenFailedDialog))
         own_home.settings_file.write_text("engine.cores = 2\n")
         await driver.pilot.press("r")
         await driver.until(lambda: driver.app.connected)
@@ -89,7 +89,7 @@ async def test_wrong_settings_are_told_and_can_be_mended(own_home):
 async def test_a_studio_that_cannot_be_opened_can_be_left(own_home):
     own_home.path.write_text("a file where the folder should be")
     async with Opened(own_home) as driver:
-        await driver.until(lambda: isinstance(driver.app.screen, UnopenedDialog))
+        await driver.until(lambda: isinstance(driver.app.screen, OpenFailedDialog))
         await driver.pilot.press("e")  # nothing to edit
         await driver.pilot.press("q")
         await driver.until(lambda: driver.app.return_code is not None)

@@ -6,7 +6,7 @@ import pytest
 from textual.css import stylesheet as textual_stylesheet
 from textual.css.stylesheet import StylesheetParseError
 
-from localcdap.tui.stylesheet import KeepingStylesheet
+from localcdap.tui.textual_internals import CachedStylesheet
 
 _SOURCES = 100
 """More than Textual's own keeps."""
@@ -27,7 +27,7 @@ def parsed(monkeypatch):
 
 
 def filled(variables):
-    sheet = KeepingStylesheet(variables=variables)
+    sheet = CachedStylesheet(variables=variables)
     for number in range(_SOURCES):
         sheet.add_source(f"W{number} {{ color: $tone; }}", read_from=("test", str(number)))
     return sheet

@@ -10,7 +10,7 @@ from typing import Final
 from localcdap.pipeline.editing.stage_states import StageState
 from localcdap.pipeline.rules.plugin_types import SINKS, SOURCES
 from localcdap.runs.model import StageCounts
-from localcdap.tui.words import plural
+from localcdap.text import plural
 
 
 class Mark(enum.Enum):

@@ -19,11 +19,11 @@ from localcdap.artifacts.model import PluginInfo
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.document.values import as_properties
 from localcdap.pipeline.methods import MethodCall, MethodPlugin, MethodResult
+from localcdap.tui.dialogs.dialog_screen import DialogScreen
 from localcdap.tui.inspector.plugins import selector
 from localcdap.tui.inspector.properties.controls import Area
 from localcdap.tui.pipeline.editor import Editor
 from localcdap.tui.records.values import escape_unprintable
-from localcdap.tui.screen import DialogScreen
 
 
 class Given(NamedTuple):
@@ -129,11 +129,11 @@ class MethodDialog(DialogScreen[str | None]):
         def ask(cdap: Cdap) -> MethodResult:
             return cdap.methods.call(call)
 
-        self.call(ask, self._answered, failed=self._failed, group="method")
+        self.call(ask, self._answered, on_error=self._failed, group="method")
 
     def action_copy(self) -> None:
         if self.answer:
-            self.studio.copy(self.answer, "answer")
+            self.studio.copy_text(self.answer, "answer")
 
     def action_take(self) -> None:
         self.dismiss(self._schema)

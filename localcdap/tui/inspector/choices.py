@@ -7,20 +7,19 @@ from localcdap.artifacts.model import PluginInfo
 from localcdap.pipeline.document.model import StageUse
 from localcdap.tui.inspector.heading import named
 from localcdap.tui.inspector.plugins import Candidate
-from localcdap.tui.manners.choosing import Choice
-from localcdap.tui.manners.habits import Habits
+from localcdap.tui.studio import Choice, Studio
 
 
-async def chosen_method(app: Habits, plugin: PluginInfo) -> PluginMethod | None:
+async def chosen_method(studio: Studio, plugin: PluginInfo) -> PluginMethod | None:
     """One of the methods, of which there is one at least; None when its user wants none after all."""
     methods = plugin.methods
     if len(methods) == 1:
         return methods[0]
     choices = [Choice(each.name, each, detail=each.description) for each in methods]
-    return await app.choose(choices, title=f"What to ask {plugin.name}?")
+    return await studio.choose(choices, title=f"What to ask {plugin.name}?")
 
 
-async def chosen_version(app: Habits, use: StageUse, found: list[Candidate]) -> Candidate | None:
+async def chosen_version(studio: Studio, use: StageUse, found: list[Candidate]) -> Candidate | None:
     """What a stage shall use from now on; None when it stays as it is."""
     choices = [Choice(f"{c.name}  {named(c.artifact)}", c, detail=c.description) for c in found]
-    return await app.choose(choices, title=f"Which {use.plugin.name} shall '{use.name}' use?")
+    return await studio.choose(choices, title=f"Which {use.plugin.name} shall '{use.name}' use?")

@@ -9,11 +9,11 @@ from textual.widgets import Markdown
 from localcdap.api.config import PluginProperty
 from localcdap.artifacts.model import PluginInfo
 from localcdap.host.cdap import Cdap
-from localcdap.tui.calls import Calling
 from localcdap.tui.inspector.plugins import selector
+from localcdap.tui.studio import StudioNode
 
 
-class DocumentationPane(Calling, VerticalScroll):
+class DocumentationPane(StudioNode, VerticalScroll):
     """The plugin's own documentation, and a table of its fields."""
 
     DEFAULT_CSS = """

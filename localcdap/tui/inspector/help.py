@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from textual.content import Content
 
-from localcdap.tui.told import Told
+from localcdap.tui.widgets.cached_static import CachedStatic
 
 
-class Help(Told):
+class Help(CachedStatic):
     """As much of a text as there is room for; all of it stands in the documentation of the plugin."""
 
     DEFAULT_CSS = """
@@ -29,7 +29,9 @@ class Help(Told):
 
     def _fit(self) -> None:
         width, height = self.content_size
-        self.put(cropped(self._whole, width, height) if width and height else self._whole)
+        self.update_if_changed(
+            cropped(self._whole, width, height) if width and height else self._whole
+        )
 
 
 def cropped(text: Content, width: int, height: int) -> Content:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, cast
+from typing import ClassVar, Final
 
 from textual import events, on, work
 from textual.app import ComposeResult
@@ -18,7 +18,7 @@ from localcdap.pipeline.document.model import PluginUse, StageUse
 from localcdap.pipeline.document.values import artifact_json
 from localcdap.pipeline.editing.edits import SetPlugin, SetProperty
 from localcdap.pipeline.editing.stage_states import StageState
-from localcdap.tui.calls import Calling
+from localcdap.tui.debouncer import Debouncer
 from localcdap.tui.inspector import heading
 from localcdap.tui.inspector.asking import Given, MethodDialog, call_of
 from localcdap.tui.inspector.blame import Blamed, blamed
@@ -35,10 +35,9 @@ from localcdap.tui.inspector.plugins import (
 )
 from localcdap.tui.inspector.properties.field import Field
 from localcdap.tui.inspector.properties.form import Form
-from localcdap.tui.manners.habits import Habits
 from localcdap.tui.pipeline.editor import Editor
-from localcdap.tui.rest import Rest
-from localcdap.tui.told import Told
+from localcdap.tui.studio import StudioNode
+from localcdap.tui.widgets.cached_static import CachedStatic
 
 _REST_S: Final = 0.04
 """Seconds that the selection rests before its stage is shown: who walks on sees the canvas move at once."""
@@ -46,7 +45,7 @@ _AGE_S: Final = 30.0
 """Seconds after which the age of what was found in files is told anew."""
 
 
-class Inspector(Calling, Vertical):
+class Inspector(StudioNode, Vertical):
     """Follows the selection of an editor."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -90,11 +89,11 @@ class Inspector(Calling, Vertical):
         """Whose form is there, or is being made."""
         self._is_entered = False
         """Whether its user went into a form that is still being made."""
-        self._rest = Rest(self, self._follow_selection, _REST_S)
+        self._rest = Debouncer(self, self._follow_selection, _REST_S)
 
     def compose(self) -> ComposeResult:
-        yield Told(classes="title")
-        yield Told(classes="banner")
+        yield CachedStatic(classes="title")
+        yield CachedStatic(classes="banner")
         yield Panes(self._editor, self._known)
         yield Help()
 
@@ -106,7 +105,7 @@ class Inspector(Calling, Vertical):
         self._selected(self._editor.selected)
 
     def on_unmount(self) -> None:
-        self._rest.drop()
+        self._rest.cancel()
 
     @property
     def stage(self) -> str | None:
@@ -140,7 +139,7 @@ class Inspector(Calling, Vertical):
 
     def settle(self) -> None:
         """Show the selected stage now: its user goes into it."""
-        self._rest.now()
+        self._rest.flush()
 
     def go_in(self) -> None:
         """Have the keys go to what the open tab shows; in a form to what is wrong, or else what is first."""
@@ -183,7 +182,7 @@ class Inspector(Calling, Vertical):
 
     def _selection_moved(self, stage: str | None) -> None:
         self.form.flush()
-        self._rest.ask()
+        self._rest.schedule()
 
     def _follow_selection(self) -> None:
         self._selected(self._editor.selected)
@@ -246,7 +245,7 @@ class Inspector(Calling, Vertical):
         self.call(
             lambda cdap: declared(cdap, namespace, title, plugin),
             take,
-            failed=self._plugin_failed,
+            on_error=self._plugin_failed,
             group="plugin",
         )
 
@@ -290,13 +289,15 @@ class Inspector(Calling, Vertical):
             self.form.blame(self._blamed.by_property)
         self._show_pane()
         self._show_title()
-        self.query_one(".banner", Told).put_lines(heading.banner(self._blamed))
+        self.query_one(".banner", CachedStatic).update_lines(heading.banner(self._blamed))
 
     def _show_pane(self) -> None:
         self._panes.show(self._stage, self.state)
 
     def _show_title(self) -> None:
-        self.query_one("Inspector > .title", Told).put(heading.title(self._use, self.state))
+        self.query_one("Inspector > .title", CachedStatic).update_if_changed(
+            heading.title(self._use, self.state)
+        )
 
     # -- keys ----------------------------------------------------------------------------------------
 
@@ -327,7 +328,7 @@ class Inspector(Calling, Vertical):
         """Choose a method of the plugin and call it."""
         plugin = self._plugin
         if plugin is not None and plugin.methods:
-            chosen = await chosen_method(cast(Habits, self.app), plugin)
+            chosen = await chosen_method(self.studio, plugin)
             if chosen is not None:
                 self._ask(chosen)
 
@@ -373,7 +374,7 @@ class Inspector(Calling, Vertical):
         use = self._use
         if use is None:
             return
-        chosen = await chosen_version(cast(Habits, self.app), use, found)
+        chosen = await chosen_version(self.studio, use, found)
         if chosen is not None:
             self._use_artifact(chosen.name, chosen.artifact)
 
@@ -386,9 +387,9 @@ class Inspector(Calling, Vertical):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action in ("fill", "input") and self.is_mounted and self._panes.open != "try":
             return False
-        return None if self.disabled_reason(action) else True
+        return None if self.explain_disabled(action) else True
 
-    def disabled_reason(self, action: str) -> str | None:
+    def explain_disabled(self, action: str) -> str | None:
         if action in ("version", "detect", "methods", "try") and self._stage is None:
             return "no stage is selected"
         if action == "methods" and (self._plugin is None or not self._plugin.methods):

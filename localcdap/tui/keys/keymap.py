@@ -11,13 +11,18 @@ The names are the ids that the list of keys shows (``runs.rerun``); what is not 
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import platformdirs
+from textual.binding import Binding
+from textual.dom import DOMNode
 
+import localcdap.tui
 from localcdap.api.errors import SettingsError
 
 _EXAMPLE: Final = """\
@@ -26,12 +31,12 @@ _EXAMPLE: Final = """\
 """
 
 
-def place() -> Path:
+def find_keymap_file() -> Path:
     """Where the file is looked for."""
     return platformdirs.user_config_path("localcdap") / "keymap.toml"
 
 
-def read(file: Path) -> dict[str, str]:
+def read_keymap(file: Path) -> dict[str, str]:
     """The keys by id, comma-separated; empty when there is no file.
 
     :raises SettingsError: when the file cannot be read; names everything that is wrong.
@@ -57,7 +62,7 @@ def read(file: Path) -> dict[str, str]:
     return keys
 
 
-def unknown(keys: Mapping[str, str], known: Iterable[str]) -> list[str]:
+def describe_unknown_ids(keys: Mapping[str, str], known: Iterable[str]) -> list[str]:
     """What to say of the names that no key has."""
     from rapidfuzz import process
 
@@ -69,7 +74,7 @@ def unknown(keys: Mapping[str, str], known: Iterable[str]) -> list[str]:
     return said
 
 
-def template(keys: Iterable[tuple[str, str, str]]) -> str:
+def format_keymap_template(keys: Iterable[tuple[str, str, str]]) -> str:
     """The text of a file that changes nothing, to begin with.
 
     :param keys: id, present keys, description.
@@ -86,9 +91,29 @@ def template(keys: Iterable[tuple[str, str, str]]) -> str:
     return "".join(lines)
 
 
+def list_known_keys() -> dict[str, Binding]:
+    """The keys with an id, by id. Imports every module of the studio, so it takes its time."""
+    for module in pkgutil.walk_packages(localcdap.tui.__path__, f"{localcdap.tui.__name__}."):
+        importlib.import_module(module.name)
+    return {
+        binding.id: binding
+        for kind in _kinds(DOMNode)
+        for binding in vars(kind).get("BINDINGS", ())
+        if isinstance(binding, Binding)
+        and binding.id
+        and kind.__module__.startswith(localcdap.tui.__name__)
+    }
+
+
 def _flat(document: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for key, value in document.items():
         if isinstance(value, dict):
             yield from _flat(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", value
+
+
+def _kinds(kind: type[DOMNode]) -> Iterator[type[DOMNode]]:
+    yield kind
+    for each in type.__subclasses__(kind):
+        yield from _kinds(each)

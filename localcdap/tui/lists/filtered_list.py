@@ -16,8 +16,8 @@ from textual.message import Message
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from localcdap.tui.fuzzy_match import rank_matches
 from localcdap.tui.lists.options import StudioOptionList, ValueOption
-from localcdap.tui.manners.matching import ranked
 
 _LEAST_HINT: Final = 6
 """Columns that there must be for a hint, or the beginning of one."""
@@ -264,7 +264,9 @@ class FilteredList(Vertical):
         if query != self._query and query.strip() and (key is None or key != self._wanted):
             key = before = None
         self._query = query
-        found = ranked(query, [(f"{each.label} {each.words}", each) for each in self._entries])
+        found = rank_matches(
+            query, [(f"{each.label} {each.words}", each) for each in self._entries]
+        )
         width = (options.size.width or 40) - 1
         lines, self._shown = _lines(found, width, grouped=not query.strip())
         offset = options.scroll_offset.y

@@ -12,8 +12,9 @@ from textual.content import Content
 from textual.widgets import Static, TextArea
 
 from localcdap.runs.model import LogLine
-from localcdap.tui.log.layout import format_clock, sanitize_lines, sanitize_name
-from localcdap.tui.screen import DialogScreen
+from localcdap.tui.dialogs.⟪layout import format_clock, sanitize_lines, sanitize_name‖dialog_screen import DialogScreen
+from localcdap.tui.log.harmless import harmless⟫
+from localcdap.tui.log.layout import format_clock
 
 
 class LineDialog(DialogScreen[None]):
@@ -50,7 +51,7 @@ class LineDialog(DialogScreen[None]):
 
     def action_copy_text(self) -> None:
         area = self.query_one(TextArea)
-        self.studio.copy(area.selected_text or self._text, "text of the line")
+        self.studio.copy_text(area.selected_text or self._text, "text of the line")
 
     def action_wrap(self) -> None:
         area = self.query_one(TextArea)

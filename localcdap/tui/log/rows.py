@@ -13,7 +13,7 @@ from localcdap.host.cdap import Cdap
 from localcdap.runs.logs import STRETCH, LogFilter, LogOutline, LogSummary
 from localcdap.runs.model import LogLine
 from localcdap.tui.log.layout import format_plain_line
-from localcdap.tui.manners.writing import replacing
+from localcdap.tui.system.atomic_files import replace_file
 
 _MOST_PAGES: Final = 12
 """Of ``STRETCH`` rows each: what a log of any length takes of the memory."""
@@ -107,7 +107,7 @@ def save_log(cdap: Cdap, run: str, filter: LogFilter, file: Path) -> int:
     :raises BadRequestError: when it cannot be written.
     """
     count = 0
-    with replacing(file) as place, place.open("w", encoding="utf-8", errors="replace") as output:
+    with replace_file(file) as place, place.open("w", encoding="utf-8", errors="replace") as output:
         for line in read_lines(cdap, run, filter):
             output.write(format_plain_line(line) + "\n")
             count += 1

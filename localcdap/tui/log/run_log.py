@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, ClassVar, Final, cast
+from typing import ClassVar, Final
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -13,16 +13,12 @@ from textual.reactive import reactive
 from textual.widgets import Input, Static
 
 from localcdap.runs.logs import LEVELS, LogFilter, LogHit, LogSummary
-from localcdap.tui.calls import Calling
 from localcdap.tui.log.layout import format_plain_line, sanitize_name
 from localcdap.tui.log.line_dialog import LineDialog
 from localcdap.tui.log.rows import save_log
 from localcdap.tui.log.state_line import StateLine, StatusPart
 from localcdap.tui.log.view import LogView
-from localcdap.tui.manners.choosing import Choice
-
-if TYPE_CHECKING:
-    from localcdap.tui.app import StudioApp
+from localcdap.tui.studio import Choice, StudioNode
 
 _SERIOUS: Final = ("WARNING", "ERROR", "CRITICAL")
 _NEEDS_LINES: Final = ("copy_line", "copy_seen", "whole_line", "search", "save")
@@ -30,7 +26,7 @@ _NEEDS_SEARCH: Final = ("find",)
 _CONDITIONAL: Final = (*_NEEDS_LINES, *_NEEDS_SEARCH, "stage")
 
 
-class RunLog(Calling, Vertical):
+class RunLog(StudioNode, Vertical):
     """The log of one run; it grows while the run goes on.
 
     :param run_id: None shows nothing.
@@ -92,10 +88,6 @@ class RunLog(Calling, Vertical):
         """The lines."""
         return self.query_one(LogView)
 
-    @property
-    def studio(self) -> StudioApp:
-        return cast("StudioApp", self.app)
-
     def on_mount(self) -> None:
         self._show()
         self.watch(self.view, "follows", self._tell_state, init=False)
@@ -121,9 +113,9 @@ class RunLog(Calling, Vertical):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "end_search" and not self.query_one("#log-search").has_class("-open"):
             return False
-        return None if self.disabled_reason(action) else True
+        return None if self.explain_disabled(action) else True
 
-    def disabled_reason(self, action: str) -> str | None:
+    def explain_disabled(self, action: str) -> str | None:
         """Why a key does nothing now."""
         if action in (*_NEEDS_LINES, *_NEEDS_SEARCH) and not self.view.count:
             return "the log has no lines"
@@ -188,17 +180,19 @@ class RunLog(Calling, Vertical):
         number = line.number
         self.call(
             lambda cdap: cdap.runs.log_line(run, number),
-            done=lambda whole: self.app.push_screen(LineDialog(whole)),
+            on_result=lambda whole: self.app.push_screen(LineDialog(whole)),
             group="line",
         )
 
     def action_copy_line(self) -> None:
         line = self.view.line
         if line is not None:
-            self.studio.copy(format_plain_line(line), "line")
+            self.studio.copy_text(format_plain_line(line), "line")
 
     def action_copy_seen(self) -> None:
-        self.studio.copy("\n".join(map(format_plain_line, self.view.seen)), "lines on the screen")
+        self.studio.copy_text(
+            "\n".join(map(format_plain_line, self.view.seen)), "lines on the screen"
+        )
 
     @work
     async def action_save(self) -> None:
@@ -214,7 +208,9 @@ class RunLog(Calling, Vertical):
         if file is not None:
             self.call(
                 lambda cdap: save_log(cdap, run, filter, file),
-                done=lambda count: self.studio.tell(f"Wrote {count:,} lines.", str(file)),
+                on_result=lambda count: self.studio.show_notice(
+                    f"Wrote {count:,} lines.", str(file)
+                ),
             )
 
     # -- messages ------------------------------------------------------------------------------
@@ -261,7 +257,7 @@ class RunLog(Calling, Vertical):
 
     def _tell_keys(self) -> None:
         """Have the footer drawn anew when other keys do something than before."""
-        reasons = [self.disabled_reason(action) for action in _CONDITIONAL]
+        reasons = [self.explain_disabled(action) for action in _CONDITIONAL]
         if reasons != self._reasons:
             self._reasons = reasons
             self.refresh_bindings()

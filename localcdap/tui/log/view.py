@@ -18,9 +18,10 @@ from textual.strip import Strip
 from localcdap.host.cdap import Cdap
 from localcdap.runs.logs import LEVELS, STRETCH, LogFilter, LogHit, LogSummary
 from localcdap.runs.model import LogLine
-from localcdap.tui.calls import Calling, Following
 from localcdap.tui.log.layout import PLAIN, LogStyle, lay_out_line
 from localcdap.tui.log.rows import LogRows, LogTail, follow_log
+from localcdap.tui.service_calls import FollowedSource
+from localcdap.tui.studio import StudioNode
 
 _MOST_LAID: Final = 500
 """Lines whose layout is remembered."""
@@ -35,7 +36,7 @@ class _SearchPosition:
     number: int
 
 
-class LogView(Calling, ScrollView, can_focus=True):
+class LogView(StudioNode, ScrollView, can_focus=True):
     """The lines of one run's log that a filter lets through, one of them under the cursor.
 
     A position is a row, the place of a line among them; a line may take several rows of the screen. Seen
@@ -103,7 +104,7 @@ class LogView(Calling, ScrollView, can_focus=True):
         self.filter = LogFilter()
         self.run_id: str | None = None
         self._rows = LogRows()
-        self._following: Following | None = None
+        self._following: FollowedSource | None = None
         self._screen: list[tuple[int, Strip]] = []
         """What is drawn: a row of the log and a part of its line, for each row of the screen."""
         self._widest = 0
@@ -167,7 +168,9 @@ class LogView(Calling, ScrollView, can_focus=True):
             place.number = hit.number if hit is not None else place.number
             return hit
 
-        self.call(sought, done=lambda hit: self._found(place, hit), group="find", ordered=is_next)
+        self.call(
+            sought, on_result=lambda hit: self._found(place, hit), group="find", ordered=is_next
+        )
 
     class SearchFinished(Message):
         """A search has ended."""
@@ -258,7 +261,7 @@ class LogView(Calling, ScrollView, can_focus=True):
         run, filter = self.run_id, self.filter
         assert run is not None
         self.call(
-            lambda cdap: cdap.runs.log_row(run, filter, number), done=self.go_to, group="find"
+            lambda cdap: cdap.runs.log_row(run, filter, number), on_result=self.go_to, group="find"
         )
 
     def _found(self, place: _SearchPosition, hit: LogHit | None) -> None:
@@ -374,8 +377,8 @@ class LogView(Calling, ScrollView, can_focus=True):
             self._wanted.add(page)
             self.call(
                 lambda cdap, start=start: cdap.runs.log_page(run, filter, start, STRETCH),  # type: ignore[misc]
-                done=lambda lines, page=page: self._put(rows, page, lines),  # type: ignore[misc]
-                failed=lambda _, page=page: self._wanted.discard(page),  # type: ignore[misc]
+                on_result=lambda lines, page=page: self._put(rows, page, lines),  # type: ignore[misc]
+                on_error=lambda _, page=page: self._wanted.discard(page),  # type: ignore[misc]
             )
 
     def _scroll_to_row(self, row: int) -> None:

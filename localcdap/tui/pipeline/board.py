@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Final, cast
+from typing import ClassVar, Final
 
 from textual import work
 from textual.binding import Binding, BindingType
@@ -22,25 +22,21 @@ from localcdap.pipeline.editing.edits import (
 )
 from localcdap.pipeline.rules.plugin_types import POST_ACTION, SPLITTER
 from localcdap.runs.model import StageCounts
-from localcdap.tui.calls import Calling
 from localcdap.tui.canvas.canvas import Canvas
 from localcdap.tui.canvas.chart import chart_of
 from localcdap.tui.canvas.faces import Face, Mark, face
-from localcdap.tui.manners.choosing import Choice
 from localcdap.tui.pipeline.clipping import copied, pasted
 from localcdap.tui.pipeline.editor import Editor
 from localcdap.tui.pipeline.palette import StagePalette
 from localcdap.tui.pipeline.wiring import Way, Wiring, cut, line_of, new_stage
-
-if TYPE_CHECKING:
-    from localcdap.tui.app import StudioApp
+from localcdap.tui.studio import Choice, StudioNode
 
 _NEEDS_STAGE: Final = frozenset(
     ("connect", "disconnect", "rename", "duplicate", "remove", "copy_stage", "remark")
 )
 
 
-class Board(Calling, Canvas):
+class Board(StudioNode, Canvas):
     """Shows the pipeline of an editor, and lets its user change it."""
 
     empty = "There is no stage yet: a adds one, p pastes some."
@@ -70,10 +66,6 @@ class Board(Calling, Canvas):
         """Of the run that is shown, as far as they are known; None when none is shown."""
         self._marks: Mapping[str, Mark] = {}
 
-    @property
-    def studio(self) -> StudioApp:
-        return cast("StudioApp", self.app)
-
     def on_mount(self) -> None:
         self._editor.changed.subscribe(self, self._on_change, immediate=True)
         self._editor.selection.subscribe(self, self._select)
@@ -96,9 +88,9 @@ class Board(Calling, Canvas):
         return self._counts is not None
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return None if self.disabled_reason(action) else True
+        return None if self.explain_disabled(action) else True
 
-    def disabled_reason(self, action: str) -> str | None:
+    def explain_disabled(self, action: str) -> str | None:
         """Why an action cannot be done now."""
         editor = self._editor
         if action in _NEEDS_STAGE and editor.selected is None:
@@ -199,7 +191,7 @@ class Board(Calling, Canvas):
         ]
         listed.sort(key=lambda choice: choice.reason is not None)
         target = await self.studio.choose(
-            listed, title=f"Connect {source} to", highlighted=self.show_stage
+            listed, title=f"Connect {source} to", on_highlight=self.show_stage
         )
         if target is not None:
             await self.connect(source, target)
@@ -209,8 +201,8 @@ class Board(Calling, Canvas):
         wiring = Wiring(self._editor.document)
         refusal = wiring.refusal(source, target)
         if refusal is not None:
-            self.studio.tell(
-                f"{source} cannot be connected to {target}: {refusal}.", kind="warning"
+            self.studio.show_notice(
+                f"{source} cannot be connected to {target}: {refusal}.", severity="warning"
             )
             return
         way = await self._way(wiring, source)
@@ -289,7 +281,7 @@ class Board(Calling, Canvas):
         near = next((c.source if c.target == stage else c.target for c in around), None)
         if self._editor.apply(RemoveStage(stage), by=self):
             self._editor.select(near)
-            self.studio.tell(f"Deleted {stage}.", "ctrl+z brings it back.")
+            self.studio.show_notice(f"Deleted {stage}.", "ctrl+z brings it back.")
 
     @work(group="dialog", exclusive=True)
     async def action_remark(self) -> None:
@@ -305,12 +297,12 @@ class Board(Calling, Canvas):
     def action_copy_stage(self) -> None:
         stage = self._editor.selected
         if stage is not None:
-            self.studio.copy(copied([self._editor.node(stage)], []), f"stage {stage}")
+            self.studio.copy_text(copied([self._editor.node(stage)], []), f"stage {stage}")
 
     def action_copy_all(self) -> None:
         editor = self._editor
         nodes = [editor.node(stage.name) for stage in editor.document.stages]
-        self.studio.copy(copied(nodes, editor.document.connections), "stages")
+        self.studio.copy_text(copied(nodes, editor.document.connections), "stages")
 
     def action_paste(self) -> None:
         self.paste(self.app.clipboard)
@@ -321,7 +313,7 @@ class Board(Calling, Canvas):
         try:
             edit, names = pasted(text, editor.stages)
         except LocalcdapError as error:
-            self.studio.tell(error.message, error.corrective_action or "", "warning")
+            self.studio.show_notice(error.message, error.corrective_action or "", "warning")
             return
         if editor.apply(edit, by=self):
             editor.select(names[0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, ClassVar, Final, cast
+from typing import ClassVar, Final
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -16,11 +16,11 @@ from localcdap.api.failures import ValidationFailure
 from localcdap.pipeline.document.values import as_properties
 from localcdap.runs.model import Run, RunRequest
 from localcdap.runs.preview.model import Preview, PreviewRequest
-from localcdap.tui.calls import Calling
+from localcdap.text import plural
 from localcdap.tui.canvas.canvas import Canvas
-from localcdap.tui.garbage import set_aside
 from localcdap.tui.inspector.inspector import Inspector
-from localcdap.tui.keys.actions import Command
+from localcdap.tui.keys.commands import Command
+from localcdap.tui.labels import format_status
 from localcdap.tui.log.run_log import RunLog
 from localcdap.tui.pipeline.board import Board
 from localcdap.tui.pipeline.editor import Editor
@@ -29,21 +29,19 @@ from localcdap.tui.pipeline.running import Running, counts_of, marks_of
 from localcdap.tui.pipeline.settings import PipelineSettings
 from localcdap.tui.pipeline.title import Title
 from localcdap.tui.pipeline.waiting import result_of
-from localcdap.tui.places import PipelineFile
 from localcdap.tui.problems.fixing import fix_of_all
 from localcdap.tui.problems.problems import Problems
+from localcdap.tui.routes import PipelineFileTarget
 from localcdap.tui.screens.runs.arguments import ArgumentsDialog
 from localcdap.tui.screens.settings.locations import choose_location
-from localcdap.tui.words import plural, status_word
-
-if TYPE_CHECKING:
-    from localcdap.tui.app import StudioApp
+from localcdap.tui.studio import StudioNode
+from localcdap.tui.system.idle_gc import collect_and_freeze
 
 _WIDE: Final = 120
 """Columns from which on the inspector stands beside the canvas."""
 
 
-class Desk(Calling, Vertical):
+class Desk(StudioNode, Vertical):
     """One open pipeline."""
 
     DEFAULT_CSS = """
@@ -109,10 +107,6 @@ class Desk(Calling, Vertical):
         self._arrange()
 
     @property
-    def studio(self) -> StudioApp:
-        return cast("StudioApp", self.app)
-
-    @property
     def board(self) -> Board:
         return self.query_one(Board)
 
@@ -129,7 +123,7 @@ class Desk(Calling, Vertical):
     def _runner(self) -> Running:
         return self.query_one(Running)
 
-    def commands(self) -> Iterable[Command]:
+    def list_commands(self) -> Iterable[Command]:
         """What the palette has besides the keys."""
         yield Command("pipeline: judge anew", self.editor.judge_anew, "With the plugins of now.")
         yield Command(
@@ -146,9 +140,9 @@ class Desk(Calling, Vertical):
             self.inspector.show(stage, property)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return None if self.disabled_reason(action) else True
+        return None if self.explain_disabled(action) else True
 
-    def disabled_reason(self, action: str) -> str | None:
+    def explain_disabled(self, action: str) -> str | None:
         """Why an action cannot be done now."""
         editor = self.editor
         if action == "undo" and not editor.can_undo:
@@ -249,7 +243,9 @@ class Desk(Calling, Vertical):
     def _go_to_problem(self, event: Problems.Chosen) -> None:
         event.stop()
         if event.stage is None:
-            self.studio.tell("This is about the pipeline as a whole.", "Its settings are behind s.")
+            self.studio.show_notice(
+                "This is about the pipeline as a whole.", "Its settings are behind s."
+            )
             return
         self._open_inspector()
         self.inspector.show(event.stage, event.property)
@@ -262,16 +258,16 @@ class Desk(Calling, Vertical):
 
     def _begin(self) -> None:
         """Once, when everything about the pipeline as it was opened is told."""
-        editor, place = self.editor, self.editor.place
+        editor, target = self.editor, self.editor.target
         if self._is_begun or not editor.is_settled:
             return
         self._is_begun = True
-        if isinstance(place, PipelineFile) and place.takes_fixes:
+        if isinstance(target, PipelineFileTarget) and target.takes_fixes:
             fix = fix_of_all(editor, editor.failures)
             if fix is not None:
                 editor.apply(fix, by=self)
         if not self.app.is_headless:  # tests have much that is not the studio's
-            self.call_after_refresh(set_aside)
+            self.call_after_refresh(collect_and_freeze)
 
     def _select_first(self) -> None:
         """Begin with the stage that a reader begins with."""
@@ -290,7 +286,9 @@ class Desk(Calling, Vertical):
     def action_detect(self) -> None:
         self.inspector.flush()
         self.editor.detect()
-        self.studio.tell("Looking at files and databases.", "What is found shows up in the stages.")
+        self.studio.show_notice(
+            "Looking at files and databases.", "What is found shows up in the stages."
+        )
 
     @work(group="dialog", exclusive=True)
     async def action_settings(self) -> None:
@@ -408,7 +406,7 @@ class Desk(Calling, Vertical):
         """Whether nothing is known to be wrong; the failures are shown otherwise."""
         failures = self.editor.failures
         if failures:
-            self.studio.tell(
+            self.studio.show_notice(
                 f"The pipeline has {plural(len(failures), 'failure')}.",
                 "They are listed below; n goes to the next.",
                 "warning",
@@ -448,7 +446,7 @@ class Desk(Calling, Vertical):
     def _tell_refusal(self, event: Running.Refused) -> None:
         event.stop()
         error = event.error
-        self.studio.tell(error.message, error.corrective_action or "", "error")
+        self.studio.show_notice(error.message, error.corrective_action or "", "error")
         if isinstance(error, InvalidPipelineError):
             self._show_problems()
 
@@ -464,11 +462,13 @@ class Desk(Calling, Vertical):
                 if isinstance(activity, Run)
                 else "The records of each stage are in its inspector."
             )
-            self.studio.tell(f"The {what} has ended: {status_word(activity.status)}.", more)
+            self.studio.show_notice(
+                f"The {what} has ended: {format_status(activity.status)}.", more
+            )
             return
         is_told = error.message.startswith(f"Stage '{error.stage}'")
         where = f"{error.stage}: " if error.stage and not is_told else ""
-        self.studio.tell(
+        self.studio.show_notice(
             f"The {what} failed. {where}{error.message}", error.corrective_action or "", "error"
         )
         if error.stage and self.editor.node(error.stage):
@@ -479,7 +479,7 @@ class Desk(Calling, Vertical):
         first, others = failures[0], len(failures) - 1
         where = f"{first.stage}: " if first.stage else ""
         more = f" And {plural(others, 'other failure')}." if others else ""
-        self.studio.tell(
+        self.studio.show_notice(
             f"The preview was refused. {where}{first.message}{more}",
             first.corrective_action or "",
             "error",

@@ -18,11 +18,12 @@ from localcdap.pipeline.editing.edited_document import Draft
 from localcdap.pipeline.editing.edits import Edit, Redo, Undo
 from localcdap.pipeline.editing.service import Opened, OpenRequest
 from localcdap.pipeline.editing.stage_states import Change, StageState
-from localcdap.tui.calls import Calling, Following
 from localcdap.tui.pipeline.paper import Difference, Paper
 from localcdap.tui.pipeline.session import Session
 from localcdap.tui.pipeline.sources import Source
-from localcdap.tui.places import Place
+from localcdap.tui.routes import NavigationTarget
+from localcdap.tui.service_calls import FollowedSource
+from localcdap.tui.studio import StudioNode
 
 _T = TypeVar("_T")
 
@@ -30,7 +31,7 @@ _POLL_S: Final = 5.0
 _REOPEN_S: Final = 1.0
 
 
-class Editor(Calling, Widget):
+class Editor(StudioNode, Widget):
     """An open pipeline: its document, and what the service knows of it.
 
     An edit is made at once on a copy of the document; the service makes the same one a moment later and
@@ -82,7 +83,7 @@ class Editor(Calling, Widget):
         self._states: dict[str, StageState] = {}
         self._wrong: tuple[list[ValidationFailure], list[ValidationFailure]] | None = None
         self._session = Session()
-        self._following: Following | None = None
+        self._following: FollowedSource | None = None
         self._was_told = False
 
     def on_mount(self) -> None:
@@ -107,9 +108,9 @@ class Editor(Calling, Widget):
         return self._paper.draft.config
 
     @property
-    def place(self) -> Place:
+    def target(self) -> NavigationTarget:
         """Where the document came from, as the rest of the studio names it."""
-        return self.source.place
+        return self.source.target
 
     @property
     def title(self) -> str:
@@ -293,7 +294,7 @@ class Editor(Calling, Widget):
         self._session.is_over = True
         session = self._session.id
         if session is not None:
-            self.call(lambda cdap: cdap.editing.close(session), failed=lambda _: None)
+            self.call(lambda cdap: cdap.editing.close(session), on_error=lambda _: None)
 
     def _listen(self, opened: Opened) -> None:
         def changes(cdap: Cdap) -> Iterator[Change]:
@@ -305,7 +306,7 @@ class Editor(Calling, Widget):
 
         session = self._session
         self._following = self.follow(
-            changes, self._judged, failed=lambda error: self._lost(session, error)
+            changes, self._judged, on_error=lambda error: self._lost(session, error)
         )
 
     def _send(self, edit: Edit) -> None:
@@ -336,7 +337,7 @@ class Editor(Calling, Widget):
         self.call(
             work,
             done,
-            failed=lambda error: self._lost(session, error, is_opening=is_opening),
+            on_error=lambda error: self._lost(session, error, is_opening=is_opening),
             group="edits",
             ordered=True,
         )

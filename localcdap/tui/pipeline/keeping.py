@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
 
 from localcdap.api.errors import ConflictError, LocalcdapError
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.library.application_model import check_name
-from localcdap.tui.calls import Calling
-from localcdap.tui.manners.writing import write_file
 from localcdap.tui.pipeline.editor import Editor
 from localcdap.tui.pipeline.saving import deployed, saved_draft, saved_file
 from localcdap.tui.pipeline.sources import Source
 from localcdap.tui.pipeline.waiting import result_of
-
-if TYPE_CHECKING:
-    from localcdap.tui.app import StudioApp
+from localcdap.tui.studio import StudioNode, get_studio
+from localcdap.tui.system.atomic_files import write_file
 
 Save = Callable[[Cdap, str, bool], Source]
 """Keeps a text; with True whatever it replaces."""
@@ -28,10 +24,10 @@ class Keeper:
     :param node: the widget that calls services for it.
     """
 
-    def __init__(self, node: Calling, editor: Editor) -> None:
+    def __init__(self, node: StudioNode, editor: Editor) -> None:
         self._node = node
         self._editor = editor
-        self._studio = cast("StudioApp", node.app)
+        self._studio = get_studio(node)
 
     async def save(self) -> None:
         """Save where it came from; what is nowhere yet becomes a draft."""
@@ -102,14 +98,14 @@ class Keeper:
                 return True
             break
         if deployment.application is None:
-            self._studio.tell(
+            self._studio.show_notice(
                 "Nothing was deployed: the pipeline has failures.",
                 deployment.errors[0].full_message if deployment.errors else "",
                 "error",
             )
             return False
         editor.saved(made, draft)
-        self._studio.tell(f"Deployed {name}, version {deployment.application.number}.")
+        self._studio.show_notice(f"Deployed {name}, version {deployment.application.number}.")
         return True
 
     async def _keep_draft(self, name: str) -> None:
@@ -138,7 +134,7 @@ class Keeper:
             else:
                 if is_saved:
                     self._editor.saved(source, draft)
-                self._studio.tell(told)
+                self._studio.show_notice(told)
                 return
 
     async def _may_replace(self, error: LocalcdapError) -> bool:
@@ -146,7 +142,7 @@ class Keeper:
         return await self._studio.confirm(error.message, "Yours can take its place.", "Replace")
 
     def _tell(self, error: LocalcdapError) -> None:
-        self._studio.tell(error.message, error.corrective_action or "", "error")
+        self._studio.show_notice(error.message, error.corrective_action or "", "error")
 
 
 def _needs_name(name: str) -> str | None:

@@ -31,9 +31,9 @@ from localcdap.pipeline.rules.plugin_types import (
     STREAMING,
 )
 from localcdap.tui.canvas.faces import type_word
+from localcdap.tui.dialogs.dialog_screen import DialogScreen
 from localcdap.tui.lists.changes import watch_topics
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
-from localcdap.tui.screen import DialogScreen
 
 _ORDER: Final = (
     SOURCE,

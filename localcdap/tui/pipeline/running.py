@@ -16,15 +16,16 @@ from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.rules.plugin_types import SINKS
 from localcdap.runs.model import Run, RunRequest, StageCounts
 from localcdap.runs.preview.model import Preview, PreviewRequest, PreviewStatus
-from localcdap.tui.calls import Calling, Following
 from localcdap.tui.canvas.faces import Mark
 from localcdap.tui.screens.runs.run_watcher import get_current_counts
+from localcdap.tui.service_calls import FollowedSource
+from localcdap.tui.studio import StudioNode
 
 _POLL_S: Final = 1.5
 _Start = Callable[[Cdap], Run | Preview]
 
 
-class Running(Calling, Widget):
+class Running(StudioNode, Widget):
     """Starts, follows and stops the run or preview of a pipeline. It is never seen.
 
     A run goes on when this is removed; :meth:`find` finds it again.
@@ -51,7 +52,7 @@ class Running(Calling, Widget):
         self.activity: Run | Preview | None = None
         """What was started or found last."""
         self.is_starting = False
-        self._following: Following | None = None
+        self._following: FollowedSource | None = None
 
     @property
     def is_active(self) -> bool:
@@ -94,7 +95,7 @@ class Running(Calling, Widget):
             self.is_starting = False
             self.post_message(Running.Refused(error))
 
-        self.call(start, started, failed=failed, group="start")
+        self.call(start, started, on_error=failed, group="start")
 
     def _begin(self, activity: Run | Preview, *, is_new: bool) -> None:
         if self._following is not None:

@@ -9,9 +9,9 @@ from localcdap.api.errors import ConflictError
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.library.application_model import Deployment, DeployRequest
 from localcdap.pipeline.library.draft_model import DraftRequest
-from localcdap.tui.manners.writing import write_file
 from localcdap.tui.pipeline.sources import Source, stamp_of
-from localcdap.tui.places import Deployed, Draft, PipelineFile
+from localcdap.tui.routes import DeployedTarget, DraftTarget, PipelineFileTarget
+from localcdap.tui.system.atomic_files import write_file
 
 
 def saved_file(source: Source, path: Path, text: str, *, is_forced: bool = False) -> Source:
@@ -25,7 +25,7 @@ def saved_file(source: Source, path: Path, text: str, *, is_forced: bool = False
         raise ConflictError(f"{path} was changed by another program.", "Open it again.")
     write_file(path, text)
     name = source.name if path == source.path else path.stem
-    return Source(PipelineFile(path), name, path=path, stamp=stamp_of(path))
+    return Source(PipelineFileTarget(path), name, path=path, stamp=stamp_of(path))
 
 
 def saved_draft(
@@ -54,7 +54,7 @@ def saved_draft(
     draft = cdap.drafts.save(namespace, request, source.draft if is_same else None)
     return replace(
         source,
-        place=Draft(draft.id),
+        target=DraftTarget(draft.id),
         name=draft.name,
         path=None,
         draft=draft.id,
@@ -90,8 +90,8 @@ def deployed(
     application = deployment.application
     if application is None:
         return deployment, source
-    place = Deployed(application.name)
+    target = DeployedTarget(application.name)
     made = Source(
-        place, application.name, application=application.name, version=application.version
+        target, application.name, application=application.name, version=application.version
     )
     return deployment, made

@@ -14,17 +14,23 @@ from textual.widgets import Static
 
 from localcdap.api.errors import LocalcdapError
 from localcdap.host.cdap import Cdap
-from localcdap.tui.keys.actions import Command
-from localcdap.tui.manners.choosing import Choice
+from localcdap.tui.area_screen import AreaScreen
+from localcdap.tui.keys.commands import Command
 from localcdap.tui.pipeline.desk import Desk
 from localcdap.tui.pipeline.editor import Editor
 from localcdap.tui.pipeline.paper import Paper
 from localcdap.tui.pipeline.sources import Source, load
 from localcdap.tui.pipeline.waiting import result_of
-from localcdap.tui.places import Deployed, Draft, NewPipeline, PipelineFile, Place
-from localcdap.tui.screen import AreaScreen
+from localcdap.tui.routes import (
+    DeployedTarget,
+    DraftTarget,
+    NavigationTarget,
+    NewPipelineTarget,
+    PipelineFileTarget,
+)
+from localcdap.tui.studio import Choice
 
-_FILE: Final = PipelineFile(Path())
+_FILE: Final = PipelineFileTarget(Path())
 """Stands for a file that is still to be chosen."""
 _NOTHING_OPEN: Final = """\
 Nothing is open.
@@ -60,16 +66,16 @@ class PipelineScreen(AreaScreen):
         desk = self.desk
         return None if desk is None else desk.editor
 
-    def arrive(self, place: Place) -> None:
+    def show_target(self, target: NavigationTarget) -> None:
         """Open a pipeline; unsaved changes of the present one are asked for."""
-        stage = getattr(place, "stage", None)
+        stage = getattr(target, "stage", None)
         editor = self.editor
-        if editor is not None and _is_same(editor.place, place):
+        if editor is not None and _is_same(editor.target, target):
             self._go_to(stage)
         else:
-            self._open(place, stage)
+            self._open(target, stage)
 
-    def namespace_changed(self, namespace: str) -> None:
+    def show_namespace(self, namespace: str) -> None:
         editor = self.editor
         if editor is not None:
             editor.move_to(namespace)
@@ -80,60 +86,63 @@ class PipelineScreen(AreaScreen):
         if editor is not None:
             editor.judge_anew()
 
-    def commands(self) -> Iterable[Command]:
+    def list_commands(self) -> Iterable[Command]:
         """What the palette has besides the keys."""
         if self.desk is not None:
             yield Command("studio: close the pipeline", self.close_pipeline)
 
     def action_new(self) -> None:
-        self.arrive(NewPipeline())
+        self.show_target(NewPipelineTarget())
 
     @work(group="open", exclusive=True)
     async def action_open(self) -> None:
         """Choose what to open among drafts, deployed pipelines and files."""
         namespace = self.studio.namespace
 
-        def listed(cdap: Cdap) -> list[Choice[Place]]:
+        def listed(cdap: Cdap) -> list[Choice[NavigationTarget]]:
             drafts = cdap.drafts.list_drafts(
                 namespace, sort_by="updatedTimeMillis", sort_order="DESC"
             )
             deployed = cdap.applications.list_applications(namespace)
-            found: list[Choice[Place]] = [
-                Choice(each.name, Draft(each.id), hint="draft") for each in drafts
+            found: list[Choice[NavigationTarget]] = [
+                Choice(each.name, DraftTarget(each.id), hint="draft") for each in drafts
             ]
             found += [
-                Choice(a.name, Deployed(a.name), hint=f"version {a.number}") for a in deployed
+                Choice(a.name, DeployedTarget(a.name), hint=f"version {a.number}") for a in deployed
             ]
             return found
 
-        choices = [Choice[Place]("a file …", _FILE), Choice[Place]("a new pipeline", NewPipeline())]
+        choices = [
+            Choice[NavigationTarget]("a file …", _FILE),
+            Choice[NavigationTarget]("a new pipeline", NewPipelineTarget()),
+        ]
         choices += await result_of(self, listed)
-        place = await self.studio.choose(choices, title="Open")
-        if place is _FILE:
+        target = await self.studio.choose(choices, title="Open")
+        if target is _FILE:
             path = await self.studio.pick_file("Open a pipeline")
-            place = None if path is None else PipelineFile(path)
-        if place is not None:
-            self.arrive(place)
+            target = None if path is None else PipelineFileTarget(path)
+        if target is not None:
+            self.show_target(target)
 
     @work(group="open", exclusive=True)
     async def close_pipeline(self) -> None:
-        if await self.may_leave():
+        if await self.confirm_leave():
             await self.query(Desk).remove()
             self.query_one("#nothing").display = True
 
     @work(group="open", exclusive=True)
-    async def _open(self, place: Place, stage: str | None) -> None:
+    async def _open(self, target: NavigationTarget, stage: str | None) -> None:
         namespace = self.studio.namespace
         try:
-            source, paper = await result_of(self, lambda cdap: load(cdap, namespace, place))
+            source, paper = await result_of(self, lambda cdap: load(cdap, namespace, target))
         except LocalcdapError as error:
-            self.studio.tell(error.message, error.corrective_action or "", "error")
+            self.studio.show_notice(error.message, error.corrective_action or "", "error")
             return
-        if await self.may_leave():
+        if await self.confirm_leave():
             await self._show(source, paper, namespace)
             self._go_to(stage)
 
-    async def may_leave(self) -> bool:
+    async def confirm_leave(self) -> bool:
         """Whether the present pipeline can be let go of."""
         editor = self.editor
         if editor is None or not editor.is_changed:
@@ -162,9 +171,9 @@ class PipelineScreen(AreaScreen):
             desk.show_stage(stage)
 
 
-def _is_same(one: Place, other: Place) -> bool:
+def _is_same(one: NavigationTarget, other: NavigationTarget) -> bool:
     """Whether two places are the same document, whatever their stages; a new one is always another."""
-    if isinstance(one, NewPipeline) or type(one) is not type(other):
+    if isinstance(one, NewPipelineTarget) or type(one) is not type(other):
         return False
     how = {"stage": None, "takes_fixes": False}  # it is looked at, not which it is
     return {**vars(one), **how} == {**vars(other), **how}

@@ -16,8 +16,8 @@ from textual.widgets import Button, Input, Select, Static, Switch, TextArea
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.values import as_text
 from localcdap.pipeline.editing.edits import Edit, SetSetting, Together
+from localcdap.tui.dialogs.dialog_screen import DialogScreen
 from localcdap.tui.pipeline.editor import Editor
-from localcdap.tui.screen import DialogScreen
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,14 @@ from localcdap.artifacts.parents import APP_VERSION, APPS
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.editing.edited_document import Draft as Sheet
 from localcdap.tui.pipeline.paper import Paper
-from localcdap.tui.places import Deployed, Document, Draft, NewPipeline, PipelineFile, Place
+from localcdap.tui.routes import (
+    DeployedTarget,
+    DocumentTarget,
+    DraftTarget,
+    NavigationTarget,
+    NewPipelineTarget,
+    PipelineFileTarget,
+)
 
 _MOST_BYTES: Final = 64 * 2**20
 """No pipeline is longer; a larger file is something else."""
@@ -25,7 +32,7 @@ class Source:
     :param name: what the pipeline is called there; None where only the document says it.
     """
 
-    place: Place
+    target: NavigationTarget
     name: str | None = None
     path: Path | None = None
     stamp: int | None = None
@@ -58,36 +65,38 @@ class Source:
         """The same for another namespace, where there is no such draft or application."""
         if self.path is not None:
             return replace(self, draft=None, revision=None, application=None, version=None)
-        return Source(NewPipeline(self.name or "pipeline"), self.name)
+        return Source(NewPipelineTarget(self.name or "pipeline"), self.name)
 
 
-def load(cdap: Cdap, namespace: str, place: Place) -> tuple[Source, Paper]:
+def load(cdap: Cdap, namespace: str, target: NavigationTarget) -> tuple[Source, Paper]:
     """The document at a place. Called in a thread.
 
     :raises LocalcdapError: when there is none, or it is no pipeline.
     """
-    source, text = _read(cdap, namespace, place)
+    source, text = _read(cdap, namespace, target)
     draft, _ = Sheet.read(text, source.file)
     return source, Paper(draft)
 
 
-def _read(cdap: Cdap, namespace: str, place: Place) -> tuple[Source, str]:
-    match place:
-        case PipelineFile(path=path):
-            return Source(place, path.stem, path=path, stamp=stamp_of(path)), _text_of(path)
-        case Draft(id=key):
+def _read(cdap: Cdap, namespace: str, target: NavigationTarget) -> tuple[Source, str]:
+    match target:
+        case PipelineFileTarget(path=path):
+            return Source(target, path.stem, path=path, stamp=stamp_of(path)), _text_of(path)
+        case DraftTarget(id=key):
             draft = cdap.drafts.get(namespace, key)
-            source = Source(Draft(draft.id), draft.name, draft=draft.id, revision=draft.revision)
+            source = Source(
+                DraftTarget(draft.id), draft.name, draft=draft.id, revision=draft.revision
+            )
             return source, cdap.drafts.export(namespace, draft.id)
-        case Deployed(name=name, version=version):
+        case DeployedTarget(name=name, version=version):
             found = cdap.applications.describe(namespace, name, version)
-            source = Source(place, name, application=name, version=found.version)
+            source = Source(target, name, application=name, version=found.version)
             return source, cdap.applications.export(namespace, name, found.version)
-        case Document(name=name, text=text):
-            return Source(place, name), text
-        case NewPipeline(name=name):
-            return Source(place, name), empty(name)
-    raise BadRequestError(f"{place} is no place of a pipeline.")
+        case DocumentTarget(name=name, text=text):
+            return Source(target, name), text
+        case NewPipelineTarget(name=name):
+            return Source(target, name), empty(name)
+    raise BadRequestError(f"{target} is no place of a pipeline.")
 
 
 def stamp_of(path: Path) -> int | None:

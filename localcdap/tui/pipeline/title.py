@@ -10,9 +10,10 @@ from textual.content import Content
 from localcdap.engine.messages import RunStatus
 from localcdap.runs.model import Run
 from localcdap.runs.preview.model import Preview, PreviewStatus
+from localcdap.text import plural
+from localcdap.tui.labels import format_status
 from localcdap.tui.pipeline.editor import Editor
-from localcdap.tui.told import Told
-from localcdap.tui.words import plural, status_word
+from localcdap.tui.widgets.cached_static import CachedStatic
 
 _GOOD: Final = (RunStatus.COMPLETED, PreviewStatus.COMPLETED)
 _BAD: Final = (
@@ -25,7 +26,7 @@ _BAD: Final = (
 )
 
 
-class Title(Told):
+class Title(CachedStatic):
     """Tells of an editor and of what it runs."""
 
     DEFAULT_CSS = """
@@ -62,7 +63,7 @@ class Title(Told):
         if space < 1:
             left = left.truncate(max(self.size.width - 4 - cell_len(right.plain), 8), ellipsis=True)
             space = 1
-        self.put(Content.assemble(left, " " * space, right))
+        self.update_if_changed(Content.assemble(left, " " * space, right))
 
 
 def judgement(editor: Editor) -> Content:
@@ -90,7 +91,7 @@ def judgement(editor: Editor) -> Content:
 def _told(activity: Run | Preview) -> Content:
     status = activity.status
     what = "run" if isinstance(activity, Run) else "preview"
-    word = status_word(status)
+    word = format_status(status)
     if status in _GOOD:
         return Content.styled(f"✓ {what} {word}   ", "$text-success")
     if status in _BAD:

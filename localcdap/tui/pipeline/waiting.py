@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import TypeVar
 
-from localcdap.tui.calls import Calling, Work
+from localcdap.tui.service_calls import Work
+from localcdap.tui.studio import StudioNode
 
 _T = TypeVar("_T")
 
 
-async def result_of(node: Calling, work: Work[_T]) -> _T:
+async def result_of(node: StudioNode, work: Work[_T]) -> _T:
     """The result of a call, for code that runs in a worker of the screen.
 
     :raises LocalcdapError: when the call does.
@@ -25,5 +26,5 @@ async def result_of(node: Calling, work: Work[_T]) -> _T:
         if not answer.done():
             answer.set_exception(error)
 
-    node.call(work, done, failed=failed)
+    node.call(work, done, on_error=failed)
     return await answer

@@ -13,11 +13,11 @@ from textual.message import Message
 from textual.widgets import Input, OptionList
 
 from localcdap.api.failures import ValidationFailure
+from localcdap.tui.fuzzy_match import match_query
 from localcdap.tui.lists.options import StudioOptionList, ValueOption
-from localcdap.tui.manners.matching import match
 from localcdap.tui.pipeline.editor import Editor
 from localcdap.tui.problems.fixing import fix_of, fix_of_all
-from localcdap.tui.told import Told
+from localcdap.tui.widgets.cached_static import CachedStatic
 
 
 class Problems(Vertical):
@@ -57,7 +57,7 @@ class Problems(Vertical):
         self._shown: list[ValidationFailure] = []
 
     def compose(self) -> ComposeResult:
-        yield Told(classes="title")
+        yield CachedStatic(classes="title")
         yield Input(placeholder="filter", compact=True)
         yield StudioOptionList(verb="go there", classes="plain")
 
@@ -78,9 +78,11 @@ class Problems(Vertical):
         """List everything anew; the highlight stays on the failure that it was on."""
         query = self.query_one(Input).value
         errors, warnings = self._editor.failures, self._editor.warnings
-        found = [each for each in (*errors, *warnings) if match(query, _searched(each)) is not None]
+        found = [
+            each for each in (*errors, *warnings) if match_query(query, _searched(each)) is not None
+        ]
         fixes = sum(fix_of(self._editor, each) is not None for each in found)
-        self.query_one(".title", Told).put(
+        self.query_one(".title", CachedStatic).update_if_changed(
             _counted(len(errors), len(warnings), fixes, self._editor)
         )
         if found == self._shown:
@@ -160,9 +162,9 @@ class Problems(Vertical):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "leave_filter":
             return self.query_one(Input).has_class("-open")
-        return None if self.disabled_reason(action) else True
+        return None if self.explain_disabled(action) else True
 
-    def disabled_reason(self, action: str) -> str | None:
+    def explain_disabled(self, action: str) -> str | None:
         if action == "fix":
             failure = self._highlighted
             if failure is None:

@@ -17,7 +17,7 @@ from textual.worker import get_current_worker
 
 from localcdap.api.schema import Schema
 from localcdap.text import plural
-from localcdap.tui.calls import deliver
+from localcdap.tui.dialogs.dialog_screen import DialogScreen
 from localcdap.tui.records.grid import RecordGrid
 from localcdap.tui.records.profile import ColumnProfile, ColumnProfileView, profile_column
 from localcdap.tui.records.values import (
@@ -30,7 +30,7 @@ from localcdap.tui.records.values import (
     to_csv,
     to_json,
 )
-from localcdap.tui.screen import DialogScreen
+from localcdap.tui.service_calls import deliver
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,15 +16,15 @@ from localcdap.home import Home
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.editing.edited_document import Draft as Sheet
 from localcdap.tui.app import StudioApp
-from localcdap.tui.connection import Connection
-from localcdap.tui.footer import StudioFooter
+from localcdap.tui.host_connection import HostConnection
 from localcdap.tui.inspector.inspector import Inspector
 from localcdap.tui.inspector.properties.form import Form
 from localcdap.tui.pipeline.editor import Editor
 from localcdap.tui.pipeline.paper import Paper
 from localcdap.tui.pipeline.sources import Source
-from localcdap.tui.places import Document
 from localcdap.tui.problems.problems import Problems
+from localcdap.tui.routes import DocumentTarget
+from localcdap.tui.widgets.footer import StudioFooter
 from tests.tui.driving import Driver
 
 
@@ -36,7 +36,7 @@ class Desk(Screen[None]):
     def __init__(self, document: Any, stage: str | None) -> None:
         super().__init__()
         sheet, _ = Sheet.read(document)
-        place = Document("pipeline", sheet.text())
+        place = DocumentTarget("pipeline", sheet.text())
         self.editor = Editor(Source(place, "pipeline"), Paper(sheet), "default")
         self.editor.selected = stage
 
@@ -102,7 +102,7 @@ async def inspecting(
     size: tuple[int, int] = (120, 40),
 ) -> AsyncIterator[Bench]:
     """An inspector on a document, when everything of it is known."""
-    connection = Connection(home, lent=cdap)
+    connection = HostConnection(home, lent=cdap)
     app = Workshop(connection)
     async with app.run_test(size=size) as pilot:
         driver = Driver(app, pilot)

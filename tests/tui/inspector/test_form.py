@@ -6,11 +6,11 @@ import pytest
 
 from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.pipeline.editing.edits import RenameStage, SetProperties, SetProperty
+from localcdap.tui.dialogs.chooser import Chooser
 from localcdap.tui.inspector.properties.completion import Aid
 from localcdap.tui.inspector.properties.controls import AreaControl, LineControl, Toggle
 from localcdap.tui.inspector.properties.listing import ListControl
 from localcdap.tui.inspector.properties.plan import Kind
-from localcdap.tui.manners.choosing import Chooser
 from tests.tui.inspector.bench import inspecting, pipeline
 
 SCHEMA = (

@@ -98,10 +98,10 @@ async def test_a_stage_is_tried_on_what_is_typed(cdap, home):
 
         pane.query_one("Area").load_text('{"id": "x"')
         await b.driver.press("f9")
-        assert "no JSON" in str(pane.query_one(".state").told)
+        assert "no JSON" in str(pane.query_one(".state").cached_content)
         pane.query_one("Area").load_text('{"id": "x"}')
         await b.driver.press("f9")
-        await b.driver.until(lambda: "do not fit" in str(pane.query_one(".state").told))
+        await b.driver.until(lambda: "do not fit" in str(pane.query_one(".state").cached_content))
 
 
 async def test_a_schema_that_records_propose_is_taken(cdap, home):
@@ -175,7 +175,7 @@ async def test_a_missing_plugin_is_exchanged_with_a_key(cdap, home):
     async with inspecting(cdap, home, document, "JavaScript") as b:
         assert b.inspector.plugin is None
         assert b.form.fields["script"].text == SCRIPT  # kept, as plain text
-        assert "f6 uses core-plugins" in str(b.inspector.query_one(".banner").told)
+        assert "f6 uses core-plugins" in str(b.inspector.query_one(".banner").cached_content)
         await b.driver.press("f6")
         await b.settled()
         assert b.inspector.plugin is not None
@@ -215,7 +215,7 @@ class Asker(Transform):
     async with inspecting(cdap, home, document, "Asker") as b:
         field = b.form.fields["host"]
         assert field.control.password
-        assert field.disabled_reason("editor") == "a secret is not written into a file"
+        assert field.explain_disabled("editor") == "a secret is not written into a file"
         b.form.go_to("host")
         await b.driver.press("f2")
         await b.driver.type("use secure")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from textual.widgets import OptionList
 
-from localcdap.tui.keys.actions import actions_of
-from localcdap.tui.manners.choosing import Chooser
+from localcdap.tui.dialogs.chooser import Chooser
+from localcdap.tui.keys.commands import list_actions
 
 
 async def test_the_list_runs_what_is_chosen(open_studio):
@@ -30,7 +30,7 @@ async def test_the_list_is_searched_by_key_too(open_studio):
 async def test_what_cannot_be_done_says_why_and_is_not_done(open_studio):
     async with open_studio() as driver:
         await driver.press("comma")
-        actions = {action.id: action for action in actions_of(driver.app.screen)}
+        actions = {action.id: action for action in list_actions(driver.app.screen)}
         assert (
             actions["settings.apply"].reason == "nothing was changed since the instance was opened"
         )
@@ -45,8 +45,8 @@ async def test_what_cannot_be_done_says_why_and_is_not_done(open_studio):
 
 async def test_what_is_not_of_this_screen_is_not_listed(open_studio):
     async with open_studio() as driver:
-        assert "settings.change" not in {action.id for action in actions_of(driver.app.screen)}
-        assert "home.new" in {action.id for action in actions_of(driver.app.screen)}
+        assert "settings.change" not in {action.id for action in list_actions(driver.app.screen)}
+        assert "home.new" in {action.id for action in list_actions(driver.app.screen)}
 
 
 async def test_the_palette_names_commands_by_area_and_verb(open_studio):
@@ -89,8 +89,8 @@ async def test_a_theme_that_was_chosen_is_remembered(open_studio):
         assert driver.app.theme == "localcdap-light"
     async with open_studio() as driver:
         assert driver.app.theme == "localcdap-light"
-        driver.app.memory.theme = None
-        driver.app.remember()
+        driver.app.user_state.theme = None
+        driver.app.save_user_state()
 
 
 async def test_keys_of_vim_move_in_lists_and_are_letters_in_text(open_studio):

@@ -12,9 +12,9 @@ from localcdap.engine.messages import RunStatus
 from localcdap.host.cdap import Cdap
 from localcdap.runs.logs import LogFilter
 from localcdap.runs.model import LogLine
+from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.log.rows import save_log
 from localcdap.tui.log.run_log import RunLog
-from localcdap.tui.screen import AreaScreen
 from tests.runs.writing import change, write_log, write_long_log, write_run
 from tests.tui.driving import Driver
 
@@ -168,7 +168,7 @@ async def test_an_empty_log(cdap: Cdap, open_log) -> None:
     async with open_log(write_run(cdap).run) as (driver, log):
         await driver.press("g", "G", "j", "k", "n", "y", "Y", "enter", "slash", "s", "w", "f")
         assert texts(log) == []
-        assert log.disabled_reason("search") == "the log has no lines"
+        assert log.explain_disabled("search") == "the log has no lines"
 
 
 def test_saving(cdap: Cdap, tmp_path: Path) -> None:

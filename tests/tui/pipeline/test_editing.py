@@ -9,7 +9,7 @@ import pytest
 from localcdap.pipeline.editing.edits import SetProperty
 from localcdap.settings import load_settings
 from localcdap.tui.pipeline.palette import Chip, StagePalette
-from localcdap.tui.places import Document, NewPipeline
+from localcdap.tui.routes import DocumentTarget, NewPipelineTarget
 from tests.tui.driving import SMALL
 from tests.tui.pipeline.documents import orders, pipeline, stage
 
@@ -27,7 +27,7 @@ async def agreed(driver, cdap, editor):
 
 
 async def test_a_pipeline_is_built_from_nothing(open_studio, cdap):
-    async with open_studio(place=NewPipeline("built")) as driver:
+    async with open_studio(target=NewPipelineTarget("built")) as driver:
         editor = await driver.editor()
         board = driver.app.screen.desk.board
         assert "a adds one" in board.render_line(board.size.height // 3).text
@@ -49,7 +49,7 @@ async def test_a_pipeline_is_built_from_nothing(open_studio, cdap):
 
 
 async def test_stages_are_connected_renamed_copied_and_deleted(open_studio, cdap):
-    async with open_studio(place=Document("orders", TEXT)) as driver:
+    async with open_studio(target=DocumentTarget("orders", TEXT)) as driver:
         editor = await driver.editor()
         assert editor.valid
         assert editor.selected == "Orders"
@@ -95,7 +95,7 @@ async def test_a_condition_asks_which_way(open_studio, cdap):
         ],
         "in>if",
     )
-    async with open_studio(place=Document("c", json.dumps(document))) as driver:
+    async with open_studio(target=DocumentTarget("c", json.dumps(document))) as driver:
         editor = await driver.editor()
         editor.select("if")
         await driver.press("c", "t", "enter")
@@ -121,7 +121,7 @@ async def test_a_splitter_asks_for_its_port(open_studio):
         ],
         "in>split",
     )
-    async with open_studio(place=Document("s", json.dumps(document))) as driver:
+    async with open_studio(target=DocumentTarget("s", json.dumps(document))) as driver:
         editor = await driver.editor()
         editor.select("split")
         ports = list(editor.state("split").port_schemas)
@@ -133,7 +133,7 @@ async def test_a_splitter_asks_for_its_port(open_studio):
 
 
 async def test_what_cannot_be_connected_says_why(open_studio):
-    async with open_studio(place=Document("orders", TEXT)) as driver:
+    async with open_studio(target=DocumentTarget("orders", TEXT)) as driver:
         editor = await driver.editor()
         editor.select("Out")
         await driver.press("c", "enter")
@@ -147,7 +147,7 @@ async def test_what_cannot_be_connected_says_why(open_studio):
 async def test_a_stage_dropped_on_another_is_connected(open_studio):
     document = orders()
     document["config"]["connections"] = []
-    async with open_studio(place=Document("orders", json.dumps(document))) as driver:
+    async with open_studio(target=DocumentTarget("orders", json.dumps(document))) as driver:
         editor = await driver.editor()
         board = driver.app.screen.desk.board
         board.post_message(board.Drawn("Orders", "Rename"))
@@ -160,7 +160,7 @@ async def test_a_stage_dropped_on_another_is_connected(open_studio):
 
 
 async def test_an_edit_is_seen_at_once_and_judged_soon(open_studio):
-    async with open_studio(place=Document("orders", TEXT)) as driver:
+    async with open_studio(target=DocumentTarget("orders", TEXT)) as driver:
         editor = await driver.editor()
         assert editor.apply(SetProperty("Rename", "rename", "nothing:text"))
 
@@ -180,7 +180,7 @@ async def test_an_edit_is_seen_at_once_and_judged_soon(open_studio):
 
 
 async def test_what_is_refused_changes_nothing(open_studio):
-    async with open_studio(place=Document("orders", TEXT)) as driver:
+    async with open_studio(target=DocumentTarget("orders", TEXT)) as driver:
         editor = await driver.editor()
 
         assert not editor.apply(SetProperty("nobody", "a", "b"))
@@ -192,7 +192,7 @@ async def test_what_is_refused_changes_nothing(open_studio):
 
 
 async def test_a_session_that_is_lost_is_opened_again(open_studio, cdap):
-    async with open_studio(place=Document("orders", TEXT)) as driver:
+    async with open_studio(target=DocumentTarget("orders", TEXT)) as driver:
         editor = await driver.editor()
         editor.apply(SetProperty("Rename", "rename", "body:first"))
         await driver.judged(editor)
@@ -212,7 +212,7 @@ async def test_a_session_that_is_lost_is_opened_again(open_studio, cdap):
 
 
 async def test_new_plugins_appear_in_the_palette_under_the_highlight(open_studio, cdap, home):
-    async with open_studio(place=NewPipeline()) as driver:
+    async with open_studio(target=NewPipelineTarget()) as driver:
         await driver.editor()
         await driver.press("a")
         await driver.until(lambda: isinstance(driver.app.screen, StagePalette))
@@ -256,7 +256,7 @@ class Aaa(BatchSource):
 
 @pytest.mark.parametrize("size", [SMALL, (160, 48)])
 async def test_the_inspector_is_beside_or_over_the_canvas(open_studio, size):
-    async with open_studio(size=size, place=Document("orders", TEXT)) as driver:
+    async with open_studio(size=size, target=DocumentTarget("orders", TEXT)) as driver:
         await driver.editor()
         desk = driver.app.screen.desk
         is_wide = size[0] >= 120
@@ -273,7 +273,7 @@ async def test_the_inspector_is_beside_or_over_the_canvas(open_studio, size):
 
 
 async def test_settings_are_one_edit(open_studio, cdap):
-    async with open_studio(place=Document("orders", TEXT)) as driver:
+    async with open_studio(target=DocumentTarget("orders", TEXT)) as driver:
         editor = await driver.editor()
         await driver.press("s")
         screen = driver.app.screen
@@ -297,7 +297,7 @@ async def test_settings_are_one_edit(open_studio, cdap):
 
 
 async def test_a_note_is_marked_and_saved_with_the_stage(open_studio):
-    async with open_studio(place=Document("orders", TEXT)) as driver:
+    async with open_studio(target=DocumentTarget("orders", TEXT)) as driver:
         editor = await driver.editor()
         await driver.press("m")
         await driver.type("Comes nightly")
@@ -315,7 +315,7 @@ async def test_files_are_looked_at_when_asked(open_studio, tmp_path):
     (tmp_path / "orders.csv").write_text("id,body\n1,a\n")
     document = orders(str(tmp_path / "orders.csv"))
     del document["config"]["stages"][0]["plugin"]["properties"]["schema"]
-    async with open_studio(place=Document("looked", json.dumps(document))) as driver:
+    async with open_studio(target=DocumentTarget("looked", json.dumps(document))) as driver:
         editor = await driver.editor()
         assert editor.state("Orders").detected_ms is None
         await driver.press("V")
@@ -328,7 +328,7 @@ async def test_files_are_looked_at_when_asked(open_studio, tmp_path):
 async def test_where_a_bucket_lies_is_said_by_name_or_in_its_field(open_studio, home):
     document = orders()
     document["config"]["stages"][0]["plugin"]["properties"]["path"] = "gs://sales/in.csv"
-    async with open_studio(place=Document("orders", json.dumps(document))) as driver:
+    async with open_studio(target=DocumentTarget("orders", json.dumps(document))) as driver:
         editor = await driver.editor()
         await driver.press("colon")
         await driver.type("where buckets")

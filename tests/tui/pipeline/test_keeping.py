@@ -5,13 +5,19 @@ from __future__ import annotations
 import json
 
 from localcdap.pipeline.editing.edits import SetProperty
-from localcdap.tui.places import Deployed, Document, Draft, NewPipeline, PipelineFile
+from localcdap.tui.routes import (
+    DeployedTarget,
+    DocumentTarget,
+    DraftTarget,
+    NewPipelineTarget,
+    PipelineFileTarget,
+)
 from tests.tui.pipeline.documents import orders
 from tests.tui.pipeline.test_editing import TEXT
 
 
 async def test_a_new_pipeline_becomes_a_draft_and_is_saved_again(open_studio, cdap):
-    async with open_studio(place=Document("kept", TEXT)) as driver:
+    async with open_studio(target=DocumentTarget("kept", TEXT)) as driver:
         editor = await driver.editor()
         await driver.press("ctrl+s")
         await driver.type("kept")
@@ -33,7 +39,7 @@ async def test_a_draft_that_was_saved_elsewhere_is_replaced_only_when_asked(open
     from localcdap.pipeline.library.draft_model import DraftRequest
 
     made = cdap.drafts.save("default", DraftRequest(TEXT, name="shared"))
-    async with open_studio(place=Draft(made.id)) as driver:
+    async with open_studio(target=DraftTarget(made.id)) as driver:
         editor = await driver.editor()
         cdap.drafts.save("default", DraftRequest(TEXT, name="shared"), made.id)
         editor.apply(SetProperty("Rename", "rename", "body:ours"))
@@ -50,7 +56,7 @@ async def test_a_draft_that_was_saved_elsewhere_is_replaced_only_when_asked(open
 async def test_a_file_is_saved_where_it_came_from(open_studio, tmp_path):
     path = tmp_path / "orders.json"
     path.write_text(TEXT)
-    async with open_studio(place=PipelineFile(path)) as driver:
+    async with open_studio(target=PipelineFileTarget(path)) as driver:
         editor = await driver.editor()
         await driver.press("ctrl+s")
         assert path.read_text() == TEXT  # untouched, to the byte
@@ -63,7 +69,7 @@ async def test_a_file_is_saved_where_it_came_from(open_studio, tmp_path):
 
 
 async def test_a_valid_pipeline_is_deployed_and_one_with_failures_shows_them(open_studio, cdap):
-    async with open_studio(place=Document("shop", TEXT)) as driver:
+    async with open_studio(target=DocumentTarget("shop", TEXT)) as driver:
         editor = await driver.editor()
         await driver.press("D")
         await driver.type("a b")
@@ -83,15 +89,15 @@ async def test_a_valid_pipeline_is_deployed_and_one_with_failures_shows_them(ope
 
 
 async def test_unsaved_changes_are_asked_for(open_studio, cdap):
-    async with open_studio(place=Document("first", TEXT)) as driver:
+    async with open_studio(target=DocumentTarget("first", TEXT)) as driver:
         editor = await driver.editor()
         editor.apply(SetProperty("Rename", "rename", "body:words"))
-        driver.app.go(NewPipeline("second"))
+        driver.app.navigate(NewPipelineTarget("second"))
         await driver.until(lambda: driver.app.screen.__class__.__name__ == "Chooser")
         await driver.press("escape")
         assert driver.app.screen.editor is editor
 
-        driver.app.go(NewPipeline("second"))
+        driver.app.navigate(NewPipelineTarget("second"))
         await driver.until(lambda: driver.app.screen.__class__.__name__ == "Chooser")
         await driver.press("down", "enter")
         await driver.until(lambda: driver.app.screen.editor is not editor)
@@ -99,7 +105,7 @@ async def test_unsaved_changes_are_asked_for(open_studio, cdap):
 
 
 async def test_what_cannot_be_opened_is_told(open_studio, tmp_path):
-    async with open_studio(place=PipelineFile(tmp_path / "none.json")) as driver:
+    async with open_studio(target=PipelineFileTarget(tmp_path / "none.json")) as driver:
         await driver.settled()
         await driver.until(lambda: driver.app.notices.newest_first)
 
@@ -111,16 +117,16 @@ async def test_a_place_opens_at_its_stage(open_studio, cdap):
     from localcdap.pipeline.library.application_model import DeployRequest
 
     cdap.applications.deploy(DeployRequest(orders(), name="placed"))
-    async with open_studio(place=Deployed("placed", stage="Out")) as driver:
+    async with open_studio(target=DeployedTarget("placed", stage="Out")) as driver:
         editor = await driver.editor()
         assert editor.selected == "Out"
-        driver.app.go(Deployed("placed", stage="Rename"))
+        driver.app.navigate(DeployedTarget("placed", stage="Rename"))
         await driver.until(lambda: editor.selected == "Rename")
         assert driver.app.screen.editor is editor
 
 
 async def test_leaving_with_unsaved_changes_asks(open_studio, cdap):
-    async with open_studio(place=Document("left", TEXT)) as driver:
+    async with open_studio(target=DocumentTarget("left", TEXT)) as driver:
         editor = await driver.editor()
         editor.apply(SetProperty("Rename", "rename", "body:words"))
         await driver.press("ctrl+q")
@@ -153,7 +159,7 @@ async def test_drafts_deployed_pipelines_and_files_are_offered_to_be_opened(open
 
 async def test_another_namespace_judges_anew_and_has_its_own_drafts(open_studio, cdap):
     cdap.namespaces.create("elsewhere")
-    async with open_studio(place=Document("moved", TEXT)) as driver:
+    async with open_studio(target=DocumentTarget("moved", TEXT)) as driver:
         editor = await driver.editor()
         driver.app.namespace = "elsewhere"
         await driver.settled()

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from localcdap.pipeline.editing.edits import DuplicateStage, SetProperty
-from localcdap.tui.places import Document
+from localcdap.tui.routes import DocumentTarget
 from tests.tui.pipeline.documents import SCHEMA, pipeline, stage
 from tests.tui.pipeline.test_editing import agreed
 
@@ -32,7 +32,7 @@ def document():
 
 
 async def test_an_edit_of_200_stages_is_seen_at_once(open_studio, cdap, document):
-    async with open_studio(place=Document("large", json.dumps(document))) as driver:
+    async with open_studio(target=DocumentTarget("large", json.dumps(document))) as driver:
         editor = await driver.editor()
         assert len(editor.stages) == COUNT
         board = driver.app.screen.desk.board
@@ -48,7 +48,7 @@ async def test_an_edit_of_200_stages_is_seen_at_once(open_studio, cdap, document
 
 
 async def test_200_stages_are_walked_searched_and_changed(open_studio, cdap, document):
-    async with open_studio(place=Document("large", json.dumps(document))) as driver:
+    async with open_studio(target=DocumentTarget("large", json.dumps(document))) as driver:
         editor = await driver.editor()
         board = driver.app.screen.desk.board
         await driver.press("l", "l", "0", "l", "j", "minus", "plus")

@@ -11,7 +11,7 @@ from localcdap.pipeline.editing.edits import SetProperty
 from localcdap.runs.model import RunRequest
 from localcdap.runs.preview.model import PreviewStatus
 from localcdap.tui.pipeline.running import Running
-from localcdap.tui.places import Document
+from localcdap.tui.routes import DocumentTarget
 from localcdap.tui.screens.runs.arguments import ArgumentRow, ArgumentsDialog
 from tests.tui.pipeline.documents import orders, stage
 
@@ -51,7 +51,7 @@ async def test_a_run_is_asked_for_its_arguments_and_its_records_are_shown(
 ):
     path = document["config"]["stages"][0]["plugin"]["properties"]
     path["path"] = "${folder}/orders.csv"
-    async with open_studio(place=Document("counted", json.dumps(document))) as driver:
+    async with open_studio(target=DocumentTarget("counted", json.dumps(document))) as driver:
         await driver.editor()
         await driver.press("r")
         await driver.until(lambda: isinstance(driver.app.screen, ArgumentsDialog))
@@ -79,14 +79,14 @@ async def test_a_run_goes_on_without_the_studio_and_is_found_and_stopped(
     gate = tmp_path / "gate"
     script = WAITING.format(gate=str(gate))
     document["config"]["stages"][1] = stage("Rename", "transform", "PythonEvaluator", script=script)
-    async with open_studio(place=Document("waiting", json.dumps(document))) as driver:
+    async with open_studio(target=DocumentTarget("waiting", json.dumps(document))) as driver:
         await driver.editor()
         await driver.press("r")
         await driver.until(lambda: activity(driver) is not None)
         run = activity(driver).run
     assert not cdap.runs.get("default", run).status.is_end
 
-    async with open_studio(place=Document("waiting", json.dumps(document))) as driver:
+    async with open_studio(target=DocumentTarget("waiting", json.dumps(document))) as driver:
         await driver.editor()
         await driver.until(lambda: activity(driver) is not None)
         assert activity(driver).run == run
@@ -111,7 +111,7 @@ async def test_a_preview_shows_what_each_stage_makes(open_studio, document, tmp_
     source["schema"] = source["schema"].replace('"string"', '["string", "null"]')
     script = stage("Rename", "transform", "PythonEvaluator", script=SECOND_LACKS)
     document["config"]["stages"][1] = script
-    async with open_studio(place=Document("previewed", json.dumps(document))) as driver:
+    async with open_studio(target=DocumentTarget("previewed", json.dumps(document))) as driver:
         editor = await driver.editor()
         await driver.press("v")
         await driver.until(lambda: driver.app.screen.query(ArgumentRow))
@@ -161,7 +161,7 @@ def shown(driver, part):
 
 async def test_a_pipeline_with_failures_shows_them_instead_of_running(open_studio, document):
     document["config"]["stages"][1]["plugin"]["properties"] = {"rename": "nothing:x"}
-    async with open_studio(place=Document("wrong", json.dumps(document))) as driver:
+    async with open_studio(target=DocumentTarget("wrong", json.dumps(document))) as driver:
         await driver.editor()
         await driver.press("r")
 
@@ -172,7 +172,7 @@ async def test_a_pipeline_with_failures_shows_them_instead_of_running(open_studi
 async def test_a_run_that_fails_goes_to_its_stage(open_studio, document):
     script = stage("Rename", "transform", "PythonEvaluator", script=FAILING)
     document["config"]["stages"][1] = script
-    async with open_studio(place=Document("failing", json.dumps(document))) as driver:
+    async with open_studio(target=DocumentTarget("failing", json.dumps(document))) as driver:
         editor = await driver.editor()
         await driver.press("r")
         await driver.until(has_ended(driver), 90)
@@ -189,7 +189,7 @@ async def test_a_run_of_the_command_line_is_found_too(open_studio, cdap, documen
     script = WAITING.format(gate=str(gate))
     document["config"]["stages"][1] = stage("Rename", "transform", "PythonEvaluator", script=script)
     run = cdap.runs.start(RunRequest(document, name="orders"))
-    async with open_studio(place=Document("orders", json.dumps(document))) as driver:
+    async with open_studio(target=DocumentTarget("orders", json.dumps(document))) as driver:
         await driver.editor()
         await driver.until(lambda: activity(driver) is not None)
         assert activity(driver).run == run.run

@@ -10,7 +10,13 @@ import pytest
 from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
 from localcdap.tui.pipeline.saving import deployed, saved_draft, saved_file
 from localcdap.tui.pipeline.sources import empty, load
-from localcdap.tui.places import Deployed, Document, Draft, NewPipeline, PipelineFile
+from localcdap.tui.routes import (
+    DeployedTarget,
+    DocumentTarget,
+    DraftTarget,
+    NewPipelineTarget,
+    PipelineFileTarget,
+)
 from tests.tui.pipeline.documents import orders
 
 TEXT = json.dumps(orders())
@@ -20,7 +26,7 @@ def test_a_file_is_written_whole_and_keeps_its_mode(cdap, tmp_path):
     path = tmp_path / "p.json"
     path.write_text(TEXT)
     path.chmod(0o640)
-    source, paper = load(cdap, "default", PipelineFile(path))
+    source, paper = load(cdap, "default", PipelineFileTarget(path))
 
     after = saved_file(source, path, "{}")
 
@@ -34,7 +40,7 @@ def test_a_file_is_written_whole_and_keeps_its_mode(cdap, tmp_path):
 def test_a_file_that_another_program_changed_is_not_lost(cdap, tmp_path):
     path = tmp_path / "p.json"
     path.write_text(TEXT)
-    source, _ = load(cdap, "default", PipelineFile(path))
+    source, _ = load(cdap, "default", PipelineFileTarget(path))
     path.write_text("{}")
     os.utime(path, ns=(1, 1))
 
@@ -55,7 +61,7 @@ def test_what_is_marked_read_only_stays_as_it_is_also_for_root(cdap, tmp_path, l
     mode = place.stat().st_mode
     place.chmod(mode & ~0o222)
     try:
-        source, _ = load(cdap, "default", PipelineFile(path))
+        source, _ = load(cdap, "default", PipelineFileTarget(path))
         for is_forced in (False, True):
             with pytest.raises(BadRequestError, match="read-only"):
                 saved_file(source, path, "{}", is_forced=is_forced)
@@ -65,7 +71,7 @@ def test_what_is_marked_read_only_stays_as_it_is_also_for_root(cdap, tmp_path, l
 
 
 def test_a_place_that_cannot_be_written_is_told(cdap, tmp_path):
-    source, _ = load(cdap, "default", Document("x", TEXT))
+    source, _ = load(cdap, "default", DocumentTarget("x", TEXT))
 
     with pytest.raises(BadRequestError, match="cannot be written"):
         saved_file(source, tmp_path / "no" / "such.json", TEXT)
@@ -78,14 +84,14 @@ def test_what_is_no_pipeline_is_told(cdap, tmp_path, content):
         path.write_bytes(content)
 
     with pytest.raises((NotFoundError, BadRequestError)) as raised:
-        load(cdap, "default", PipelineFile(path))
+        load(cdap, "default", PipelineFileTarget(path))
     assert "p.json" in raised.value.message
 
 
 def test_a_draft_that_another_studio_saved_is_not_lost(cdap):
-    source, _ = load(cdap, "default", Document("mine", TEXT))
+    source, _ = load(cdap, "default", DocumentTarget("mine", TEXT))
     first = saved_draft(cdap, "default", source, TEXT, "mine")
-    opened, paper = load(cdap, "default", Draft(first.draft))
+    opened, paper = load(cdap, "default", DraftTarget(first.draft))
     saved_draft(cdap, "default", first, TEXT.replace("orders.csv", "other.csv"), "mine")
 
     with pytest.raises(ConflictError):
@@ -97,9 +103,9 @@ def test_a_draft_that_another_studio_saved_is_not_lost(cdap):
 
 
 def test_a_version_that_was_deployed_meanwhile_is_not_lost(cdap):
-    source, _ = load(cdap, "default", Document("d", TEXT))
+    source, _ = load(cdap, "default", DocumentTarget("d", TEXT))
     _, first = deployed(cdap, "default", source, TEXT, "d", None)
-    opened, _ = load(cdap, "default", Deployed("d"))
+    opened, _ = load(cdap, "default", DeployedTarget("d"))
     deployed(cdap, "default", first, TEXT, "d", "another")
 
     with pytest.raises(ConflictError):
@@ -109,7 +115,7 @@ def test_a_version_that_was_deployed_meanwhile_is_not_lost(cdap):
 
 
 def test_what_has_failures_is_not_deployed(cdap):
-    source, _ = load(cdap, "default", NewPipeline("broken"))
+    source, _ = load(cdap, "default", NewPipelineTarget("broken"))
 
     deployment, after = deployed(cdap, "default", source, empty("broken"), "broken", None)
 

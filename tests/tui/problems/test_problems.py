@@ -47,7 +47,7 @@ async def test_all_is_listed_filtered_and_repaired(cdap, home):
         await b.driver.press("escape")
         await b.settled()
         assert ("File", "sampleSize") not in listed(b)
-        assert b.problems.disabled_reason("fix_all") is None
+        assert b.problems.explain_disabled("fix_all") is None
         await b.driver.press("X")
         await b.settled()
         assert b.editor.properties("File")["format"] == "csv"
@@ -62,7 +62,7 @@ async def test_the_highlight_stays_on_its_failure(cdap, home):
         b.problems.query_one(OptionList).focus()
         while listed(b)[b.problems.query_one(OptionList).highlighted] != ("File", "formt"):
             await b.driver.press("down")
-        assert b.problems.disabled_reason("fix") is None
+        assert b.problems.explain_disabled("fix") is None
         await b.type_into("sampleSize", "\b")
         b.editor.detect(["File"])
         await b.settled()

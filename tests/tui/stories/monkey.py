@@ -33,7 +33,7 @@ from localcdap.host.cdap import Cdap
 from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.pipeline.library.draft_model import DraftRequest
 from localcdap.tui.app import StudioApp
-from localcdap.tui.connection import Connection
+from localcdap.tui.host_connection import HostConnection
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHJKLMNOPRSTUVXYZ0123456789/?:,.-_+*=<>[]{}'\"$"
 KEYS = [
@@ -178,7 +178,7 @@ def cage(folder: Path) -> Iterator[Home]:
         with (
             mock.patch.dict(os.environ, places),
             mock.patch("localcdap.host.services.shipped_plugins", return_value=plugins),
-            mock.patch("localcdap.tui.manners.paths.expanded", inside),
+            mock.patch("localcdap.tui.dialogs.path_completion.expanded", inside),
             mock.patch(
                 "localcdap.tui.screens.settings.file.write", side_effect=OSError("not for monkeys")
             ),
@@ -211,13 +211,13 @@ def furnish(home: Home, corpus: Path | None = None) -> None:
 def play(home: Home, events: int, seed: int) -> None:
     """Let monkeys play on an instance: where one leaves the studio, the next opens it again."""
     while events > 0:
-        connection = Connection(home)
+        connection = HostConnection(home)
         app = StudioApp(connection)
         try:
             events -= asyncio.run(Monkey(app, seed).play(events))
         finally:
             connection.close()
-            app.calls.leave(5)
+            app.calls.shut_down(5)
         seed += 1
 
 

@@ -11,7 +11,7 @@ from localcdap.home import Home
 from localcdap.host import demo
 from localcdap.host.cdap import Cdap
 from localcdap.runs.model import RunRequest
-from localcdap.tui.places import PipelineFile, RunPlace
+from localcdap.tui.routes import PipelineFileTarget, RunTarget
 from tests.tui.driving import Driver, studio
 
 SIZE = (156, 38)
@@ -24,13 +24,13 @@ async def _take(cdap: Cdap, home: Home, run: str) -> None:
     file = demo.set_up(home)
     text = file.read_text()
     file.write_text(text.replace('"csv"', '"cvs"', 1))
-    async with studio(cdap, home, size=SIZE, place=PipelineFile(file)) as driver:
+    async with studio(cdap, home, size=SIZE, target=PipelineFileTarget(file)) as driver:
         editor = await driver.editor()
         editor.select("Customers")
         await driver.until(lambda: driver.app.screen.query_one("Inspector").form.is_ready)
         await _keep(driver, "studio")
     file.write_text(text)
-    async with studio(cdap, home, size=SIZE, place=RunPlace(run)) as driver:
+    async with studio(cdap, home, size=SIZE, target=RunTarget(run)) as driver:
         await driver.until(lambda: driver.app.current_mode == "runs")
         await asyncio.sleep(1)
         await _keep(driver, "runs")

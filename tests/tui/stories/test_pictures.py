@@ -8,7 +8,7 @@ import pytest
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from localcdap.home import shipped_data
-from localcdap.tui.places import Document
+from localcdap.tui.routes import DocumentTarget
 from tests.tui.driving import LARGE, SMALL
 
 SAMPLE = (shipped_data() / "demo" / "pipeline.json").read_text()
@@ -40,7 +40,7 @@ async def opened(driver):
 
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=lambda size: f"{size[0]}x{size[1]}")
 async def test_the_studio(open_studio, picture, size):
-    async with open_studio(size=size, place=Document("spending", SAMPLE)) as driver:
+    async with open_studio(size=size, target=DocumentTarget("spending", SAMPLE)) as driver:
         await opened(driver)
 
         assert taken(driver) == picture

@@ -16,7 +16,7 @@ from textual.widgets import Input, TextArea
 from localcdap.api.schema import Schema
 from localcdap.tui.inspector.properties import highlighting
 from localcdap.tui.inspector.schema.text import Unreadable, read, written
-from localcdap.tui.manners.code import CodeArea
+from localcdap.tui.widgets.code_area import CodeArea
 
 
 class ControlChanged(Message):

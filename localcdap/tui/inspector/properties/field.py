@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, ClassVar, Final, cast
+from typing import ClassVar, Final
 
 from textual import events, work
 from textual.app import ComposeResult
@@ -29,13 +29,9 @@ from localcdap.tui.inspector.properties.listing import ListControl
 from localcdap.tui.inspector.properties.offers import Offer
 from localcdap.tui.inspector.properties.plan import FieldPlan, Kind
 from localcdap.tui.inspector.schema.text import EXAMPLE
-from localcdap.tui.manners.choosing import Choice
-from localcdap.tui.manners.habits import Habits
 from localcdap.tui.screens.settings.locations import ask_location_and_reopen, find_prefix
-from localcdap.tui.told import Told
-
-if TYPE_CHECKING:
-    from localcdap.tui.app import StudioApp
+from localcdap.tui.studio import Choice, StudioNode
+from localcdap.tui.widgets.cached_static import CachedStatic
 
 _SUFFIXES: Final = {
     "javascript": ".js",
@@ -46,7 +42,7 @@ _SUFFIXES: Final = {
 }
 
 
-class Field(Vertical):
+class Field(StudioNode, Vertical):
     """A property. ``text`` is what it has, the empty text where it has none."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -87,7 +83,7 @@ class Field(Vertical):
         self.set_class(self._is_long, "-above")
 
     def compose(self) -> ComposeResult:
-        yield Told(content=self._label(), classes="label")
+        yield CachedStatic(content=self._label(), classes="label")
         yield self._control
 
     @property
@@ -217,7 +213,7 @@ class Field(Vertical):
     @work
     async def action_menu(self) -> None:
         """Choose something to do with the field."""
-        habits = cast(Habits, self.app)
+        habits = self.studio
         choices = (
             [
                 Choice(f"insert ${{{each.text}}}", f"${{{each.text}}}", each.hint, group="macros")
@@ -247,9 +243,7 @@ class Field(Vertical):
         elif chosen == "!editor":
             self.action_editor()
         elif chosen == "!locate":
-            await ask_location_and_reopen(
-                cast("StudioApp", self.app), find_prefix(self._original) or ""
-            )
+            await ask_location_and_reopen(self.studio, find_prefix(self._original) or "")
 
     def _doings(self) -> list[Choice[str]]:
         declared = self.plan.declared
@@ -275,9 +269,9 @@ class Field(Vertical):
         return found
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return None if self.disabled_reason(action) else True
+        return None if self.explain_disabled(action) else True
 
-    def disabled_reason(self, action: str) -> str | None:
+    def explain_disabled(self, action: str) -> str | None:
         if action == "editor" and self._kind is Kind.MASKED:
             return "a secret is not written into a file"
         return None
@@ -286,7 +280,7 @@ class Field(Vertical):
     async def action_editor(self) -> None:
         """Edit the value in the user's editor."""
         text, language = self._original, self.plan.language(self._original)
-        edited = await cast(Habits, self.app).edit_text(text, _SUFFIXES.get(language or "", ".txt"))
+        edited = await self.studio.edit_text(text, _SUFFIXES.get(language or "", ".txt"))
         if edited is not None:
             self.set(edited)
 
@@ -322,16 +316,16 @@ class Field(Vertical):
         return Content.assemble((glyph, style) if glyph else mark, (_shortened(name, 24), style))
 
     def _show_blames(self) -> None:
-        label = next(iter(self.query(".label").results(Told)), None)
+        label = next(iter(self.query(".label").results(CachedStatic)), None)
         if label is None:
             return  # it comes when its parts are there
-        label.put(self._label())
+        label.update_if_changed(self._label())
         lines = list(self._told())
-        shown = next(iter(self.query(".blame").results(Told)), None)
+        shown = next(iter(self.query(".blame").results(CachedStatic)), None)
         if shown is not None:
-            shown.put_lines(lines)
+            shown.update_lines(lines)
         elif lines:
-            self.mount(Told(content=Content("\n").join(lines), classes="blame"))
+            self.mount(CachedStatic(content=Content("\n").join(lines), classes="blame"))
         if isinstance(self._control, ListControl):
             self._control.blame((b.element, b.glyph) for b in self._blames if b.element is not None)
 

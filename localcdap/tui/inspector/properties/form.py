@@ -20,12 +20,12 @@ from localcdap.api.config import PluginProperty
 from localcdap.api.methods import PluginMethod
 from localcdap.pipeline.document.values import as_properties
 from localcdap.pipeline.editing.edits import SetProperty
-from localcdap.tui.calls import calls_of
 from localcdap.tui.inspector.blame import Blame
 from localcdap.tui.inspector.context import Context
 from localcdap.tui.inspector.properties.field import Field
 from localcdap.tui.inspector.properties.plan import planned
 from localcdap.tui.pipeline.editor import Editor
+from localcdap.tui.studio import get_studio
 
 SENT_AFTER_S: Final = 0.1
 """Seconds that what is typed waits to be sent, for what is typed with it."""
@@ -155,7 +155,7 @@ class Form(VerticalScroll, can_focus=False):
         if self._timer is not None:
             self._timer.stop()
             self._timer = None
-            calls_of(self).ended()
+            get_studio(self).calls.end()
         for name, field in self.fields.items():
             text = field.unsaid()
             if text is not None:
@@ -169,7 +169,7 @@ class Form(VerticalScroll, can_focus=False):
         event.stop()
         self._typed[event.stage, event.property] = event.text
         if self._timer is None:
-            calls_of(self).began()  # the screen does not show yet what was typed
+            get_studio(self).calls.begin()  # the screen does not show yet what was typed
             self._timer = self.set_timer(SENT_AFTER_S, self.flush)
 
     def on_button_pressed(self, event: Button.Pressed) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Final, cast
+from typing import ClassVar, Final
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -16,7 +16,7 @@ from localcdap.api.schema import Schema
 from localcdap.pipeline.editing.stage_states import StageState
 from localcdap.tui.inspector.properties.lines import Lines
 from localcdap.tui.inspector.schema.rows import Mark, SchemaRow, rows
-from localcdap.tui.manners.habits import Habits
+from localcdap.tui.studio import StudioNode
 
 _BESIDE: Final = 76
 """Cells from which on input and output stand side by side."""
@@ -30,7 +30,7 @@ _STYLES: Final = {
 LEGEND: Final = "+ added   ~ changed   - not passed on   ? may be null"
 
 
-class SchemaPane(Vertical):
+class SchemaPane(StudioNode, Vertical):
     """Both schemas as lists of fields; what the stage adds, changes and leaves out is marked."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -74,7 +74,7 @@ class SchemaPane(Vertical):
 
     def action_copy(self) -> None:
         if self._output is not None:
-            cast(Habits, self.app).copy(str(self._output), "schema")
+            self.studio.copy_text(str(self._output), "schema")
 
     def on_resize(self, event: Resize) -> None:
         self.set_class(event.size.width < _BESIDE, "-narrow")

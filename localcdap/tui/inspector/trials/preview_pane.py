@@ -12,19 +12,20 @@ from textual.content import Content
 
 from localcdap.host.cdap import Cdap
 from localcdap.runs.preview.model import Preview, PreviewStatus
-from localcdap.tui.calls import Calling, Following
 from localcdap.tui.inspector.trials.sample_view import SampleView
 from localcdap.tui.inspector.trials.samples import of_preview
+from localcdap.tui.labels import format_status
 from localcdap.tui.pipeline.editor import Editor
-from localcdap.tui.told import Told
-from localcdap.tui.words import status_word
+from localcdap.tui.service_calls import FollowedSource
+from localcdap.tui.studio import StudioNode
+from localcdap.tui.widgets.cached_static import CachedStatic
 
 _POLL_S: Final = 2.0
 _MOST_FAILURES: Final = 5
 _GOOD: Final = PreviewStatus.COMPLETED
 
 
-class PreviewPane(Calling, Vertical):
+class PreviewPane(StudioNode, Vertical):
     """Follows a preview while it runs."""
 
     DEFAULT_CSS = """
@@ -37,11 +38,11 @@ class PreviewPane(Calling, Vertical):
         self._editor = editor
         self._stage: str | None = None
         self._preview: Preview | None = None
-        self._following: Following | None = None
+        self._following: FollowedSource | None = None
         self._is_looking = False
 
     def compose(self) -> ComposeResult:
-        yield Told(classes="state")
+        yield CachedStatic(classes="state")
         yield SampleView()
 
     def on_mount(self) -> None:
@@ -79,7 +80,7 @@ class PreviewPane(Calling, Vertical):
         if self._following is not None:
             self._following.stop()
         source = partial(_states, self._editor.namespace, preview)
-        self._following = self.follow(source, self._take, failed=lambda _: self._lost())
+        self._following = self.follow(source, self._take, on_error=lambda _: self._lost())
 
     def _found(self, newest: Preview | None) -> None:
         self._is_looking = False
@@ -128,7 +129,7 @@ class PreviewPane(Calling, Vertical):
             status = preview.status
             glyph = "…" if not status.is_end else "✓" if status is _GOOD else "✗"
             lines.append(
-                Content.styled(f"{glyph} preview {status_word(status)}", "$foreground 60%")
+                Content.styled(f"{glyph} preview {format_status(status)}", "$foreground 60%")
             )
             for each in preview.errors[:_MOST_FAILURES]:
                 lines += _wrong(each.stage, each.message, each.corrective_action)
@@ -140,7 +141,7 @@ class PreviewPane(Calling, Vertical):
             said = {each.message for each in sample.problems} if sample is not None else set()
             if error is not None and error.message not in said:
                 lines += _wrong(error.stage, error.message, error.corrective_action)
-        self.query_one(".state", Told).put_lines(lines)
+        self.query_one(".state", CachedStatic).update_lines(lines)
 
 
 def _wrong(stage: str | None, message: str, action: str | None) -> Iterator[Content]:

@@ -14,7 +14,7 @@ from textual.widgets import Tab, Tabs
 from localcdap.engine.preview.samples import Problem
 from localcdap.tui.inspector.trials.samples import Findings, Sheet
 from localcdap.tui.records.table import RecordTable
-from localcdap.tui.told import Told
+from localcdap.tui.widgets.cached_static import CachedStatic
 
 _MOST_PROBLEMS: Final = 5
 _MOST_FRAMES: Final = 3
@@ -47,7 +47,7 @@ class SampleView(Vertical):
         self._sheets: list[Sheet] = []
 
     def compose(self) -> ComposeResult:
-        yield Told(classes="problems")
+        yield CachedStatic(classes="problems")
         yield Tabs()
         yield RecordTable()
 
@@ -66,13 +66,13 @@ class SampleView(Vertical):
         if findings.logs:
             lines = [{"line": line} for line in findings.logs]
             self._sheets.append(Sheet("log", lines, None))
-        self.query_one(".problems", Told).put_lines(_told(findings.problems))
+        self.query_one(".problems", CachedStatic).update_lines(_told(findings.problems))
         self.run_worker(self._fill_tabs(before), group="tabs", exclusive=True)
 
     def tell(self, note: str) -> None:
         """Show nothing but a note."""
         self._sheets = []
-        self.query_one(".problems", Told).put_lines([])
+        self.query_one(".problems", CachedStatic).update_lines([])
         self.query_one(Tabs).remove_class("-any")
         self.table.clear(note)
 

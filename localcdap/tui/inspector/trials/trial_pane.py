@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from textual import work
 from textual.app import ComposeResult
@@ -16,7 +16,6 @@ from localcdap.api.errors import BadRequestError, LocalcdapError
 from localcdap.api.schema import Schema
 from localcdap.host.cdap import Cdap
 from localcdap.runs.debug.model import DebugAnswer, DebugRequest, GivenRecords
-from localcdap.tui.calls import Calling
 from localcdap.tui.inspector.context import Context
 from localcdap.tui.inspector.properties.controls import Area
 from localcdap.tui.inspector.trials.generating import generated
@@ -25,11 +24,10 @@ from localcdap.tui.inspector.trials.sample_view import SampleView
 from localcdap.tui.inspector.trials.samples import of_trial
 from localcdap.tui.inspector.trials.typed_records import records_of, text_of
 from localcdap.tui.inspector.trials.upstream import Upstream
-from localcdap.tui.manners.choosing import Choice
-from localcdap.tui.manners.habits import Habits
 from localcdap.tui.pipeline.editor import Editor
 from localcdap.tui.pipeline.waiting import result_of
-from localcdap.tui.told import Told
+from localcdap.tui.studio import Choice, StudioNode
+from localcdap.tui.widgets.cached_static import CachedStatic
 
 _GENERATED: Final = 10
 _MOST_TAKEN: Final = 100
@@ -40,7 +38,7 @@ _READ: Final[list[Any]] = []
 """Stands for records that are still to be read."""
 
 
-class TrialPane(Calling, Vertical):
+class TrialPane(StudioNode, Vertical):
     """Records in above, records and errors out below.
 
     What is typed for a stage, and what its last trial gave, stay while the pipeline is open.
@@ -76,9 +74,9 @@ class TrialPane(Calling, Vertical):
         self._started: float | None = None
 
     def compose(self) -> ComposeResult:
-        yield Told(classes="given")
+        yield CachedStatic(classes="given")
         yield Area("", "json")
-        yield Told(classes="state")
+        yield CachedStatic(classes="state")
         yield SampleView()
 
     def on_mount(self) -> None:
@@ -128,7 +126,7 @@ class TrialPane(Calling, Vertical):
         def ask(cdap: Cdap) -> DebugAnswer:
             return cdap.debugging.debug(request)
 
-        self.call(ask, lambda answer: self._take(stage, answer), failed=self._failed)
+        self.call(ask, lambda answer: self._take(stage, answer), on_error=self._failed)
 
     def _request(self, stage: str) -> DebugRequest:
         given = []
@@ -179,7 +177,7 @@ class TrialPane(Calling, Vertical):
         if not choices:
             self._say("There is nothing to take records from: the stage has no input.")
             return
-        chosen = await cast(Habits, self.app).choose(choices, title="Which records to try it on?")
+        chosen = await self.studio.choose(choices, title="Which records to try it on?")
         if chosen is None:
             return
         stage, input = self._stage, self._input
@@ -250,15 +248,15 @@ class TrialPane(Calling, Vertical):
             self._show_answer()
 
     def _show_input(self) -> None:
-        area, given = self.query_one(Area), self.query_one(".given", Told)
+        area, given = self.query_one(Area), self.query_one(".given", CachedStatic)
         area.put(self._typed.get((self._stage or "", self._input), ""))
         area.display = bool(self.inputs)
         if not self.inputs:
-            given.put(Content.styled("f9 reads some records", "$foreground 60%"))
+            given.update_if_changed(Content.styled("f9 reads some records", "$foreground 60%"))
             return
         others = f"  ({len(self.inputs)} inputs, alt+i the next)" if len(self.inputs) > 1 else ""
         text = f"records from '{self._input}': JSON or CSV, f3 takes some{others}"
-        given.put(Content.styled(text, "$foreground 60%"))
+        given.update_if_changed(Content.styled(text, "$foreground 60%"))
 
     def _show_answer(self) -> None:
         view, answer = self.query_one(SampleView), self.answer
@@ -278,4 +276,4 @@ class TrialPane(Calling, Vertical):
             )
         if action:
             lines.append(Content.styled(f"  {action}", "$foreground 60%"))
-        self.query_one(".state", Told).put_lines(lines)
+        self.query_one(".state", CachedStatic).update_lines(lines)

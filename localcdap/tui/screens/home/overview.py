@@ -8,7 +8,7 @@ from pathlib import Path
 
 from localcdap.host.cdap import Cdap
 from localcdap.runs.model import Run
-from localcdap.tui.places import Deployed, Draft, PipelineFile, Place
+from localcdap.tui.routes import DeployedTarget, DraftTarget, NavigationTarget, PipelineFileTarget
 
 RUNS = 12
 """Runs that are shown."""
@@ -24,7 +24,7 @@ class RecentPipeline:
     name: str
     what: str
     changed: int | None
-    place: Place
+    place: NavigationTarget
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,16 @@ def read_overview(cdap: Cdap, namespace: str, files: Sequence[str]) -> Overview:
             each.name,
             f"deployed, version {each.number}",
             each.change.creation_time_millis,
-            Deployed(each.name),
+            DeployedTarget(each.name),
         )
         for each in cdap.applications.list_applications(namespace)
     ]
     entries += [
         RecentPipeline(
-            each.name, f"draft, revision {each.revision}", each.updated_time_millis, Draft(each.id)
+            each.name,
+            f"draft, revision {each.revision}",
+            each.updated_time_millis,
+            DraftTarget(each.id),
         )
         for each in cdap.drafts.list_drafts(namespace)
     ]
@@ -78,5 +81,5 @@ def _file(path: Path) -> RecentPipeline:
         path.stem if path.stem != "pipeline" else f"{path.parent.name}/{path.name}",
         "file",
         int(path.stat().st_mtime * 1000),
-        PipelineFile(path),
+        PipelineFileTarget(path),
     )

@@ -18,8 +18,8 @@ from localcdap.host import demo
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.library.application_model import Deployment, DeployRequest
 from localcdap.runs.model import Run, RunRequest
-from localcdap.tui.screen import DialogScreen
-from localcdap.tui.words import plural
+from localcdap.text import plural
+from localcdap.tui.dialogs.dialog_screen import DialogScreen
 
 ImportAnswer = Literal["fix", "open"]
 

@@ -18,13 +18,20 @@ from localcdap.api.app.events import SYSTEM_NAMESPACE
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.library.application_model import Deployment
 from localcdap.runs.model import Run
+from localcdap.text import format_duration, plural
+from localcdap.tui.area_screen import AreaScreen
+from localcdap.tui.labels import RUN_MARKS, format_age
 from localcdap.tui.lists.options import StudioOptionList, ValueOption
-from localcdap.tui.places import Deployed, NewPipeline, PipelineFile, Place, RunPlace
-from localcdap.tui.screen import AreaScreen
+from localcdap.tui.routes import (
+    DeployedTarget,
+    NavigationTarget,
+    NewPipelineTarget,
+    PipelineFileTarget,
+    RunTarget,
+)
 from localcdap.tui.screens.home import pipeline_import as beginnings
 from localcdap.tui.screens.home.overview import Overview, RecentPipeline, read_overview
 from localcdap.tui.screens.home.pipeline_import import FailedImportDialog
-from localcdap.tui.words import RUN_MARKS, ago, duration, plural
 
 _BEGIN = (
     ("n", "New pipeline", "new_pipeline"),
@@ -80,15 +87,15 @@ class HomeScreen(AreaScreen):
         if self.studio.connected:
             self.reload()
 
-    def namespace_changed(self, namespace: str) -> None:
-        files = list(self.studio.memory.files)
+    def show_namespace(self, namespace: str) -> None:
+        files = list(self.studio.user_state.files)
         self.call(lambda cdap: read_overview(cdap, namespace, files), self._show, group="overview")
 
     @work(group="begin", exclusive=True)
     async def action_new_pipeline(self) -> None:
         name = await self.studio.ask("What is the pipeline called?", verb="Create")
         if name is not None:
-            self.studio.go(NewPipeline(name.strip() or "pipeline"))
+            self.studio.navigate(NewPipelineTarget(name.strip() or "pipeline"))
 
     @work(group="begin", exclusive=True)
     async def action_open_file(self) -> None:
@@ -104,7 +111,7 @@ class HomeScreen(AreaScreen):
 
     def action_run_demo(self) -> None:
         home, namespace = self.studio.connection.home, self.studio.namespace
-        self.studio.tell(
+        self.studio.show_notice(
             "Starting the demo …", "Spark takes some seconds when it starts for the first time."
         )
         self.call(
@@ -125,12 +132,12 @@ class HomeScreen(AreaScreen):
 
     def _go_to(self, event: OptionList.OptionSelected) -> None:
         if isinstance(event.option, ValueOption):
-            self.studio.go(event.option.value)
+            self.studio.navigate(event.option.value)
 
     def _open(self, path: Path, *, takes_fixes: bool = False) -> None:
-        self.studio.memory.opened(path)
-        self.studio.remember()
-        self.studio.go(PipelineFile(path.absolute(), takes_fixes=takes_fixes))
+        self.studio.user_state.remember_file(path)
+        self.studio.save_user_state()
+        self.studio.navigate(PipelineFileTarget(path.absolute(), takes_fixes=takes_fixes))
 
     def _import(self, path: Path, *, fix: bool = False) -> None:
         namespace = self.studio.namespace
@@ -142,10 +149,10 @@ class HomeScreen(AreaScreen):
     def _imported(self, path: Path, answer: Deployment, fix: bool) -> None:
         if answer.application is not None:
             changed = "\n".join(str(each) for each in (*answer.repairs, *answer.upgrades))
-            self.studio.tell(
+            self.studio.show_notice(
                 f"{answer.name} is deployed, version {answer.application.number}.", changed
             )
-            self.studio.go(Deployed(answer.name))
+            self.studio.navigate(DeployedTarget(answer.name))
             return
         self._offer(path, answer, fix)
 
@@ -159,9 +166,9 @@ class HomeScreen(AreaScreen):
 
     def _demo_runs(self, started: tuple[Path, Run]) -> None:
         file, run = started
-        self.studio.memory.opened(file)
-        self.studio.remember()
-        self.studio.go(RunPlace(run.run))
+        self.studio.user_state.remember_file(file)
+        self.studio.save_user_state()
+        self.studio.navigate(RunTarget(run.run))
 
     def _show(self, found: Overview) -> None:
         self._entries, self._runs = found.pipelines, found.runs
@@ -181,7 +188,9 @@ class HomeScreen(AreaScreen):
     def _show_runs(self) -> None:
         listed = self.query_one("#runs", OptionList)
         width = listed.size.width
-        _fill(listed, [ValueOption(_run_line(run, width), RunPlace(run.run)) for run in self._runs])
+        _fill(
+            listed, [ValueOption(_run_line(run, width), RunTarget(run.run)) for run in self._runs]
+        )
 
     def _title(self, found: Overview | None) -> None:
         home = self.studio.connection.home.path
@@ -209,13 +218,17 @@ def _beginning(begin: tuple[str, str, str]) -> Option:
 
 
 def _entry_line(entry: RecentPipeline, width: int) -> Content:
-    changed = ago(entry.changed) if entry.changed is not None else ""
+    changed = format_age(entry.changed) if entry.changed is not None else ""
     return _spread(Content(entry.name), [[entry.what, changed], [entry.what]], width)
 
 
 def _run_line(run: Run, width: int) -> Content:
     mark, style = RUN_MARKS[run.status]
-    words = (run.status.value.lower(), duration(run.starting, run.end), ago(run.starting))
+    words = (
+        run.status.value.lower(),
+        format_duration(run.starting, run.end),
+        format_age(run.starting),
+    )
     left = Content.assemble((f"{mark} ", style), run.pipeline)
     return _spread(left, [words, words[1:], words[2:]], width)
 
@@ -235,7 +248,7 @@ def _spread(left: Content, rights: Sequence[Sequence[str]], width: int) -> Conte
     return Content.assemble(left, " " * space, right)
 
 
-def _fill(listed: OptionList, items: Sequence[ValueOption[Place]]) -> None:
+def _fill(listed: OptionList, items: Sequence[ValueOption[NavigationTarget]]) -> None:
     """New lines in a list; who moves in it stays on their line, wherever that is now."""
     before, row = listed.highlighted_option, listed.highlighted or 0
     listed.clear_options()

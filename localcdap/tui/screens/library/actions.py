@@ -8,14 +8,14 @@ from pathlib import Path
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.library.application_model import Application, Deployment
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
-from localcdap.tui import places
+from localcdap.text import plural
+from localcdap.tui import routes as places
 from localcdap.tui.screens.home import pipeline_import as beginnings
 from localcdap.tui.screens.home.pipeline_import import FailedImportDialog
 from localcdap.tui.screens.library import items as shelf
 from localcdap.tui.screens.library.comparison import ComparisonSide, PipelineComparisonDialog
 from localcdap.tui.screens.library.items import LibraryItem, SavedPipeline
 from localcdap.tui.screens.library.list_screen import LibraryListScreen
-from localcdap.tui.words import plural
 
 
 def deploy_file(screen: LibraryListScreen, path: Path, *, fix: bool = False) -> None:
@@ -26,7 +26,7 @@ def deploy_file(screen: LibraryListScreen, path: Path, *, fix: bool = False) -> 
     namespace = screen.studio.namespace
     screen.call(
         lambda cdap: beginnings.deploy(cdap, path, namespace, fix=fix),
-        done=lambda answer: _deployed(screen, path, answer),
+        on_result=lambda answer: _deployed(screen, path, answer),
     )
 
 
@@ -38,7 +38,7 @@ def is_refused(screen: LibraryListScreen, answer: Deployment | None, what: str) 
     if answer is None or answer.application is not None:
         return False
     failures = "\n".join(f"{each.stage or 'pipeline'}: {each.message}" for each in answer.errors)
-    screen.studio.tell(
+    screen.studio.show_notice(
         f"{what}: the pipeline has {plural(len(answer.errors), 'failure')}.", failures, "error"
     )
     return True
@@ -49,7 +49,9 @@ def _deployed(screen: LibraryListScreen, path: Path, answer: Deployment) -> None
         screen.run_worker(_offer_repair(screen, path, answer))
         return
     changed = "\n".join(str(each) for each in (*answer.repairs, *answer.upgrades))
-    screen.studio.tell(f"{answer.name} is deployed, version {answer.application.number}.", changed)
+    screen.studio.show_notice(
+        f"{answer.name} is deployed, version {answer.application.number}.", changed
+    )
     screen.go_to(f"deployed {answer.name}")
 
 
@@ -58,7 +60,7 @@ async def _offer_repair(screen: LibraryListScreen, path: Path, answer: Deploymen
         case "fix":
             deploy_file(screen, path, fix=True)
         case "open":
-            screen.studio.go(places.PipelineFile(path.absolute()))
+            screen.studio.navigate(places.PipelineFileTarget(path.absolute()))
 
 
 async def rename(screen: LibraryListScreen) -> None:
@@ -78,7 +80,7 @@ async def rename(screen: LibraryListScreen) -> None:
     namespace = studio.namespace
     screen.call(
         lambda cdap: shelf.rename(cdap, namespace, item, name),
-        done=lambda answer: _renamed(screen, item, name, answer),
+        on_result=lambda answer: _renamed(screen, item, name, answer),
     )
 
 
@@ -92,7 +94,9 @@ async def duplicate(screen: LibraryListScreen) -> None:
     name = await studio.ask(title, proposed, check=_problem(screen, None))
     if name is not None:
         namespace = studio.namespace
-        screen.call(lambda cdap: shelf.duplicate(cdap, namespace, item, name), done=screen.go_to)
+        screen.call(
+            lambda cdap: shelf.duplicate(cdap, namespace, item, name), on_result=screen.go_to
+        )
 
 
 def _renamed(
@@ -132,14 +136,14 @@ def upgrade(screen: LibraryListScreen, item: SavedPipeline) -> None:
         upgraded, repairs = shelf.upgrade(cdap, namespace, text)
         return text, upgraded, len(repairs)
 
-    screen.call(work, done=lambda found: _offer(screen, item, *found), group="upgrade")
+    screen.call(work, on_result=lambda found: _offer(screen, item, *found), group="upgrade")
 
 
 def _offer(
     screen: LibraryListScreen, item: SavedPipeline, text: str, upgraded: str, count: int
 ) -> None:
     if not count:
-        screen.studio.tell(f"{item.name} uses the newest plugins that are here.")
+        screen.studio.show_notice(f"{item.name} uses the newest plugins that are here.")
         return
     namespace = screen.studio.namespace
 
@@ -147,7 +151,7 @@ def _offer(
         if is_wanted:
             screen.call(
                 lambda cdap: shelf.save_upgraded(cdap, namespace, item, upgraded),
-                done=lambda answer: _kept(screen, item, answer),
+                on_result=lambda answer: _kept(screen, item, answer),
             )
 
     verb = "Deploy" if isinstance(item, Application) else "Save"
@@ -157,5 +161,5 @@ def _offer(
 
 def _kept(screen: LibraryListScreen, item: SavedPipeline, answer: Deployment | None) -> None:
     if not is_refused(screen, answer, f"{item.name} stays as it was"):
-        screen.studio.tell(f"{item.name} uses the newest plugins now.")
+        screen.studio.show_notice(f"{item.name} uses the newest plugins now.")
         screen.reload()

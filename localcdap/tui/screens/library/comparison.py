@@ -15,8 +15,8 @@ from localcdap.host.cdap import Cdap
 from localcdap.pipeline.comparison import PipelineComparison, compare_pipelines
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
-from localcdap.tui.manners.choosing import Choice
-from localcdap.tui.screen import DialogScreen
+from localcdap.tui.dialogs.dialog_screen import DialogScreen
+from localcdap.tui.labels import format_age
 from localcdap.tui.screens.home import pipeline_import as beginnings
 from localcdap.tui.screens.library import items as shelf
 from localcdap.tui.screens.library.differences import (
@@ -25,7 +25,7 @@ from localcdap.tui.screens.library.differences import (
 )
 from localcdap.tui.screens.library.items import ItemVersion, SavedPipeline
 from localcdap.tui.screens.library.list_screen import LibraryListScreen
-from localcdap.tui.words import ago
+from localcdap.tui.studio import Choice
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class PipelineComparisonDialog(DialogScreen[bool]):
     def action_copy(self) -> None:
         blocks = self.query("#comparison-blocks > Static").results(Static)
         text = "\n\n".join(str(block.content) for block in blocks)
-        self.studio.copy(text, "differences")
+        self.studio.copy_text(text, "differences")
 
     def action_scroll(self, by: int) -> None:
         self.query_one(VerticalScroll).scroll_relative(y=by, animate=False)
@@ -118,7 +118,7 @@ class PipelineComparisonDialog(DialogScreen[bool]):
             lambda _: compare_pipelines(
                 read_document(first.text, first.name), read_document(second.text, second.name)
             ),
-            done=self._show,
+            on_result=self._show,
             group="compare",
         )
 
@@ -153,7 +153,7 @@ async def compare_with_another(screen: LibraryListScreen) -> None:
         return
     others = [each for each in screen.opened.versions if each != version]
     choices: list[Choice[_Which]] = [
-        Choice(shelf.format_title(item, each), (item, each), ago(each.when), each.told)
+        Choice(shelf.format_title(item, each), (item, each), format_age(each.when), each.told)
         for each in others
     ]
     choices += [
@@ -168,7 +168,7 @@ async def compare_with_another(screen: LibraryListScreen) -> None:
     namespace = screen.studio.namespace
     screen.call(
         lambda cdap: (_side(cdap, namespace, *chosen), _side(cdap, namespace, item, version)),
-        done=lambda sides: screen.app.push_screen(PipelineComparisonDialog(*sides)),
+        on_result=lambda sides: screen.app.push_screen(PipelineComparisonDialog(*sides)),
     )
 
 
@@ -184,7 +184,7 @@ async def compare_with_file(screen: LibraryListScreen) -> None:
             ComparisonSide(path.name, beginnings.read(path)),
             _side(cdap, namespace, item, version),
         ),
-        done=lambda sides: screen.app.push_screen(PipelineComparisonDialog(*sides)),
+        on_result=lambda sides: screen.app.push_screen(PipelineComparisonDialog(*sides)),
     )
 
 

@@ -13,7 +13,7 @@ from textual.content import Content
 from localcdap.api.pipeline import Connection
 from localcdap.artifacts.model import ArtifactSelector
 from localcdap.pipeline.comparison import Change, PipelineComparison, StageChange
-from localcdap.tui.words import plural
+from localcdap.text import plural
 
 _MUTED: Final = "$foreground 60%"
 _MARKS: Final = {

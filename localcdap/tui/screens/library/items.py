@@ -17,8 +17,9 @@ from localcdap.pipeline.library.draft_model import Draft, DraftRequest
 from localcdap.pipeline.library.export import formatted, text_of
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 from localcdap.pipeline.validation.repairs import Repair, repair_of, repaired
+from localcdap.text import plural
+from localcdap.tui.labels import format_age
 from localcdap.tui.lists.filtered_list import ListEntry
-from localcdap.tui.words import ago, plural
 
 SavedPipeline = Application | Draft
 LibraryItem = SavedPipeline | PluginTemplate
@@ -72,11 +73,11 @@ def build_key(item: LibraryItem) -> str:
 def build_entry(item: LibraryItem) -> ListEntry:
     match item:
         case Application():
-            hint = f"v{item.number} · {ago(item.change.creation_time_millis)}"
+            hint = f"v{item.number} · {format_age(item.change.creation_time_millis)}"
             words = item.description or ""
             return ListEntry(build_key(item), item.name, "●", hint, "deployed", words)
         case Draft():
-            hint = f"r{item.revision} · {ago(item.updated_time_millis)}"
+            hint = f"r{item.revision} · {format_age(item.updated_time_millis)}"
             words = item.description or ""
             return ListEntry(build_key(item), item.name, "✎", hint, "drafts", words)
         case PluginTemplate():

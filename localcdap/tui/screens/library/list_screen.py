@@ -14,12 +14,13 @@ from textual.widgets import Static
 from localcdap.pipeline.document.model import App, PipelineDocument
 from localcdap.pipeline.library.draft_model import Draft
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
+from localcdap.text import plural
+from localcdap.tui.area_screen import AreaScreen
+from localcdap.tui.labels import format_age
 from localcdap.tui.lists.changes import watch_topics
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
-from localcdap.tui.screen import AreaScreen
 from localcdap.tui.screens.library import items as shelf
 from localcdap.tui.screens.library.items import ItemDetails, ItemVersion, LibraryItem, SavedPipeline
-from localcdap.tui.words import ago, plural
 
 _EMPTY: Final = """Nothing is kept here yet.
 
@@ -52,12 +53,14 @@ class LibraryListScreen(AreaScreen):
     def on_screen_resume(self) -> None:
         self.reload()
 
-    def namespace_changed(self, namespace: str) -> None:
+    def show_namespace(self, namespace: str) -> None:
         self.reload()
 
     def reload(self) -> None:
         namespace = self.studio.namespace
-        self.call(lambda cdap: shelf.list_items(cdap, namespace), done=self._fill, group="shelf")
+        self.call(
+            lambda cdap: shelf.list_items(cdap, namespace), on_result=self._fill, group="shelf"
+        )
 
     # -- the list ---------------------------------------------------------------------------------
 
@@ -91,8 +94,8 @@ class LibraryListScreen(AreaScreen):
         namespace = self.studio.namespace
         self.call(
             lambda cdap: shelf.open_item(cdap, namespace, item),
-            done=self._show,
-            failed=lambda _: None,  # it has gone meanwhile; the list hears of it
+            on_result=self._show,
+            on_error=lambda _: None,  # it has gone meanwhile; the list hears of it
             group="item",
         )
 
@@ -137,7 +140,9 @@ class LibraryListScreen(AreaScreen):
         """Have something done with the JSON of the highlighted version."""
         item, version, namespace = self.pipeline, self.version, self.studio.namespace
         if item is not None:
-            self.call(lambda cdap: shelf.export_version(cdap, namespace, item, version), done=use)
+            self.call(
+                lambda cdap: shelf.export_version(cdap, namespace, item, version), on_result=use
+            )
 
     def go_to(self, key: str) -> None:
         """Read everything again, and highlight an item."""
@@ -147,7 +152,7 @@ class LibraryListScreen(AreaScreen):
 
 def _entry(version: ItemVersion) -> ListEntry:
     label = f"{version.number}  {version.told}".rstrip()
-    return ListEntry(version.id, label, hint=f"{version.author} {ago(version.when)}".strip())
+    return ListEntry(version.id, label, hint=f"{version.author} {format_age(version.when)}".strip())
 
 
 _MUTED = "$foreground 60%"

@@ -13,14 +13,14 @@ from localcdap.host.cdap import Cdap
 from localcdap.pipeline.library.application_model import Application
 from localcdap.pipeline.library.draft_model import Draft
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
-from localcdap.tui import places
+from localcdap.text import plural
+from localcdap.tui import routes as places
 from localcdap.tui.lists.filtered_list import FilteredList
-from localcdap.tui.manners.writing import write_file
 from localcdap.tui.screens.library import items as shelf
 from localcdap.tui.screens.library.actions import deploy_file, duplicate, rename, upgrade
 from localcdap.tui.screens.library.comparison import compare_with_another, compare_with_file
 from localcdap.tui.screens.library.list_screen import LibraryListScreen
-from localcdap.tui.words import plural
+from localcdap.tui.system.atomic_files import write_file
 
 
 class LibraryScreen(LibraryListScreen):
@@ -51,11 +51,11 @@ class LibraryScreen(LibraryListScreen):
         self._deleted: list[PluginTemplate] = []
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if not self.is_mounted or self.disabled_reason(action) is not None:
+        if not self.is_mounted or self.explain_disabled(action) is not None:
             return None
         return super().check_action(action, parameters)
 
-    def disabled_reason(self, action: str) -> str | None:
+    def explain_disabled(self, action: str) -> str | None:
         item = self.item
         match action:
             case "undo" if not self._deleted:
@@ -83,22 +83,24 @@ class LibraryScreen(LibraryListScreen):
         match item:
             case Application():
                 older = None if self.is_newest or not version else version.id
-                self.studio.go(places.Deployed(item.name, older))
+                self.studio.navigate(places.DeployedTarget(item.name, older))
             case Draft() if self.is_newest:
-                self.studio.go(places.Draft(item.id))
+                self.studio.navigate(places.DraftTarget(item.id))
             case Draft():
-                self.with_text(lambda text: self.studio.go(places.Document(item.name, text)))
+                self.with_text(
+                    lambda text: self.studio.navigate(places.DocumentTarget(item.name, text))
+                )
             case PluginTemplate():
-                self.studio.go(
-                    places.Document("pipeline", shelf.build_document_with_template(item))
+                self.studio.navigate(
+                    places.DocumentTarget("pipeline", shelf.build_document_with_template(item))
                 )
 
     def action_runs(self) -> None:
         if isinstance(self.item, Application):
-            self.studio.go(places.RunsOf(self.item.name))
+            self.studio.navigate(places.RunHistoryTarget(self.item.name))
 
     def action_copy(self) -> None:
-        self.with_text(lambda text: self.studio.copy(text, "pipeline"))
+        self.with_text(lambda text: self.studio.copy_text(text, "pipeline"))
 
     @work
     async def action_compare(self) -> None:
@@ -148,17 +150,17 @@ class LibraryScreen(LibraryListScreen):
         def done(_: None) -> None:
             if isinstance(item, PluginTemplate):
                 self._deleted.append(item)
-                self.studio.tell(f"Deleted template {item.name}; ctrl+z brings it back.")
+                self.studio.show_notice(f"Deleted template {item.name}; ctrl+z brings it back.")
             else:
-                self.studio.tell(f"Deleted {item.name}.")
+                self.studio.show_notice(f"Deleted {item.name}.")
             self.reload()
 
-        self.call(lambda cdap: shelf.delete(cdap, namespace, item), done=done)
+        self.call(lambda cdap: shelf.delete(cdap, namespace, item), on_result=done)
 
     def action_undo(self) -> None:
         template, namespace = self._deleted.pop(), self.studio.namespace
         self.call(
-            lambda cdap: cdap.templates.save(namespace, template), done=lambda _: self.reload()
+            lambda cdap: cdap.templates.save(namespace, template), on_result=lambda _: self.reload()
         )
 
     def action_restore(self) -> None:
@@ -167,7 +169,7 @@ class LibraryScreen(LibraryListScreen):
         if isinstance(item, Draft) and version is not None:
             self.call(
                 lambda cdap: cdap.drafts.restore(namespace, item.id, version.number),
-                done=lambda _: self.reload(),
+                on_result=lambda _: self.reload(),
             )
 
     def action_upgrade(self) -> None:
@@ -184,7 +186,7 @@ class LibraryScreen(LibraryListScreen):
 
         self.call(
             work,
-            done=lambda problem: self.studio.tell(
-                problem or f"Saved {path}.", kind="error" if problem else "information"
+            on_result=lambda problem: self.studio.show_notice(
+                problem or f"Saved {path}.", severity="error" if problem else "information"
             ),
         )

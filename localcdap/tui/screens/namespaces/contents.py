@@ -10,7 +10,7 @@ from localcdap.artifacts.model import USER
 from localcdap.host.cdap import Cdap
 from localcdap.namespaces.model import Namespace
 from localcdap.namespaces.preferences import PreferenceLevel
-from localcdap.tui.words import plural
+from localcdap.text import plural
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -14,12 +14,8 @@ from textual.widgets import Static
 
 from localcdap.host.cdap import Cdap
 from localcdap.namespaces.preferences import PreferenceLevel
-from localcdap.tui.calls import Calling
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
-from localcdap.tui.manners.choosing import Choice
-
-if TYPE_CHECKING:
-    from localcdap.tui.app import StudioApp
+from localcdap.tui.studio import Choice, StudioNode
 
 
 @dataclass(frozen=True)
@@ -58,7 +54,7 @@ def format_level(level: PreferenceLevel) -> str:
     return f"namespace {level.namespace}" if level.namespace is not None else "instance"
 
 
-class PreferencesPanel(Calling, Vertical):
+class PreferencesPanel(StudioNode, Vertical):
     """Shows and changes the preferences of a level."""
 
     DEFAULT_CSS = """
@@ -90,13 +86,15 @@ class PreferencesPanel(Calling, Vertical):
     def show(self, level: PreferenceLevel) -> None:
         """Show another level, or this one anew."""
         self.level = level
-        self.call(lambda cdap: read_preferences(cdap, level), done=self._fill, group="preferences")
+        self.call(
+            lambda cdap: read_preferences(cdap, level), on_result=self._fill, group="preferences"
+        )
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        is_now = self.is_mounted and self.disabled_reason(action) is None
+        is_now = self.is_mounted and self.explain_disabled(action) is None
         return True if is_now else None
 
-    def disabled_reason(self, action: str) -> str | None:
+    def explain_disabled(self, action: str) -> str | None:
         found = self._highlighted
         match action:
             case "change" | "remove" if found is None:
@@ -109,7 +107,7 @@ class PreferencesPanel(Calling, Vertical):
 
     @work
     async def action_add(self) -> None:
-        key = await self._studio.ask(
+        key = await self.studio.ask(
             f"Which preference of {format_level(self.level)}?",
             detail="The name of a macro, such as input for ${input}.",
             suggestions=list(self._preferences),
@@ -136,10 +134,10 @@ class PreferencesPanel(Calling, Vertical):
     @work
     async def action_level(self) -> None:
         """Choose whose preferences are shown."""
-        namespace = self.level.namespace or self._studio.namespace
+        namespace = self.level.namespace or self.studio.namespace
         self.call(
             lambda cdap: [app.name for app in cdap.applications.list_applications(namespace)],
-            done=lambda names: self._choose_level(namespace, names),
+            on_result=lambda names: self._choose_level(namespace, names),
         )
 
     @on(FilteredList.Chosen)
@@ -161,7 +159,7 @@ class PreferencesPanel(Calling, Vertical):
         ]
         choices = [Choice(format_level(level), level) for level in levels]
         start = levels.index(self.level) if self.level in levels else 0
-        chosen = await self._studio.choose(choices, title="Whose preferences?", start=start)
+        chosen = await self.studio.choose(choices, title="Whose preferences?", start=start)
         if chosen is not None:
             self.show(chosen)
 
@@ -170,7 +168,7 @@ class PreferencesPanel(Calling, Vertical):
         detail = (
             f"Now {found.value}, from {format_level(found.origin)}." if found is not None else ""
         )
-        value = await self._studio.ask(
+        value = await self.studio.ask(
             f"Value of {key} for {format_level(self.level)}",
             found.value if found is not None else "",
             detail=detail,
@@ -192,7 +190,7 @@ class PreferencesPanel(Calling, Vertical):
         self.query_one(FilteredList).show(key)
         self.call(
             lambda cdap: cdap.preferences.change(level, values, removed),
-            done=lambda _: self.show(self.level),
+            on_result=lambda _: self.show(self.level),
             group="change",
             ordered=True,
         )
@@ -225,7 +223,3 @@ class PreferencesPanel(Calling, Vertical):
     def _highlighted(self) -> EffectivePreference | None:
         key = self.query_one(FilteredList).key
         return self._preferences.get(key) if key is not None else None
-
-    @property
-    def _studio(self) -> StudioApp:
-        return cast("StudioApp", self.app)

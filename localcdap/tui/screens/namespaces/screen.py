@@ -20,13 +20,13 @@ from localcdap.namespaces.model import (
     check_name,
 )
 from localcdap.namespaces.preferences import PreferenceLevel
+from localcdap.text import plural
+from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.lists.changes import watch_topics
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
-from localcdap.tui.screen import AreaScreen
 from localcdap.tui.screens.namespaces.contents import ContentCounts, format_contents, read_contents
 from localcdap.tui.screens.namespaces.preferences import PreferencesPanel
 from localcdap.tui.screens.namespaces.secure_keys import SecureKeysPanel
-from localcdap.tui.words import plural
 
 
 class NamespaceList(FilteredList):
@@ -74,13 +74,13 @@ class NamespacesScreen(AreaScreen):
     def on_screen_resume(self) -> None:
         self.reload()
 
-    def namespace_changed(self, namespace: str) -> None:
+    def show_namespace(self, namespace: str) -> None:
         self.query_one("#namespaces", FilteredList).show(namespace)
         self.reload()
 
     def reload(self) -> None:
         self.call(
-            lambda cdap: cdap.namespaces.list_namespaces(), done=self._fill, group="namespaces"
+            lambda cdap: cdap.namespaces.list_namespaces(), on_result=self._fill, group="namespaces"
         )
 
     def _changed(self, happened: bool) -> None:
@@ -94,7 +94,9 @@ class NamespacesScreen(AreaScreen):
         listing.put([_entry(each, here) for each in namespaces])
         self._show(listing.key)
         if here not in self._namespaces:  # another process deleted it
-            self.studio.tell(f"Namespace {here} is gone; this is default.", kind="warning")
+            self.studio.show_notice(
+                f"Namespace {here} is gone; this is default.", severity="warning"
+            )
             self.studio.namespace = "default"
 
     @on(FilteredList.Highlighted, "#namespaces")
@@ -106,7 +108,7 @@ class NamespacesScreen(AreaScreen):
     def _chosen(self, event: FilteredList.Chosen) -> None:
         event.stop()
         self.studio.namespace = event.key
-        self.studio.tell(f"This is namespace {event.key} now.")
+        self.studio.show_notice(f"This is namespace {event.key} now.")
 
     def _show(self, name: str | None) -> None:
         self.refresh_bindings()
@@ -114,8 +116,8 @@ class NamespacesScreen(AreaScreen):
             return
         self.call(
             lambda cdap: read_contents(cdap, name),
-            done=self._count,
-            failed=lambda _: None,  # it has gone meanwhile; the list hears of it
+            on_result=self._count,
+            on_error=lambda _: None,  # it has gone meanwhile; the list hears of it
             group="contents",
         )
         preferences = self.query_one(PreferencesPanel)
@@ -130,11 +132,11 @@ class NamespacesScreen(AreaScreen):
     # -- what can be done -------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if not self.is_mounted or self.disabled_reason(action) is not None:
+        if not self.is_mounted or self.explain_disabled(action) is not None:
             return None
         return super().check_action(action, parameters)
 
-    def disabled_reason(self, action: str) -> str | None:
+    def explain_disabled(self, action: str) -> str | None:
         name = self.query_one("#namespaces", FilteredList).key
         if action in ("delete", "describe") and name is None:
             return "no namespace is highlighted"
@@ -167,10 +169,10 @@ class NamespacesScreen(AreaScreen):
 
         def done(_: NamespaceCreation) -> None:
             self.query_one("#namespaces", FilteredList).show(name)
-            self.studio.tell(f"Created namespace {name}; enter goes there.")
+            self.studio.show_notice(f"Created namespace {name}; enter goes there.")
             self.reload()
 
-        self.call(lambda cdap: cdap.namespaces.create(name, description), done=done)
+        self.call(lambda cdap: cdap.namespaces.create(name, description), on_result=done)
 
     @work
     async def action_describe(self) -> None:
@@ -181,13 +183,13 @@ class NamespacesScreen(AreaScreen):
         if text is not None:
             self.call(
                 lambda cdap: cdap.namespaces.update(namespace.name, text),
-                done=lambda _: self.reload(),
+                on_result=lambda _: self.reload(),
             )
 
     def action_delete(self) -> None:
         name = self.query_one("#namespaces", FilteredList).key
         if name is not None:
-            self.call(lambda cdap: read_contents(cdap, name), done=self._ask_to_delete)
+            self.call(lambda cdap: read_contents(cdap, name), on_result=self._ask_to_delete)
 
     @work
     async def _ask_to_delete(self, contents: ContentCounts) -> None:
@@ -195,7 +197,7 @@ class NamespacesScreen(AreaScreen):
         lost = [plural(count, noun) for noun, count in contents.counts.items() if count]
         detail = f"With it go: {', '.join(lost)}." if lost else "It is empty."
         question = f"Delete namespace {name}? It cannot be undone."
-        if await self.studio.confirm_typed(name, question, detail):
+        if await self.studio.confirm_by_name(name, question, detail):
             self._delete(name)
 
     def _delete(self, name: str, *, force: bool = False) -> None:
@@ -203,12 +205,12 @@ class NamespacesScreen(AreaScreen):
             if isinstance(error, ConflictError) and not force:
                 self._ask_to_force(name, error)
             else:
-                self.studio.tell(error.message, error.corrective_action or "", "error")
+                self.studio.show_notice(error.message, error.corrective_action or "", "error")
 
         def work(cdap: Cdap) -> NamespaceDeletion:
             return cdap.namespaces.delete(name, force)
 
-        self.call(work, done=self._deleted, failed=failed)
+        self.call(work, on_result=self._deleted, on_error=failed)
 
     @work
     async def _ask_to_force(self, name: str, error: ConflictError) -> None:
@@ -217,7 +219,7 @@ class NamespacesScreen(AreaScreen):
 
     def _deleted(self, deletion: NamespaceDeletion) -> None:
         kept = f"Your files are kept in {', '.join(deletion.kept)}." if deletion.kept else ""
-        self.studio.tell(f"Deleted namespace {deletion.name}.", kept)
+        self.studio.show_notice(f"Deleted namespace {deletion.name}.", kept)
         if self.studio.namespace == deletion.name:
             self.studio.namespace = "default"
         self.reload()

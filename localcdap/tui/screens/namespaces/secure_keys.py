@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -12,17 +12,14 @@ from textual.content import Content
 from textual.widgets import Static
 
 from localcdap.namespaces.secure_keys import SecureKey
-from localcdap.tui.calls import Calling
+from localcdap.tui.labels import format_age
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
-from localcdap.tui.words import ago
-
-if TYPE_CHECKING:
-    from localcdap.tui.app import StudioApp
+from localcdap.tui.studio import StudioNode
 
 _VAULTS = {"keyring": "in the system's keyring", "file": "in a file only you can read"}
 
 
-class SecureKeysPanel(Calling, Vertical):
+class SecureKeysPanel(StudioNode, Vertical):
     """Shows the secure keys of a namespace, sets and deletes them."""
 
     DEFAULT_CSS = """
@@ -57,24 +54,26 @@ class SecureKeysPanel(Calling, Vertical):
     def show(self, namespace: str) -> None:
         """Show the keys of another namespace, or of this one anew."""
         self._namespace = namespace
-        self.call(lambda cdap: cdap.secure_keys.list_keys(namespace), done=self._fill, group="keys")
+        self.call(
+            lambda cdap: cdap.secure_keys.list_keys(namespace), on_result=self._fill, group="keys"
+        )
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        is_now = self.is_mounted and self.disabled_reason(action) is None
+        is_now = self.is_mounted and self.explain_disabled(action) is None
         return True if is_now else None
 
-    def disabled_reason(self, action: str) -> str | None:
+    def explain_disabled(self, action: str) -> str | None:
         if action in ("replace", "remove", "copy") and self.query_one(FilteredList).key is None:
             return "no key is highlighted"
         return None
 
     @work
     async def action_add(self) -> None:
-        name = await self._studio.ask(
+        name = await self.studio.ask(
             "Name of the secure key", detail="Lower-case letters, digits, '_' and '-'."
         )
         if name:
-            description = await self._studio.ask(f"What is {name} for?", detail="May stay empty.")
+            description = await self.studio.ask(f"What is {name} for?", detail="May stay empty.")
             if description is not None:
                 await self._ask_value(name, description)
 
@@ -87,16 +86,16 @@ class SecureKeysPanel(Calling, Vertical):
     @work
     async def action_remove(self) -> None:
         name, namespace = self.query_one(FilteredList).key, self._namespace
-        if name is not None and await self._studio.confirm(
+        if name is not None and await self.studio.confirm(
             f"Delete secure key {name}?", "Its value cannot be brought back."
         ):
             self.call(
                 lambda cdap: cdap.secure_keys.delete(namespace, name),
-                done=lambda _: self.show(namespace),
+                on_result=lambda _: self.show(namespace),
             )
 
     def action_copy(self) -> None:
-        self._studio.copy(f"${{secure({self.query_one(FilteredList).key})}}", "macro")
+        self.studio.copy_text(f"${{secure({self.query_one(FilteredList).key})}}", "macro")
 
     @on(FilteredList.Chosen)
     def _chosen(self, event: FilteredList.Chosen) -> None:
@@ -110,7 +109,7 @@ class SecureKeysPanel(Calling, Vertical):
 
     async def _ask_value(self, name: str, description: str) -> None:
         namespace = self._namespace
-        value = await self._studio.ask(
+        value = await self.studio.ask(
             f"Value of {name}",
             verb="Keep",
             password=True,
@@ -120,23 +119,21 @@ class SecureKeysPanel(Calling, Vertical):
             return
 
         def done(key: SecureKey) -> None:
-            self._studio.tell(f"Kept {name} {_VAULTS.get(key.vault, key.vault)}.")
+            self.studio.show_notice(f"Kept {name} {_VAULTS.get(key.vault, key.vault)}.")
             self.query_one(FilteredList).show(name)
             self.show(namespace)
 
-        self.call(lambda cdap: cdap.secure_keys.put(namespace, name, value, description), done=done)
+        self.call(
+            lambda cdap: cdap.secure_keys.put(namespace, name, value, description), on_result=done
+        )
 
     def _fill(self, keys: list[SecureKey]) -> None:
         self._keys = {key.name: key for key in keys}
         self.query_one(FilteredList).put([_entry(key) for key in keys])
         self.refresh_bindings()
 
-    @property
-    def _studio(self) -> StudioApp:
-        return cast("StudioApp", self.app)
-
 
 def _entry(key: SecureKey) -> ListEntry:
     label = f"{key.name}  ••••••••  {key.description}".rstrip()
-    hint = f"{key.vault} · {ago(key.last_modified_time)}"
+    hint = f"{key.vault} · {format_age(key.last_modified_time)}"
     return ListEntry(key.name, label, hint=hint)

@@ -15,8 +15,8 @@ from localcdap.artifacts.model import (
 )
 from localcdap.host.cdap import Cdap
 from localcdap.runs.profiles import ProfileSummary
+from localcdap.text import plural
 from localcdap.tui.lists.filtered_list import ListEntry
-from localcdap.tui.words import plural
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,11 @@ from localcdap.artifacts.model import ArtifactDetail, ArtifactSelector, PluginIn
 from localcdap.authoring.artifact import plugin_types, write_artifact
 from localcdap.authoring.naming import names_of
 from localcdap.host.cdap import Cdap
+from localcdap.text import plural
+from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.lists.changes import watch_topics
 from localcdap.tui.lists.filtered_list import FilteredList
-from localcdap.tui.manners.choosing import Choice
-from localcdap.tui.manners.editor import edit_file
-from localcdap.tui.places import Place, PluginPlace
-from localcdap.tui.screen import AreaScreen
+from localcdap.tui.routes import NavigationTarget, PluginTarget
 from localcdap.tui.screens.plugins import details
 from localcdap.tui.screens.plugins.capability_filter import CapabilityFilter
 from localcdap.tui.screens.plugins.catalog import (
@@ -33,7 +32,8 @@ from localcdap.tui.screens.plugins.catalog import (
     find_source_file,
     read_catalog,
 )
-from localcdap.tui.words import plural
+from localcdap.tui.studio import Choice
+from localcdap.tui.system.external_editor import edit_file
 
 
 class PluginsScreen(AreaScreen):
@@ -74,16 +74,18 @@ class PluginsScreen(AreaScreen):
     def on_mount(self) -> None:
         self.follow(watch_topics("artifacts", "entities"), self._changed)
 
-    def namespace_changed(self, namespace: str) -> None:
+    def show_namespace(self, namespace: str) -> None:
         self.reload()
 
-    def arrive(self, place: Place) -> None:
-        if isinstance(place, PluginPlace):
-            self.query_one("#plugins", FilteredList).show(f"plugin {place.type} {place.name}")
+    def show_target(self, target: NavigationTarget) -> None:
+        if isinstance(target, PluginTarget):
+            self.query_one("#plugins", FilteredList).show(f"plugin {target.type} {target.name}")
 
     def reload(self) -> None:
         namespace, asked = self.studio.namespace, self.query_one(CapabilityFilter).chosen
-        self.call(lambda cdap: read_catalog(cdap, namespace, asked), done=self._put, group="index")
+        self.call(
+            lambda cdap: read_catalog(cdap, namespace, asked), on_result=self._put, group="index"
+        )
 
     # -- the list ---------------------------------------------------------------------------------
 
@@ -136,7 +138,7 @@ class PluginsScreen(AreaScreen):
             catalog.hidden_plugin(key),
         )
         if hidden is not None:
-            self.forget("detail")
+            self.discard_results("detail")
             self._tell(details.of_hidden(hidden, catalog.required))
         elif artifact is not None:
             self._show_artifact(artifact)
@@ -144,8 +146,10 @@ class PluginsScreen(AreaScreen):
             namespace = self.studio.namespace
             self.call(
                 lambda cdap: _described(cdap, namespace, plugin),
-                done=lambda found: self._tell(details.of_plugin(found[0], catalog), found[1] or ""),
-                failed=lambda _: None,  # it has gone meanwhile; the list hears of it
+                on_result=lambda found: self._tell(
+                    details.of_plugin(found[0], catalog), found[1] or ""
+                ),
+                on_error=lambda _: None,  # it has gone meanwhile; the list hears of it
                 group="detail",
             )
 
@@ -154,14 +158,14 @@ class PluginsScreen(AreaScreen):
             self._tell(details.of_artifact(artifact, trace))
 
         if not artifact.error:
-            self.forget("detail")
+            self.discard_results("detail")
             done([])
             return
         path = artifact.path
         self.call(
             lambda cdap: cdap.artifacts.trace(path),
-            done=done,
-            failed=lambda _: done([]),
+            on_result=done,
+            on_error=lambda _: done([]),
             group="detail",
         )
 
@@ -175,11 +179,11 @@ class PluginsScreen(AreaScreen):
     # -- what can be done -------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if not self.is_mounted or self.disabled_reason(action) is not None:
+        if not self.is_mounted or self.explain_disabled(action) is not None:
             return None
         return super().check_action(action, parameters)
 
-    def disabled_reason(self, action: str) -> str | None:
+    def explain_disabled(self, action: str) -> str | None:
         artifact = self._artifact()
         match action:
             case "edit" if artifact is None or self._source() is None:
@@ -209,10 +213,12 @@ class PluginsScreen(AreaScreen):
     def action_copy(self) -> None:
         key = self.query_one("#plugins", FilteredList).key
         if key is not None:
-            self.studio.copy(key.partition(" ")[2], "name")
+            self.studio.copy_text(key.partition(" ")[2], "name")
 
     def action_inspect(self) -> None:
-        self.call(lambda cdap: cdap.artifacts.sync(retry_errors=True), done=lambda _: self.reload())
+        self.call(
+            lambda cdap: cdap.artifacts.sync(retry_errors=True), on_result=lambda _: self.reload()
+        )
 
     def action_edit(self) -> None:
         """Open the file of what is highlighted; the index hears of what is saved."""
@@ -223,9 +229,9 @@ class PluginsScreen(AreaScreen):
             with self.app.suspend():
                 edit_file(source)
         except LocalcdapError as error:
-            self.studio.tell(error.message, error.corrective_action or "", "error")
+            self.studio.show_notice(error.message, error.corrective_action or "", "error")
         except Exception as error:  # a terminal that cannot be lent
-            self.studio.tell("The editor could not be opened.", str(error), "error")
+            self.studio.show_notice("The editor could not be opened.", str(error), "error")
 
     def action_remove(self) -> None:
         """Put the artifact away; ctrl+z brings it back."""
@@ -236,19 +242,19 @@ class PluginsScreen(AreaScreen):
 
         def done(kept: str) -> None:
             self._removed.append((kept, path))
-            self.studio.tell(f"Removed {name}; ctrl+z brings it back.", f"Kept in {kept}")
+            self.studio.show_notice(f"Removed {name}; ctrl+z brings it back.", f"Kept in {kept}")
             self.reload()
 
-        self.call(lambda cdap: cdap.artifacts.remove(path), done=done)
+        self.call(lambda cdap: cdap.artifacts.remove(path), on_result=done)
 
     def action_undo(self) -> None:
         kept, path = self._removed.pop()
 
         def done(_: None) -> None:
-            self.studio.tell(f"{path} is back.")
+            self.studio.show_notice(f"{path} is back.")
             self.reload()
 
-        self.call(lambda cdap: cdap.artifacts.put_back(kept, path), done=done)
+        self.call(lambda cdap: cdap.artifacts.put_back(kept, path), on_result=done)
 
     @work
     async def action_new(self) -> None:
@@ -268,11 +274,14 @@ class PluginsScreen(AreaScreen):
 
         def done(folder: Path) -> None:
             self.query_one("#plugins", FilteredList).show(f"plugin {type} {name}")
-            self.studio.tell(f"Wrote plugin {name} with its tests; e opens it.", str(folder))
+            self.studio.show_notice(f"Wrote plugin {name} with its tests; e opens it.", str(folder))
             self.reload()
 
         self.call(
-            lambda cdap: _write(cdap, namespace, name, type), done=done, group="new", ordered=True
+            lambda cdap: _write(cdap, namespace, name, type),
+            on_result=done,
+            group="new",
+            ordered=True,
         )
 
     def _artifact(self) -> ArtifactDetail | None:

@@ -13,8 +13,8 @@ from textual.content import Content
 from textual.widgets import Button, Input, Static
 
 from localcdap.runs.arguments import Argument, Arguments
+from localcdap.tui.dialogs.dialog_screen import DialogScreen
 from localcdap.tui.log.layout import sanitize_lines, sanitize_name
-from localcdap.tui.screen import DialogScreen
 from localcdap.tui.screens.runs.tables import ORIGINS
 
 _EMPTY = "the empty text"
@@ -149,7 +149,9 @@ class ArgumentsDialog(DialogScreen[dict[str, str]]):
 
     def on_mount(self) -> None:
         namespace, pipeline, document = self._namespace, self._pipeline, self._document
-        self.call(lambda cdap: cdap.runs.arguments(namespace, document, pipeline), done=self._show)
+        self.call(
+            lambda cdap: cdap.runs.arguments(namespace, document, pipeline), on_result=self._show
+        )
 
     @property
     def arguments(self) -> dict[str, str]:

@@ -13,12 +13,13 @@ from textual.content import Content
 from textual.widgets import Static
 
 from localcdap.runs.model import Run, StageCounts
+from localcdap.text import format_duration
+from localcdap.tui.dialogs.dialog_screen import DialogScreen
+from localcdap.tui.labels import RUN_MARKS
 from localcdap.tui.log.layout import sanitize_name
-from localcdap.tui.screen import DialogScreen
 from localcdap.tui.screens.runs.run_list import format_start_time
 from localcdap.tui.screens.runs.run_watcher import get_current_counts
 from localcdap.tui.screens.runs.tables import PlainDataTable
-from localcdap.tui.words import RUN_MARKS, duration
 
 _NONE = "-"
 Row = tuple[str, list[tuple[int | None, int | None]]]
@@ -77,7 +78,7 @@ class RunComparison(DialogScreen[None]):
             for stage, pairs in compare_stages(self._first, self._second)
         ]
         head = "stage\tin A\tin B\tout A\tout B\terrors A\terrors B"
-        self.studio.copy("\n".join([head, *rows]), "comparison")
+        self.studio.copy_text("\n".join([head, *rows]), "comparison")
 
 
 def compare_stages(first: Run, second: Run) -> Iterator[Row]:
@@ -110,7 +111,7 @@ def _number(value: int | str | None) -> Text:
 
 def _head(letter: str, run: Run) -> Content:
     mark, style = RUN_MARKS[run.status]
-    took = duration(run.starting, run.end)
+    took = format_duration(run.starting, run.end)
     return Content.assemble(
         (f"{letter}  ", "bold"),
         (f"{mark} {run.status.lower():10}", style),

@@ -14,12 +14,12 @@ from textual.widgets import Input, Static
 from localcdap.engine.messages import RunStatus
 from localcdap.runs.history import PipelineRuns, RunFilter
 from localcdap.runs.model import Run
+from localcdap.text import format_duration, plural
+from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.lists.changes import watch_topics
 from localcdap.tui.log.layout import sanitize_name
 from localcdap.tui.log.state_line import StateLine, StatusPart
-from localcdap.tui.manners.choosing import Choice
-from localcdap.tui.places import Place, RunPlace, RunsOf
-from localcdap.tui.screen import AreaScreen
+from localcdap.tui.routes import NavigationTarget, RunHistoryTarget, RunTarget
 from localcdap.tui.screens.runs.pipeline_list import (
     RECENT,
     PipelineList,
@@ -29,7 +29,7 @@ from localcdap.tui.screens.runs.pipeline_list import (
 )
 from localcdap.tui.screens.runs.run_list import RunList, RunListHeader
 from localcdap.tui.screens.runs.run_view import RunView
-from localcdap.tui.words import duration, plural
+from localcdap.tui.studio import Choice
 
 _STATES: Final[dict[str, list[RunStatus]]] = {
     "any state": [],
@@ -75,22 +75,22 @@ class RunHistoryScreen(AreaScreen):
         run = self._view.run
         return run if run is not None and run.run == self._view.run_id else None
 
-    def namespace_changed(self, namespace: str) -> None:
+    def show_namespace(self, namespace: str) -> None:
         self._pipeline, self._text = None, ""
         self._show_history()
         self._refresh_pipelines()
 
-    def arrive(self, place: Place) -> None:
-        match place:
-            case RunPlace():
+    def show_target(self, target: NavigationTarget) -> None:
+        match target:
+            case RunTarget():
                 self._choose_pipeline(None)
-                self._list.go_to(place.run_id)
-                self._view.show(place.run_id)
+                self._list.go_to(target.run_id)
+                self._view.show(target.run_id)
                 self.add_class("-run")
-                if place.stage is not None:
-                    self._view.show_tab("log", place.stage)
-            case RunsOf():
-                self._choose_pipeline(place.pipeline)
+                if target.stage is not None:
+                    self._view.show_tab("log", target.stage)
+            case RunHistoryTarget():
+                self._choose_pipeline(target.pipeline)
                 self._list.focus()
 
     def on_resize(self) -> None:
@@ -105,7 +105,7 @@ class RunHistoryScreen(AreaScreen):
         namespace = self.studio.namespace
         self.call(
             lambda cdap: cdap.runs.by_pipeline(namespace, RECENT),
-            done=self._put_pipelines,
+            on_result=self._put_pipelines,
             group="pipelines",
         )
 
@@ -151,7 +151,7 @@ class RunHistoryScreen(AreaScreen):
         found = self._pipelines.find(self._pipeline)
         usual = compute_median_duration(found.recent) if found else None
         if usual is not None:
-            told.append((f"usually {duration(0, usual)}", "", ""))
+            told.append((f"usually {format_duration(0, usual)}", "", ""))
         return told
 
     def _show_started(self, run: Run) -> None:

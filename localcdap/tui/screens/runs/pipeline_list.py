@@ -12,9 +12,10 @@ from textual.widgets import OptionList
 
 from localcdap.engine.messages import RunStatus
 from localcdap.runs.history import PipelineRuns, RunPoint
+from localcdap.text import format_duration
+from localcdap.tui.labels import RUN_MARKS
 from localcdap.tui.lists.options import StudioOptionList, ValueOption
 from localcdap.tui.log.layout import fit_to_width, sanitize_name
-from localcdap.tui.words import RUN_MARKS, duration
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _NO_VALUE: Final = "·"
@@ -181,7 +182,7 @@ def pipeline_line(runs: PipelineRuns, width: int) -> Content:
         (f"{runs.count:>{_COUNT},} ", "$foreground 60%"),
     ]
     if columns.sparkline:
-        median = "" if usual is None else duration(0, usual)
+        median = "" if usual is None else format_duration(0, usual)
         parts += [
             draw_sparkline(runs.recent, get_duration, columns.sparkline),
             f"{median:>{_MEDIAN}}",

@@ -19,9 +19,10 @@ from textual.widget import Widget
 
 from localcdap.runs.history import RunFilter, RunPage, records_read
 from localcdap.runs.model import Run, now
-from localcdap.tui.calls import Calling
+from localcdap.text import format_duration
+from localcdap.tui.labels import RUN_MARKS
 from localcdap.tui.log.layout import fit_to_width, sanitize_name
-from localcdap.tui.words import RUN_MARKS, duration
+from localcdap.tui.studio import StudioNode
 
 PAGE: Final = 100
 _NEAR: Final = 30
@@ -48,7 +49,7 @@ class RunRow:
         self.records = records_read(run.stages)
 
 
-class RunList(Calling, ScrollView, can_focus=True):
+class RunList(StudioNode, ScrollView, can_focus=True):
     """The runs of a namespace that a filter lets through."""
 
     DEFAULT_CSS = """
@@ -124,7 +125,7 @@ class RunList(Calling, ScrollView, can_focus=True):
         limit = max(PAGE, min(len(self.lines), _MOST_AGAIN))
         self.call(
             lambda cdap: cdap.runs.page(namespace, filter, None, limit),
-            done=self._renewed,
+            on_result=self._renewed,
             group="page",
         )
 
@@ -185,7 +186,7 @@ class RunList(Calling, ScrollView, can_focus=True):
         limit = _MOST_AGAIN if self._goes_to_end else PAGE
         self.call(
             lambda cdap: cdap.runs.page(namespace, filter, last, limit),
-            done=lambda page: self._more(last, page),
+            on_result=lambda page: self._more(last, page),
             group="page",
         )
 
@@ -254,7 +255,7 @@ class RunList(Calling, ScrollView, can_focus=True):
             Segment(f" {mark} {line.status.lower():{_STATE - 3}}", self._colour(colour)),
             Segment(fit_to_width(sanitize_name(line.pipeline), name_width) + " "),
             Segment(f"{format_start_time(line.starting):<{_WHEN}}", quiet),
-            Segment(f"{duration(line.starting, end):>{_TOOK}}"),
+            Segment(f"{format_duration(line.starting, end):>{_TOOK}}"),
         ]
         if has_records:
             read = "" if line.records is None else f"{line.records:,}"

@@ -16,14 +16,15 @@ from textual.widget import Widget
 from textual.widgets import Static, TabbedContent, TabPane
 
 from localcdap.runs.model import Run, now
+from localcdap.text import format_duration, format_size
+from localcdap.tui.debouncer import Debouncer
+from localcdap.tui.labels import RUN_MARKS
 from localcdap.tui.log.layout import sanitize_lines, sanitize_name
 from localcdap.tui.log.run_log import RunLog
 from localcdap.tui.log.view import LogView
-from localcdap.tui.rest import Rest
 from localcdap.tui.screens.runs.run_list import format_start_time
 from localcdap.tui.screens.runs.run_watcher import RunWatcher
 from localcdap.tui.screens.runs.tables import ArgumentTable, StageTable
-from localcdap.tui.words import RUN_MARKS, duration, size
 
 _SETTLE_S: Final = 0.12
 """Seconds that a run must be wanted before it is asked for: one moves past others on the way to it."""
@@ -64,7 +65,7 @@ class RunView(Vertical):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._rest = Rest(self, self._settle, _SETTLE_S)
+        self._rest = Debouncer(self, self._settle, _SETTLE_S)
 
     def compose(self) -> ComposeResult:
         yield Static(id="run-head")
@@ -83,7 +84,7 @@ class RunView(Vertical):
         self._show()
 
     def on_unmount(self) -> None:
-        self._rest.drop()
+        self._rest.cancel()
 
     @property
     def stage(self) -> str | None:
@@ -95,7 +96,7 @@ class RunView(Vertical):
     def show(self, run_id: str | None) -> None:
         """Show a run at once."""
         self.run_id = run_id
-        self._rest.now()
+        self._rest.flush()
 
     def show_tab(self, name: str, stage: str | None = None) -> None:
         """Show a tab: ``stages``, ``log`` (of one stage only, where it is named) or ``arguments``."""
@@ -115,7 +116,7 @@ class RunView(Vertical):
             self.call_after_refresh(self.focus_inside)
 
     def watch_run_id(self) -> None:
-        self._rest.ask()
+        self._rest.schedule()
 
     def watch_run(self) -> None:
         self._show()
@@ -174,9 +175,9 @@ class RunView(Vertical):
 def _head(run: Run) -> Content:
     """What it is and how it stands, on two or three lines."""
     mark, style = RUN_MARKS[run.status]
-    took = duration(run.starting, now() if run.end is None else run.end)
+    took = format_duration(run.starting, now() if run.end is None else run.end)
     if run.start is not None and run.start > run.starting:
-        took += f", read from {duration(run.starting, run.start)} on"
+        took += f", read from {format_duration(run.starting, run.start)} on"
     first = Content.assemble(
         (f"{mark} {run.status.lower()}", style),
         f"  {_name(run.pipeline)}",
@@ -200,7 +201,7 @@ def _progress(run: Run) -> Content:
     full = round(share * _BAR)
     told = [f"{progress.tasks_done:,} of {progress.tasks:,} tasks"] if progress.tasks else []
     if progress.bytes_read:
-        told.append(f"{size(progress.bytes_read)} read")
+        told.append(f"{format_size(progress.bytes_read)} read")
     return Content.assemble(
         ("━" * full, "$primary"),
         ("━" * (_BAR - full), "$foreground 20%"),

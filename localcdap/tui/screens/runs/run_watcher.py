@@ -11,13 +11,14 @@ from textual.widget import Widget
 from localcdap.api.errors import LocalcdapError, NotFoundError
 from localcdap.host.cdap import Cdap
 from localcdap.runs.model import Run, StageCounts
-from localcdap.tui.calls import Calling, Following
+from localcdap.tui.service_calls import FollowedSource
+from localcdap.tui.studio import StudioNode
 
 _WAIT_S: Final = 1.0
 """The longest wait for a change, in seconds; the thread then sees whether the widget is still there."""
 
 
-class RunWatcher(Calling, Widget):
+class RunWatcher(StudioNode, Widget):
     """Follows a run until the run has ended or the widget is removed.
 
     It posts :class:`RunWatcher.Changed` for each change.
@@ -37,10 +38,12 @@ class RunWatcher(Calling, Widget):
         self.run_id: Final = run_id
         self._version: int | None = None
         """The version of the run that was posted last."""
-        self._following: Following | None = None
+        self._following: FollowedSource | None = None
 
     def on_mount(self) -> None:
-        self._following = self.follow(self._wait_for_changes, self._post, failed=self._handle_error)
+        self._following = self.follow(
+            self._wait_for_changes, self._post, on_error=self._handle_error
+        )
 
     def on_unmount(self) -> None:
         self._stop()

@@ -13,15 +13,16 @@ from localcdap.host.cdap import Cdap
 from localcdap.runs.arguments import GIVEN
 from localcdap.runs.history import RunFilter
 from localcdap.runs.model import Run, RunRequest
+from localcdap.text import format_duration
+from localcdap.tui.labels import RUN_MARKS
 from localcdap.tui.log.layout import sanitize_lines, sanitize_name
-from localcdap.tui.manners.choosing import Choice
-from localcdap.tui.places import Deployed, Document
+from localcdap.tui.routes import DeployedTarget, DocumentTarget
 from localcdap.tui.screens.runs.arguments import ArgumentsDialog
 from localcdap.tui.screens.runs.comparison import RunComparison
 from localcdap.tui.screens.runs.history_screen import RunHistoryScreen
 from localcdap.tui.screens.runs.run_list import format_start_time
 from localcdap.tui.screens.runs.run_view import RunView
-from localcdap.tui.words import RUN_MARKS, duration
+from localcdap.tui.studio import Choice
 
 _MOST_FAILURES: Final = 4
 _OF_A_RUN: Final = ("again", "again_with", "open_pipeline", "compare", "copy_id", "show_log")
@@ -56,9 +57,9 @@ class RunsScreen(RunHistoryScreen):
     # -- keys ----------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return None if self.disabled_reason(action) else True
+        return None if self.explain_disabled(action) else True
 
-    def disabled_reason(self, action: str) -> str | None:
+    def explain_disabled(self, action: str) -> str | None:
         """Why a key does nothing now."""
         if not self.is_mounted or action not in (*_OF_A_RUN, "stop"):
             return None
@@ -81,7 +82,7 @@ class RunsScreen(RunHistoryScreen):
         if run is not None:
             self.call(
                 lambda cdap: read_rerun(cdap, run),
-                done=lambda found: self._edit_arguments(run, *found),
+                on_result=lambda found: self._edit_arguments(run, *found),
                 group="start",
             )
 
@@ -96,21 +97,21 @@ class RunsScreen(RunHistoryScreen):
     def _start(self, run: Run, arguments: dict[str, str] | None) -> None:
         self.call(
             lambda cdap: rerun(cdap, run, arguments),
-            done=self._show_started,
-            failed=self._not_started,
+            on_result=self._show_started,
+            on_error=self._not_started,
             group="start",
         )
 
     def _not_started(self, error: LocalcdapError) -> None:
         """Say what is wrong with a pipeline, and where it can be put right."""
         if not isinstance(error, InvalidPipelineError):
-            self.studio.show_fault(error)
+            self.studio.report_error(error)
             return
         told = [_failure_line(each) for each in error.failures[:_MOST_FAILURES]]
         if len(error.failures) > _MOST_FAILURES:
             told.append(f"and {len(error.failures) - _MOST_FAILURES} more")
         told.append("o opens the pipeline in the studio.")
-        self.studio.tell(error.message, "\n".join(told), "error")
+        self.studio.show_notice(error.message, "\n".join(told), "error")
 
     @work(group="dialog")
     async def action_stop(self) -> None:
@@ -130,8 +131,8 @@ class RunsScreen(RunHistoryScreen):
         if version is not None:
             self.call(
                 lambda cdap: cdap.applications.exists(run.namespace, run.pipeline),
-                done=lambda there: (
-                    self.studio.go(Deployed(run.pipeline, version, stage))
+                on_result=lambda there: (
+                    self.studio.navigate(DeployedTarget(run.pipeline, version, stage))
                     if there
                     else self._open_document(run, stage)
                 ),
@@ -143,7 +144,7 @@ class RunsScreen(RunHistoryScreen):
     def _open_document(self, run: Run, stage: str | None) -> None:
         self.call(
             lambda cdap: cdap.runs.document(run.run),
-            done=lambda text: self.studio.go(Document(run.pipeline, text, stage)),
+            on_result=lambda text: self.studio.navigate(DocumentTarget(run.pipeline, text, stage)),
             group="open",
         )
 
@@ -153,7 +154,7 @@ class RunsScreen(RunHistoryScreen):
             wanted = RunFilter(run.pipeline)
             self.call(
                 lambda cdap: cdap.runs.page(run.namespace, wanted, None, 200).runs,
-                done=lambda runs: self._compare(run, runs),
+                on_result=lambda runs: self._compare(run, runs),
                 group="compare",
             )
 
@@ -161,7 +162,7 @@ class RunsScreen(RunHistoryScreen):
     async def _compare(self, run: Run, runs: Sequence[Run]) -> None:
         others = [each for each in runs if each.run != run.run]
         if not others:
-            self.studio.tell(f"{run.pipeline} has run only once.", "Run it again with r.")
+            self.studio.show_notice(f"{run.pipeline} has run only once.", "Run it again with r.")
             return
         choices = [Choice(_described(each), each, hint=each.run[:8]) for each in others]
         older = [place for place, each in enumerate(others) if each.starting <= run.starting]
@@ -178,11 +179,11 @@ class RunsScreen(RunHistoryScreen):
 
     def action_copy_id(self) -> None:
         if self.run is not None:
-            self.studio.copy(self.run.run, "id of the run")
+            self.studio.copy_text(self.run.run, "id of the run")
 
     @on(RunView.Changed)
     def _keys_changed(self) -> None:
-        reasons = [self.disabled_reason(action) for action in (*_OF_A_RUN, "stop")]
+        reasons = [self.explain_disabled(action) for action in (*_OF_A_RUN, "stop")]
         if reasons != self._reasons:
             self._reasons = reasons
             self.refresh_bindings()
@@ -196,7 +197,7 @@ def _failure_line(failure: Mapping[str, Any]) -> str:
 
 def _described(run: Run) -> str:
     mark, _ = RUN_MARKS[run.status]
-    took = duration(run.starting, run.end)
+    took = format_duration(run.starting, run.end)
     return f"{mark} {run.status.lower():10} {format_start_time(run.starting):13} {took:>12}"
 
 

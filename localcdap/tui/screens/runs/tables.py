@@ -12,9 +12,9 @@ from textual.widgets import DataTable
 
 from localcdap.runs.arguments import GIVEN
 from localcdap.runs.model import Run, StageCounts
+from localcdap.tui.labels import RUN_MARKS
 from localcdap.tui.log.layout import sanitize_name
 from localcdap.tui.screens.runs.run_watcher import get_current_counts
-from localcdap.tui.words import RUN_MARKS
 
 
 class PlainDataTable(DataTable[Text]):

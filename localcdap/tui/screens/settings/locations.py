@@ -6,15 +6,12 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from localcdap.home import Home
-from localcdap.tui.manners.choosing import Choice
 from localcdap.tui.screens.settings import file as toml
 from localcdap.tui.screens.settings.rows import read_text
-
-if TYPE_CHECKING:
-    from localcdap.tui.app import StudioApp
+from localcdap.tui.studio import Choice, Studio
 
 _ELSEWHERE: Final = re.compile(
     r"(?!file:|https?:|ftps?:)[A-Za-z][A-Za-z0-9+.-]*://[^/\s*?\[{$]+(?=/|$)"
@@ -46,7 +43,7 @@ def _lacking(path: str) -> str | None:
     return next((str(each) for each in folders if not os.path.lexists(each)), None)
 
 
-async def ask_location_and_reopen(studio: StudioApp, prefix: str | None) -> None:
+async def ask_location_and_reopen(studio: Studio, prefix: str | None) -> None:
     """Ask where paths lie, and have that in force at once; to be awaited in a worker.
 
     :param prefix: of the paths; None when it is asked for, too.
@@ -55,7 +52,7 @@ async def ask_location_and_reopen(studio: StudioApp, prefix: str | None) -> None
         studio.reopen()
 
 
-async def choose_location(studio: StudioApp, values: Iterable[str]) -> None:
+async def choose_location(studio: Studio, values: Iterable[str]) -> None:
     """Let the user choose a prefix among those in some values, then ask for its location."""
     prefixes = dict.fromkeys(prefix for each in values if (prefix := find_prefix(each)))
     if not prefixes:
@@ -67,7 +64,7 @@ async def choose_location(studio: StudioApp, values: Iterable[str]) -> None:
         await ask_location_and_reopen(studio, chosen or None)
 
 
-async def ask_location(studio: StudioApp, prefix: str | None = None) -> bool:
+async def ask_location(studio: Studio, prefix: str | None = None) -> bool:
     """Ask where paths lie, and keep the answer; to be awaited in a worker. False when nothing was kept.
 
     :param prefix: of the paths; None when it is asked for, too.
@@ -98,7 +95,7 @@ def _refused(home: Home, text: str) -> str | None:
     return f"{place} is a file; name its folder." if place.is_file() else None
 
 
-def _kept(studio: StudioApp, prefix: str, folder: str) -> bool:
+def _kept(studio: Studio, prefix: str, folder: str) -> bool:
     home = studio.connection.home
     file = home.settings_file
     try:
@@ -109,12 +106,12 @@ def _kept(studio: StudioApp, prefix: str, folder: str) -> bool:
     except (OSError, UnicodeDecodeError) as error:
         problem = str(error)
     if problem is not None:
-        studio.tell("The settings cannot be changed.", problem, "error")
+        studio.show_notice("The settings cannot be changed.", problem, "error")
         return False
     place = home.resolve(folder)
     when = "" if studio.is_host else "The host of this instance reads it when it starts."
     if place.exists():
-        studio.tell(f"{prefix} is {place}.", when)
+        studio.show_notice(f"{prefix} is {place}.", when)
     else:
-        studio.tell(f"{prefix} is {place}, where there is nothing yet.", when, "warning")
+        studio.show_notice(f"{prefix} is {place}, where there is nothing yet.", when, "warning")
     return True

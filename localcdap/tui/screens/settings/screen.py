@@ -15,10 +15,10 @@ from textual.widgets import Input, OptionList, Static
 
 from localcdap.api.errors import SettingsError
 from localcdap.settings import Settings, load_settings
+from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.canvas.painter import padded
+from localcdap.tui.fuzzy_match import rank_matches
 from localcdap.tui.lists.options import StudioOptionList
-from localcdap.tui.manners.matching import ranked
-from localcdap.tui.screen import AreaScreen
 from localcdap.tui.screens.settings import file as toml
 from localcdap.tui.screens.settings.locations import ask_location
 from localcdap.tui.screens.settings.rows import SettingRow, build_rows, read_text
@@ -66,7 +66,7 @@ class SettingsScreen(AreaScreen):
     def reload(self) -> None:
         self._read()
 
-    def disabled_reason(self, action: str) -> str | None:
+    def explain_disabled(self, action: str) -> str | None:
         row = self._row
         if action == "apply":
             if not self._is_changed:
@@ -190,7 +190,10 @@ class SettingsScreen(AreaScreen):
         query = self.query_one("#settings-filter", Input).value
         listed = self.query_one("#settings-list", OptionList)
         self._shown = [
-            row for row, _ in ranked(query, [(f"{row.key} {row.text}", row) for row in self._rows])
+            row
+            for row, _ in rank_matches(
+                query, [(f"{row.key} {row.text}", row) for row in self._rows]
+            )
         ]
         highlighted = listed.highlighted
         listed.clear_options()
@@ -218,7 +221,7 @@ class SettingsScreen(AreaScreen):
         changed = change(text)
         problem = toml.find_problem(changed, self._file)
         if problem is not None:
-            self.studio.tell("That cannot be kept.", problem, "error")
+            self.studio.show_notice("That cannot be kept.", problem, "error")
         elif changed != text:
             self._write(changed)
 
@@ -226,18 +229,18 @@ class SettingsScreen(AreaScreen):
         try:
             toml.write(self._file, text)
         except OSError as error:
-            self.studio.tell("The file cannot be written.", str(error), "error")
+            self.studio.show_notice("The file cannot be written.", str(error), "error")
             return
         self._is_changed = True
         hint = "a applies it now." if self.studio.is_host else "The host reads it when it starts."
-        self.studio.tell("Kept.", hint)
+        self.studio.show_notice("Kept.", hint)
         self._read()
 
     def _text(self) -> str | None:
         try:
             return read_text(self._file)
         except (OSError, UnicodeDecodeError) as error:
-            self.studio.tell("The file cannot be read.", str(error), "error")
+            self.studio.show_notice("The file cannot be read.", str(error), "error")
             return None
 
 

@@ -12,16 +12,16 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from localcdap.datasets.sql import SqlTable
-from localcdap.tui.calls import Calling
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.screens.tables.completion import quote_identifier
 from localcdap.tui.screens.tables.query_status import QueryStatus
+from localcdap.tui.studio import StudioNode
 
 PAGE: Final = 1000
 """Rows of a page."""
 
 
-class TableBrowser(Calling, Vertical):
+class TableBrowser(StudioNode, Vertical):
     """Shows a table: a condition in SQL, an order, pages. Every page is one query."""
 
     DEFAULT_CSS = """
@@ -108,7 +108,7 @@ class TableBrowser(Calling, Vertical):
             return self.query_one(QueryStatus).running is not None or self._is_in_condition
         return True
 
-    def disabled_reason(self, action: str) -> str | None:
+    def explain_disabled(self, action: str) -> str | None:
         if self._table is None:
             return "there is no table"
         return "there are no more rows that way" if action == "page" else None

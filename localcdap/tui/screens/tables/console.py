@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -13,17 +13,16 @@ from textual.containers import Vertical
 
 from localcdap.api.errors import BadRequestError, QueryError
 from localcdap.datasets.sql import SqlTable
-from localcdap.tui.calls import Calling
-from localcdap.tui.manners.choosing import Choice, Chooser
-from localcdap.tui.manners.writing import replacing
+from localcdap.tui.dialogs.chooser import Chooser
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.screens.tables.editor import QueryEditor
 from localcdap.tui.screens.tables.query_status import QueryStatus
+from localcdap.tui.studio import Choice, StudioNode
+from localcdap.tui.system.atomic_files import replace_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from localcdap.tui.app import StudioApp
 
 ROW_LIMIT: Final = 10_000
 """The most rows of a result, all of which the table shows."""
@@ -31,7 +30,7 @@ _MOST_KEPT: Final = 200
 """Queries of the history."""
 
 
-class SqlConsole(Calling, Vertical):
+class SqlConsole(StudioNode, Vertical):
     """Runs read-only SQL."""
 
     DEFAULT_CSS = """
@@ -56,7 +55,7 @@ class SqlConsole(Calling, Vertical):
         yield RecordTable(id="sql-rows")
 
     def on_mount(self) -> None:
-        self.history = self._studio.memory.sql
+        self.history = self.studio.user_state.sql
         self._editor.history = self.history
         self.query_one(QueryStatus).tell(
             f"F5 runs the query at the cursor, read-only · the first {ROW_LIMIT:,} rows are shown"
@@ -82,7 +81,7 @@ class SqlConsole(Calling, Vertical):
             return True if self._result is not None else None
         return True
 
-    def disabled_reason(self, action: str) -> str | None:
+    def explain_disabled(self, action: str) -> str | None:
         return "there is no result" if action == "export" else None
 
     def action_cancel(self) -> None:
@@ -90,7 +89,7 @@ class SqlConsole(Calling, Vertical):
 
     @work
     async def action_edit(self) -> None:
-        text = await self._studio.edit_text(self._editor.area.text, suffix=".sql")
+        text = await self.studio.edit_text(self._editor.area.text, suffix=".sql")
         if text is not None:
             self._editor.put(text)
 
@@ -100,20 +99,20 @@ class SqlConsole(Calling, Vertical):
         table = self._result
         if table is None:
             return
-        file = await self._studio.pick_file(
+        file = await self.studio.pick_file(
             "Save the result: .csv, .json or .parquet", suffixes=tuple(_WRITERS), for_saving=True
         )
         if file is None:
             return
         write = _WRITERS.get(file.suffix.lower())
         if write is None:
-            self._studio.tell(
+            self.studio.show_notice(
                 f"'{file.name}' is none of {', '.join(_WRITERS)}.", "Choose another name.", "error"
             )
             return
         self.call(
             lambda _: _write_file(write, table, file),
-            done=lambda problem: self._studio.tell(
+            on_result=lambda problem: self.studio.show_notice(
                 problem or f"Saved {table.num_rows:,} rows.",
                 str(file),
                 "error" if problem else "information",
@@ -146,7 +145,7 @@ class SqlConsole(Calling, Vertical):
         event.stop()
         choices = [Choice(" ".join(sql.split())[:200], sql, detail=sql) for sql in self.history]
         if not choices:
-            self._studio.tell("No queries yet.")
+            self.studio.show_notice("No queries yet.")
             return
 
         def take(sql: str | None) -> None:
@@ -158,7 +157,7 @@ class SqlConsole(Calling, Vertical):
 
     def _remember(self, sql: str) -> None:
         self.history[:] = [sql, *(each for each in self.history if each != sql)][:_MOST_KEPT]
-        self._studio.remember()
+        self.studio.save_user_state()
 
     @property
     def _editor(self) -> QueryEditor:
@@ -169,17 +168,13 @@ class SqlConsole(Calling, Vertical):
         table = self.query_one(RecordTable).table
         return table if table is not None and table.num_columns else None
 
-    @property
-    def _studio(self) -> StudioApp:
-        return cast("StudioApp", self.app)
-
 
 def _write_file(write: Callable[[Any, Path], None], table: pa.Table, file: Path) -> str:
     """Write the file; what kept it from that, empty when nothing did."""
     import pyarrow as pa
 
     try:
-        with replacing(file) as place:
+        with replace_file(file) as place:
             write(table, place)
     except BadRequestError as error:
         return error.full_message

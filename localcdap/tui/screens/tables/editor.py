@@ -17,8 +17,8 @@ from textual.widgets.option_list import Option
 
 from localcdap.datasets.sql import SqlTable
 from localcdap.tui.lists.options import StudioOptionList
-from localcdap.tui.manners.code import CodeArea
 from localcdap.tui.screens.tables.completion import SqlCompletion, find_completions, find_statement
+from localcdap.tui.widgets.code_area import CodeArea
 
 
 class QueryText(CodeArea):

@@ -12,10 +12,10 @@ from textual.widgets import Static
 from localcdap.api.errors import LocalcdapError
 from localcdap.datasets.sql import SqlRequest, SqlResult
 from localcdap.host.cdap import Cdap
-from localcdap.tui.calls import Calling
+from localcdap.tui.studio import StudioNode
 
 
-class QueryStatus(Calling, Static):
+class QueryStatus(StudioNode, Static):
     """One line that tells of the query that runs, or ran last."""
 
     DEFAULT_CSS = """
@@ -75,7 +75,7 @@ class QueryStatus(Calling, Static):
             self._timer.resume()
         self.call(
             lambda cdap: _answer(cdap, request),
-            done=lambda found: self._end(request, found),
+            on_result=lambda found: self._end(request, found),
             group="query",
         )
 
@@ -85,7 +85,7 @@ class QueryStatus(Calling, Static):
         if request is None:
             return False
         self._quiet("Cancelled.")
-        self.forget("query")
+        self.discard_results("query")
         self.call(lambda cdap: cdap.sql.cancel(request.id))
         return True
 

@@ -13,9 +13,9 @@ from textual.content import Content
 from textual.widgets import Static, TabbedContent, TabPane
 
 from localcdap.datasets.sql import SqlTable
+from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.lists.changes import watch_topics
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
-from localcdap.tui.screen import AreaScreen
 from localcdap.tui.screens.tables.browser import TableBrowser
 from localcdap.tui.screens.tables.completion import quote_identifier
 from localcdap.tui.screens.tables.console import SqlConsole
@@ -56,7 +56,7 @@ class TablesScreen(AreaScreen):
     def on_mount(self) -> None:
         self.follow(watch_topics("runs", "entities"), self._changed)
 
-    def namespace_changed(self, namespace: str) -> None:
+    def show_namespace(self, namespace: str) -> None:
         self.reload()
 
     def _changed(self, happened: bool) -> None:
@@ -67,7 +67,7 @@ class TablesScreen(AreaScreen):
         self._list(self._fill_anew)
 
     def _list(self, done: Callable[[Sequence[SqlTable]], None]) -> None:
-        self.call(lambda cdap: cdap.sql.list_tables(), done=done, group="tables")
+        self.call(lambda cdap: cdap.sql.list_tables(), on_result=done, group="tables")
 
     def _fill_anew(self, tables: Sequence[SqlTable]) -> None:
         """Read the rows again too, whatever is known of the table."""

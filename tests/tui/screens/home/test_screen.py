@@ -12,7 +12,7 @@ from localcdap.home import shipped_data
 from localcdap.host import demo
 from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.pipeline.library.draft_model import DraftRequest
-from localcdap.tui.places import Deployed, PipelineFile, RunPlace
+from localcdap.tui.routes import DeployedTarget, PipelineFileTarget, RunTarget
 from localcdap.tui.screens.home.pipeline_import import FailedImportDialog
 from localcdap.tui.screens.home.screen import _spread
 from tests.tui.driving import SMALL
@@ -24,7 +24,9 @@ DEMO = (shipped_data() / "demo" / "pipeline.json").read_text()
 def gone(monkeypatch):
     """Where the studio was asked to go."""
     places = []
-    monkeypatch.setattr("localcdap.tui.app.StudioApp.go", lambda app, place: places.append(place))
+    monkeypatch.setattr(
+        "localcdap.tui.app.StudioApp.navigate", lambda app, place: places.append(place)
+    )
     return places
 
 
@@ -50,7 +52,7 @@ async def test_what_is_deployed_appears_by_itself(open_studio, cdap, gone):
         driver.app.screen.query_one("#pipelines").focus()
         await driver.press("enter")
 
-        assert gone == [Deployed("shown")]
+        assert gone == [DeployedTarget("shown")]
 
 
 async def test_the_highlight_stays_on_its_line_when_newer_ones_come(open_studio, cdap, gone):
@@ -69,8 +71,8 @@ async def test_drafts_and_files_are_gone_on_with_too(open_studio, cdap, tmp_path
     file = tmp_path / "exported.json"
     file.write_text(DEMO)
     async with open_studio() as driver:
-        driver.app.memory.opened(file)
-        driver.app.memory.opened(tmp_path / "gone.json")
+        driver.app.user_state.remember_file(file)
+        driver.app.user_state.remember_file(tmp_path / "gone.json")
         driver.app.screen.reload()
         await driver.settled()
 
@@ -95,8 +97,8 @@ async def test_a_file_is_opened(open_studio, gone, tmp_path):
         await driver.paste(str(file))
         await driver.press("enter")
 
-        assert gone == [PipelineFile(file)]
-        assert driver.app.memory.files[0] == str(file)
+        assert gone == [PipelineFileTarget(file)]
+        assert driver.app.user_state.files[0] == str(file)
 
 
 async def test_a_good_file_is_deployed(open_studio, cdap, gone, tmp_path):
@@ -108,7 +110,7 @@ async def test_a_good_file_is_deployed(open_studio, cdap, gone, tmp_path):
         await driver.press("enter")
         await driver.until(lambda: gone)
 
-        assert gone == [Deployed("spending_by_customer")]
+        assert gone == [DeployedTarget("spending_by_customer")]
 
 
 @pytest.fixture
@@ -136,7 +138,7 @@ async def test_what_an_import_lacks_is_taken_from_here(open_studio, cdap, gone, 
         await driver.press("x")
         await driver.until(lambda: gone)
 
-        assert gone == [Deployed("imported")]
+        assert gone == [DeployedTarget("imported")]
         assert cdap.applications.exists("default", "imported")
 
 
@@ -149,7 +151,7 @@ async def test_a_failing_import_is_mended_in_the_studio_or_left(open_studio, cda
             await driver.until(lambda: isinstance(driver.app.screen, FailedImportDialog))
             await driver.press(key)
 
-        assert gone == [PipelineFile(elsewhere)]
+        assert gone == [PipelineFileTarget(elsewhere)]
 
 
 async def test_what_is_taken_from_here_is_taken_in_the_studio_too(open_studio, elsewhere):
@@ -209,5 +211,5 @@ async def test_the_demo_runs(open_studio, cdap, home, gone, engine_directory):
 
         assert demo.set_up(home).exists()
         run = cdap.runs.get("default", "last")
-        assert gone == [RunPlace(run.run)]
+        assert gone == [RunTarget(run.run)]
         assert cdap.runs.stop(run.run).status.is_end

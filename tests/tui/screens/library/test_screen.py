@@ -12,7 +12,7 @@ from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.pipeline.library.draft_model import DraftRequest
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
-from localcdap.tui import places
+from localcdap.tui import routes as places
 from localcdap.tui.lists.filtered_list import FilteredList
 from localcdap.tui.screens.library.comparison import PipelineComparisonDialog
 from tests.e2e.pipelines import csv_source, json_sink, pipeline, schema, write
@@ -60,7 +60,7 @@ async def test_an_empty_library_says_what_to_do(open_studio, namespace: str):
         await driver.press("6")
         assert shelf(driver).key is None
         screen = driver.app.screen
-        assert screen.disabled_reason("compare") == "no pipeline is highlighted"
+        assert screen.explain_disabled("compare") == "no pipeline is highlighted"
         assert screen.check_action("delete", ()) is None
 
 
@@ -98,7 +98,7 @@ async def test_two_versions_are_compared(open_studio, namespace: str, sales: str
 
 async def test_versions_are_opened_in_the_studio(open_studio, cdap, namespace: str, sales: str):
     async with open_studio(namespace=namespace) as driver:
-        gone: list[places.Place] = []
+        gone: list[places.NavigationTarget] = []
         driver.app.go = gone.append
         for key in ("6", "o"):
             await driver.press(key)
@@ -107,7 +107,10 @@ async def test_versions_are_opened_in_the_studio(open_studio, cdap, namespace: s
         for key in ("j", "enter"):
             await driver.press(key)
         first = cdap.applications.versions(namespace, "sales")[1]
-        assert gone == [places.Deployed("sales"), places.Deployed("sales", first.version)]
+        assert gone == [
+            places.DeployedTarget("sales"),
+            places.DeployedTarget("sales", first.version),
+        ]
 
 
 async def test_a_draft_is_renamed_copied_and_an_earlier_revision_brought_back(
@@ -239,7 +242,7 @@ async def test_a_template_is_used_in_a_new_pipeline(open_studio, cdap, namespace
         namespace, PluginTemplate("Daily", "batchsource", "File", {"format": "csv"}, ["format"])
     )
     async with open_studio(namespace=namespace) as driver:
-        gone: list[places.Document] = []
+        gone: list[places.DocumentTarget] = []
         driver.app.go = gone.append
         for key in ("6", "o"):
             await driver.press(key)

@@ -62,7 +62,7 @@ async def test_deleting_asks_for_the_name(open_studio, cdap, team: str):
         await driver.settled()
         assert driver.app.namespace == "default"
         assert listing(driver).keys == ["default"]
-        assert driver.app.screen.disabled_reason("delete") == "default cannot be deleted"
+        assert driver.app.screen.explain_disabled("delete") == "default cannot be deleted"
 
 
 async def test_contents_are_counted(open_studio, cdap, team: str):
@@ -102,7 +102,7 @@ async def test_preferences_are_set_changed_and_removed(open_studio, cdap, team: 
         for key in ("7", "p"):
             await driver.press(key)
         panel = driver.app.screen.query_one(PreferencesPanel)
-        assert panel.disabled_reason("remove") == "it is set at the level above, instance"
+        assert panel.explain_disabled("remove") == "it is set at the level above, instance"
         await driver.press("enter")
         driver.app.focused.value = "/ours"
         await driver.press("enter")

@@ -10,7 +10,7 @@ from textual.widgets import Markdown, Static
 from localcdap.home import Home
 from localcdap.host.cdap import connect
 from localcdap.tui.lists.filtered_list import FilteredList
-from localcdap.tui.places import PluginPlace
+from localcdap.tui.routes import PluginTarget
 from localcdap.tui.screens.plugins.capability_filter import CapabilityToggle
 from localcdap.tui.screens.plugins.catalog import find_source_file
 from tests.artifacts.authoring import capable, source, write
@@ -44,7 +44,7 @@ def plugins(home: Home):
 
 
 async def test_a_plugin_is_told_with_all_its_properties(open_studio):
-    async with open_studio(place=PluginPlace("batchsource", "File")) as driver:
+    async with open_studio(target=PluginTarget("batchsource", "File")) as driver:
         await driver.until(lambda: "batchsource" in facts(driver))
         await driver.settled()
         assert listing(driver).key == "plugin batchsource File"
@@ -115,8 +115,8 @@ async def test_an_artifact_is_removed_and_brought_back(open_studio, cdap, plugin
     async with open_studio() as driver:
         await driver.press("4")
         screen = driver.app.screen
-        assert screen.disabled_reason("remove") == "it comes with localcdap"
-        assert screen.disabled_reason("undo") == "nothing was removed"
+        assert screen.explain_disabled("remove") == "it comes with localcdap"
+        assert screen.explain_disabled("undo") == "nothing was removed"
         await go_to(driver, "plugin transform Mine")
         await driver.press("d")
         assert not file.exists()

@@ -13,9 +13,9 @@ from localcdap.home import Home
 from localcdap.host.cdap import Cdap, connect
 from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.runs.model import RunRequest
+from localcdap.tui.dialogs.questions import ConfirmDialog
 from localcdap.tui.log.run_log import RunLog
-from localcdap.tui.manners.dialogs import ConfirmDialog
-from localcdap.tui.places import RunPlace
+from localcdap.tui.routes import RunTarget
 from localcdap.tui.screens.runs.run_view import RunView
 from localcdap.tui.screens.runs.tables import StageTable
 from tests.e2e.pipelines import csv_source, json_sink, pipeline, python, schema
@@ -59,11 +59,11 @@ def start(cdap: Cdap, document: str, **arguments: str) -> str:
 async def test_a_run_is_found_again_and_repeated(cdap, document, open_studio, tmp_path):
     cdap.preferences.replace(PreferenceLevel("default"), {"input": "in.csv"})
     first = start(cdap, document, output="one")
-    async with open_studio(place=RunPlace(first)) as driver:
+    async with open_studio(target=RunTarget(first)) as driver:
         view = driver.app.screen.query_one(RunView)
         await driver.until(lambda: view.run and view.run.status is RunStatus.RUNNING, 120)
     (tmp_path / "gate").touch()
-    async with open_studio(place=RunPlace(first)) as driver:
+    async with open_studio(target=RunTarget(first)) as driver:
         view = driver.app.screen.query_one(RunView)
         await driver.until(lambda: view.run and view.run.status is RunStatus.COMPLETED, 120)
         assert view.run.origins == {"input": "namespace", "output": "given"}
@@ -101,11 +101,11 @@ async def test_a_run_is_found_again_and_repeated(cdap, document, open_studio, tm
 
 async def test_a_run_is_stopped_after_a_question(cdap, document, open_studio):
     run = start(cdap, document, input="in.csv", output="out")
-    async with open_studio(place=RunPlace(run)) as driver:
+    async with open_studio(target=RunTarget(run)) as driver:
         view = driver.app.screen.query_one(RunView)
         await driver.until(lambda: view.run and view.run.status is RunStatus.RUNNING, 120)
         await driver.press("x")
         assert isinstance(driver.app.screen, ConfirmDialog)
         await driver.press("escape", "x", "y")
         await driver.until(lambda: view.run.status is RunStatus.KILLED, 60)
-        assert driver.app.screen.disabled_reason("stop") == "the run has ended"
+        assert driver.app.screen.explain_disabled("stop") == "the run has ended"

@@ -12,7 +12,7 @@ from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.runs.history import RunFilter
 from localcdap.runs.model import LogLine, RunError, RunProgress, StageCounts
 from localcdap.tui.log.run_log import RunLog
-from localcdap.tui.places import RunPlace, RunsOf
+from localcdap.tui.routes import RunHistoryTarget, RunTarget
 from localcdap.tui.screens.runs.arguments import ArgumentRow, ArgumentsDialog
 from localcdap.tui.screens.runs.comparison import RunComparison
 from localcdap.tui.screens.runs.pipeline_list import PipelineList
@@ -152,7 +152,7 @@ async def test_parts_of_the_history(cdap, namespace, open_studio):
         assert driver.app.screen.query_one("#runs-empty").display
         await driver.press("escape")
         assert listed(driver).total == 4
-        driver.app.go(RunsOf("sales"))
+        driver.app.navigate(RunHistoryTarget("sales"))
         await driver.until(lambda: listed(driver).total == 1)
 
 
@@ -161,7 +161,7 @@ async def test_an_empty_history_says_what_to_do(namespace, open_studio):
         await driver.press("3")
         assert "Nothing has run here yet" in str(driver.app.screen.query_one("#runs-empty").content)
         await driver.press("r", "R", "x", "o", "c", "y", "L", "enter", "j", "k", "G", "escape")
-        assert driver.app.screen.disabled_reason("again") == "no run is chosen"
+        assert driver.app.screen.explain_disabled("again") == "no run is chosen"
 
 
 async def test_two_runs_beside_each_other(cdap, namespace, open_studio):
@@ -196,8 +196,8 @@ async def test_a_place_leads_to_a_run_and_the_log_of_a_stage(cdap, namespace, op
     write_log(cdap, run.run, [LogLine(1, 1, "INFO", "a", "In"), LogLine(2, 2, "INFO", "b", "Out")])
     for _ in range(3):
         write_run(cdap, namespace=namespace)
-    place = RunPlace(run.run, "Out")
-    async with open_studio(namespace=namespace, place=place, size=SMALL) as driver:
+    target = RunTarget(run.run, "Out")
+    async with open_studio(namespace=namespace, target=target, size=SMALL) as driver:
         await shown(driver, run.run)
         assert listed(driver).run_id == run.run
         log = driver.app.screen.query_one(RunLog)
@@ -261,7 +261,7 @@ async def test_what_an_older_version_ran_cannot_be_repeated(cdap, namespace, ope
         await shown(driver, run.run)
         screen = driver.app.screen
         assert screen.check_action("again", ()) is None
-        assert "older localcdap" in screen.disabled_reason("again")
+        assert "older localcdap" in screen.explain_disabled("again")
         await driver.press("r")
         assert listed(driver).total == 1
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.settings import OPTIONS, load_settings
-from localcdap.tui.keys.actions import actions_of
+from localcdap.tui.keys.commands import list_actions
 from localcdap.tui.screens.settings import file as toml
 from localcdap.tui.screens.settings.locations import find_prefix
 from localcdap.tui.screens.settings.rows import build_rows, read_descriptions
@@ -96,13 +96,13 @@ async def test_what_the_environment_sets_cannot_be_changed_here(open_studio, mon
         screen = driver.app.screen
 
         assert screen.check_action("change", ()) is None
-        assert "$LOCALCDAP_PREVIEW_RECORDS" in screen.disabled_reason("change")
+        assert "$LOCALCDAP_PREVIEW_RECORDS" in screen.explain_disabled("change")
 
 
 async def test_a_location_is_added(open_studio, home):
     async with open_studio() as driver:
         await driver.press("comma")
-        assert "change" in {each.description for each in actions_of(driver.app.screen)}
+        assert "change" in {each.description for each in list_actions(driver.app.screen)}
         await driver.press("n")
         await driver.type("gs://sales")
         await driver.press("enter")

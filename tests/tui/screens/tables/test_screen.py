@@ -177,7 +177,7 @@ async def test_a_result_is_saved(open_studio, tmp_path: Path, suffix: str):
     async with open_studio() as driver:
         await driver.press("5", "q")
         console = driver.app.screen.query_one(SqlConsole)
-        assert console.disabled_reason("export") == "there is no result"
+        assert console.explain_disabled("export") == "there is no result"
         await run(driver, "SELECT id, city FROM spending ORDER BY id LIMIT 2")
 
         async def chosen(*_: object, **__: object) -> Path:

@@ -1,0 +1,68 @@
+"""The base of the full screens: the header line, the body of the area, the footer with its key hints."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+from textual.widgets import Input
+
+from localcdap.tui.routes import NavigationTarget
+from localcdap.tui.studio import StudioNode
+from localcdap.tui.widgets.footer import StudioFooter
+from localcdap.tui.widgets.header import StudioHeader
+
+
+class AreaScreen(StudioNode, Screen[None]):
+    """The screen of an area. A subclass writes :meth:`compose_body`, and what it wants of the rest."""
+
+    AREA: ClassVar[str]
+    """Its name in :data:`localcdap.tui.areas.AREAS`."""
+    AUTO_FOCUS = "*"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "filter", "filter", id="list.filter", show=False),
+        Binding("f5", "reload", "read again", id="list.reload", show=False),
+    ]
+
+    def compose(self) -> ComposeResult:
+        yield StudioHeader(self.AREA)
+        yield from self.compose_body()
+        yield StudioFooter()
+
+    def compose_body(self) -> ComposeResult:
+        """The widgets between the header and the footer."""
+        yield from ()
+
+    def show_target(self, target: NavigationTarget) -> None:
+        """Show a place that another part of the studio sent its user to. Called when mounted."""
+
+    def show_namespace(self, namespace: str) -> None:
+        """The app went to another namespace; also called once when the screen is first shown."""
+
+    async def confirm_leave(self) -> bool:
+        """Whether the studio may be left; asks where something would be lost. Awaited in a worker."""
+        return True
+
+    def reload(self) -> None:
+        """Read everything again."""
+        self.show_namespace(self.studio.namespace)
+
+    def on_mount(self) -> None:
+        self.watch(self.app, "namespace", self.show_namespace)
+
+    def action_reload(self) -> None:
+        self.reload()
+
+    def action_filter(self) -> None:
+        """Go to the field that filters what is shown."""
+        for field in self.query("Input.filter").results(Input):
+            if field.display:
+                field.focus()
+                return
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "filter":
+            return bool(self.query("Input.filter"))
+        return super().check_action(action, parameters)

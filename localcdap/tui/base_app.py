@@ -1,0 +1,365 @@
+"""The base of the studio's app: notices, dialogs, clipboard, themes, and the keys of every screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Final, TypeVar
+
+from textual import work
+from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.notifications import SeverityLevel
+from textual.screen import Screen
+from textual.widget import Widget
+
+from localcdap.api.errors import LocalcdapError
+from localcdap.tui.dialogs.chooser import Chooser
+from localcdap.tui.dialogs.file_picker import FilePicker
+from localcdap.tui.dialogs.jump import Jumpable, JumpScreen, list_jump_targets
+from localcdap.tui.dialogs.notices import Notices, NoticesDialog
+from localcdap.tui.dialogs.questions import ConfirmDialog, InputDialog, TypedConfirmDialog
+from localcdap.tui.keys import keymap
+from localcdap.tui.keys.commands import (
+    Command,
+    KeyAction,
+    build_key_choices,
+    build_palette_choices,
+    collect_commands,
+    list_actions,
+    list_shadowed_actions,
+)
+from localcdap.tui.studio import Choice
+from localcdap.tui.system import clipboard, external_editor, user_state
+from localcdap.tui.themes import DARK, SIXTEEN, THEME_NAMES, THEMES
+
+_T = TypeVar("_T")
+
+_VIM_KEYS: Final = {
+    "h": ("left", "left"),
+    "j": ("down", "down"),
+    "k": ("up", "up"),
+    "l": ("right", "right"),
+    "g": ("home", "to the top"),
+    "G": ("end", "to the bottom"),
+    "ctrl+d": ("pagedown", "page down"),
+    "ctrl+u": ("pageup", "page up"),
+}
+"""Keys of vim, each with the key that it stands for wherever no text is typed, and a description."""
+
+
+class BaseApp(App[None]):
+    """An app with notices, dialogs, themes and the studio's common keys.
+
+    Methods that open a dialog are awaited in a worker.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("question_mark,f1", "show_keys", "keys", id="studio.keys", show=False),
+        Binding("ctrl+p,colon", "show_palette", "commands", id="studio.palette", show=False),
+        Binding("ctrl+o", "jump", "jump to a part", id="studio.jump", show=False),
+        Binding(
+            "f10", "full_screen", "full screen of this part", id="studio.full_screen", show=False
+        ),
+        Binding("f12", "show_notices", "notices", id="studio.notices", show=False),
+        Binding("ctrl+t", "choose_theme", "theme", id="studio.theme", show=False),
+        Binding(
+            "alt+z", "suspend_process", "to the shell; fg returns", id="studio.suspend", show=False
+        ),
+        *(
+            Binding(
+                key,
+                f"press_key('{meant}')",
+                description,
+                id=f"move.{meant}",
+                show=False,
+            )
+            for key, (meant, description) in _VIM_KEYS.items()
+        ),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.notices = Notices()
+        self.user_state = user_state.read_user_state()
+        for theme in THEMES:
+            self.register_theme(theme)
+        saved = self.user_state.theme
+        self.theme = saved if saved in self.available_themes else DARK
+        self._reported_clashes: set[str] = set()
+
+    def on_mount(self) -> None:
+        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
+        if self.console.color_system == "standard" and self.theme == DARK and not self.is_headless:
+            self.theme = SIXTEEN
+
+    # Notices and the clipboard
+
+    def show_notice(
+        self, message: str, detail: str = "", severity: SeverityLevel = "information"
+    ) -> None:
+        """Show a notice for some seconds and keep it in the list of notices."""
+        self.notify(detail, title=message, severity=severity, markup=False)
+
+    def show_error(self, error: LocalcdapError, severity: SeverityLevel = "error") -> None:
+        """Show an error and its corrective action as a notice."""
+        self.show_notice(error.message, error.corrective_action or "", severity)
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = True,
+    ) -> None:
+        self.notices.add(severity, title or message, message if title else "")
+        if title and not message:
+            message, title = title, ""
+        super().notify(message, title=title, severity=severity, timeout=timeout, markup=markup)
+
+    def copy_text(self, text: str, what: str = "text") -> None:
+        """Put a text into the clipboard of the terminal and show a notice.
+
+        :param what: what the text is, such as "cell".
+        """
+        if len(text.encode("utf-8", "replace")) > clipboard.MAX_BYTES:
+            self.show_notice(
+                f"The {what} is too large for the clipboard.",
+                "Save it to a file instead.",
+                "warning",
+            )
+            return
+        self.copy_to_clipboard(text)
+        lines = text.count("\n") + 1
+        self.show_notice(f"Copied the {what}" + (f", {lines} lines." if lines > 1 else "."))
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """Put a text into the clipboard, also from inside tmux and GNU screen."""
+        self._clipboard = text
+        if self._driver is not None:
+            self._driver.write(clipboard.build_osc52(text))
+
+    # Dialogs
+
+    async def choose(
+        self,
+        choices: Sequence[Choice[_T]],
+        *,
+        title: str = "",
+        start: int = 0,
+        on_highlight: Callable[[_T], object] | None = None,
+    ) -> _T | None:
+        """Let the user choose one."""
+        return await self.push_screen_wait(
+            Chooser(choices, title=title, start=start, on_highlight=on_highlight)
+        )
+
+    async def confirm(self, question: str, detail: str = "", verb: str = "Delete") -> bool:
+        """Ask before an action that cannot be undone."""
+        answer: bool | None = await self.push_screen_wait(ConfirmDialog(question, detail, verb))
+        return answer is True
+
+    async def confirm_by_name(
+        self, name: str, question: str, detail: str = "", verb: str = "Delete"
+    ) -> bool:
+        """Ask the user to type the name of what will be deleted for good."""
+        dialog = TypedConfirmDialog(name, question, detail, verb)
+        return await self.push_screen_wait(dialog) is not None
+
+    async def ask(
+        self,
+        question: str,
+        value: str = "",
+        *,
+        detail: str = "",
+        verb: str = "OK",
+        check: Callable[[str], str | None] | None = None,
+        suggestions: Sequence[str] = (),
+        password: bool = False,
+    ) -> str | None:
+        """Ask for one line of text. None when the user cancels.
+
+        :param check: returns what is wrong with an answer, or None.
+        """
+        dialog = InputDialog(
+            question,
+            value,
+            detail=detail,
+            verb=verb,
+            check=check,
+            suggestions=suggestions,
+            password=password,
+        )
+        return await self.push_screen_wait(dialog)
+
+    async def pick_file(
+        self,
+        title: str,
+        *,
+        suffixes: Sequence[str] = (".json",),
+        for_saving: bool = False,
+        typed: str = "",
+    ) -> Path | None:
+        """Let the user choose a file. None when the user cancels."""
+        picker = FilePicker(
+            title,
+            typed=typed,
+            suffixes=suffixes,
+            for_saving=for_saving,
+            recent=() if for_saving else self.user_state.files,
+        )
+        return await self.push_screen_wait(picker)
+
+    async def edit_text(self, text: str, suffix: str = ".txt") -> str | None:
+        """Open a text in the user's editor, which gets the terminal meanwhile. None when unchanged."""
+        try:
+            with self.suspend():
+                return external_editor.edit_text(text, suffix)
+        except LocalcdapError as error:
+            self.show_error(error)
+        except Exception as error:  # a terminal that cannot be suspended, a full disk
+            self.show_notice("The text could not be edited outside.", str(error), "error")
+        return None
+
+    def save_user_state(self) -> None:
+        """Write the user state to its file."""
+        user_state.write_user_state(self.user_state)
+
+    # Keys and commands
+
+    @work(group="dialog", exclusive=True)
+    async def action_show_keys(self) -> None:
+        screen = self.screen
+        chosen = await self.choose(
+            build_key_choices(list_actions(screen)), title="What can be done here and now"
+        )
+        if chosen is not None:
+            await chosen.run()
+
+    @work(group="dialog", exclusive=True)
+    async def action_show_palette(self) -> None:
+        screen = self.screen
+        actions = [*list_actions(screen), *list_shadowed_actions(screen)]
+        choices = build_palette_choices(actions, collect_commands(screen))
+        chosen = await self.choose(choices, title="Commands")
+        if isinstance(chosen, KeyAction):
+            await chosen.run()
+        elif chosen is not None:
+            result = chosen.run()
+            if hasattr(result, "__await__"):
+                await result
+
+    @work(group="dialog", exclusive=True)
+    async def action_jump(self) -> None:
+        targets = list_jump_targets(self.screen)
+        if not targets:
+            self.bell()
+            return
+        target = await self.push_screen_wait(JumpScreen(targets))
+        if isinstance(target, Jumpable):
+            target.jump()
+        elif target is not None and target.is_attached:
+            target.focus()
+
+    @work(group="dialog", exclusive=True)
+    async def action_choose_theme(self) -> None:
+        before = self.theme
+        names = [*THEME_NAMES, *sorted(set(self.available_themes) - set(THEME_NAMES))]
+        choices = [Choice(name, name) for name in names]
+        chosen = await self.choose(
+            choices, title="Theme", start=names.index(before), on_highlight=self._show_theme
+        )
+        self.theme = chosen or before
+        if chosen is not None:
+            self.user_state.theme = chosen
+            self.save_user_state()
+
+    def action_show_notices(self) -> None:
+        self.push_screen(NoticesDialog(self.notices))
+
+    def action_full_screen(self) -> None:
+        """Show the focused part alone, or all parts again."""
+        screen = self.screen
+        if screen.maximized is not None:
+            screen.minimize()
+        elif self.focused is not None:
+            screen.maximize(_find_part(self.focused))
+
+    def action_press_key(self, key: str) -> None:
+        """Do what another key does."""
+        self.simulate_key(key)
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[Any]:
+        return ()
+
+    def list_commands(self) -> Iterable[Command]:
+        """Return the commands that the palette has besides the key actions."""
+        yield Command(
+            "studio: write a keymap file",
+            self._write_keymap,
+            "The file lists all keys; change those that you like.",
+        )
+
+    def _show_theme(self, name: str) -> None:
+        self.theme = name
+
+    # The user's keymap
+
+    def load_keymap(self) -> None:
+        """Apply the keys of the user's keymap file, or show what is wrong with the file."""
+        try:
+            keys = keymap.read_keymap(keymap.find_keymap_file())
+        except LocalcdapError as error:
+            self.show_error(error, "warning")
+            return
+        if keys:
+            self.set_keymap(keys)
+            self.run_worker(lambda: self._check_keymap(keys), thread=True, group="keymap")
+
+    def _check_keymap(self, keys: dict[str, str]) -> None:
+        """Show the ids in the keymap that no key has; runs in a thread."""
+        unknown = keymap.describe_unknown_ids(keys, keymap.list_known_keys())
+        if unknown:
+            self.call_later(
+                self.show_notice,
+                f"No key has the name {', '.join(unknown)}.",
+                f"Correct {keymap.find_keymap_file()}.",
+                "warning",
+            )
+
+    def handle_bindings_clash(self, clashed_bindings: set[Binding], node: Any) -> None:
+        names = ", ".join(sorted(binding.id or binding.action for binding in clashed_bindings))
+        if names not in self._reported_clashes:
+            self._reported_clashes.add(names)
+            self.show_notice(
+                f"The keymap gives the same key to {names}.",
+                f"Correct {keymap.find_keymap_file()}.",
+                "warning",
+            )
+
+    @work(thread=True, group="keymap")
+    def _write_keymap(self) -> None:
+        file = keymap.find_keymap_file()
+        if file.exists():
+            self.call_later(self.show_notice, "There is a keymap file already.", str(file))
+            return
+        keys = [(name, key.key, key.description) for name, key in keymap.list_known_keys().items()]
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(keymap.format_keymap_template(keys), encoding="utf-8")
+        except OSError as error:
+            self.call_later(
+                self.show_notice, "The keymap file cannot be written.", str(error), "error"
+            )
+        else:
+            self.call_later(self.show_notice, "Wrote a keymap file.", str(file))
+
+
+def _find_part(focused: Widget) -> Widget:
+    """Return the part of the screen to maximize: the nearest one around the focus that may be."""
+    for each in focused.ancestors_with_self:
+        if isinstance(each, Widget) and each.allow_maximize:
+            return each
+    return focused

@@ -1,0 +1,99 @@
+"""The studio's connection to an instance: opened behind the first paint, awaited by every call."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from localcdap.home import Home
+from localcdap.host.cdap import Cdap
+
+
+class LeavingError(Exception):
+    """The studio is leaving; nobody waits for what was asked."""
+
+
+class HostConnection:
+    """An instance that is being opened, open, or could not be opened. Threads may share it.
+
+    :param home: the folder of the instance.
+    :param lent: services that are connected already, and stay so when this is closed.
+    """
+
+    def __init__(self, home: Home, lent: Cdap | None = None) -> None:
+        self.home = home
+        self._changed = threading.Condition()
+        self._lent = lent
+        self._cdap: Cdap | None = None
+        self._is_opening = False
+        self._is_closed = False
+
+    @property
+    def cdap(self) -> Cdap | None:
+        """The services, or None while there is no connection."""
+        return self._cdap
+
+    def open(self, opened: Callable[[], object], failed: Callable[[Exception], object]) -> None:
+        """Begin to open the instance; one of the two is called, in a thread of this connection."""
+        with self._changed:
+            if self._is_opening or self._is_closed or self._cdap is not None:
+                return
+            self._is_opening = True
+        threading.Thread(
+            target=self._open, args=(opened, failed), name="studio-connection", daemon=True
+        ).start()
+
+    def reopen(self, opened: Callable[[], object], failed: Callable[[Exception], object]) -> None:
+        """Leave the instance and open it again, in a thread; calls wait meanwhile. Runs go on."""
+        with self._changed:
+            cdap = self._cdap
+            if cdap is None or cdap is self._lent or self._is_closed:
+                return
+            self._cdap = None
+            self._is_opening = True
+
+        def run() -> None:
+            cdap.close()
+            self._open(opened, failed)
+
+        threading.Thread(target=run, name="studio-connection", daemon=True).start()
+
+    def wait(self) -> Cdap:
+        """The services, as soon as there is a connection.
+
+        :raises LeavingError: when the studio leaves meanwhile.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._cdap is not None or self._is_closed)
+            if self._is_closed or self._cdap is None:
+                raise LeavingError
+            return self._cdap
+
+    def close(self) -> None:
+        """Leave the instance. Runs go on."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: not self._is_opening, timeout=10)
+            cdap = self._cdap
+        if cdap is not None and cdap is not self._lent:
+            cdap.close()
+
+    def _open(self, opened: Callable[[], object], failed: Callable[[Exception], object]) -> None:
+        cdap: Cdap | None = None
+        error: Exception | None = None
+        try:
+            cdap = self._lent or Cdap(self.home)
+        except Exception as raised:
+            error = raised
+        with self._changed:
+            self._cdap = cdap
+            self._is_opening = False
+            self._changed.notify_all()
+            is_closed = self._is_closed
+        if is_closed:
+            return
+        if error is None:
+            opened()
+        else:
+            failed(error)

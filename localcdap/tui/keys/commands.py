@@ -1,0 +1,154 @@
+"""The key actions and commands of a screen, and the choices that key list and palette make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from textual.dom import DOMNode
+from textual.screen import Screen
+
+from localcdap.tui.studio import Choice
+
+_EVERYWHERE: Final = ("canvas", "list", "studio", "go", "move")
+"""The first halves of ids of keys that all screens have."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """Something that can be done without a key. Screens and widgets list theirs in ``list_commands()``.
+
+    :param name: ``area: verb``.
+    :param reason: why it cannot be done now; None when it can.
+    """
+
+    name: str
+    run: Callable[[], Awaitable[object] | object]
+    detail: str = ""
+    reason: str | None = None
+
+
+@dataclass
+class KeyAction:
+    """Something that keys do.
+
+    :param keys: as they are shown.
+    :param reason: why it cannot be done now; None when it can.
+    """
+
+    id: str
+    description: str
+    action: str
+    node: DOMNode
+    reason: str | None
+    keys: list[str] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """``area: verb``; the area alone for what has no id."""
+        area = self.id.partition(".")[0] if self.id else "here"
+        return f"{area}: {self.description}"
+
+    async def run(self) -> None:
+        await self.node.app.run_action(self.action, self.node)
+
+
+def list_actions(screen: Screen[Any]) -> list[KeyAction]:
+    """What the keys do on a screen as it is, those nearest to the focus first."""
+    app = screen.app
+    found: dict[tuple[str, str], KeyAction] = {}
+    for key, active in screen.active_bindings.items():
+        binding = active.binding
+        if not binding.description or (binding.system and not binding.id):
+            continue
+        known = (binding.id or binding.description, binding.action)
+        action = found.get(known)
+        if action is None:
+            reason = None if active.enabled else _reason(active.node, screen, binding.action)
+            action = found[known] = KeyAction(
+                binding.id or "", binding.description, binding.action, active.node, reason
+            )
+        shown = app.get_key_display(binding.with_key(key))
+        if shown not in action.keys:
+            action.keys.append(shown)
+    return list(found.values())
+
+
+def list_shadowed_actions(screen: Screen[Any]) -> list[KeyAction]:
+    """What is done by keys that type a text where the focus is: it can still be done by name."""
+    app, focused = screen.app, screen.focused
+    shown = {each.binding.id for each in screen.active_bindings.values()}
+    nodes = (*(focused.ancestors_with_self if focused is not None else (screen,)), app)
+    found: dict[str, KeyAction] = {}
+    for node in dict.fromkeys(nodes):
+        for _, binding in node._bindings:
+            id = binding.id
+            if id is None or id in shown or id in found or not binding.description:
+                continue
+            state = app._check_action_state(binding.action, node)
+            if state is not False:
+                reason = None if state else _reason(node, screen, binding.action)
+                found[id] = KeyAction(id, binding.description, binding.action, node, reason)
+    return list(found.values())
+
+
+def collect_commands(screen: Screen[Any]) -> list[Command]:
+    """The commands without keys of a screen, what is mounted on it, and the app."""
+    return [
+        command for node in (screen, *screen.query("*"), screen.app) for command in _commands(node)
+    ]
+
+
+def build_key_choices(actions: Sequence[KeyAction]) -> list[Choice[KeyAction]]:
+    """The keys, those of this screen first, what is impossible last; each with its id to be found by."""
+
+    def rank(action: KeyAction) -> tuple[bool, bool, bool]:
+        area = action.id.partition(".")[0]
+        return action.reason is not None, not area, area in _EVERYWHERE
+
+    ordered = sorted(actions, key=rank)
+    return [
+        Choice(
+            f"{' '.join(action.keys):<14} {action.description}",
+            action,
+            hint=action.id,
+            reason=action.reason,
+        )
+        for action in ordered
+    ]
+
+
+def build_palette_choices(
+    actions: Sequence[KeyAction], commands: Sequence[Command]
+) -> list[Choice[KeyAction | Command]]:
+    """Commands by name: those of the area before those of everywhere."""
+    choices: list[Choice[KeyAction | Command]] = [
+        Choice(action.name, action, hint=" ".join(action.keys), reason=action.reason)
+        for action in actions
+        if action.id and not action.id.startswith("move.")
+    ]
+    choices += [
+        Choice(command.name, command, detail=command.detail, reason=command.reason)
+        for command in commands
+    ]
+    last = ("canvas", "go", "studio")
+    return sorted(
+        choices, key=lambda choice: (choice.label.partition(":")[0] in last, choice.label)
+    )
+
+
+def _commands(node: DOMNode) -> Iterator[Command]:
+    listed = getattr(node, "list_commands", None)
+    if callable(listed):
+        yield from listed()
+
+
+def _reason(node: DOMNode, screen: Screen[Any], action: str) -> str:
+    """Why an action cannot be done now, as the nearest of its widget, the screen or the app says it."""
+    name = action.partition("(")[0].rpartition(".")[2]
+    for each in (node, screen, screen.app):
+        explain = getattr(each, "explain_disabled", None)
+        if callable(explain) and (said := explain(name)):
+            return str(said)
+    return "there is nothing to do it with"

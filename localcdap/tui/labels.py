@@ -1,0 +1,61 @@
+"""How times, amounts and states are written on every screen."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Final
+
+from localcdap.engine.messages import RunStatus
+from localcdap.runs.model import now
+from localcdap.runs.preview.model import PreviewStatus
+
+_MINUTE: Final = 60
+_HOUR: Final = 60 * _MINUTE
+_DAY: Final = 24 * _HOUR
+
+RUN_MARKS: Final[dict[RunStatus, tuple[str, str]]] = {
+    RunStatus.PENDING: ("◌", "$foreground 60%"),
+    RunStatus.STARTING: ("◌", "$foreground 60%"),
+    RunStatus.RUNNING: ("▶", "$primary"),
+    RunStatus.STOPPING: ("◌", "$warning"),
+    RunStatus.COMPLETED: ("✓", "$success"),
+    RunStatus.FAILED: ("✗", "$error"),
+    RunStatus.KILLED: ("■", "$warning"),
+}
+"""The sign of a run's state and its style; the word stands beside it wherever there is room."""
+_PREVIEW_WORDS: Final = {
+    PreviewStatus.INIT: "starting",
+    PreviewStatus.DEPLOY_FAILED: "refused",
+    PreviewStatus.RUN_FAILED: "failed",
+    PreviewStatus.KILLED: "stopped",
+    PreviewStatus.KILLED_BY_TIMER: "stopped, it took too long",
+}
+"""Where CDAP's name of a state does not say it."""
+
+
+def format_status(status: RunStatus | PreviewStatus) -> str:
+    """The state of a run or preview in words."""
+    if isinstance(status, PreviewStatus) and status in _PREVIEW_WORDS:
+        return _PREVIEW_WORDS[status]
+    return status.value.lower()
+
+
+def format_age(milliseconds: int, present: int | None = None) -> str:
+    """How long ago something was, as ``now``, ``5 min ago``, ``3 h ago``, ``yesterday``, or its date.
+
+    :param milliseconds: since 1970.
+    """
+    present = now() if present is None else present
+    seconds = max(0, present - milliseconds) // 1000
+    if seconds < _MINUTE:
+        return "now"
+    if seconds < _HOUR:
+        return f"{seconds // _MINUTE} min ago"
+    then, today = (
+        datetime.datetime.fromtimestamp(each / 1000).date() for each in (milliseconds, present)
+    )
+    if seconds < _DAY and then == today:
+        return f"{seconds // _HOUR} h ago"
+    if (today - then).days == 1:
+        return "yesterday"
+    return then.isoformat()

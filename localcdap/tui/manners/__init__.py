@@ -1,1 +1,0 @@
-"""Habits that hold on every screen: help, notices, questions, themes, clipboard, the editor."""

@@ -1,0 +1,103 @@
+"""Where one part of the studio can send its user in another: what :meth:`StudioApp.go` takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class PipelineFileTarget:
+    """A pipeline file, opened in the studio.
+
+    :param takes_fixes: whether what its failures suggest is done at once, as an edit that can be undone.
+    """
+
+    path: Path
+    stage: str | None = None
+    takes_fixes: bool = False
+
+
+@dataclass(frozen=True)
+class DraftTarget:
+    """A draft of the present namespace, opened in the studio."""
+
+    id: str
+    stage: str | None = None
+
+
+@dataclass(frozen=True)
+class DeployedTarget:
+    """A deployed pipeline of the present namespace, opened in the studio.
+
+    :param version: None for the newest.
+    """
+
+    name: str
+    version: str | None = None
+    stage: str | None = None
+
+
+@dataclass(frozen=True)
+class DocumentTarget:
+    """A pipeline document that is nowhere yet, opened in the studio.
+
+    :param text: the JSON of the pipeline.
+    """
+
+    name: str
+    text: str
+    stage: str | None = None
+
+
+@dataclass(frozen=True)
+class NewPipelineTarget:
+    """An empty pipeline, opened in the studio."""
+
+    name: str = "pipeline"
+
+
+@dataclass(frozen=True)
+class RunTarget:
+    """A run, shown in the runs area."""
+
+    run_id: str
+    stage: str | None = None
+
+
+@dataclass(frozen=True)
+class RunHistoryTarget:
+    """The history of one pipeline, shown in the runs area."""
+
+    pipeline: str
+
+
+@dataclass(frozen=True)
+class PluginTarget:
+    """A plugin, shown in the plugins area."""
+
+    type: str
+    name: str
+
+
+NavigationTarget = (
+    PipelineFileTarget
+    | DraftTarget
+    | DeployedTarget
+    | DocumentTarget
+    | NewPipelineTarget
+    | RunTarget
+    | RunHistoryTarget
+    | PluginTarget
+)
+
+
+def find_area(target: NavigationTarget) -> str:
+    """The area that shows a place."""
+    match target:
+        case RunTarget() | RunHistoryTarget():
+            return "runs"
+        case PluginTarget():
+            return "plugins"
+        case _:
+            return "studio"

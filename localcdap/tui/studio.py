@@ -1,0 +1,194 @@
+"""What a screen or widget may ask of the studio that it is shown in.
+
+Screens, dialogs and widgets know the app only as a :class:`Studio`, so that they import no app, and the
+app can import all of them. :class:`StudioNode` gives a widget its studio and calls services for it::
+
+    self.call(lambda cdap: cdap.runs.list(namespace), on_result=self._show, group="runs")
+
+The function runs in a thread as soon as there is a connection. ``on_result`` gets what it returns on the
+thread of the screen, unless the widget has gone or a newer call of the same group was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar, cast
+
+from textual.message_pump import MessagePump
+from textual.notifications import SeverityLevel
+
+from localcdap.host.cdap import Cdap
+from localcdap.tui.host_connection import HostConnection
+from localcdap.tui.routes import NavigationTarget
+from localcdap.tui.service_calls import FollowedSource, OnError, OnResult, ServiceCalls, Work
+from localcdap.tui.system.user_state import UserState
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Choice(Generic[_T]):
+    """One thing to choose.
+
+    :param hint: stands at the right end of its line, such as a key.
+    :param detail: stands below the list while this one is highlighted.
+    :param reason: why it cannot be chosen now; None when it can.
+    :param group: choices of one group stand below its heading while nothing is typed; they follow each other.
+    """
+
+    label: str
+    value: _T
+    hint: str = ""
+    detail: str = ""
+    reason: str | None = None
+    group: str = ""
+
+
+class Studio(Protocol):
+    """The terminal studio as its screens, dialogs and widgets see it."""
+
+    namespace: str
+    """The namespace that all screens show."""
+    calls: ServiceCalls
+    connection: HostConnection
+    user_state: UserState
+
+    @property
+    def connected(self) -> bool:
+        """Whether the instance is open; calls wait until it is."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether an answer has been awaited for a noticeable time."""
+
+    @property
+    def is_host(self) -> bool:
+        """Whether the services run in this process."""
+
+    def navigate(self, target: NavigationTarget) -> None:
+        """Show a target in its area."""
+
+    def reopen(self) -> None:
+        """Close the instance and open it again, so that changed settings are in force. Runs go on."""
+
+    def report_error(self, error: Exception) -> None:
+        """Show an error that no caller handled; write a report when it is a fault of localcdap."""
+
+    def show_notice(
+        self, message: str, detail: str = "", severity: SeverityLevel = "information"
+    ) -> None:
+        """Show a notice for some seconds and keep it in the list of notices."""
+
+    def copy_text(self, text: str, what: str = "text") -> None:
+        """Put a text into the clipboard of the terminal and show a notice.
+
+        :param what: what the text is, such as "cell".
+        """
+
+    def save_user_state(self) -> None:
+        """Write :attr:`user_state` to its file."""
+
+    async def choose(
+        self,
+        choices: Sequence[Choice[_T]],
+        *,
+        title: str = "",
+        start: int = 0,
+        on_highlight: Callable[[_T], object] | None = None,
+    ) -> _T | None:
+        """Let the user choose one. Await it in a worker, as every method that opens a dialog."""
+
+    async def confirm(self, question: str, detail: str = "", verb: str = "Delete") -> bool:
+        """Ask before an action that cannot be undone."""
+
+    async def confirm_by_name(
+        self, name: str, question: str, detail: str = "", verb: str = "Delete"
+    ) -> bool:
+        """Ask the user to type the name of what will be deleted for good."""
+
+    async def ask(
+        self,
+        question: str,
+        value: str = "",
+        *,
+        detail: str = "",
+        verb: str = "OK",
+        check: Callable[[str], str | None] | None = None,
+        suggestions: Sequence[str] = (),
+        password: bool = False,
+    ) -> str | None:
+        """Ask for one line of text. None when the user cancels.
+
+        :param check: returns what is wrong with an answer, or None.
+        """
+
+    async def pick_file(
+        self,
+        title: str,
+        *,
+        suffixes: Sequence[str] = (".json",),
+        for_saving: bool = False,
+        typed: str = "",
+    ) -> Path | None:
+        """Let the user choose a file. None when the user cancels."""
+
+    async def edit_text(self, text: str, suffix: str = ".txt") -> str | None:
+        """Open a text in the user's editor, which gets the terminal meanwhile. None when unchanged."""
+
+
+def get_studio(node: MessagePump) -> Studio:
+    """Return the studio that a widget or screen is shown in."""
+    return cast(Studio, node.app)  # Textual types it as an App of any kind
+
+
+class StudioNode(MessagePump):
+    """Mixed into a widget or screen that needs its studio. Nothing may be called from ``__init__``."""
+
+    @property
+    def studio(self) -> Studio:
+        """The studio that this is shown in."""
+        return get_studio(self)
+
+    def call(
+        self,
+        work: Work[_T],
+        on_result: OnResult[_T] | None = None,
+        *,
+        on_error: OnError | None = None,
+        group: str | None = None,
+        ordered: bool = False,
+    ) -> None:
+        """Call services in a thread.
+
+        :param work: gets the services; it runs in a thread, so it touches no widget.
+        :param on_result: gets the result on the thread of the screen, while the widget is mounted.
+        :param on_error: gets an error of localcdap. Without it, the error becomes a notice with its
+            corrective action.
+        :param group: calls of one group run one at a time. A newer call replaces those that wait, and the
+            result of the one that runs is discarded. A call without a group is independent of others.
+        :param ordered: all calls of this group are made, in order, and all results are handed over.
+        """
+        self.studio.calls.make(self, work, on_result, on_error, group, ordered=ordered)
+
+    def discard_results(self, group: str) -> None:
+        """Discard the results of the running calls of a group."""
+        self.studio.calls.discard_results(self, group)
+
+    def follow(
+        self,
+        source: Callable[[Cdap], Iterator[_T | None]],
+        on_item: OnResult[_T],
+        *,
+        on_error: OnError | None = None,
+    ) -> FollowedSource:
+        """Hand over every item of a source, which waits for items in a thread of its own.
+
+        :param source: a generator function over the services, iterated in the thread. It must yield from
+            time to time, at least None, which is not handed over (after a long poll without an answer):
+            only then is it noticed that the widget has gone. After an error the source is opened again,
+            a second later; the second error in a row is reported.
+        :param on_item: gets every item on the thread of the screen.
+        """
+        return FollowedSource(self.studio.calls, self, source, on_item, on_error)

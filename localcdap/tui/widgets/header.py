@@ -1,0 +1,78 @@
+"""The first line of every screen: the areas, the namespace, and who is the host."""
+
+from __future__ import annotations
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.widgets import Static
+
+from localcdap.tui.areas import AREAS, Area
+from localcdap.tui.studio import get_studio
+
+
+class AreaTab(Static):
+    """The name of an area, behind its key; a click goes there."""
+
+    def __init__(self, area: Area, *, is_active: bool) -> None:
+        super().__init__(_label(area, is_active), classes="-active" if is_active else "")
+        self._area = area
+
+    def on_click(self, event: events.Click) -> None:
+        event.stop()
+        self.jump()
+
+    def jump(self) -> None:
+        self.app.switch_mode(self._area.name)
+
+
+class StudioHeader(Horizontal):
+    """The header line of an area's screen."""
+
+    DEFAULT_CSS = """
+    Header {
+        height: 1;
+        dock: top;
+        background: $panel;
+        & > AreaTab { width: auto; padding: 0 1; color: $text; }
+        & > AreaTab:hover { background: $boost; }
+        & > AreaTab.-active { background: $primary; color: $background; text-style: bold; }
+        & > #header-space { width: 1fr; }
+        & > #header-place { width: auto; padding: 0 1; color: $text-muted; }
+    }
+    """
+
+    def __init__(self, area: str) -> None:
+        super().__init__()
+        self._area = area
+
+    def compose(self) -> ComposeResult:
+        for area in AREAS:
+            if len(area.key) == 1 or self._area == area.name:
+                yield AreaTab(area, is_active=area.name == self._area)
+        yield Static(id="header-space")
+        place = Static(id="header-place")
+        place.display = self._area != "settings"  # there is no room for it in 80 columns
+        yield place
+
+    def on_mount(self) -> None:
+        self.watch(self.app, "namespace", self._show)
+        for name in ("connected", "host_pid", "busy"):
+            self.watch(self.app, name, self._show)
+
+    def _show(self) -> None:
+        app = get_studio(self)
+        said = app.namespace if app.connected else "opening"
+        if app.connected and not app.is_host:
+            said += " ⇄"  # another process serves the instance
+        waiting = " …" if app.busy or not app.connected else ""
+        self.query_one("#header-place", Static).update(Content(said + waiting))
+
+
+def _label(area: Area, is_active: bool) -> str:
+    if len(area.key) > 1:
+        return area.title
+    return (
+        f"{area.key} {area.title}" if is_active else f"[$foreground 50%]{area.key}[/] {area.title}"
+    )
