@@ -63,7 +63,7 @@ async def test_when_the_host_is_killed_the_studio_takes_its_place_and_says_so(ow
 
         told = [notice.title for notice in driver.app.notices.newest_first]
         assert f"Process {host.pid}, which served the instance, has gone." in told
-        assert not [n for n in driver.app.notices.newest_first if n.kind == "error"]
+        assert not [n for n in driver.app.notices.newest_first if n.severity == "error"]
         driver.app.screen.reload()
         await driver.settled()
         assert "served by" not in str(driver.app.screen.query_one("#home-title").render())

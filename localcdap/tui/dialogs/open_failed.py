@@ -20,7 +20,7 @@ class OpenFailedDialog(DialogScreen[Way]):
     """Says why there is no connection; the answer is what to do."""
 
     DEFAULT_CSS = """
-    UnopenedDialog {
+    OpenFailedDialog {
         align: center middle;
         background: $background 60%;
         & > #unopened {

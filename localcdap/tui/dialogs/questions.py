@@ -86,7 +86,7 @@ class InputDialog(_Question[str]):
     :param suggestions: what the line may be completed to.
     """
 
-    DEFAULT_CSS = _STYLES.format(name="AskDialog")
+    DEFAULT_CSS = _STYLES.format(name="InputDialog")
     AUTO_FOCUS = "#dialog-input"
 
     def __init__(

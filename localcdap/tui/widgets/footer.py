@@ -55,7 +55,7 @@ class KeyHints(Widget):
     One widget draws them all: they change with every part that the keys go to.
     """
 
-    DEFAULT_CSS = "Hints { height: 1; text-wrap: nowrap; }"
+    DEFAULT_CSS = "KeyHints { height: 1; text-wrap: nowrap; }"
     ALLOW_SELECT = False
 
     hints: reactive[tuple[KeyHint, ...]] = reactive(())
@@ -127,7 +127,7 @@ class StudioFooter(Horizontal):
         dock: bottom;
         height: 1;
         background: $panel;
-        & > Hints { width: 1fr; }
+        & > KeyHints { width: 1fr; }
         & > #footer-always { width: auto; padding: 0 1 0 2; color: $foreground 70%; link-style: none;
             link-background: $panel; link-color: $foreground 70%; link-background-hover: $boost;
             link-color-hover: $foreground; link-style-hover: none; }

@@ -31,7 +31,7 @@ class StudioHeader(Horizontal):
     """The header line of an area's screen."""
 
     DEFAULT_CSS = """
-    Header {
+    StudioHeader {
         height: 1;
         dock: top;
         background: $panel;

@@ -50,4 +50,4 @@ async def test_too_much_for_a_clipboard_is_told(open_studio):
         driver.app.copy_text("x" * (MAX_BYTES + 1), "table")
 
         assert driver.app.clipboard == ""
-        assert driver.app.notices.newest_first[0].kind == "warning"
+        assert driver.app.notices.newest_first[0].severity == "warning"

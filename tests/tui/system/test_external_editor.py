@@ -69,4 +69,4 @@ async def test_a_terminal_that_cannot_be_lent_is_told(open_studio, use):
     use("true")
     async with open_studio() as driver:
         assert await driver.app.edit_text("x") is None  # the tests have no terminal
-        assert driver.app.notices.newest_first[0].kind == "error"
+        assert driver.app.notices.newest_first[0].severity == "error"

@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from localcdap.tui.system import idle_gc as garbage
+from localcdap.tui.system import idle_gc
 
 
 @pytest.mark.parametrize(
@@ -20,10 +20,10 @@ from localcdap.tui.system import idle_gc as garbage
     ],
 )
 def test_it_is_done_when_there_was_something_and_nothing_is_going_on(monkeypatch, rounds, tidied):
-    done, tidying = [], garbage.IdleGarbageCollector()
+    done, tidying = [], idle_gc.IdleGarbageCollector()
     for look, count in enumerate(rounds):
         monkeypatch.setattr(gc, "get_count", lambda count=count: (0, 0, count))
-        monkeypatch.setattr(garbage, "set_aside", lambda look=look: done.append(look))
+        monkeypatch.setattr(idle_gc, "collect_and_freeze", lambda look=look: done.append(look))
         tidying.collect_if_idle()
 
     assert done == tidied
