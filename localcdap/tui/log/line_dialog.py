@@ -12,9 +12,8 @@ from textual.content import Content
 from textual.widgets import Static, TextArea
 
 from localcdap.runs.model import LogLine
-from localcdap.tui.dialogs.⟪layout import format_clock, sanitize_lines, sanitize_name‖dialog_screen import DialogScreen
-from localcdap.tui.log.harmless import harmless⟫
-from localcdap.tui.log.layout import format_clock
+from localcdap.tui.dialogs.dialog_screen import DialogScreen
+from localcdap.tui.log.layout import format_clock, sanitize_lines, sanitize_name
 
 
 class LineDialog(DialogScreen[None]):
