@@ -11,10 +11,10 @@ from localcdap.java.dates.simple_date_format import format_simple_date
 from localcdap.plugin_lib.files.inputs import is_remote
 from localcdap.plugin_lib.files.sink_checks import check_sink, written_schema
 from localcdap.plugin_lib.files.sink_config import FileSinkConfig
-from localcdap.plugin_lib.files.writing.avro import write_avro
-from localcdap.plugin_lib.files.writing.delimited import write_delimited
+from localcdap.plugin_lib.files.writers.avro import write_avro
+from localcdap.plugin_lib.files.writers.delimited import write_delimited
+from localcdap.plugin_lib.spark.checks import required
 from localcdap.plugin_lib.spark.columns import column
-from localcdap.plugin_lib.spark.guards import required
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

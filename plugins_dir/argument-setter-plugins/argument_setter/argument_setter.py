@@ -7,8 +7,8 @@ from http.client import HTTPException
 from typing import Final
 
 from localcdap.api import Action, ActionContext, StageConfigurer, field, plugin
-from localcdap.plugin_lib.files.arguments import set_arguments
-from localcdap.plugin_lib.files.web_requests import METHODS, WebRequestConfig
+from localcdap.plugin_lib.arguments import set_arguments
+from localcdap.plugin_lib.web_requests import METHODS, WebRequestConfig
 
 _MOST_BYTES: Final = 10 * 2**20
 _PAUSE_S: Final = 1.0

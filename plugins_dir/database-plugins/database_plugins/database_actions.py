@@ -13,7 +13,7 @@ from localcdap.api import (
     plugin,
 )
 
-from .connecting import DatabaseConfig, JdbcConfig, execute
+from .jdbc import DatabaseConfig, JdbcConfig, execute
 
 
 class StatementConfig(JdbcConfig):

@@ -14,7 +14,8 @@ from localcdap.api import (
 from localcdap.api.rules import check_reference_name, check_simple_fields
 from localcdap.plugin_lib.spark.columns import column
 
-from .connecting import (
+from .errors import asking
+from .jdbc import (
     DatabaseConfig,
     JdbcConfig,
     check_isolation,
@@ -22,7 +23,6 @@ from .connecting import (
     isolation_level,
     reader,
 )
-from .refusals import asking
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

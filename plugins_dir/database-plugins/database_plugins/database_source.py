@@ -19,18 +19,18 @@ from localcdap.api import (
 )
 from localcdap.api.rules import check_reference_name
 from localcdap.plugin_lib.spark.columns import quoted
-from localcdap.plugin_lib.spark.conforming import conformed_columns
+from localcdap.plugin_lib.spark.conversion import conformed_columns
 from localcdap.plugin_lib.spark.ddl import type_name
 
-from .arguments import kind_of
-from .connecting import (
+from .connection_arguments import kind_of
+from .errors import asking
+from .jdbc import (
     DatabaseConfig,
     JdbcConfig,
     check_isolation,
     columns_of,
     reader,
 )
-from .refusals import asking
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from localcdap.api import field
 
-from .connecting import JdbcConfig
+from .jdbc import JdbcConfig
 
 _PRIVATE = "private"
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from localcdap.api import PluginConfig, Schema, SchemaError, SinkContext, StageConfigurer, Type
 
-from .tables import takes
+from .bigquery.tables import takes
 
 SPLIT: Final = "splitField"
 _ARGUMENT: Final = "multisink."

@@ -15,7 +15,7 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.plugin_lib.files.web_requests import TIMEOUT_MS, WebRequestConfig
+from localcdap.plugin_lib.web_requests import TIMEOUT_MS, WebRequestConfig
 
 _PAUSE_S: Final = 1.0
 

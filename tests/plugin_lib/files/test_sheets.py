@@ -13,7 +13,7 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import StageError
 from localcdap.api.failures import FailureCollector
 from localcdap.api.schema import Schema
-from localcdap.plugin_lib.files.reading.sheets import read_sheet, safe_names, sheet_schema
+from localcdap.plugin_lib.files.readers.sheets import read_sheet, safe_names, sheet_schema
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
 
 TEXT, NUMBER, TRUTH = (each.as_nullable for each in (Schema.STRING, Schema.DOUBLE, Schema.BOOLEAN))

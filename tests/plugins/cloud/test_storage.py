@@ -13,7 +13,7 @@ from localcdap.api.failures import ValidationFailure
 from localcdap.api.pipeline import PipelineValidation
 from localcdap.pipeline.service import PipelineRequest
 from localcdap.plugin_lib.files.inputs import folders
-from localcdap.plugin_lib.files.reading.lines import PathField
+from localcdap.plugin_lib.files.readers.lines import PathField
 from localcdap.testing.instance import TemporaryInstance
 
 SCHEMA = json.dumps(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from core_plugins.files.excel_reading import Selection, column_index, read_workbook
+from core_plugins.files.excel_rows import Selection, column_index, read_workbook
 
 from localcdap.api.errors import StageError
 from localcdap.api.schema import Schema

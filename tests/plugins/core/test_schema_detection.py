@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from localcdap.api.schema import Schema
-from localcdap.plugin_lib.files.detection import column_schema
+from localcdap.plugin_lib.files.schema_detection import column_schema
 from tests.plugins.core.support import configure, messages, record
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from database_plugins.arguments import parsed, place, with_usual
-from database_plugins.connecting import JdbcConfig
+from database_plugins.connection_arguments import parsed, place, with_usual
+from database_plugins.jdbc import JdbcConfig
 from database_plugins.mysql import CloudSqlMysql, Mysql
 from database_plugins.postgresql import CloudSqlPostgres, Postgres
 

@@ -40,12 +40,12 @@ import json, sys
 from pathlib import Path
 from localcdap.api import FailureCollector, Schema, StageConfigurer
 from core_plugins.aggregators.group_by_aggregate import GroupByAggregate
-from core_plugins.joining.joiner import Joiner
+from core_plugins.joins.joiner import Joiner
 from core_plugins.projection import Projection
 from core_plugins.scripts.python_evaluator import PythonEvaluator
 from transform_plugins.csv.parser import CSVParser
 from transform_plugins.json.parser import JSONParser
-from transform_plugins.splitting.by_type import UnionSplitter
+from transform_plugins.splitters.by_type import UnionSplitter
 
 schema = Schema.record("r", [("a", Schema.STRING), ("n", Schema.INT)])
 for cls, properties in (

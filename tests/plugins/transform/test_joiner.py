@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from core_plugins.joining.definition import qualified_names
-from core_plugins.joining.joiner import Joiner
+from core_plugins.joins.definition import qualified_names
+from core_plugins.joins.joiner import Joiner
 
 from localcdap.api import Schema, StageConfigurer
 from tests.plugins.transform.support import causes, configure, messages, only_failure, record

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from core_plugins.scripts import javascript_lookups
 from core_plugins.scripts.javascript import JavaScript
-from core_plugins.scripts.older_javascript import Script, ScriptFilter
+from core_plugins.scripts.legacy_javascript import Script, ScriptFilter
 from core_plugins.scripts.python_evaluator import PythonEvaluator
 from hypothesis import given, settings
 from hypothesis import strategies as st

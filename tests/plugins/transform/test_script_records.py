@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from core_plugins.scripts.values import WrongValueError, coercer
+from core_plugins.scripts.coercion import WrongValueError, coercer
 from hypothesis import given
 from hypothesis import strategies as st
 

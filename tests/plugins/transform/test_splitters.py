@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from transform_plugins.splitting.by_null import NullFieldSplitter
-from transform_plugins.splitting.by_type import UnionSplitter
+from transform_plugins.splitters.by_null import NullFieldSplitter
+from transform_plugins.splitters.by_type import UnionSplitter
 
 from localcdap.api import Schema
 from tests.plugins.transform.support import configure, messages, only_failure, record

@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 
 from localcdap.api import FailureCollector, Field, LogicalType, Schema, Type
 
-from .comparing import is_comparable
 from .conditions import Condition, ConditionError, UnknownFieldError, compile_condition
+from .keys import is_comparable
 
 FUNCTIONS: Final = (
     "Count",

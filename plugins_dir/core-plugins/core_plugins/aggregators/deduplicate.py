@@ -16,7 +16,7 @@ from localcdap.api import (
 )
 from localcdap.plugin_lib.spark.columns import column
 
-from .comparing import check_comparable, num_partitions
+from .keys import check_comparable, num_partitions
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -19,8 +19,8 @@ from localcdap.plugin_lib.spark.columns import column
 
 from .aggregate_columns import ORDER, aggregate_column, needs_order
 from .aggregates import ALL, FUNCTIONS, Aggregate, parse_aggregates
-from .comparing import check_comparable, num_partitions
 from .conditions import ConditionError
+from .keys import check_comparable, num_partitions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

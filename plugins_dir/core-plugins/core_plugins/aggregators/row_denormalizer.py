@@ -17,7 +17,7 @@ from localcdap.api import (
 )
 from localcdap.plugin_lib.spark.columns import column
 
-from .comparing import num_partitions
+from .keys import num_partitions
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

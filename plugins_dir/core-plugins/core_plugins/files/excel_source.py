@@ -20,7 +20,7 @@ from localcdap.api.rules import check_reference_name
 from localcdap.plugin_lib.files.cluster import require_file_system
 from localcdap.plugin_lib.files.inputs import FilesNotFoundError, input_files
 
-from .excel_reading import TYPES, Selection, column_index, read_workbook
+from .excel_rows import TYPES, Selection, column_index, read_workbook
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -15,7 +15,7 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.plugin_lib.files.inputs import FilesNotFoundError, input_files
-from localcdap.plugin_lib.files.reading.records import read_files
+from localcdap.plugin_lib.files.readers.records import read_files
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
 
 from . import partitions

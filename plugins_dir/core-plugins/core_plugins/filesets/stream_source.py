@@ -17,8 +17,8 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.plugin_lib.files.inputs import FilesNotFoundError, input_files
-from localcdap.plugin_lib.files.reading.lines import PathField
-from localcdap.plugin_lib.files.reading.records import read_files
+from localcdap.plugin_lib.files.readers.lines import PathField
+from localcdap.plugin_lib.files.readers.records import read_files
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
 from localcdap.plugin_lib.spark.columns import column
 

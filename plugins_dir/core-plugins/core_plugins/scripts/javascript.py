@@ -18,11 +18,11 @@ from localcdap.api import (
     plugin,
 )
 
+from .coercion import WrongValueError, coercer
 from .javascript_engine import ScriptEngine, ScriptError, check_script, turns
 from .javascript_values import RecordEncoder
 from .lookups import DESCRIPTION, check_declared, check_tables, declared_tables
-from .records import INT_RANGE
-from .values import WrongValueError, coercer
+from .record_coercion import INT_RANGE
 
 _LEVELS: Final = {
     "trace": logging.DEBUG,

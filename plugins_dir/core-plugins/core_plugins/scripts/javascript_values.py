@@ -16,7 +16,7 @@ import msgspec
 
 from localcdap.api import LogicalType, Record, Schema, Type
 
-from .values import EPOCH
+from .coercion import EPOCH
 
 Encode = Callable[[Any], Any]
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from localcdap.api import Lookup, StageConfigurer
 
-from .values import WrongValueError
+from .coercion import WrongValueError
 
 PROPERTY: Final = "lookup"
 DESCRIPTION: Final = (

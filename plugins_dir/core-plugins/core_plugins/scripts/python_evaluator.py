@@ -20,6 +20,7 @@ from localcdap.api import (
     plugin,
 )
 
+from .coercion import WrongValueError, coercer
 from .lookups import (
     DESCRIPTION,
     ScriptLookup,
@@ -28,8 +29,7 @@ from .lookups import (
     check_tables,
     declared_tables,
 )
-from .records import INT_RANGE, Coerce
-from .values import WrongValueError, coercer
+from .record_coercion import INT_RANGE, Coerce
 
 _FILE: Final = "script"
 _FUNCTION: Final = "transform"

@@ -17,8 +17,8 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.api.rules import check_table_key, check_table_name
+from localcdap.plugin_lib.spark.checks import required
 from localcdap.plugin_lib.spark.columns import column
-from localcdap.plugin_lib.spark.guards import required
 from localcdap.plugin_lib.spark.lookups import KEY, VALUE, key_values
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from localcdap.api.rules import (
     check_table_key,
     check_table_name,
 )
+from localcdap.plugin_lib.spark.checks import required
 from localcdap.plugin_lib.spark.columns import column
-from localcdap.plugin_lib.spark.guards import required
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

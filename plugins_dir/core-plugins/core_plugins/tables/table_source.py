@@ -14,7 +14,7 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.api.rules import check_simple_fields, check_table_name
-from localcdap.plugin_lib.spark.conforming import conformed_columns
+from localcdap.plugin_lib.spark.conversion import conformed_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

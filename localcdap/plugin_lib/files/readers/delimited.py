@@ -1,0 +1,163 @@
+"""Records of delimited text (CDAP 6 ``PathTrackingDelimitedInputFormat``)."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from localcdap.api import Field, Schema, SparkContext, Type
+from localcdap.plugin_lib.files.readers.lines import FILE, VALUE
+from localcdap.plugin_lib.spark.checks import allows_null, failing
+from localcdap.plugin_lib.spark.ddl import type_ddl
+from localcdap.plugin_lib.spark.texts import from_text
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+VALUES: Final = "values"
+_SHOWN: Final = 200
+"""Characters of a line that an error message shows."""
+
+
+def with_values(
+    context: SparkContext, lines: DataFrame, delimiter: str, *, quoted: bool, keep_empty: bool
+) -> DataFrame:
+    """Lines with a column of the texts between the delimiters.
+
+    Without ``quoted`` a quote is a character like any other. A line of no characters is left out
+    unless ``keep_empty``.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    line = F.col(VALUE)
+    values = F.split(line, _java_literal(delimiter), -1)
+    if quoted:
+        values = F.when(~F.contains(line, F.lit('"')), values).otherwise(
+            _quoted(context, line, delimiter)
+        )
+    kept = lines if keep_empty else lines.filter(line != "")
+    return kept.select(VALUE, FILE, values.alias(VALUES))
+
+
+def typed_records(
+    context: SparkContext, split: DataFrame, schema: Schema, *, quoted: bool
+) -> DataFrame:
+    """The fields of a schema from the columns ``value``, ``file`` and ``values``.
+
+    Missing values at the end of a line are null. The run fails, with file and line, where a value does
+    not fit its field or a line has more values than there are fields.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    values = F.col(VALUES)
+    too_many = context.raising(_too_many(schema, quoted=quoted)).cast("array<string>")
+    # Part of the column and not a filter, for which Spark would split each line a second time.
+    counted = F.when(F.size(values) <= len(schema.fields or ()), values).otherwise(too_many)
+    columns = [
+        _typed(context, F.get(values, F.lit(i)), each).alias(each.name)
+        for i, each in enumerate(schema)
+    ]
+    return split.withColumn(VALUES, counted).select(FILE, *columns)
+
+
+def _quoted(context: SparkContext, line: Column, delimiter: str) -> Column:
+    """The values of a line in which quotes enclose delimiters.
+
+    Each match consumes the delimiter before the value, so that one is put in front of the line.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    separator = _java_literal(delimiter)
+    plain = '[^"]' if len(delimiter) > 1 else f'[^"{_in_class(delimiter)}]'
+    other = f"(?!{separator}){plain}" if len(delimiter) > 1 else plain
+    pattern = f'{separator}((?:(?:{other})++|"[^"]*+")*+)'
+    found = F.regexp_extract_all(F.concat(F.lit(delimiter), line), F.lit(pattern), F.lit(1))
+    quotes = F.length(line) - F.length(F.replace(line, F.lit('"'), F.lit("")))
+    unclosed = F.concat(
+        F.lit(
+            "Found a line with an unenclosed quote. Ensure that all values are properly quoted, or "
+            "disable quoted values."
+        ),
+        _place(),
+    )
+    closed = F.when(quotes % 2 == 0, True).otherwise(context.raising(unclosed))
+    return F.when(closed, F.transform(found, _unquoted))
+
+
+def _unquoted(value: Column) -> Column:
+    """A value without its quotes; inside them, two stand for one."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    trimmed = F.trim(value)
+    inside = F.substring(trimmed, F.lit(2), F.length(trimmed) - 2)
+    enclosed = trimmed.rlike('(?s)^".*"$')
+    return F.when(enclosed, F.replace(inside, F.lit('""'), F.lit('"'))).otherwise(
+        F.replace(value, F.lit('"'), F.lit(""))
+    )
+
+
+def _typed(context: SparkContext, text: Column, field: Field) -> Column:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    schema = field.schema
+    if schema.type is Type.NULL:
+        return F.lit(None)
+    if schema.non_nullable == Schema.STRING and allows_null(schema):
+        return F.when(text != "", text)
+    given = F.coalesce(F.concat(F.lit("'"), text, F.lit("'")), F.lit("missing"))
+    message = F.concat(
+        F.lit(f"Field '{field.name}' must be of type {schema.display_name}, but it is "),
+        given,
+        F.lit("."),
+        _place(),
+    )
+    failure = failing(context, message, schema)
+    value = from_text(text, schema).cast(type_ddl(schema))
+    if not allows_null(schema):
+        return F.coalesce(value, failure)
+    # Of all types only bytes have a value for the empty text, and here that is null.
+    is_bytes = schema.non_nullable == Schema.BYTES
+    return F.coalesce(F.when(text != "", value) if is_bytes else value, F.when(text != "", failure))
+
+
+def _too_many(schema: Schema, *, quoted: bool) -> Column:
+    """What is wrong with a line that has more values than the schema has fields."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    count = len(schema.fields or ())
+    hint = F.lit(" Check that the schema contains the right number of fields.")
+    body = schema.field("body")
+    if body is not None and body.schema.non_nullable == Schema.STRING:
+        hint = F.lit(" Did you mean to use the 'text' format?")
+    elif not quoted:
+        check_quotes = F.lit(" Check if quoted values should be allowed.")
+        hint = F.concat(
+            F.when(F.contains(F.col(VALUE), F.lit('"')), check_quotes).otherwise(""), hint
+        )
+    return F.concat(
+        F.lit("Found a row with "),
+        F.size(VALUES).cast("string"),
+        F.lit(
+            f" fields when the schema only contains {count} field{'' if count == 1 else 's'}"
+            f" ({', '.join(schema.field_names[:20])})."
+        ),
+        hint,
+        _place(),
+    )
+
+
+def _place() -> Column:
+    """Where a line comes from, and what it is."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return F.concat(
+        F.lit(" File: "), F.col(FILE), F.lit("; line: "), F.substring(F.col(VALUE), 1, _SHOWN)
+    )
+
+
+def _java_literal(text: str) -> str:
+    return re.sub(r"([^A-Za-z0-9\s])", r"\\\1", text)
+
+
+def _in_class(char: str) -> str:
+    return char if char.isalnum() or char.isspace() else f"\\{char}"

@@ -1,0 +1,137 @@
+"""The lines of text files as a DataFrame."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from localcdap.api import Schema, SourceContext
+from localcdap.plugin_lib.files.cluster import require_file_system
+from localcdap.plugin_lib.files.readers.line_format import LINE, PATH, LineFormat, Piece, read_lines
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+VALUE: Final = "value"
+FILE: Final = "file"
+_MOST_FILES_WITH_HEADER: Final = 64
+_COMPRESSED: Final = (".gz", ".bz2", ".zst", ".deflate", ".snappy", ".lz4")
+_GLOB: Final = re.compile(r"([\\\[\]{}*?])")
+_ROW_NUMBER: Final = (1 << 33) - 1
+"""The bits of ``monotonically_increasing_id`` that count the rows of a partition."""
+
+
+@dataclasses.dataclass(frozen=True)
+class PathField:
+    """The field for the file that a record comes from.
+
+    :param name: None when there is no such field.
+    :param folder: what the files' paths begin with, and what that is called in the document when it is a URL.
+    """
+
+    name: str | None
+    filename_only: bool
+    folder: tuple[str, str] | None = None
+
+    def shown(self, file: str) -> str:
+        """What the field holds: ``file:/folder/name``, ``gs://bucket/folder/name``, or only the name."""
+        if self.filename_only:
+            return Path(file).name
+        shown = f"file:{_normal(file)}"
+        here, foreign = self._beginnings
+        return foreign + shown[len(here) :] if shown.startswith(here) else shown
+
+    def column(self, uri: Column) -> Column:
+        """:meth:`shown` for a column that holds URIs of files."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        # What Spark encodes as a URI has its plus signs as they are.
+        path = F.url_decode(F.replace(uri, F.lit("+"), F.lit("%2B")))
+        if self.filename_only:
+            return F.element_at(F.split(path, "/"), -1)
+        shown = F.regexp_replace(path, "^file:/+", "file:/")
+        here, foreign = self._beginnings
+        if here == foreign:
+            return shown
+        rest = F.substr(shown, F.lit(len(here) + 1))
+        return F.when(F.startswith(shown, F.lit(here)), F.concat(F.lit(foreign), rest)).otherwise(
+            shown
+        )
+
+    @property
+    def _beginnings(self) -> tuple[str, str]:
+        """What a path as Spark has it begins with, and what takes its place."""
+        if self.folder is None:
+            return "", ""
+        here, foreign = self.folder
+        return f"file:{_normal(here)}", foreign
+
+
+def _normal(path: str) -> str:
+    """A path as Spark writes it, without the double slashes that two parts of one can make."""
+    return os.path.normpath(path) if path else ""
+
+
+def lines_of(
+    context: SourceContext, files: Sequence[str], format: LineFormat, split_size: int
+) -> DataFrame:
+    """Columns ``value`` (the line) and ``file``, read by Spark itself where that means the same."""
+    is_plain = format.encoding == "utf-8" and format.separator is None
+    if is_plain and (not format.skip_header or len(files) <= _MOST_FILES_WITH_HEADER):
+        return _read_by_spark(context, files, skip_header=format.skip_header)
+    schema = Schema.record("line", [(VALUE, Schema.STRING), (FILE, Schema.STRING)])
+    both = dataclasses.replace(format, columns=((VALUE, LINE), (FILE, PATH)))
+    require_file_system(context, files)
+    # How large a cluster's files are is not known here.
+    size = 0 if context.is_remote else split_size
+    pieces = [p for f in files for p in pieces_of(f, Path(f).as_uri(), both, size)]
+    return context.generate(schema, pieces, functools.partial(read_lines, format=both))
+
+
+def pieces_of(file: str, shown: str, format: LineFormat, split_size: int) -> list[Piece]:
+    """The parts of a file that are read in parallel.
+
+    :param shown: what :data:`PATH` columns hold for its lines.
+    :param split_size: bytes of a part; 0 to read the file in one.
+    """
+    if not split_size or not format.splittable or file.lower().endswith(_COMPRESSED):
+        return [Piece(file, shown)]
+    size = Path(file).stat().st_size
+    starts = range(0, size, split_size)
+    return [Piece(file, shown, start, min(start + split_size, size)) for start in starts]
+
+
+def spark_paths(files: Sequence[str]) -> list[str]:
+    """Local files as Spark's readers take them, who see patterns in paths."""
+    return [_GLOB.sub(r"\\\1", file) for file in files]
+
+
+def file_uri() -> Column:
+    """The URI of the file of a record that Spark reads; to be selected directly from the reader."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    # Cheaper than the column _metadata, which is made for every row.
+    return F.input_file_name()
+
+
+def _read_by_spark(context: SourceContext, files: Sequence[str], *, skip_header: bool) -> DataFrame:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    file = file_uri().alias(FILE)
+    if not skip_header:
+        return context.spark.read.text(spark_paths(files)).select(VALUE, file)
+    # One read for each file: only then is the first line of a file the first row of its partition.
+    is_header = (F.input_file_block_start() == 0) & (
+        F.monotonically_increasing_id().bitwiseAND(_ROW_NUMBER) == 0
+    )
+    reads = [
+        context.spark.read.text(path).select(VALUE, file, is_header.alias("is_header"))
+        for path in spark_paths(files)
+    ]
+    together = functools.reduce(lambda left, right: left.union(right), reads)
+    return together.filter(~F.col("is_header")).drop("is_header")

@@ -1,0 +1,172 @@
+"""Sheets of workbooks as records (format ``xls`` of CDAP 6.10): a column for each field, in their order."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import itertools
+import re
+import string
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from localcdap.api import Schema, SourceContext, StageError, Type
+from localcdap.api.arrow import RecordCodec
+from localcdap.plugin_lib.files.cluster import require_file_system
+from localcdap.plugin_lib.files.readers.lines import PathField
+from localcdap.plugin_lib.files.source_config import FileSourceConfig
+from localcdap.plugin_lib.files.workbooks import cell_text, sheet_cells
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+_ROWS: Final = 4096
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9_]+")
+
+
+def sheet_records(
+    context: SourceContext,
+    config: FileSourceConfig,
+    files: Sequence[str],
+    schema: Schema,
+    path: PathField,
+) -> DataFrame:
+    """The rows of a sheet of each file. A row without values gives nulls, or ends the sheet."""
+    require_file_system(context, files)
+    read = functools.partial(
+        read_sheet,
+        schema=str(schema),
+        path_field=path.name,
+        sheet=config.chosen_sheet,
+        first=1 if config.skip_header else 0,
+        ends_at_empty_row=config.ends_at_empty_row,
+    )
+    return context.generate(schema, [(file, path.shown(file)) for file in files], read)
+
+
+def read_sheet(
+    task: tuple[str, str],
+    schema: str,
+    path_field: str | None,
+    sheet: str | int,
+    first: int,
+    ends_at_empty_row: bool,
+) -> Iterator[pa.RecordBatch]:
+    """The records of one file.
+
+    :param task: the file, and what the path field holds.
+    :raises StageError: when it cannot be read, or a value does not fit; names the file.
+    """
+    file, shown = task
+    wanted = Schema.parse(schema)
+    codec = RecordCodec(wanted)
+    kinds = [(f.name, f.schema.non_nullable.type) for f in wanted if f.name != path_field]
+    _, cells = sheet_cells(file, sheet)
+    rows: Iterator[list[Any]] = iter(cells[first:])
+    if ends_at_empty_row:
+        rows = itertools.takewhile(lambda row: any(cell != "" for cell in row), rows)
+    while chunk := list(itertools.islice(rows, _ROWS)):
+        records = []
+        for row in chunk:
+            record = {
+                name: _value(cell, kind) for (name, kind), cell in zip(kinds, row, strict=False)
+            }
+            records.append(record if path_field is None else record | {path_field: shown})
+        try:
+            yield codec.encode(records)
+        except StageError as error:
+            raise StageError(f"{error.message} File: {file}.", error.corrective_action) from None
+
+
+def sheet_schema(config: FileSourceConfig, file: str) -> Schema:
+    """The schema that the first rows of a sheet suggest: strings, numbers, booleans.
+
+    :raises StageError: when the file cannot be read, or has no rows.
+    """
+    _, cells = sheet_cells(file, config.chosen_sheet)
+    rows = cells[: config.sample_size + 1]
+    data = rows[1:] if config.skip_header else rows
+    if not data:
+        raise StageError(f"'{file}' has no rows.", "Set the 'schema' property.")
+    width = len(rows[0])
+    names = safe_names([cell_text(cell) for cell in rows[0]]) if config.skip_header else None
+    columns = [[row[index] for row in data] for index in range(width)]
+    fields = [
+        (names[index] if names else column_letters(index), _schema(column))
+        for index, column in enumerate(columns)
+    ]
+    return Schema.record("xls", fields)
+
+
+def safe_names(titles: Sequence[str]) -> list[str]:
+    """Names of fields that titles become, each once (CDAP 6 ``XlsInputFormatUtils``).
+
+    >>> safe_names([" First name", "", "2 x", "first Name"])
+    ['First_name', 'BLANK', 'col_2_x', 'first_Name_2']
+    """
+    seen: dict[str, int] = {}
+    names = []
+    for title in (each.strip() for each in titles):
+        prefix = "BLANK" if not title else "col_" if title[0] in string.digits else ""
+        name = prefix + _UNSAFE.sub("_", title)
+        while name.lower() in seen:
+            number = seen[name.lower()]
+            seen[name.lower()] += 1
+            name = f"{name}_{number}"
+        seen[name.lower()] = 2
+        names.append(name)
+    return names
+
+
+def column_letters(index: int) -> str:
+    """What a column is called at its top.
+
+    >>> column_letters(0), column_letters(25), column_letters(26)
+    ('A', 'Z', 'AA')
+    """
+    letters = ""
+    index += 1
+    while index:
+        index, letter = divmod(index - 1, 26)
+        letters = string.ascii_uppercase[letter] + letters
+    return letters
+
+
+def _schema(cells: Sequence[Any]) -> Schema:
+    filled = [cell for cell in cells if cell != ""]
+    if filled and all(isinstance(cell, bool) for cell in filled):
+        found = Schema.BOOLEAN
+    elif filled and all(isinstance(cell, bool | int | float) for cell in filled):
+        found = Schema.DOUBLE
+    else:
+        found = Schema.STRING
+    return found if len(filled) == len(cells) else found.as_nullable
+
+
+def _value(cell: Any, kind: Type) -> Any:
+    """A cell as a value of a field (CDAP 6 ``XlsRowConverter``); None when it has none."""
+    if cell == "":
+        return None
+    is_number = isinstance(cell, int | float)
+    match kind:
+        case Type.STRING:
+            return cell_text(cell).upper() if isinstance(cell, bool) else cell_text(cell)
+        case Type.DOUBLE:
+            return float(cell) if is_number else _serial(cell)
+        case Type.BOOLEAN:
+            return cell != 0 if is_number else str(cell).lower() == "true"
+    raise StageError(f"A cell cannot become a value of type {kind.value}.")
+
+
+def _serial(cell: Any) -> float | None:
+    """The number that a date or time is in a workbook; None for a text."""
+    if isinstance(cell, datetime.time):
+        cell = datetime.datetime.combine(datetime.date(1899, 12, 30), cell)
+    elif isinstance(cell, datetime.timedelta):
+        return cell / datetime.timedelta(days=1)
+    elif isinstance(cell, datetime.date) and not isinstance(cell, datetime.datetime):
+        cell = datetime.datetime.combine(cell, datetime.time())
+    if not isinstance(cell, datetime.datetime):
+        return None
+    return (cell - datetime.datetime(1899, 12, 30)) / datetime.timedelta(days=1)

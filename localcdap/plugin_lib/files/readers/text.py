@@ -1,0 +1,83 @@
+"""Text files: a record for each line. Blobs: a record for each file."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from localcdap.api import Schema, SourceContext, StageError
+from localcdap.plugin_lib.files.cluster import require_file_system
+from localcdap.plugin_lib.files.readers.line_format import (
+    LINE,
+    OFFSET,
+    PATH,
+    LineFormat,
+    Piece,
+    read_lines,
+)
+from localcdap.plugin_lib.files.readers.lines import (
+    VALUE,
+    PathField,
+    file_uri,
+    pieces_of,
+    spark_paths,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+
+def text_records(
+    context: SourceContext,
+    files: Sequence[str],
+    schema: Schema,
+    format: LineFormat,
+    path: PathField,
+    split_size: int,
+) -> DataFrame:
+    """Lines as ``body``, with ``offset`` and the path field where the schema has them."""
+    needs_python = schema.field("offset") is not None or format.skip_header or not format.splittable
+    if needs_python:
+        contents = {"offset": OFFSET, "body": LINE}
+        columns = tuple((f.name, contents.get(f.name, PATH)) for f in schema)
+        asked = dataclasses.replace(format, columns=columns)
+        require_file_system(context, files)
+        size = 0 if context.is_remote else split_size
+        pieces = [p for file in files for p in pieces_of(file, path.shown(file), asked, size)]
+        return context.generate(schema, pieces, functools.partial(read_lines, format=asked))
+    read = context.spark.read.text(spark_paths(files))
+    uri = path.column(file_uri())
+    return read.select(
+        [(uri if f.name == path.name else read[VALUE]).alias(f.name) for f in schema]
+    )
+
+
+def blob_records(
+    context: SourceContext, files: Sequence[str], schema: Schema, path: PathField
+) -> DataFrame:
+    """The bytes of whole files as ``body``, with the path field where the schema has it."""
+    require_file_system(context, files)
+    # Spark's own reader of whole files leaves out empty ones.
+    pieces = [Piece(file, path.shown(file)) for file in files]
+    names = tuple(f.name for f in schema)
+    return context.generate(schema, pieces, functools.partial(read_blob, names=names))
+
+
+def read_blob(piece: Piece, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """The one record of a file.
+
+    :raises StageError: when the file cannot be read.
+    """
+    import pyarrow as pa
+
+    try:
+        content = Path(piece.file).read_bytes()
+    except OSError as error:
+        raise StageError(f"File '{piece.file}' cannot be read: {error}.") from error
+    values = {"body": pa.array([content], pa.binary())}
+    shown = pa.array([piece.shown])
+    yield pa.RecordBatch.from_arrays([values.get(name, shown) for name in names], list(names))

@@ -1,0 +1,241 @@
+"""The schema of files whose properties do not say it."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from localcdap.api import FailureCollector, Schema, StageConfigurer, StageError, Type
+from localcdap.api.errors import LocalcdapError
+from localcdap.java.charsets import find_encoding
+from localcdap.plugin_lib.files.inputs import FilesNotFoundError, input_files, is_remote
+from localcdap.plugin_lib.files.readers.line_format import open_input
+from localcdap.plugin_lib.files.readers.sheets import sheet_schema
+from localcdap.plugin_lib.files.schemas import (
+    avro_file_schema,
+    orc_file_schema,
+    parquet_file_schema,
+)
+from localcdap.plugin_lib.files.source_config import DELIMITED, FileSourceConfig
+
+_NAME: Final = re.compile(r"[A-Za-z_]+[A-Za-z0-9_]*")
+_WHOLE: Final = re.compile(r"[+-]?[0-9]+")
+_NUMBER: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_FROM_FILE: Final[dict[str, Callable[[str], Schema]]] = {
+    "avro": avro_file_schema,
+    "parquet": parquet_file_schema,
+    "orc": orc_file_schema,
+}
+
+
+def detect_schema(stage: StageConfigurer, config: FileSourceConfig, path: str) -> Schema | None:
+    """The schema that the first file of a path suggests; None with a failure when it suggests none."""
+    try:
+        file = _first_file(stage, config, path)
+        if config.format_name in DELIMITED:
+            return _delimited(stage.failures, config, file)
+        if config.format_name == "json":
+            return _json(config, file)
+        if config.format_name == "xls":
+            return sheet_schema(config, file)
+        return _FROM_FILE[config.format_name](file)
+    except FilesNotFoundError as error:
+        stage.failures.add(
+            f"The schema cannot be taken from the file: {error}", "Set the 'schema' property."
+        ).with_config_property("path")
+    except StageError as error:
+        stage.failures.add(error.message, error.corrective_action).with_config_property("path")
+    except Exception as error:
+        reason = error.message if isinstance(error, LocalcdapError) else str(error)
+        stage.failures.add(
+            f"The schema cannot be taken from the file: {reason}", "Set the 'schema' property."
+        ).with_config_property("schema")
+    return None
+
+
+def _first_file(stage: StageConfigurer, config: FileSourceConfig, written: str) -> str:
+    path = stage.resolve_path(written)
+    if is_remote(path):
+        raise FilesNotFoundError(f"'{path}' does not lie on this machine.", "")
+    found = input_files(
+        path, recursive=config.recursive, file_regex=config.file_regex, written=written
+    )
+    return found[0]
+
+
+def _lines(config: FileSourceConfig, file: str) -> Iterator[str]:
+    encoding = find_encoding(config.file_encoding) or "utf-8"
+    with open_input(file) as stream:
+        name = "utf-8-sig" if encoding == "utf-8" else encoding
+        text = io.TextIOWrapper(stream, encoding=name, errors="replace")
+        for line in itertools.islice(text, config.sample_size):
+            yield line.rstrip("\n")
+
+
+def _delimited(failures: FailureCollector, config: FileSourceConfig, file: str) -> Schema | None:
+    """CDAP 6 ``DelimitedConfig.getDefaultSchema``, for numbers and booleans; the rest are strings."""
+    rows = [_values(line, config) for line in _lines(config, file) if line]
+    if len(rows) < (2 if config.skip_header else 1):
+        failures.add(
+            "Failed to perform automated data type detection! Check if the data file has any rows. "
+            'If one single row is present, make sure to set the property "Skip Header" to False.'
+        ).with_config_property("path")
+        return None
+    names = rows[0] if config.skip_header else [f"body_{i + 1}" for i in range(len(rows[0]))]
+    invalid = [name for name in names if _NAME.fullmatch(name) is None]
+    for name in invalid:
+        failures.add(
+            f'Invalid column name detected: "{name}"! Column names can only start with capital '
+            'letters, small letters, and "_". Subsequently they may contain only capital letters, '
+            'small letters, numbers  and "_".',
+            "Set 'schema' to the fields, whatever they are called in the file, or correct its first line.",
+        ).with_config_property("path")
+    if invalid:
+        return None
+    given = _overrides(config.override)
+    for name in given.keys() - set(names):
+        failures.add(f"Field {name} is not present in the input schema!").with_config_property(
+            "override", element=name
+        )
+    data = rows[1:] if config.skip_header else rows
+    fields = []
+    for index, name in enumerate(names):
+        column = [row[index] if index < len(row) else "" for row in data]
+        fields.append((name, given.get(name) or column_schema(column)))
+    return Schema.record("text", fields)
+
+
+def _values(line: str, config: FileSourceConfig) -> list[str]:
+    import csv
+
+    delimiter = config.value_delimiter
+    if config.enable_quoted_values and len(delimiter) == 1:
+        return next(csv.reader([line], delimiter=delimiter), [])
+    return line.split(delimiter)
+
+
+def column_schema(texts: list[str]) -> Schema:
+    """The narrowest type of all texts; null is allowed where one is blank."""
+    kinds = {_kind(text) for text in texts}
+    nullable = None in kinds
+    kinds.discard(None)
+    order = (Type.INT, Type.LONG, Type.DOUBLE)
+    if kinds and all(kind in order for kind in kinds):
+        found = max((k for k in kinds if k is not None), key=order.index)
+    else:
+        found = kinds.pop() or Type.STRING if len(kinds) == 1 else Type.STRING
+    schema = Schema.of(found)
+    return schema.as_nullable if nullable else schema
+
+
+def _kind(text: str) -> Type | None:
+    text = text.strip()
+    if not text:
+        return None
+    if text.lower() in ("true", "false"):
+        return Type.BOOLEAN
+    if _WHOLE.fullmatch(text):
+        number = abs(int(text) + (int(text) < 0))
+        return Type.INT if number < 2**31 else Type.LONG if number < 2**63 else Type.STRING
+    return Type.DOUBLE if _NUMBER.fullmatch(text) else Type.STRING
+
+
+def _overrides(text: str | None) -> dict[str, Schema]:
+    named = {"date": Schema.DATE, "time": Schema.TIME, "timestamp": Schema.TIMESTAMP}
+    found: dict[str, Schema] = {}
+    for part in (text or "").split(","):
+        if part.strip():
+            name, _, type = (piece.strip() for piece in part.partition(":"))
+            found[name] = named.get(type.lower()) or Schema.of(Type(type.lower()))
+    return found
+
+
+def _json(config: FileSourceConfig, file: str) -> Schema:
+    merged: dict[str, Schema] = {}
+    seen = 0
+    for line in _lines(config, file):
+        if not line.strip():
+            continue
+        record = json.loads(line)
+        if not isinstance(record, dict):
+            raise ValueError(f"line {seen + 1} is not a JSON object")
+        for name, value in record.items():
+            schema = _json_schema(value, name)
+            # A field that earlier objects lack can be null.
+            known = merged.get(name, Schema.NULL if seen else schema)
+            merged[name] = _merged(known, schema)
+        for name in merged.keys() - record.keys():
+            merged[name] = merged[name].as_nullable
+        seen += 1
+    fields = [(name, _without_unknown(schema)) for name, schema in merged.items()]
+    if not fields:
+        raise ValueError("it has no objects with fields")
+    return Schema.record("json", fields)
+
+
+def _json_schema(value: Any, name: str) -> Schema:
+    match value:
+        case None:
+            return Schema.NULL
+        case bool():
+            return Schema.BOOLEAN
+        case int():
+            return Schema.LONG
+        case float():
+            return Schema.DOUBLE
+        case str():
+            return Schema.STRING
+        case dict():
+            return Schema.record(
+                name, [(k, _json_schema(v, f"{name}_{k}")) for k, v in value.items()]
+            )
+    items = Schema.NULL
+    for index, element in enumerate(value):
+        schema = _json_schema(element, name)
+        items = schema if index == 0 else _merged(items, schema)
+    return Schema.array(items)
+
+
+def _without_unknown(schema: Schema) -> Schema:
+    """The schema with strings where only nulls were seen."""
+    inner = schema.non_nullable
+    if inner.type is Type.NULL:
+        return Schema.STRING.as_nullable
+    if inner.items is not None:
+        inner = Schema.array(_without_unknown(inner.items))
+    elif inner.fields is not None:
+        fields = [(f.name, _without_unknown(f.schema)) for f in inner]
+        inner = Schema.record(inner.name or "record", fields)
+    return inner.as_nullable if schema.is_nullable else inner
+
+
+def _merged(one: Schema, other: Schema) -> Schema:
+    """A schema for the values of both; a string where nothing else holds both."""
+    if one == other:
+        return one
+    if Type.NULL in (one.type, other.type):
+        return (other if one.type is Type.NULL else one).as_nullable
+    left, right = one.non_nullable, other.non_nullable
+    inner = Schema.STRING
+    if left == right:
+        inner = left
+    elif left.type.is_numeric and right.type.is_numeric:
+        inner = Schema.DOUBLE
+    elif left.items is not None and right.items is not None:
+        inner = Schema.array(_merged(left.items, right.items))
+    elif left.fields is not None and right.fields is not None:
+        inner = _merged_records(left, right)
+    return inner.as_nullable if one.is_nullable or other.is_nullable else inner
+
+
+def _merged_records(left: Schema, right: Schema) -> Schema:
+    fields = []
+    for name in dict.fromkeys([*left.field_names, *right.field_names]):
+        a, b = left.field(name), right.field(name)
+        both = _merged(a.schema if a else Schema.NULL, b.schema if b else Schema.NULL)
+        fields.append((name, both))
+    return Schema.record(left.name or "record", fields)

@@ -1,0 +1,202 @@
+"""What all plugins for databases have in common: their properties, and Spark's way to the database."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from localcdap.api import PluginConfig, StageConfigurer, field
+
+from . import connection_arguments as arguments
+from .drivers import Driver, DriverNotFoundError, find_driver, place_for_spark
+from .errors import asking
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+
+_ISOLATION: Final = "TRANSACTION_"
+LEVELS: Final = ("NONE", "READ_UNCOMMITTED", "READ_COMMITTED", "REPEATABLE_READ", "SERIALIZABLE")
+_ONE_ROW: Final = {
+    "oracle": "SELECT 1 AS one FROM DUAL",
+    "derby": "SELECT 1 AS one FROM SYSIBM.SYSDUMMY1",
+    "db2": "SELECT 1 AS one FROM SYSIBM.SYSDUMMY1",
+    "hsqldb": "SELECT 1 AS one FROM (VALUES (0))",
+    "sap": "SELECT 1 AS one FROM DUMMY",
+}
+"""A query of one row, by the part of the connection string that names the kind of database."""
+_LOADABLE: Final = re.compile(r"[\w./@+,=~-]+")
+
+
+class Context(Protocol):
+    """What is needed of the context of a stage; all that a run gives have it, those of actions too."""
+
+    spark: SparkSession
+    is_remote: bool
+
+    def resolve_path(self, path: str) -> str: ...
+
+    def fail(self, message: str, corrective_action: str | None = None) -> Exception: ...
+
+    def read_error_text(self, error: Exception) -> str: ...
+
+
+class JdbcConfig(PluginConfig):
+    """How a database is reached; where it is, a subclass says."""
+
+    use_connection: bool = field(
+        "Whether a connection of the instance says the driver, the database and the user.",
+        default=False,
+        name="useConnection",
+        group="more",
+    )
+    connection: str | None = field(
+        "The connection, as ${conn(name)}.", default=None, macro=True, group="more"
+    )
+    driver: str = field(
+        "Name of the JDBC driver: its jar is 'jdbc/NAME.jar' in the instance's folder, or what "
+        '[locations] in localcdap.toml says: "jdbc://NAME" = "driver.jar".',
+        name="jdbcPluginName",
+    )
+    driver_type: str = field(
+        "Type of the driver's plugin in CDAP; without effect here.",
+        default="jdbc",
+        name="jdbcPluginType",
+        group="more",
+    )
+    user: str | None = field("Name of the user.", default=None, macro=True, group="account")
+    password: str | None = field(
+        "Password of the user.", default=None, macro=True, secret=True, group="account"
+    )
+    arguments: str | None = field(
+        "Properties for the driver, as useSSL=false;connectTimeout=5000.",
+        default=None,
+        macro=True,
+        name="connectionArguments",
+        group="more",
+    )
+    auto_commit: bool = field(
+        "Whether each statement is a transaction of its own.",
+        default=False,
+        macro=True,
+        name="enableAutoCommit",
+        group="more",
+    )
+
+    def url(self) -> str:
+        """The connection string."""
+        raise NotImplementedError
+
+    def check(self, stage: StageConfigurer) -> None:
+        """Add failures for what is wrong by itself."""
+        if not self.contains_macro("connectionArguments"):
+            for each in arguments.elements(self.arguments):
+                if not each.partition("=")[1]:
+                    stage.failures.add(
+                        f"'{each}' is no connection argument.", "Write 'name=value'."
+                    ).with_config_property("connectionArguments", element=each)
+
+    def check_driver(self, stage: StageConfigurer) -> None:
+        """Add a failure when the driver is not there. For ``configure_connected``."""
+        known = self.driver and not self.contains_macro("jdbcPluginName")
+        if stage.locations is None or stage.locations.remote or not known:
+            return
+        try:
+            find_driver(self.driver, stage.resolve_path)
+        except DriverNotFoundError as error:
+            stage.failures.add(str(error), error.action).with_config_property("jdbcPluginName")
+
+    def options(self, context: Context) -> dict[str, str]:
+        """The options of Spark's JDBC reader and writer, once the driver is with Spark.
+
+        On a cluster the driver must be there.
+
+        :raises StageError: when there is no such driver.
+        """
+        driver = None if context.is_remote else self._load(context)
+        name = driver.class_name if driver is not None else None
+        url = self.url()
+        url, rest = arguments.place(
+            url, arguments.with_usual(url, arguments.parsed(self.arguments)), name
+        )
+        given = {"user": self.user or None, "password": self.password, "driver": name}
+        told = {key: value for key, value in given.items() if value is not None}
+        return {"url": url, "preferTimestampNTZ": "true"} | rest | told
+
+    def _load(self, context: Context) -> Driver:
+        """The driver, once it is with Spark."""
+        try:
+            driver = find_driver(self.driver, context.resolve_path)
+        except DriverNotFoundError as error:
+            raise context.fail(str(error), error.action) from None
+        # Java keeps drivers as long as the server lives, whose later sessions would not find the classes of
+        # one that came as an artifact of an earlier session.
+        folder = Path(str(context.spark.conf.get("spark.local.dir"))) / "drivers"
+        for jar in driver.jars:
+            place = str(place_for_spark(Path(jar), folder))
+            if not _LOADABLE.fullmatch(place):
+                raise context.fail(
+                    f"Spark cannot load '{place}': there are blanks or special characters in its path.",
+                    "Set engine.directory in localcdap.toml to a folder without them.",
+                )
+            context.spark.sql(f"ADD JAR '{place}'")
+        return driver
+
+
+class DatabaseConfig(JdbcConfig):
+    """A database of any kind, by its connection string."""
+
+    connection_string: str = field(
+        "The database, as jdbc:mysql://localhost:3306/shop.", macro=True, name="connectionString"
+    )
+
+    def url(self) -> str:
+        return self.connection_string.strip()
+
+    def check(self, stage: StageConfigurer) -> None:
+        text = self.connection_string
+        known = text is not None and not self.contains_macro("connectionString")
+        if known and not text.strip().lower().startswith("jdbc:"):
+            stage.failures.add(
+                f"'{text}' is no JDBC connection string.",
+                "It begins with 'jdbc:', as jdbc:mysql://localhost:3306/shop.",
+            ).with_config_property("connectionString")
+        super().check(stage)
+
+
+def reader(context: Context, options: dict[str, str]) -> DataFrameReader:
+    return context.spark.read.format("jdbc").options(**options)
+
+
+def execute(context: Any, config: JdbcConfig, statement: str) -> None:
+    """Have the database carry out a statement, whatever it is; rows that it gives are dropped.
+
+    :param context: a :class:`Context`.
+    :raises StageError: when the database refuses.
+    """
+    # Spark has no way of its own to do only this: it does it before it reads.
+    options = config.options(context)
+    rows = {
+        "query": _ONE_ROW.get(arguments.kind_of(options["url"]), "SELECT 1 AS one"),
+        "sessionInitStatement": statement,
+    }
+    asking(context, options["url"], lambda: reader(context, options | rows).load().collect())
+
+
+def columns_of(df: DataFrame) -> dict[str, str]:
+    """Spark's types of the columns by their names."""
+    return dict(df.dtypes)
+
+
+def isolation_level(text: str) -> str:
+    """Spark's name of an isolation level such as ``TRANSACTION_SERIALIZABLE``."""
+    return text.strip().upper().removeprefix(_ISOLATION)
+
+
+def check_isolation(stage: StageConfigurer, config: PluginConfig, text: str) -> None:
+    name = "transactionIsolationLevel"
+    if not config.contains_macro(name) and isolation_level(text) not in LEVELS:
+        stage.failures.add(
+            f"There is no isolation level '{text}'.",
+            f"Use one of {', '.join(_ISOLATION + level for level in LEVELS)}.",
+        ).with_config_property(name)

@@ -1,0 +1,94 @@
+"""BigQueryArgumentSetter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from localcdap.api import (
+    Action,
+    ActionContext,
+    Capabilities,
+    StageConfigurer,
+    capability,
+    field,
+    plugin,
+)
+from localcdap.api.rules import check_reference_name
+
+from ..account import TablesConfig
+from .row_arguments import set_row
+from .tables import check_table, quoted, table_name
+
+_CONDITIONS: Final = "argumentSelectionConditions"
+
+
+@plugin(
+    type="action",
+    name="BigQueryArgumentSetter",
+    description="Stand-in: sets arguments of the run from the one row of a table that conditions select.",
+)
+@capability(Capabilities.Mode.NATIVE)
+class BigQueryArgumentSetter(Action):
+    class Config(TablesConfig):
+        dataset: str = field("Dataset of the table.", macro=True)
+        table: str = field("Table with the arguments, each in a column of its name.", macro=True)
+        conditions: str = field(
+            "Which row: columns and their values, as feed=marketing;date=20200427. Exactly one row must have "
+            "them.",
+            macro=True,
+            name=_CONDITIONS,
+        )
+        columns: list[str] = field(
+            "The columns that become arguments, with commas between.",
+            macro=True,
+            name="argumentsColumns",
+        )
+
+    config: Config
+
+    def configure(self, stage: StageConfigurer) -> None:
+        config = self.config
+        check_reference_name(stage, config.reference_name)
+        check_table(stage, config, config.dataset, config.table)
+        if config.contains_macro(_CONDITIONS):
+            return
+        try:
+            list(_pairs(config.conditions or ""))
+        except ValueError as error:
+            stage.failures.add(
+                str(error), "Write column=value, with semicolons between several."
+            ).with_config_property(_CONDITIONS)
+
+    def run(self, context: ActionContext) -> None:
+        config = self.config
+        name = table_name(config.dataset, config.table)
+        columns = ", ".join(quoted(column) for column in config.columns)
+        # A text is taken for a value of the column's type.
+        where = " AND ".join(f"{quoted(c)} = {_literal(v)}" for c, v in _pairs(config.conditions))
+        found = context.run_sql([f"SELECT {columns} FROM {quoted(name)} WHERE {where}"])  # noqa: S608
+        if found.rows != 1 or found.first is None:
+            raise context.fail(
+                f"{found.rows} rows of table '{name}' have {config.conditions}; it must be one.",
+                f"Change '{_CONDITIONS}', or the table.",
+            )
+        set_row(context, found.first)
+
+
+def _pairs(text: str) -> Iterator[tuple[str, str]]:
+    """Columns and their values.
+
+    :raises ValueError: when there are none, or one has no column.
+    """
+    pairs = [part for part in text.split(";") if part.strip()]
+    if not pairs:
+        raise ValueError("Arguments Selection Conditions is empty.")
+    for pair in pairs:
+        column, equals, value = pair.partition("=")
+        if not equals or not column.strip():
+            raise ValueError(f"'{pair.strip()}' is no condition.")
+        yield column.strip(), value.strip()
+
+
+def _literal(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"

@@ -1,0 +1,70 @@
+"""Conditions of BigQuery on the rows that a source reads, in the SQL of Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .expressions import ROUNDED, numeric, untranslated
+from .sql import SqlError, condition, place_in, written
+
+
+def predicate(text: str, table: str = "", columns: Sequence[str] = ()) -> str:
+    """A condition of BigQuery in the SQL of Spark.
+
+    :param table: may stand before a column.
+    :param columns: those of the table; case tells none of them apart.
+    :raises SqlError: when it is none, or has what Spark has not.
+    """
+    from sqlglot import expressions as exp
+
+    # What is wrapped can be replaced.
+    wrapped = exp.Paren(this=condition(text))
+    _refuse(wrapped, text)
+    known = {name.lower(): name for name in columns}
+    for node in reversed(list(wrapped.walk())):
+        match node:
+            case exp.Column():
+                _name(node, table, known)
+            case exp.DataType():
+                numeric(node)
+            case exp.Cast() | exp.TryCast() if node.to.this is exp.DataType.Type.BIGINT:
+                # Spark cuts fractions off; BigQuery rounds them, halves away from zero.
+                digits = type(node)(this=node.this.copy(), to=exp.DataType.build(ROUNDED))
+                node.set("this", exp.func("ROUND", digits))
+            case exp.Extract() if node.this.name.upper() == "DATE":
+                node.replace(exp.cast(node.expression.copy(), "DATE"))
+            case exp.Extract() if node.this.name.upper() == "ISOWEEK":
+                node.set("this", exp.var("WEEK"))
+    return written(wrapped.this, "spark")
+
+
+def _refuse(parsed: Any, text: str) -> None:
+    """:raises SqlError: for what Spark would take for something else."""
+    from sqlglot import expressions as exp
+
+    for node in parsed.walk():
+        match node:
+            case exp.Table() if node.name:
+                raise SqlError(
+                    f"A condition cannot read another table: '{node.name}'{place_in(text, node)}.",
+                    "Join the two tables in the pipeline.",
+                )
+            case exp.Extract() if node.this.sql("bigquery").upper().startswith("WEEK"):
+                raise untranslated(node, text, "Use ISOWEEK, or days.")
+            case exp.Time() | exp.CurrentTime():
+                raise untranslated(node, text, "Use EXTRACT(HOUR FROM …), or whole timestamps.")
+            case exp.DataType() if node.this is exp.DataType.Type.TIME:
+                raise untranslated(node.parent, text, "Use EXTRACT(HOUR FROM …).")
+
+
+def _name(column: Any, table: str, known: dict[str, str]) -> None:
+    """Take the table from before a column, and give it the name that the table has for it."""
+    from sqlglot import expressions as exp
+
+    first, *rest = column.parts
+    if rest and first.name == table and first.name.lower() not in known:
+        column.set(first.arg_key, None)
+        first = rest[0]
+    if first.name.lower() in known:
+        first.replace(exp.to_identifier(known[first.name.lower()], quoted=True))

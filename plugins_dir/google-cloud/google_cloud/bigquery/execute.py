@@ -1,0 +1,195 @@
+"""BigQueryExecute."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from localcdap.api import (
+    Action,
+    ActionContext,
+    Capabilities,
+    StageConfigurer,
+    StageError,
+    capability,
+    field,
+    plugin,
+)
+
+from ..account import AccountConfig
+from .row_arguments import set_row
+from .sql import SqlError
+from .statements import Statement, storing, translated
+from .tables import check_table, table_name
+
+_GROUP: Final = "Google Cloud, without effect here"
+_RETRIES: Final = "retries, without effect here"
+_UNKNOWN_FUNCTION: Final = re.compile(r"Function with name (\w+) does not exist")
+
+
+class BigQueryExecuteConfig(AccountConfig):
+    sql: str = field(
+        "What to execute, in the SQL of BigQuery: queries, and statements that change tables; several with "
+        "semicolons between, of which all or none take effect.",
+        macro=True,
+        syntax="sql",
+    )
+    dialect: str = field(
+        "Must be standard: the legacy dialect is not translated.",
+        default="standard",
+        choices=["standard", "legacy"],
+        macro=True,
+    )
+    store_results: bool = field(
+        "Whether the rows that a query finds are stored in the table below, where one is named.",
+        default=True,
+        macro=True,
+        name="storeResults",
+    )
+    dataset: str | None = field("Dataset of the table to store rows in.", default=None, macro=True)
+    table: str | None = field(
+        "Table to store rows in; it must not exist, or have no rows.", default=None, macro=True
+    )
+    row_as_arguments: bool = field(
+        "Whether the columns of the first row found become arguments of the run, for the macros behind.",
+        default=False,
+        macro=True,
+        name="rowAsArguments",
+    )
+    mode: str = field(
+        "Priority of the job.",
+        default="batch",
+        choices=["batch", "interactive"],
+        macro=True,
+        group=_GROUP,
+    )
+    use_cache: bool = field(
+        "Whether cached results do.", default=False, macro=True, name="useCache", group=_GROUP
+    )
+    location: str | None = field("Region of the job.", default=None, macro=True, group=_GROUP)
+    dataset_project: str | None = field(
+        "Project of the dataset; projects are not told apart here.",
+        default=None,
+        macro=True,
+        name="datasetProject",
+        group=_GROUP,
+    )
+    cmek_key: str | None = field(
+        "Key that encrypts the table.", default=None, macro=True, name="cmekKey", group=_GROUP
+    )
+    job_labels: str | None = field(
+        "Labels of the job.", default=None, macro=True, name="jobLabels", group=_GROUP
+    )
+    retries: bool = field(
+        "Whether it is tried again when BigQuery fails.",
+        default=True,
+        macro=True,
+        name="retryOnBackendError",
+        group=_RETRIES,
+    )
+    first_pause: str | None = field(
+        "Seconds before it is tried again.",
+        default=None,
+        macro=True,
+        name="initialRetryDuration",
+        group=_RETRIES,
+    )
+    longest_pause: str | None = field(
+        "Most seconds between two times.",
+        default=None,
+        macro=True,
+        name="maxRetryDuration",
+        group=_RETRIES,
+    )
+    most_retries: str | None = field(
+        "How often it is tried.", default=None, macro=True, name="maxRetryCount", group=_RETRIES
+    )
+    multiplier: str | None = field(
+        "How much longer each pause is.",
+        default=None,
+        macro=True,
+        name="retryMultiplier",
+        group=_RETRIES,
+    )
+    read_timeout: str | None = field(
+        "Seconds to wait for an answer.",
+        default=None,
+        macro=True,
+        name="readTimeout",
+        group=_RETRIES,
+    )
+
+
+@plugin(
+    type="action",
+    name="BigQueryExecute",
+    description="Stand-in: executes SQL of BigQuery on the tables that stand for BigQuery's.",
+)
+@capability(Capabilities.Mode.NATIVE)
+class BigQueryExecute(Action):
+    Config = BigQueryExecuteConfig
+    config: BigQueryExecuteConfig
+
+    def configure(self, stage: StageConfigurer) -> None:
+        config = self.config
+        check_table(stage, config, config.dataset, config.table)
+        place = [name for name in ("dataset", "table") if not config.contains_macro(name)]
+        if len(place) == 2 and bool(config.dataset) != bool(config.table):
+            stage.failures.add(
+                "Dataset and table must be specified together.", "Set both, or none."
+            ).with_config_property("dataset").with_config_property("table")
+        if config.dialect == "legacy" and not config.contains_macro("dialect"):
+            stage.failures.add(
+                "SQL in BigQuery's legacy dialect cannot be executed here.",
+                "Write it in standard SQL, and set 'dialect' to standard.",
+            ).with_config_property("dialect")
+        elif not config.contains_macro("sql"):
+            try:
+                translated(config.sql)
+            except SqlError as error:
+                stage.failures.add(error.message, error.action).with_config_property("sql")
+
+    def run(self, context: ActionContext) -> None:
+        statements = translated(self.config.sql)
+        for statement in statements:
+            context.logger.info("Executed as: %s", statement.sql)
+        try:
+            sql, changes = self._work(statements)
+            makes = [statement.makes for statement in statements if statement.makes is not None]
+            result = context.run_sql(sql, changes, makes)
+        except StageError as error:
+            raise self._told(context, error) from None
+        context.logger.info("%d rows", result.rows)
+        context.metrics.count("records.processed", result.rows)
+        if self.config.row_as_arguments:
+            if result.first is None:
+                context.logger.warning("No row was found, so no arguments are set.")
+            else:
+                set_row(context, result.first)
+
+    def _work(self, statements: list[Statement]) -> tuple[list[str], list[str]]:
+        """What to run, and the names of the tables that it changes."""
+        sql = [statement.sql for statement in statements]
+        changes = [each.changes for each in statements if each.changes is not None]
+        dataset, table = self.config.dataset, self.config.table
+        is_query = statements[-1].changes is None
+        if dataset and table and self.config.store_results and is_query:
+            sql[-1:] = storing(statements[-1], dataset, table)
+            changes.append(table_name(dataset, table))
+        return sql, list(dict.fromkeys(changes))
+
+    def _told(self, context: ActionContext, error: StageError) -> Exception:
+        """The error with a function that is not here named as it stands in the property."""
+        missing = _UNKNOWN_FUNCTION.search(error.message)
+        if missing is None:
+            return error
+        found = re.search(rf"(?:\b\w+\s*\.\s*)?\b{missing[1]}\s*\(", self.config.sql, re.IGNORECASE)
+        if found is None:
+            return error
+        before = self.config.sql[: found.start()]
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        name = found[0].rstrip("( \t\r\n")
+        return context.fail(
+            f"there is no function '{name}' here (line {line}, column {column}).",
+            "Write it in another way.",
+        )

@@ -1,0 +1,148 @@
+"""What BigQuery means where DuckDB means something else by the same words, or gives another type."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from .sql import SqlError, place_in
+
+NUMERIC: Final = "DECIMAL(38, 9)"
+"""The digits of a NUMERIC, and those behind the point."""
+ROUNDED: Final = "DECIMAL(38, 18)"
+"""Between a number with a fraction and an INT64: BigQuery rounds halves away from zero, as decimals do."""
+_PRINTED: Final = re.compile(r"(?:[^%]|%%|%[-+ 0#]*\d*(?:\.\d+)?[dioxXfFeEgGs])*")
+"""Formats of which DuckDB's ``printf`` means the same."""
+_WEEKS: Final = {"WEEK": "%U", "WEEK(SUNDAY)": "%U", "WEEK(MONDAY)": "%W"}
+"""Weeks as formats of a date; that of the days before the first one is 0."""
+
+
+def take_meaning(parsed: Any, text: str) -> None:
+    """Give types, operators and functions the meaning that they have in BigQuery.
+
+    :param text: in which the statement stands.
+    :raises SqlError: for what cannot have it.
+    """
+    # What is inside comes before what is around it.
+    for node in reversed(list(parsed.walk())):
+        meaning = _MEANINGS.get(type(node).__name__)
+        if meaning is not None:
+            meaning(node, text)
+
+
+def numeric(kind: Any, _: str = "") -> None:
+    """Give a NUMERIC its digits."""
+    from sqlglot import expressions as exp
+
+    types = (exp.DataType.Type.DECIMAL, exp.DataType.Type.BIGDECIMAL)
+    if kind.this in types and not kind.expressions:
+        kind.replace(exp.DataType.build(NUMERIC))
+
+
+def _divided(node: Any, _: str) -> None:
+    """A division by zero fails; DuckDB's gives an infinity."""
+    from sqlglot import expressions as exp
+
+    divisor = node.expression
+    if isinstance(divisor, exp.Literal) and float(divisor.name) != 0:
+        return
+    failed = exp.func("ERROR", exp.Literal.string("division by zero"))
+    zero = exp.EQ(this=divisor.copy(), expression=exp.Literal.number(0))
+    node.set("expression", exp.case().when(zero, failed).else_(divisor.copy()))
+
+
+def _integer(cast: Any, _: str) -> None:
+    from sqlglot import expressions as exp
+
+    if cast.to.this is exp.DataType.Type.BIGINT and not isinstance(cast.this, exp.Literal):
+        cast.set("this", type(cast)(this=cast.this.copy(), to=exp.DataType.build(ROUNDED)))
+
+
+def _dated(node: Any, _: str) -> None:
+    """A function of dates gives a date, of datetimes a datetime; a text is a date."""
+    from sqlglot import expressions as exp
+
+    like = exp.cast(node.this.copy(), "DATE") if node.this.is_string else node.this.copy()
+    node.replace(exp.func("CAST_TO_TYPE", node.copy(), like))
+
+
+def _elapsed(node: Any, _: str) -> None:
+    """Whole units that have passed between two timestamps, not ends of units between them."""
+    from sqlglot import expressions as exp
+
+    unit = exp.Literal.string(node.args["unit"].name)
+    node.replace(exp.func("DATESUB", unit, node.expression.copy(), node.this.copy()))
+
+
+def _moment(node: Any, _: str) -> None:
+    from sqlglot import expressions as exp
+
+    node.replace(exp.cast(node.copy(), "TIMESTAMPTZ"))
+
+
+def _now(node: Any, _: str) -> None:
+    from sqlglot import expressions as exp
+
+    zone = node.this.copy() if node.this else exp.Literal.string("UTC")
+    node.replace(exp.AtTimeZone(this=exp.CurrentTimestamp(), zone=zone))
+
+
+def _extracted(node: Any, text: str) -> None:
+    from sqlglot import expressions as exp
+
+    part, value = node.this.sql(dialect="bigquery").upper(), node.expression.copy()
+    if part in ("DATE", "TIME"):
+        node.replace(exp.cast(value, part))
+    elif part == "DAYOFWEEK":
+        # Sunday is 1 there, 0 here.
+        node.replace(exp.paren(exp.Add(this=node.copy(), expression=exp.Literal.number(1))))
+    elif part == "ISOWEEK":
+        node.set("this", exp.var("WEEK"))
+    elif part in _WEEKS:
+        number = exp.func("STRFTIME", value, exp.Literal.string(_WEEKS[part]))
+        node.replace(exp.cast(number, "BIGINT"))
+    elif part.startswith("WEEK"):
+        raise untranslated(node, text, "Weeks begin on SUNDAY or MONDAY here, or are ISOWEEK.")
+
+
+def _formatted(node: Any, text: str) -> None:
+    from sqlglot import expressions as exp
+
+    if not node.this.is_string or _PRINTED.fullmatch(node.this.name) is None:
+        raise untranslated(
+            node, text, "Formats of numbers and texts are, such as '%05d', '%.2f' and '%s'."
+        )
+    arguments = [each.copy() for each in (node.this, *node.expressions)]
+    node.replace(exp.Anonymous(this="PRINTF", expressions=arguments))
+
+
+def _safe(node: Any, _: str) -> None:
+    from sqlglot import expressions as exp
+
+    node.replace(exp.Anonymous(this="TRY", expressions=[node.this.copy()]))
+
+
+def untranslated(node: Any, text: str, action: str) -> SqlError:
+    """What to raise for a part of SQL that has no meaning here."""
+    shown = node.sql(dialect="bigquery")
+    return SqlError(f"'{shown}' is not translated{place_in(text, node)}.", action)
+
+
+_MEANINGS: Final[dict[str, Callable[[Any, str], None]]] = {
+    "Cast": _integer,
+    "CurrentDatetime": _now,
+    "DataType": numeric,
+    "DateAdd": _dated,
+    "DateSub": _dated,
+    "DateTrunc": _dated,
+    "Div": _divided,
+    "Extract": _extracted,
+    "Format": _formatted,
+    "SafeFunc": _safe,
+    "StrToTime": _moment,
+    "TimestampDiff": _elapsed,
+    "TryCast": _integer,
+    "UnixToTime": _moment,
+}
+"""By class of sqlglot's nodes; not all of its versions have each of them."""

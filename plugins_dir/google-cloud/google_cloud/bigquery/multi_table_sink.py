@@ -1,0 +1,130 @@
+"""The BigQueryMultiTable sink."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from localcdap.api import (
+    BatchSink,
+    Capabilities,
+    Schema,
+    SinkContext,
+    StageConfigurer,
+    capability,
+    field,
+    plugin,
+)
+from localcdap.api.rules import check_reference_name
+from localcdap.api.tables import TableLoading, TableWrite
+from localcdap.plugin_lib.spark.columns import column
+
+from ..account import TablesConfig
+from ..multi_sinks import SPLIT, check_split_field, schemas_of_places
+from .tables import check_table, table_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_GROUP: Final = "Google Cloud, without effect here"
+
+
+class BigQueryMultiConfig(TablesConfig):
+    dataset: str = field("Dataset of the tables.", macro=True)
+    split_field: str = field(
+        "Field that names the table of a record. The run's argument 'multisink.NAME' holds the schema of "
+        "each table; records of others are left out.",
+        default="tablename",
+        macro=True,
+        name=SPLIT,
+        form="{input-field}",
+    )
+    truncate: bool = field(
+        "Whether the rows and columns of the tables are removed first.",
+        default=False,
+        macro=True,
+        name="truncateTable",
+    )
+    relaxes: bool = field(
+        "Whether the tables may get new columns, and their columns may become nullable.",
+        default=False,
+        macro=True,
+        name="allowSchemaRelaxation",
+    )
+    flexible: str = field(
+        "Must be off: records have one schema here, so an argument must say the columns of each table.",
+        default="off",
+        macro=True,
+        name="allowFlexibleSchema",
+    )
+    location: str | None = field("Region of the dataset.", default=None, macro=True, group=_GROUP)
+    bucket: str | None = field(
+        "Bucket for temporary files.", default=None, macro=True, group=_GROUP
+    )
+    chunk_size: str | None = field(
+        "Size of uploads.", default=None, macro=True, name="gcsChunkSize", group=_GROUP
+    )
+    cmek_key: str | None = field(
+        "Key that encrypts the tables.", default=None, macro=True, name="cmekKey", group=_GROUP
+    )
+    job_labels: str | None = field(
+        "Labels of the job.", default=None, macro=True, name="jobLabelKeyValue", group=_GROUP
+    )
+
+
+@plugin(
+    type="batchsink",
+    name="BigQueryMultiTable",
+    description="Stand-in: writes records into several tables that stand for BigQuery's, by a field's value.",
+)
+@capability(Capabilities.Mode.NATIVE)
+class BigQueryMultiTable(BatchSink):
+    Config = BigQueryMultiConfig
+    config: BigQueryMultiConfig
+
+    def configure(self, stage: StageConfigurer) -> None:
+        config = self.config
+        check_reference_name(stage, config.reference_name)
+        check_table(stage, config, config.dataset, None)
+        flexible = config.flexible.strip().lower() in ("on", "true")
+        if flexible and not config.contains_macro("allowFlexibleSchema"):
+            stage.failures.add(
+                "Records of arbitrary schemas cannot be written here.",
+                "Set 'allowFlexibleSchema' to off, and an argument 'multisink.TABLE' to the schema of each.",
+            ).with_config_property("allowFlexibleSchema")
+        check_split_field(stage, config, config.split_field)
+
+    def write(self, df: DataFrame, context: SinkContext) -> None:
+        from pyspark.sql import functions as f
+
+        config = self.config
+        tables = schemas_of_places(context, "table")
+        how = TableWrite(truncate=config.truncate, relaxes=config.relaxes)
+        loads = [
+            TableLoading(table_name(config.dataset, _bare(name)), schema, how)
+            for name, schema in tables.items()
+        ]
+        split = column(config.split_field)
+        which = f.lit(None).cast("int")
+        for number, name in enumerate(tables):
+            which = f.when(split.isin(name, _bare(name)), f.lit(number)).otherwise(which)
+        used = [field.name for field in context.input_schema]
+        columns = [_guarded(context, name, which, list(tables.values())) for name in used]
+        context.load_tables(df.select(*columns, which.alias("")), loads)
+
+
+def _bare(name: str) -> str:
+    """A table's name without the database before it: BigQuery takes no dots."""
+    return name.rpartition(".")[2]
+
+
+def _guarded(context: SinkContext, name: str, which: Column, tables: list[Schema]) -> Column:
+    """A field that fails the run where it is null in a record of a table that does not allow that."""
+    from pyspark.sql import functions as f
+
+    value = column(name)
+    fields = ((number, schema.field(name)) for number, schema in enumerate(tables))
+    strict = [number for number, each in fields if each and not each.schema.is_nullable]
+    if not strict or not context.input_schema.field(name).schema.is_nullable:  # type: ignore[union-attr]
+        return value.alias(name)
+    failed = context.raising(f.lit(f"Field '{name}' is null, which its table does not allow."))
+    return f.when(value.isNull() & which.isin(strict), failed).otherwise(value).alias(name)

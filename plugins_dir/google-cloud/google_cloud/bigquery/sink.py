@@ -1,0 +1,173 @@
+"""The BigQueryTable sink."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from localcdap.api import (
+    BatchSink,
+    Capabilities,
+    Schema,
+    SinkContext,
+    StageConfigurer,
+    capability,
+    plugin,
+)
+from localcdap.api.rules import check_names, check_reference_name, check_table_key
+from localcdap.api.tables import Order, TableWrite
+from localcdap.plugin_lib.spark.conversion import conformed_columns
+
+from .partitions import check_held_partitioning, check_partitioning, partitioning_of
+from .row_matching import columns_matched, matching
+from .sink_config import BigQuerySinkConfig
+from .sql import SqlError
+from .tables import check_columns, check_table, check_written, table_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_INSERT: Final = "insert"
+_ORDERS: Final = ("asc", "desc")
+
+
+@plugin(
+    type="batchsink",
+    name="BigQueryTable",
+    description="Stand-in: writes into the table of this instance that stands for one of BigQuery.",
+)
+@capability(Capabilities.Mode.NATIVE)
+class BigQuerySink(BatchSink):
+    Config = BigQuerySinkConfig
+    config: BigQuerySinkConfig
+
+    def configure(self, stage: StageConfigurer) -> None:
+        config = self.config
+        check_reference_name(stage, config.reference_name)
+        check_table(stage, config, config.dataset, config.table)
+        self._check_operation(stage)
+        if self._filter and not config.contains_macro("operation"):
+            try:
+                matching(self._filter)
+            except SqlError as error:
+                stage.failures.add(error.message, error.action).with_config_property(
+                    "partitionFilter"
+                )
+        schema = self._written(stage.input_schema)
+        if schema is None or config.contains_macro("schema"):
+            return
+        check_names(stage, schema)
+        if stage.input_schema is not None:
+            check_written(stage, stage.input_schema, schema)
+        if config.operation.lower() != _INSERT and not config.contains_macro("operation"):
+            self._check_fields(stage, schema)
+        check_partitioning(stage, config, schema)
+
+    def configure_connected(self, stage: StageConfigurer) -> None:
+        """Compare the fields with the columns of the table, where there is one that stays."""
+        config = self.config
+        schema = self._written(stage.input_schema)
+        deciding = ("dataset", "table", "schema", "truncateTable", "allowSchemaRelaxation")
+        if schema is None or any(map(config.contains_macro, deciding)):
+            return
+        name = table_name(config.dataset, config.table)
+        held = stage.find_table(name)
+        if held is not None:
+            check_held_partitioning(stage, config, name, held)
+        if held is not None and not config.truncate:
+            check_table_key(stage, name, None)
+            check_columns(stage, name, held.schema, schema, relaxes=config.relaxes)
+        self._check_filter(stage, name, schema if held is None else held.schema)
+
+    @property
+    def _filter(self) -> str | None:
+        """Which rows of the table may be matched, of an operation that matches any."""
+        config = self.config
+        return config.partition_filter if config.operation.lower() != _INSERT else None
+
+    def _check_filter(self, stage: StageConfigurer, table: str, held: Schema) -> None:
+        if not self._filter or self.config.contains_macro("operation"):
+            return
+        known = [name.lower() for name in held.field_names]
+        for name in columns_matched(self._filter):
+            if name.lower() not in known:
+                stage.failures.add(
+                    f"Column '{name}' of 'partitionFilter' does not exist in table '{table}'.",
+                    f"Use one of {', '.join(held.field_names)}.",
+                ).with_config_property("partitionFilter")
+
+    def _check_operation(self, stage: StageConfigurer) -> None:
+        config = self.config
+        if config.contains_macro("operation"):
+            return
+        matches_keys = config.operation.lower() != _INSERT
+        has_keys = bool(config.table_key) or config.contains_macro("relationTableKey")
+        if matches_keys and not has_keys:
+            stage.failures.add(
+                "Table key must be set if the operation is 'Update' or 'Upsert'.",
+                "Name the fields that tell rows apart.",
+            ).with_config_property("relationTableKey")
+        if matches_keys and config.truncate:
+            stage.failures.add(
+                "Truncate must only be used with operation 'Insert'.",
+                "Set Truncate to false, or change the Operation to 'Insert'.",
+            ).with_config_property("truncateTable").with_config_property("operation")
+
+    def _check_fields(self, stage: StageConfigurer, schema: Schema) -> None:
+        for name in self.config.table_key:
+            if schema.field(name) is None:
+                stage.failures.add(
+                    f"Table key field '{name}' does not exist in the schema.",
+                    f"Use one of {', '.join(schema.field_names)}.",
+                ).with_config_property("relationTableKey", element=name)
+        self._check_repeated(stage, "relationTableKey", "Table key", self.config.table_key)
+        by = [_sorting(element)[0] for element in self.config.dedupe_by]
+        self._check_repeated(stage, "dedupeBy", "Dedupe by", by)
+        for element in self.config.dedupe_by:
+            name, order = _sorting(element)
+            if schema.field(name) is None:
+                stage.failures.add(
+                    f"Dedupe by field '{name}' does not exist in the schema.",
+                    f"Use one of {', '.join(schema.field_names)}.",
+                ).with_config_property("dedupeBy", element=element)
+            if order not in _ORDERS:
+                stage.failures.add(
+                    f"'{element}' names no order.", "Write 'field asc' or 'field desc'."
+                ).with_config_property("dedupeBy", element=element)
+
+    def _check_repeated(
+        self, stage: StageConfigurer, name: str, label: str, fields: Sequence[str]
+    ) -> None:
+        for field in sorted({field for field in fields if fields.count(field) > 1}):
+            stage.failures.add(
+                f"{label} field '{field}' is duplicated.",
+                f"Remove duplicates of {label} field '{field}'.",
+            ).with_config_property(name)
+
+    def _written(self, given: Schema | None) -> Schema | None:
+        return self.config.schema or given
+
+    def write(self, df: DataFrame, context: SinkContext) -> None:
+        config = self.config
+        schema = self._written(context.input_schema)
+        assert schema is not None
+        operation: Any = config.operation.lower()  # its choices are those of TableWrite
+        how = TableWrite(
+            operation=operation,
+            keys=tuple(config.table_key) if operation != _INSERT else (),
+            dedupe_by=tuple(
+                Order(name, order == "desc") for name, order in map(_sorting, config.dedupe_by)
+            ),
+            truncate=config.truncate,
+            relaxes=config.relaxes,
+            among=matching(self._filter) if self._filter else None,
+            partitioning=partitioning_of(config),
+        )
+        name = table_name(config.dataset, config.table)
+        context.load_table(name, df.select(conformed_columns(context, df, schema)), schema, how)
+
+
+def _sorting(element: str) -> tuple[str, str]:
+    """Field and order of an element such as ``updated_at desc`` or ``updated_at:DESC``."""
+    name, _, order = element.strip().replace(":", " ").partition(" ")
+    return name, order.strip().lower() or "asc"

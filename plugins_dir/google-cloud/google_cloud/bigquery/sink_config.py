@@ -1,0 +1,156 @@
+"""The properties of the BigQueryTable sink."""
+
+from __future__ import annotations
+
+from localcdap.api import Schema, field
+
+from ..account import TablesConfig
+
+_GROUP = "Google Cloud, without effect here"
+_PARTITIONS = "partitions"
+_UNITS = ("DAY", "HOUR", "MONTH", "YEAR", "DAILY", "HOURLY", "MONTHLY", "YEARLY")
+OPERATIONS = ("Insert", "Update", "Upsert")
+
+
+class BigQuerySinkConfig(TablesConfig):
+    dataset: str = field(
+        "Dataset of the table. The table of this namespace called 'dataset.table' stands for it.",
+        macro=True,
+    )
+    table: str = field("Table to write into; it is made when it does not exist.", macro=True)
+    schema: Schema | None = field(
+        "Columns of the table: fields of the input. All fields of the input by default.",
+        default=None,
+        macro=True,
+    )
+    operation: str = field(
+        "Whether records are inserted, or update rows with the same key, or both (upsert).",
+        default="Insert",
+        choices=OPERATIONS,
+        macro=True,
+    )
+    table_key: list[str] = field(
+        "Fields whose values tell rows apart, for an update or upsert.",
+        default=[],
+        macro=True,
+        name="relationTableKey",
+        form="{input-field}",
+    )
+    dedupe_by: list[str] = field(
+        "Which of several records with one key counts: fields to sort by, the first wins, as "
+        "'updated_at desc, version asc'.",
+        default=[],
+        macro=True,
+        name="dedupeBy",
+        form="{input-field} {order:asc|desc}",
+    )
+    truncate: bool = field(
+        "Whether the rows and columns of the table are removed first. Only for inserts.",
+        default=False,
+        macro=True,
+        name="truncateTable",
+    )
+    relaxes: bool = field(
+        "Whether the table may get new columns, and its columns may become nullable.",
+        default=False,
+        macro=True,
+        name="allowSchemaRelaxation",
+    )
+    partition_filter: str | None = field(
+        "Which rows of the table an update or upsert may change: a condition in the SQL of BigQuery on its "
+        "columns, as day >= '2026-01-01'. Records that match no such row count as new.",
+        default=None,
+        macro=True,
+        name="partitionFilter",
+        syntax="sql",
+        group=_PARTITIONS,
+    )
+    partitioning_type: str = field(
+        "By what the table is partitioned when it is made: by time, which is that of the field below or, "
+        "without one, when rows come in; by integers; or by nothing. Sources can read a part by its dates.",
+        default="TIME",
+        choices=("TIME", "INTEGER", "NONE"),
+        macro=True,
+        name="partitioningType",
+        group=_PARTITIONS,
+    )
+    create_partitioned_table: bool = field(
+        "Older way to say that the table is partitioned by time.",
+        default=False,
+        macro=True,
+        name="createPartitionedTable",
+        group=_PARTITIONS,
+    )
+    time_partitioning_type: str = field(
+        "Unit of partitions by time; all rows are kept together here.",
+        default="DAY",
+        choices=_UNITS,
+        macro=True,
+        name="timePartitioningType",
+        group=_PARTITIONS,
+    )
+    range_start: int | None = field(
+        "First integer of the partitions.",
+        default=None,
+        macro=True,
+        name="rangeStart",
+        group=_PARTITIONS,
+    )
+    range_end: int | None = field(
+        "Integer behind the last of them.",
+        default=None,
+        macro=True,
+        name="rangeEnd",
+        group=_PARTITIONS,
+    )
+    range_interval: int | None = field(
+        "How many integers each holds.",
+        default=None,
+        macro=True,
+        name="rangeInterval",
+        group=_PARTITIONS,
+    )
+    partition_by_field: str | None = field(
+        "Field to partition by: a date or timestamp for time, an int or long for integers.",
+        default=None,
+        macro=True,
+        name="partitionByField",
+        form="{input-field}",
+        group=_PARTITIONS,
+    )
+    partition_filter_required: bool = field(
+        "Whether queries would have to filter by partition; they need not here.",
+        default=False,
+        macro=True,
+        name="partitionFilterRequired",
+        group=_PARTITIONS,
+    )
+    clustering_order: list[str] = field(
+        "Fields to cluster by, at most four; of no effect here.",
+        default=[],
+        macro=True,
+        name="clusteringOrder",
+        form="{input-field}",
+        group=_PARTITIONS,
+    )
+    location: str | None = field("Region of the dataset.", default=None, macro=True, group=_GROUP)
+    bucket: str | None = field(
+        "Bucket for temporary files.", default=None, macro=True, group=_GROUP
+    )
+    chunk_size: str | None = field(
+        "Size of uploads.", default=None, macro=True, name="gcsChunkSize", group=_GROUP
+    )
+    json_fields: str | None = field(
+        "Fields that hold JSON; they stay strings here.",
+        default=None,
+        macro=True,
+        name="jsonStringFields",
+        form="{input-field}",
+        group=_GROUP,
+    )
+    job_labels: str | None = field(
+        "Labels of the job.", default=None, macro=True, name="jobLabelKeyValue", group=_GROUP
+    )
+    cmek_key: str | None = field(
+        "Key that encrypts the table.", default=None, macro=True, name="cmekKey", group=_GROUP
+    )

@@ -1,0 +1,143 @@
+"""The BigQueryTable source."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from localcdap.api import (
+    BatchSource,
+    Capabilities,
+    Schema,
+    SourceContext,
+    StageConfigurer,
+    capability,
+    field,
+    plugin,
+)
+from localcdap.api.rules import check_reference_name
+from localcdap.plugin_lib.spark.conversion import conformed_columns
+
+from ..account import TablesConfig
+from .conditions import predicate
+from .partition_dates import check_dates, check_kept, parts_between
+from .sql import SqlError
+from .tables import check_table, table_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_GROUP = "Google Cloud, without effect here"
+
+
+class BigQuerySourceConfig(TablesConfig):
+    dataset: str = field(
+        "Dataset of the table. The table of this namespace called 'dataset.table' stands for it; "
+        "'localcdap tables' lists all.",
+        macro=True,
+    )
+    table: str = field("Table to read.", macro=True)
+    schema: Schema | None = field(
+        "Schema of the records: columns of the table. Columns that are left out are not read; a field that "
+        "the table lacks is null. All columns of the table by default.",
+        default=None,
+        macro=True,
+    )
+    filter: str | None = field(
+        "Condition on the rows, in the SQL of BigQuery: price > 10 AND country = 'DE'.",
+        default=None,
+        macro=True,
+        syntax="sql",
+    )
+    partition_from: str | None = field(
+        "First date to read, as yyyy-MM-dd, of a table that is partitioned by a column with dates or "
+        "timestamps; ignored for others.",
+        default=None,
+        macro=True,
+        name="partitionFrom",
+        group="partitions",
+    )
+    partition_to: str | None = field(
+        "Date before which to read, likewise.",
+        default=None,
+        macro=True,
+        name="partitionTo",
+        group="partitions",
+    )
+    bucket: str | None = field(
+        "Bucket for temporary files.", default=None, macro=True, group=_GROUP
+    )
+    enable_querying_views: bool = field(
+        "Of no effect: there are no views here.",
+        default=False,
+        macro=True,
+        name="enableQueryingViews",
+        group=_GROUP,
+    )
+    view_materialization_project: str | None = field(
+        "Project for temporary tables.",
+        default=None,
+        macro=True,
+        name="viewMaterializationProject",
+        group=_GROUP,
+    )
+    view_materialization_dataset: str | None = field(
+        "Dataset for temporary tables.",
+        default=None,
+        macro=True,
+        name="viewMaterializationDataset",
+        group=_GROUP,
+    )
+    cmek_key: str | None = field(
+        "Key that encrypts temporary files.", default=None, macro=True, name="cmekKey", group=_GROUP
+    )
+
+
+@plugin(
+    type="batchsource",
+    name="BigQueryTable",
+    description="Stand-in: reads the table of this instance that stands for one of BigQuery.",
+)
+@capability(Capabilities.Mode.NATIVE)
+class BigQuerySource(BatchSource):
+    Config = BigQuerySourceConfig
+    config: BigQuerySourceConfig
+
+    def configure(self, stage: StageConfigurer) -> None:
+        config = self.config
+        check_reference_name(stage, config.reference_name)
+        check_table(stage, config, config.dataset, config.table)
+        check_dates(stage, config)
+        if config.filter and not config.contains_macro("filter"):
+            try:
+                predicate(config.filter)
+            except SqlError as error:
+                stage.failures.add(error.message, error.action).with_config_property("filter")
+        stage.output_schema = config.schema
+
+    def configure_connected(self, stage: StageConfigurer) -> None:
+        """Take the schema from the table where the properties do not say it."""
+        config = self.config
+        if config.contains_macro("dataset") or config.contains_macro("table"):
+            return
+        name = table_name(config.dataset, config.table)
+        found = stage.find_table(name)
+        check_kept(stage, config, name, found)
+        if config.schema is not None or config.contains_macro("schema"):
+            return
+        if found is not None:
+            stage.output_schema = found.schema
+        else:
+            stage.failures.add(
+                f"There is no table '{name}' whose schema could be taken.",
+                "Set 'schema', or write the table first; 'localcdap tables' lists those that are there.",
+            ).with_config_property("table")
+
+    def read(self, context: SourceContext) -> DataFrame:
+        schema = context.output_schema
+        assert schema is not None
+        config = self.config
+        name = table_name(config.dataset, config.table)
+        rows = parts_between(context, config, name, context.read_table(name))
+        if config.filter:
+            rows = rows.where(predicate(config.filter, config.table.strip(), rows.columns))
+        return rows.select(conformed_columns(context, rows, schema))

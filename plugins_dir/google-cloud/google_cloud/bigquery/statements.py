@@ -1,0 +1,188 @@
+"""Statements of BigQuery made into those of DuckDB, on the tables that stand for BigQuery's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from localcdap.api.tables import MadeTable, Partitioning
+
+from .clauses import take_clauses
+from .expressions import take_meaning
+from .sql import (
+    TIMES_OF_ROWS,
+    SqlError,
+    parsed_statements,
+    place_in,
+    refuse_times_of_rows,
+    written,
+)
+from .tables import quoted, table_name
+
+_DUCKDB: Final = "duckdb"
+
+
+class Statement(msgspec.Struct, frozen=True):
+    """One statement."""
+
+    sql: str
+    """In the SQL of DuckDB."""
+    changes: str | None
+    """Name of the table that it changes, makes or drops; None for a query."""
+    makes: MadeTable | None = None
+    """The table of a CREATE."""
+
+
+def translated(text: str) -> list[Statement]:
+    """The statements of a text, each by itself; they are separated by semicolons.
+
+    Projects are not told apart, and clusters and options of tables have no effect.
+
+    :raises SqlError: for the first thing that cannot be read or translated, with its place.
+    """
+    found = [_statement(parsed, text) for parsed in parsed_statements(text) if parsed is not None]
+    if not found:
+        raise SqlError("There is no SQL.", "Write a statement, such as SELECT 1.")
+    return found
+
+
+def storing(query: Statement, dataset: str, table: str) -> list[str]:
+    """What makes the rows of a query those of a table, which must not be there or have no rows."""
+    name = table_name(dataset, table)
+    held, told = quoted(name), f"'{name}' already exists and has rows".replace("'", "''")
+    return [
+        f"CREATE TABLE IF NOT EXISTS {held} AS FROM ({query.sql}) LIMIT 0",
+        f"SELECT CASE WHEN count(*) > 0 THEN error('Table {told}') END FROM {held}",  # noqa: S608
+        f"CREATE OR REPLACE TABLE {held} AS {query.sql}",
+        f"FROM {held}",
+    ]
+
+
+def _statement(parsed: Any, text: str) -> Statement:
+    from sqlglot import expressions as exp
+
+    target = _target(parsed)
+    _refuse(parsed, text)
+    refuse_times_of_rows(parsed, text)
+    changes, makes = None, None
+    if target is not None:
+        changes = table_name(target.db, target.name)
+    if isinstance(parsed, exp.Create) and changes is not None:
+        only_missing = bool(parsed.args.get("exists"))
+        makes = MadeTable(changes, _partitioning(parsed), only_missing)
+    take_clauses(parsed)
+    take_meaning(parsed, text)
+    _rename_tables(parsed, target, text)
+    return Statement(written(parsed, _DUCKDB), changes, makes)
+
+
+def _partitioning(parsed: Any) -> Partitioning | None:
+    """By what the table of a CREATE is parted: the column that its clause names first."""
+    from sqlglot import expressions as exp
+
+    clause = parsed.find(exp.PartitionedByProperty)
+    column = clause.find(exp.Identifier) if clause is not None else None
+    if clause is None or column is None:
+        return None
+    field = None if column.name.upper() in TIMES_OF_ROWS else column.name
+    ranges = clause.this.sql(dialect="bigquery").upper().startswith("RANGE_BUCKET")
+    return Partitioning("integer" if ranges else "time", field)
+
+
+def _target(parsed: Any) -> Any:
+    """The table that a statement changes; None for a query.
+
+    :raises SqlError: for a kind of statement that cannot be carried out here.
+    """
+    from sqlglot import expressions as exp
+
+    match parsed:
+        case exp.Query():
+            return None
+        case exp.Delete() if not parsed.this and parsed.args.get("tables"):
+            # BigQuery takes DELETE without FROM, which is written like a list of tables elsewhere.
+            parsed.set("this", parsed.args["tables"][0])
+            parsed.set("tables", None)
+            return parsed.this
+        case exp.Insert() | exp.Update() | exp.Delete() | exp.Merge() | exp.Alter():
+            return parsed.find(exp.Table)
+        case exp.TruncateTable():
+            return parsed.expressions[0]
+        case exp.Create() | exp.Drop() if parsed.args.get("kind") == "TABLE":
+            return parsed.find(exp.Table)
+    first = " ".join(parsed.sql(dialect="bigquery").split()[:2])
+    raise SqlError(
+        f"'{first}' cannot be carried out here.",
+        "What can: SELECT, INSERT, UPDATE, DELETE, MERGE, TRUNCATE, and CREATE, ALTER and DROP of tables.",
+    )
+
+
+def _refuse(parsed: Any, text: str) -> None:
+    """:raises SqlError: for what DuckDB would take for something else."""
+    from sqlglot import expressions as exp
+
+    for node in parsed.walk():
+        match node:
+            case exp.Table() if node.args.get("version"):
+                told = "Tables have no earlier versions here"
+            case exp.Table() if isinstance(node.this, exp.Func):
+                told = f"'{node.this.sql(dialect='bigquery')}' is no table"
+            case exp.Table() if "*" in node.name:
+                told = f"Tables with wildcards, such as '{node.name}', are not read here"
+            case exp.Table() if "INFORMATION_SCHEMA" in f"{node.db}.{node.name}".upper():
+                told = "There is no INFORMATION_SCHEMA of BigQuery here"
+            case exp.Parameter():
+                told = f"Parameter '{node.sql(dialect='bigquery')}' has no value"
+            case exp.Expression() if _is_in_namespace(node):
+                told = (
+                    f"There is no function '{node.sql(dialect='bigquery').partition('(')[0]}' here"
+                )
+            case exp.ModelAttribute():
+                told = "There are no models here"
+            case _:
+                continue
+        raise SqlError(f"{told}{place_in(text, node)}.", "Write it in another way.")
+
+
+def _is_in_namespace(node: Any) -> bool:
+    """Whether a node is a function with a name before it, but for the ``SAFE.`` that sqlglot knows."""
+    from sqlglot import expressions as exp
+
+    if isinstance(node, exp.Dot):
+        return isinstance(node.expression, exp.Func)
+    return type(node).__name__ == "NetFunc"
+
+
+def _rename_tables(parsed: Any, target: Any, text: str) -> None:
+    """Put the names of the tables here in the place of BigQuery's."""
+    from sqlglot import expressions as exp
+
+    for column in list(parsed.find_all(exp.Column)):
+        column.set("db", None)
+        column.set("catalog", None)
+    takes_alias = isinstance(parsed, exp.Update | exp.Delete | exp.Merge)
+    for table in list(parsed.find_all(exp.Table)):
+        if not table.db:
+            if table.name in _with_names(table):
+                continue
+            raise SqlError(
+                f"Table '{table.name}' must be qualified with a dataset{place_in(text, table)}.",
+                "Write dataset.table.",
+            )
+        name = table_name(table.db, table.name)
+        if not table.alias and (table is not target or takes_alias):
+            table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name, quoted=True)))
+        table.set("this", exp.to_identifier(name, quoted=True))
+        table.set("db", None)
+        table.set("catalog", None)
+
+
+def _with_names(node: Any) -> Iterator[str]:
+    """The names that WITH clauses give around a place in a statement."""
+    while node is not None:
+        clause = node.args.get("with_") or node.args.get("with")
+        if clause is not None:
+            yield from (each.alias for each in clause.expressions)
+        node = node.parent

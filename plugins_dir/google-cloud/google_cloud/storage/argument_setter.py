@@ -1,0 +1,53 @@
+"""GCSArgumentSetter."""
+
+from __future__ import annotations
+
+from localcdap.api import (
+    Action,
+    ActionContext,
+    Capabilities,
+    StageConfigurer,
+    capability,
+    field,
+    plugin,
+)
+from localcdap.api.rules import check_reference_name
+from localcdap.plugin_lib.arguments import set_arguments
+
+from ..account import AccountConfig
+from .bucket_files import objects
+from .paths import check_storage_path
+
+
+@plugin(
+    type="action",
+    name="GCSArgumentSetter",
+    description="Stand-in: sets arguments of the run from a JSON file in a bucket's folder.",
+)
+@capability(Capabilities.Mode.NATIVE)
+class GcsArgumentSetter(Action):
+    class Config(AccountConfig):
+        reference_name: str | None = field(
+            "Name of this action in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
+            default=None,
+            name="referenceName",
+        )
+        path: str = field(
+            'File of the form {"arguments": [{"name": "in", "type": "string", "value": "x"}]}. Types are '
+            "string, int, short, float, double, char, array, map and schema.",
+            macro=True,
+        )
+
+    config: Config
+
+    def configure(self, stage: StageConfigurer) -> None:
+        check_reference_name(stage, self.config.reference_name)
+        check_storage_path(stage, self.config, "path", self.config.path)
+
+    def run(self, context: ActionContext) -> None:
+        file = objects(context, self.config.path)
+        try:
+            text = file.place.read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            raise context.fail(f"'{file.written}' cannot be read as JSON: {error}.") from None
+        set_arguments(context, text, file.written)

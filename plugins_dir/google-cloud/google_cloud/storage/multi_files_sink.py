@@ -1,0 +1,73 @@
+"""The GCSMultiFiles sink."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from localcdap.api import Capabilities, SinkContext, StageConfigurer, capability, field, plugin
+from localcdap.api.rules import check_reference_name
+from localcdap.plugin_lib.files.sink import FilesSink
+from localcdap.plugin_lib.files.sink_checks import check_format, unwritable
+from localcdap.plugin_lib.spark.columns import column
+from localcdap.plugin_lib.spark.conversion import conformed_columns
+
+from ..multi_sinks import SPLIT, check_split_field, schemas_of_places
+from .paths import check_storage_path, storage_path
+from .sink import GcsSinkConfig
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class GcsMultiConfig(GcsSinkConfig):
+    split_field: str = field(
+        "Field that names the folder of a record, inside the path. The run's argument 'multisink.NAME' holds "
+        "the schema of each folder's files; records of others are left out.",
+        default="tablename",
+        macro=True,
+        name=SPLIT,
+        form="{input-field}",
+    )
+
+
+@plugin(
+    type="batchsink",
+    name="GCSMultiFiles",
+    description="Stand-in: writes records into several folders of Cloud Storage, by a field's value.",
+)
+@capability(Capabilities.Mode.NATIVE)
+class GcsMultiFiles(FilesSink):
+    """The files of a folder have the fields that its argument names, in ``path/NAME/suffix``."""
+
+    Config = GcsMultiConfig
+    config: GcsMultiConfig
+
+    def configure(self, stage: StageConfigurer) -> None:
+        config = self.config
+        check_reference_name(stage, config.reference_name)
+        check_format(stage, config)
+        check_storage_path(stage, config, "path", config.path)
+        check_split_field(stage, config, config.split_field)
+
+    def write(self, df: DataFrame, context: SinkContext) -> None:
+        schemas = schemas_of_places(context, "folder")
+        for name, schema in schemas.items():
+            for each in schema:
+                problem = unwritable(self.config.format_name, each)
+                if problem is not None:
+                    raise context.fail(
+                        f"field '{each.name}' of folder '{name}' {problem}, which the "
+                        f"'{self.config.format_name}' format cannot hold.",
+                        f"Change the argument 'multisink.{name}', or use another format.",
+                    )
+        path = storage_path(self.config.path).rstrip("/")
+        # What comes before is computed once, however many folders there are.
+        kept = df.persist() if len(schemas) > 1 else df
+        split = column(self.config.split_field)
+        try:
+            for name, schema in schemas.items():
+                files = kept.where(split == name)
+                records = files.select(conformed_columns(context, files, schema))
+                self.write_folder(records, context, f"{path}/{name}", schema)
+        finally:
+            kept.unpersist()

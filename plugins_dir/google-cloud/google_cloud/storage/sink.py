@@ -1,0 +1,53 @@
+"""The GCS sink."""
+
+from __future__ import annotations
+
+from localcdap.api import Capabilities, StageConfigurer, capability, field, plugin
+from localcdap.plugin_lib.files.sink import FilesSink
+from localcdap.plugin_lib.files.sink_config import FileSinkConfig
+
+from ..account import AccountConfig
+from .paths import check_storage_path, storage_path
+
+_GROUP = "Google Cloud, without effect here"
+
+
+class GcsSinkConfig(AccountConfig, FileSinkConfig):
+    path: str = field(
+        "Folder of Cloud Storage to write into: gs://bucket/folder. With the suffix appended it must not "
+        "exist, or be empty; its files appear when the whole run has succeeded. Where the bucket lies on "
+        'this machine is set under [locations] in localcdap.toml: "gs://bucket" = "data/bucket".',
+        macro=True,
+    )
+    location: str | None = field("Region of the bucket.", default=None, macro=True, group=_GROUP)
+    content_type: str | None = field(
+        "Content type of the objects.", default=None, macro=True, name="contentType", group=_GROUP
+    )
+    custom_content_type: str | None = field(
+        "Content type of the objects, where it is 'other'.",
+        default=None,
+        macro=True,
+        name="customContentType",
+        group=_GROUP,
+    )
+    cmek_key: str | None = field(
+        "Key that encrypts the objects.", default=None, macro=True, name="cmekKey", group=_GROUP
+    )
+
+
+@plugin(
+    type="batchsink",
+    name="GCS",
+    description="Stand-in: writes files of Google Cloud Storage into the folder that stands for the bucket.",
+)
+@capability(Capabilities.Mode.NATIVE)
+class GcsSink(FilesSink):
+    Config = GcsSinkConfig
+    config: GcsSinkConfig
+
+    def configure(self, stage: StageConfigurer) -> None:
+        super().configure(stage)
+        check_storage_path(stage, self.config, "path", self.config.path)
+
+    def path(self) -> str:
+        return storage_path(self.config.path)

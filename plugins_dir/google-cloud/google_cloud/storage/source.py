@@ -1,0 +1,59 @@
+"""The GCSFile source."""
+
+from __future__ import annotations
+
+from localcdap.api import Capabilities, StageConfigurer, capability, field, plugin
+from localcdap.plugin_lib.files.source import FilesSource
+from localcdap.plugin_lib.files.source_config import FileSourceConfig
+
+from ..account import AccountConfig
+from .paths import check_storage_path, storage_path
+
+_GROUP = "Google Cloud, without effect here"
+
+
+class GcsSourceConfig(AccountConfig, FileSourceConfig):
+    reference_name: str | None = field(  # type: ignore[assignment]
+        "Name of this source in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
+        default=None,
+        name="referenceName",
+    )
+    path: str = field(
+        "Object or folder of Cloud Storage to read, or a pattern: gs://bucket/folder/*.csv. Where the "
+        "bucket lies on this machine is set under [locations] in localcdap.toml: "
+        '"gs://bucket" = "data/bucket".',
+        macro=True,
+    )
+    copy_header: bool = field(
+        "Of no effect: with 'skipHeader' the header of each file is skipped.",
+        default=False,
+        macro=True,
+        name="copyHeader",
+        group=_GROUP,
+    )
+    encrypted: bool = field(
+        "Must be false: encrypted objects are not decrypted here.", default=False, macro=True
+    )
+
+
+@plugin(
+    type="batchsource",
+    name="GCSFile",
+    description="Stand-in: reads files of Google Cloud Storage from the folder that stands for the bucket.",
+)
+@capability(Capabilities.Mode.NATIVE)
+class GcsSource(FilesSource):
+    Config = GcsSourceConfig
+    config: GcsSourceConfig
+
+    def configure(self, stage: StageConfigurer) -> None:
+        super().configure(stage)
+        check_storage_path(stage, self.config, "path", self.config.path)
+        if self.config.encrypted and not self.config.contains_macro("encrypted"):
+            stage.failures.add(
+                "Encrypted objects cannot be read here.",
+                "Put decrypted files into the folder of the bucket, and set 'encrypted' to false.",
+            ).with_config_property("encrypted")
+
+    def path(self) -> str:
+        return storage_path(self.config.path)

@@ -1,0 +1,95 @@
+"""GCSText, the older sink of text files in Cloud Storage."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from localcdap.api import (
+    BatchSink,
+    Capabilities,
+    Schema,
+    SinkContext,
+    StageConfigurer,
+    capability,
+    field,
+    plugin,
+)
+from localcdap.api.failures import FailureCollector
+from localcdap.api.rules import check_reference_name
+from localcdap.plugin_lib.files.sink import FilesSink
+from localcdap.plugin_lib.files.sink_config import FileSinkConfig
+
+from ..account import AccountConfig
+from .paths import SCHEME, check_storage_path
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_FORMATS: Final = {
+    "text comma separated": {"format": "csv"},
+    "text tab separated": {"format": "tsv"},
+    "text pipe separated": {"format": "delimited", "delimiter": "|"},
+    "text ctrl+a separated": {"format": "delimited", "delimiter": "\x01"},
+    "json": {"format": "json"},
+}
+
+
+@plugin(
+    type="batchsink",
+    name="GCSText",
+    description="Stand-in: writes text files of Cloud Storage into the folder that stands for the bucket.",
+)
+@capability(Capabilities.Mode.NATIVE)
+class GcsText(BatchSink):
+    class Config(AccountConfig):
+        reference_name: str | None = field(
+            "Name of this sink in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
+            default=None,
+            name="referenceName",
+        )
+        bucket: str = field("The bucket to write into.", macro=True)
+        path: str = field(
+            "Folder in the bucket; with the suffix appended it must not exist, or be empty.",
+            macro=True,
+        )
+        suffix: str | None = field(
+            "Folder inside the path, named after the logical start time by a Java time pattern.",
+            default=None,
+            macro=True,
+        )
+        type: str = field(
+            "What the files hold: Text Comma Separated, Text Tab Separated, Text Pipe Separated, "
+            "Text Ctrl+A Separated, or Json.",
+            default="Json",
+            macro=True,
+        )
+        schema: Schema | None = field("The fields of the input.", default=None, macro=True)
+
+        @property
+        def place(self) -> str:
+            """The folder, as a path of Cloud Storage."""
+            return f"{SCHEME}{self.bucket.removeprefix(SCHEME).strip('/')}/{self.path.strip('/')}"
+
+    config: Config
+
+    def configure(self, stage: StageConfigurer) -> None:
+        config = self.config
+        check_reference_name(stage, config.reference_name)
+        check_storage_path(stage, config, "bucket", config.bucket)
+        if config.contains_macro("type"):
+            return
+        if config.type.strip().lower() not in _FORMATS:
+            stage.failures.add(
+                f"Invalid file type '{config.type}'.", f"Use one of {', '.join(_FORMATS)}."
+            ).with_config_property("type")
+        else:
+            self._files("").configure(stage)
+
+    def write(self, df: DataFrame, context: SinkContext) -> None:
+        self._files(self.config.place).write(df, context)
+
+    def _files(self, path: str) -> FilesSink:
+        properties = {"path": path, **_FORMATS[self.config.type.strip().lower()]}
+        if self.config.suffix:
+            properties["suffix"] = self.config.suffix
+        return FilesSink(FileSinkConfig.build(properties, FailureCollector("")))

@@ -1,0 +1,129 @@
+"""GCSCopy and GCSMove."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+from localcdap.api import (
+    Action,
+    ActionContext,
+    Capabilities,
+    StageConfigurer,
+    capability,
+    field,
+    plugin,
+)
+
+from ..account import AccountConfig
+from .bucket_files import Objects, objects
+from .paths import check_storage_path
+
+_GROUP: Final = "Google Cloud, without effect here"
+
+
+class TransferConfig(AccountConfig):
+    source: str = field(
+        "Object or folder of Cloud Storage, or a pattern with '*': gs://bucket/reports/*.csv.",
+        macro=True,
+        name="sourcePath",
+    )
+    target: str = field(
+        "Where to: the new path of the object or folder; into the folder if there is one of that path, or if "
+        "the path ends with '/' or is a bucket. What is missing is made.",
+        macro=True,
+        name="destPath",
+    )
+    recursive: bool = field(
+        "Whether folders inside a folder are taken along.", default=False, macro=True
+    )
+    overwrite: bool = field(
+        "Whether objects that are there are replaced; otherwise they fail the run, and nothing is done.",
+        default=False,
+        macro=True,
+    )
+    location: str | None = field("Region of the bucket.", default=None, macro=True, group=_GROUP)
+    cmek_key: str | None = field(
+        "Key that encrypts a new bucket.", default=None, macro=True, name="cmekKey", group=_GROUP
+    )
+    read_timeout: int | None = field(
+        "Seconds to wait for an answer.", default=None, macro=True, name="readTimeout", group=_GROUP
+    )
+
+
+class _Transfer(Action):
+    Config = TransferConfig
+    config: TransferConfig
+
+    def configure(self, stage: StageConfigurer) -> None:
+        config = self.config
+        check_storage_path(stage, config, "sourcePath", config.source)
+        check_storage_path(stage, config, "destPath", config.target)
+        if "*" in (config.target or "") and not config.contains_macro("destPath"):
+            stage.failures.add(
+                "Destination path should not contain wildcard characters.",
+                "Remove the wildcard characters from the destination path.",
+            ).with_config_property("destPath")
+
+    def transfer(
+        self, context: ActionContext, act: Callable[[Path, Path], object], done: str
+    ) -> None:
+        source = objects(context, self.config.source)
+        target = objects(context, self.config.target)
+        if not source.found():
+            raise context.fail(f"There is nothing at '{source.written}'.", "Check the path.")
+        pairs = list(_pairs(source, target, recursive=self.config.recursive))
+        taken = [to for _, to in pairs if to.exists()]
+        if taken and not self.config.overwrite:
+            raise context.fail(
+                f"'{taken[0]}' already exists.", "Set 'overwrite' to true, or remove it first."
+            )
+        for file, to in pairs:
+            try:
+                to.parent.mkdir(parents=True, exist_ok=True)
+                act(file, to)
+            except OSError as error:
+                raise context.fail(f"'{file}' cannot be {done} to '{to}': {error}.") from None
+        context.logger.info("%d objects %s", len(pairs), done)
+
+
+def _pairs(source: Objects, target: Objects, *, recursive: bool) -> Iterator[tuple[Path, Path]]:
+    """Each file that is to be transferred, and where to."""
+    for found in source.found():
+        if source.is_pattern:
+            base = target.place / found.name
+        elif not target.name:
+            base = target.place / source.name  # a bucket: the name in the bucket stays what it is
+        elif target.is_folder:
+            base = target.place / found.name
+        else:
+            base = target.place
+        if found.is_file():
+            yield found, base
+        else:
+            inside = sorted(found.rglob("*") if recursive else found.iterdir())
+            yield from ((f, base / f.relative_to(found)) for f in inside if f.is_file())
+
+
+@plugin(
+    type="action",
+    name="GCSCopy",
+    description="Stand-in: copies objects of Cloud Storage between the folders that stand for buckets.",
+)
+@capability(Capabilities.Mode.NATIVE)
+class GcsCopy(_Transfer):
+    def run(self, context: ActionContext) -> None:
+        self.transfer(context, shutil.copy2, "copied")
+
+
+@plugin(
+    type="action",
+    name="GCSMove",
+    description="Stand-in: moves objects of Cloud Storage between the folders that stand for buckets.",
+)
+@capability(Capabilities.Mode.NATIVE)
+class GcsMove(_Transfer):
+    def run(self, context: ActionContext) -> None:
+        self.transfer(context, shutil.move, "moved")
