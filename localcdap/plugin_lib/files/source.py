@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING
 
 from localcdap.api import BatchSource, SourceContext, StageConfigurer
 from localcdap.api.rules import check_reference_name
-from localcdap.plugin_lib.files.cluster import cluster_files
-from localcdap.plugin_lib.files.inputs import FilesNotFoundError, input_files, is_remote
+from localcdap.plugin_lib.files.inputs import (
+    FilesNotFoundError,
+    cluster_files,
+    input_files,
+    is_remote,
+)
 from localcdap.plugin_lib.files.readers.records import read_files
 from localcdap.plugin_lib.files.schema_detection import detect_schema
 from localcdap.plugin_lib.files.source_checks import (

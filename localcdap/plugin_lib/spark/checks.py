@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from localcdap.api import Schema, SparkContext, Type
-from localcdap.plugin_lib.spark.ddl import type_ddl
+from localcdap.plugin_lib.spark.columns import type_ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

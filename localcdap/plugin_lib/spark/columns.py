@@ -2,10 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from localcdap.api import LogicalType, Schema, Type
+from localcdap.api.arrow import union_tags
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
+
+_SIMPLE: Final[dict[Type | LogicalType, str]] = {
+    Type.NULL: "void",
+    Type.BOOLEAN: "boolean",
+    Type.INT: "int",
+    Type.LONG: "bigint",
+    Type.FLOAT: "float",
+    Type.DOUBLE: "double",
+    Type.BYTES: "binary",
+    Type.STRING: "string",
+    Type.ENUM: "string",
+    LogicalType.DATE: "date",
+    LogicalType.TIME_MILLIS: "time(6)",
+    LogicalType.TIME_MICROS: "time(6)",
+    LogicalType.TIMESTAMP_MILLIS: "timestamp",
+    LogicalType.TIMESTAMP_MICROS: "timestamp",
+    LogicalType.DATETIME: "timestamp_ntz",
+}
 
 
 def quoted(name: str) -> str:
@@ -18,3 +40,40 @@ def column(name: str) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
     return F.col(quoted(name))
+
+
+def type_name(schema: Schema) -> str:
+    """Spark's name of the type, as in ``DataFrame.dtypes``; field names are not quoted in it."""
+    return _type(schema, lambda name: name)
+
+
+def type_ddl(schema: Schema) -> str:
+    """The type as Spark's SQL reads it, with field names quoted."""
+    return _type(schema, quoted)
+
+
+def columns_ddl(schema: Schema) -> str:
+    """The fields of a record schema as the columns of a reader."""
+    return ", ".join(f"{quoted(f.name)} {type_ddl(f.schema)}" for f in schema)
+
+
+def _type(schema: Schema, name: Callable[[str], str]) -> str:
+    inner = schema.non_nullable
+    if inner.logical_type is LogicalType.DECIMAL:
+        return f"decimal({inner.precision},{inner.scale or 0})"
+    match inner.type:
+        case Type.ARRAY if inner.items is not None:
+            return f"array<{_type(inner.items, name)}>"
+        case Type.MAP if inner.keys is not None and inner.values is not None:
+            return f"map<{_type(inner.keys, name)},{_type(inner.values, name)}>"
+        case Type.RECORD:
+            return _struct([(f.name, f.schema) for f in inner], name)
+        case Type.UNION:
+            members = [m for m in inner.members if m.type is not Type.NULL]
+            return _struct(list(zip(union_tags(inner), members, strict=True)), name)
+        case _:
+            return _SIMPLE[inner.logical_type or inner.type]
+
+
+def _struct(parts: list[tuple[str, Schema]], name: Callable[[str], str]) -> str:
+    return "struct<" + ",".join(f"{name(tag)}:{_type(part, name)}" for tag, part in parts) + ">"

@@ -18,9 +18,8 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.api.rules import check_reference_name
-from localcdap.plugin_lib.spark.columns import quoted
+from localcdap.plugin_lib.spark.columns import quoted, type_name
 from localcdap.plugin_lib.spark.conversion import conformed_columns
-from localcdap.plugin_lib.spark.ddl import type_name
 
 from .connection_arguments import kind_of
 from .errors import asking

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from localcdap.api import PluginConfig, field
 
-_GROUP = "Google Cloud, without effect here"
+WITHOUT_EFFECT: Final = "Google Cloud, without effect here"
+"""The group of the properties that have no effect on this machine."""
 
 
 class AccountConfig(PluginConfig):
@@ -12,30 +15,30 @@ class AccountConfig(PluginConfig):
         "Whether a connection of the instance says the account and the project.",
         default=False,
         name="useConnection",
-        group=_GROUP,
+        group=WITHOUT_EFFECT,
     )
     connection: str | None = field(
-        "The connection, as ${conn(name)}.", default=None, macro=True, group=_GROUP
+        "The connection, as ${conn(name)}.", default=None, macro=True, group=WITHOUT_EFFECT
     )
     project: str | None = field(
         "The project; 'auto-detect' is the one that localcdap is said to be in.",
         default=None,
         macro=True,
-        group=_GROUP,
+        group=WITHOUT_EFFECT,
     )
     service_account_type: str | None = field(
         "How the account is given: filePath or JSON.",
         default=None,
         macro=True,
         name="serviceAccountType",
-        group=_GROUP,
+        group=WITHOUT_EFFECT,
     )
     service_file_path: str | None = field(
         "File with the key of the service account. Nothing reads it here.",
         default=None,
         macro=True,
         name="serviceFilePath",
-        group=_GROUP,
+        group=WITHOUT_EFFECT,
     )
     service_account_json: str | None = field(
         "The key of the service account itself. Nothing reads it here.",
@@ -43,7 +46,7 @@ class AccountConfig(PluginConfig):
         macro=True,
         secret=True,
         name="serviceAccountJSON",
-        group=_GROUP,
+        group=WITHOUT_EFFECT,
     )
 
 
@@ -60,5 +63,5 @@ class TablesConfig(AccountConfig):
         default=None,
         macro=True,
         name="datasetProject",
-        group=_GROUP,
+        group=WITHOUT_EFFECT,
     )

@@ -228,7 +228,7 @@ def test_which_parts_may_be_asked_for(held, properties, problems):
     ],
 )
 def test_filters_of_rows_to_match_are_translated(text, shown):
-    assert module("row_matching").matching(text) == shown
+    assert module("bigquery.conditions").matching(text) == shown
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ def test_filters_of_rows_to_match_are_translated(text, shown):
 )
 def test_statements_say_what_the_tables_they_make_are_parted_by(clause, parted):
     text = f"CREATE TABLE d.t (id INT64, day DATE, ts TIMESTAMP) {clause} CLUSTER BY id"
-    (found,) = module("bigquery_statements").translated(text)
+    (found,) = module("bigquery.statements").translated(text)
     assert found.makes.partitioning == parted
 
 
@@ -265,8 +265,6 @@ FILE = Schema.record(
         ("ts", Schema.TIMESTAMP.as_nullable),
     ],
 )
-
-
 NAMES = ("day", "ts", "whole")
 SINCE = {"partitionFilter": "day >= '2026-01-01'"}
 BEFORE = {"partitionFilter": "DATE(ts) < '2026-01-01'"}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api import LogicalType, Schema, SourceContext, StageError
 from localcdap.api.arrow import RecordCodec
-from localcdap.plugin_lib.files.cluster import require_file_system
+from localcdap.plugin_lib.files.inputs import require_file_system
 from localcdap.plugin_lib.files.readers.lines import PathField
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 from localcdap.api import Schema, SourceContext
 from localcdap.plugin_lib.files.readers.lines import FILE, VALUE
 from localcdap.plugin_lib.spark.checks import failing, required
-from localcdap.plugin_lib.spark.columns import quoted
-from localcdap.plugin_lib.spark.ddl import columns_ddl, type_ddl
+from localcdap.plugin_lib.spark.columns import columns_ddl, quoted, type_ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any, Final, cast
 
 from localcdap.api import StageError
-from localcdap.plugin_lib.files.encodings import character_width
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -199,3 +198,8 @@ def _lines_ended_by(reader: io.TextIOWrapper, separator: str) -> Iterator[str]:
             yield record + separator
     if rest:
         yield rest
+
+
+def character_width(encoding: str) -> int:
+    """Bytes of a character; 1 for encodings whose characters differ in width."""
+    return 4 if "32" in encoding else 2 if "16" in encoding else 1

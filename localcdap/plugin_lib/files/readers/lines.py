@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api import Schema, SourceContext
-from localcdap.plugin_lib.files.cluster import require_file_system
+from localcdap.plugin_lib.files.inputs import require_file_system
 from localcdap.plugin_lib.files.readers.line_format import LINE, PATH, LineFormat, Piece, read_lines
 
 if TYPE_CHECKING:

@@ -10,17 +10,26 @@ from localcdap.api import Field, Schema, SourceContext, StageError
 from localcdap.java.charsets import find_encoding
 from localcdap.plugin_lib.files.inputs import folders, is_remote
 from localcdap.plugin_lib.files.readers.avro import avro_records
-from localcdap.plugin_lib.files.readers.columnar import columnar_records
-from localcdap.plugin_lib.files.readers.delimited import typed_records, with_values
+from localcdap.plugin_lib.files.readers.delimited import (
+    multiline_values,
+    typed_records,
+    with_values,
+)
 from localcdap.plugin_lib.files.readers.json_lines import json_records
 from localcdap.plugin_lib.files.readers.line_format import LineFormat
-from localcdap.plugin_lib.files.readers.lines import FILE, PathField, lines_of
-from localcdap.plugin_lib.files.readers.multiline import multiline_values
+from localcdap.plugin_lib.files.readers.lines import (
+    FILE,
+    PathField,
+    file_uri,
+    lines_of,
+    spark_paths,
+)
 from localcdap.plugin_lib.files.readers.sheets import sheet_records
 from localcdap.plugin_lib.files.readers.text import blob_records, text_records
 from localcdap.plugin_lib.files.source_checks import record_delimiter
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
 from localcdap.plugin_lib.spark.columns import column
+from localcdap.plugin_lib.spark.conversion import conformed_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -100,3 +109,14 @@ def _field(field: Field, path: PathField) -> Column:
     if field.name != path.name:
         return column(field.name)
     return path.column(column(FILE)).alias(field.name)
+
+
+def columnar_records(
+    context: SourceContext, files: Sequence[str], schema: Schema, format: str
+) -> DataFrame:
+    """The fields of the schema from files of ``format``, and the URI in ``file``."""
+    reader = context.spark.read.format(format).option("recursiveFileLookup", "true")
+    # Without merging, the first file alone would decide which fields there are.
+    reader = reader.option("mergeSchema", str(len(files) > 1).lower())
+    read = reader.load(spark_paths(files))
+    return read.select(file_uri().alias(FILE), *conformed_columns(context, read, schema))

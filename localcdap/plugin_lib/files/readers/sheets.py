@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api import Schema, SourceContext, StageError, Type
 from localcdap.api.arrow import RecordCodec
-from localcdap.plugin_lib.files.cluster import require_file_system
+from localcdap.plugin_lib.files.inputs import require_file_system
 from localcdap.plugin_lib.files.readers.lines import PathField
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
 from localcdap.plugin_lib.files.workbooks import cell_text, sheet_cells

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from localcdap.api import Schema, SourceContext, StageError
-from localcdap.plugin_lib.files.cluster import require_file_system
+from localcdap.plugin_lib.files.inputs import require_file_system
 from localcdap.plugin_lib.files.readers.line_format import (
     LINE,
     OFFSET,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from localcdap.api import Schema
 from localcdap.plugin_lib.spark.columns import column
-from localcdap.plugin_lib.spark.texts import to_text
+from localcdap.plugin_lib.spark.conversion import to_text
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -17,8 +17,7 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.api.rules import check_reference_name
-from localcdap.plugin_lib.files.cluster import require_file_system
-from localcdap.plugin_lib.files.inputs import FilesNotFoundError, input_files
+from localcdap.plugin_lib.files.inputs import FilesNotFoundError, input_files, require_file_system
 
 from .excel_rows import TYPES, Selection, column_index, read_workbook
 

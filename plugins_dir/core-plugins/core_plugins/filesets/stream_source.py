@@ -20,10 +20,9 @@ from localcdap.plugin_lib.files.inputs import FilesNotFoundError, input_files
 from localcdap.plugin_lib.files.readers.lines import PathField
 from localcdap.plugin_lib.files.readers.records import read_files
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
-from localcdap.plugin_lib.spark.columns import column
+from localcdap.plugin_lib.spark.columns import column, type_ddl
 
 from . import partitions
-from .combined_log import COMBINED_LOG, combined_log_columns
 from .sources import window
 
 if TYPE_CHECKING:
@@ -37,6 +36,15 @@ _LINES: Final = ("text", "clf")
 _DELIMITED: Final = ("csv", "tsv")
 FORMATS: Final = (*_LINES, *_DELIMITED)
 _DELIMITER: Final = "format.setting.delimiter"
+_TEXTS: Final = ("remote_host", "remote_login", "auth_user", "request_time", "request")
+_NUMBERS: Final = ("status", "content_length")
+_AGENTS: Final = ("referrer", "user_agent")
+_PARTS: Final = (*_TEXTS, *_NUMBERS, *_AGENTS)
+COMBINED_LOG: Final = Schema.record(
+    "log",
+    [(name, (Schema.INT if name in _NUMBERS else Schema.STRING).as_nullable) for name in _PARTS],
+)
+_LINE: Final = r'^(\S+) (\S+) (\S+) \[([^\]]+)\] "([^"]*)" (\S+) (\S+)(?: "([^"]*)" "([^"]*)")?\s*$'
 
 
 @plugin(
@@ -197,3 +205,18 @@ def _values(format: str, body: Schema) -> list[Column]:
         return combined_log_columns(line, body)
     names = body.field_names
     return [line.alias(names[0])] if format == "text" else [column(name) for name in names]
+
+
+def combined_log_columns(line: Column, schema: Schema) -> list[Column]:
+    """The fields of a line, by their order; null where the line has ``-``, or is none of the format."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    columns = []
+    for number, each in enumerate(schema, start=1):
+        if number > len(_PARTS):
+            columns.append(F.lit(None).cast(type_ddl(each.schema)).alias(each.name))
+            continue
+        text = F.regexp_extract(line, _LINE, number)
+        value = F.when(~text.isin("", "-"), text)
+        columns.append(value.try_cast(type_ddl(each.schema)).alias(each.name))
+    return columns

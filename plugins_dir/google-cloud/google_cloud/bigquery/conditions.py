@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
-from .expressions import ROUNDED, numeric, untranslated
+from .expressions import ROUNDED, numeric, take_meaning, untranslated
 from .sql import SqlError, condition, place_in, written
+
+_SIDES: Final = {"": "held", "T": "held", "S": "given"}
+"""The two sides of CDAP's MERGE, and those of :class:`localcdap.api.tables.TableWrite`."""
 
 
 def predicate(text: str, table: str = "", columns: Sequence[str] = ()) -> str:
@@ -68,3 +71,37 @@ def _name(column: Any, table: str, known: dict[str, str]) -> None:
         first = rest[0]
     if first.name.lower() in known:
         first.replace(exp.to_identifier(known[first.name.lower()], quoted=True))
+
+
+def matching(text: str) -> str:
+    """A condition on the rows that a MERGE may match, as ``TableWrite.among`` takes it.
+
+    Columns are those of the table, also as ``T.column``; those of the records are ``S.column``.
+
+    :raises SqlError: when it is none, names another table, or has what DuckDB has not.
+    """
+    from sqlglot import expressions as exp
+
+    # What is wrapped can be replaced.
+    wrapped = exp.Paren(this=condition(text))
+    for column in wrapped.find_all(exp.Column):
+        side = _SIDES.get(column.table.upper())
+        if side is None:
+            raise SqlError(
+                f"'{column.sql('bigquery')}' is no column of the table{place_in(text, column)}.",
+                "Name columns alone, or as T.column.",
+            )
+        column.set("table", exp.to_identifier(side))
+    take_meaning(wrapped, text)
+    return written(wrapped.this, "duckdb")
+
+
+def columns_matched(text: str) -> list[str]:
+    """The columns of the table that such a condition names, each once.
+
+    :raises SqlError: as :func:`matching`.
+    """
+    from sqlglot import expressions as exp
+
+    found = condition(text).find_all(exp.Column)
+    return list(dict.fromkeys(each.name for each in found if each.table.upper() in ("", "T")))

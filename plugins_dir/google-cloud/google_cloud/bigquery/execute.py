@@ -16,13 +16,12 @@ from localcdap.api import (
     plugin,
 )
 
-from ..account import AccountConfig
+from ..account import WITHOUT_EFFECT, AccountConfig
 from .row_arguments import set_row
 from .sql import SqlError
 from .statements import Statement, storing, translated
 from .tables import check_table, table_name
 
-_GROUP: Final = "Google Cloud, without effect here"
 _RETRIES: Final = "retries, without effect here"
 _UNKNOWN_FUNCTION: Final = re.compile(r"Function with name (\w+) does not exist")
 
@@ -61,24 +60,34 @@ class BigQueryExecuteConfig(AccountConfig):
         default="batch",
         choices=["batch", "interactive"],
         macro=True,
-        group=_GROUP,
+        group=WITHOUT_EFFECT,
     )
     use_cache: bool = field(
-        "Whether cached results do.", default=False, macro=True, name="useCache", group=_GROUP
+        "Whether cached results do.",
+        default=False,
+        macro=True,
+        name="useCache",
+        group=WITHOUT_EFFECT,
     )
-    location: str | None = field("Region of the job.", default=None, macro=True, group=_GROUP)
+    location: str | None = field(
+        "Region of the job.", default=None, macro=True, group=WITHOUT_EFFECT
+    )
     dataset_project: str | None = field(
         "Project of the dataset; projects are not told apart here.",
         default=None,
         macro=True,
         name="datasetProject",
-        group=_GROUP,
+        group=WITHOUT_EFFECT,
     )
     cmek_key: str | None = field(
-        "Key that encrypts the table.", default=None, macro=True, name="cmekKey", group=_GROUP
+        "Key that encrypts the table.",
+        default=None,
+        macro=True,
+        name="cmekKey",
+        group=WITHOUT_EFFECT,
     )
     job_labels: str | None = field(
-        "Labels of the job.", default=None, macro=True, name="jobLabels", group=_GROUP
+        "Labels of the job.", default=None, macro=True, name="jobLabels", group=WITHOUT_EFFECT
     )
     retries: bool = field(
         "Whether it is tried again when BigQuery fails.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from localcdap.api import (
     BatchSink,
@@ -18,14 +18,12 @@ from localcdap.api.rules import check_reference_name
 from localcdap.api.tables import TableLoading, TableWrite
 from localcdap.plugin_lib.spark.columns import column
 
-from ..account import TablesConfig
+from ..account import WITHOUT_EFFECT, TablesConfig
 from ..multi_sinks import SPLIT, check_split_field, schemas_of_places
 from .tables import check_table, table_name
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-
-_GROUP: Final = "Google Cloud, without effect here"
 
 
 class BigQueryMultiConfig(TablesConfig):
@@ -56,18 +54,28 @@ class BigQueryMultiConfig(TablesConfig):
         macro=True,
         name="allowFlexibleSchema",
     )
-    location: str | None = field("Region of the dataset.", default=None, macro=True, group=_GROUP)
+    location: str | None = field(
+        "Region of the dataset.", default=None, macro=True, group=WITHOUT_EFFECT
+    )
     bucket: str | None = field(
-        "Bucket for temporary files.", default=None, macro=True, group=_GROUP
+        "Bucket for temporary files.", default=None, macro=True, group=WITHOUT_EFFECT
     )
     chunk_size: str | None = field(
-        "Size of uploads.", default=None, macro=True, name="gcsChunkSize", group=_GROUP
+        "Size of uploads.", default=None, macro=True, name="gcsChunkSize", group=WITHOUT_EFFECT
     )
     cmek_key: str | None = field(
-        "Key that encrypts the tables.", default=None, macro=True, name="cmekKey", group=_GROUP
+        "Key that encrypts the tables.",
+        default=None,
+        macro=True,
+        name="cmekKey",
+        group=WITHOUT_EFFECT,
     )
     job_labels: str | None = field(
-        "Labels of the job.", default=None, macro=True, name="jobLabelKeyValue", group=_GROUP
+        "Labels of the job.",
+        default=None,
+        macro=True,
+        name="jobLabelKeyValue",
+        group=WITHOUT_EFFECT,
     )
 
 

@@ -18,8 +18,8 @@ from localcdap.api.rules import check_names, check_reference_name, check_table_k
 from localcdap.api.tables import Order, TableWrite
 from localcdap.plugin_lib.spark.conversion import conformed_columns
 
+from .conditions import columns_matched, matching
 from .partitions import check_held_partitioning, check_partitioning, partitioning_of
-from .row_matching import columns_matched, matching
 from .sink_config import BigQuerySinkConfig
 from .sql import SqlError
 from .tables import check_columns, check_table, check_written, table_name

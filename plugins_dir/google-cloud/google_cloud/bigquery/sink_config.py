@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from localcdap.api import Schema, field
 
-from ..account import TablesConfig
+from ..account import WITHOUT_EFFECT, TablesConfig
 
-_GROUP = "Google Cloud, without effect here"
 _PARTITIONS = "partitions"
 _UNITS = ("DAY", "HOUR", "MONTH", "YEAR", "DAILY", "HOURLY", "MONTHLY", "YEARLY")
 OPERATIONS = ("Insert", "Update", "Upsert")
@@ -133,12 +132,14 @@ class BigQuerySinkConfig(TablesConfig):
         form="{input-field}",
         group=_PARTITIONS,
     )
-    location: str | None = field("Region of the dataset.", default=None, macro=True, group=_GROUP)
+    location: str | None = field(
+        "Region of the dataset.", default=None, macro=True, group=WITHOUT_EFFECT
+    )
     bucket: str | None = field(
-        "Bucket for temporary files.", default=None, macro=True, group=_GROUP
+        "Bucket for temporary files.", default=None, macro=True, group=WITHOUT_EFFECT
     )
     chunk_size: str | None = field(
-        "Size of uploads.", default=None, macro=True, name="gcsChunkSize", group=_GROUP
+        "Size of uploads.", default=None, macro=True, name="gcsChunkSize", group=WITHOUT_EFFECT
     )
     json_fields: str | None = field(
         "Fields that hold JSON; they stay strings here.",
@@ -146,11 +147,19 @@ class BigQuerySinkConfig(TablesConfig):
         macro=True,
         name="jsonStringFields",
         form="{input-field}",
-        group=_GROUP,
+        group=WITHOUT_EFFECT,
     )
     job_labels: str | None = field(
-        "Labels of the job.", default=None, macro=True, name="jobLabelKeyValue", group=_GROUP
+        "Labels of the job.",
+        default=None,
+        macro=True,
+        name="jobLabelKeyValue",
+        group=WITHOUT_EFFECT,
     )
     cmek_key: str | None = field(
-        "Key that encrypts the table.", default=None, macro=True, name="cmekKey", group=_GROUP
+        "Key that encrypts the table.",
+        default=None,
+        macro=True,
+        name="cmekKey",
+        group=WITHOUT_EFFECT,
     )

@@ -7,89 +7,22 @@ from typing import TYPE_CHECKING
 from localcdap.api import (
     BatchSource,
     Capabilities,
-    Schema,
     SourceContext,
     StageConfigurer,
     capability,
-    field,
     plugin,
 )
 from localcdap.api.rules import check_reference_name
 from localcdap.plugin_lib.spark.conversion import conformed_columns
 
-from ..account import TablesConfig
 from .conditions import predicate
-from .partition_dates import check_dates, check_kept, parts_between
+from .partitions import check_dates, check_kept, parts_between
+from .source_config import BigQuerySourceConfig
 from .sql import SqlError
 from .tables import check_table, table_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-_GROUP = "Google Cloud, without effect here"
-
-
-class BigQuerySourceConfig(TablesConfig):
-    dataset: str = field(
-        "Dataset of the table. The table of this namespace called 'dataset.table' stands for it; "
-        "'localcdap tables' lists all.",
-        macro=True,
-    )
-    table: str = field("Table to read.", macro=True)
-    schema: Schema | None = field(
-        "Schema of the records: columns of the table. Columns that are left out are not read; a field that "
-        "the table lacks is null. All columns of the table by default.",
-        default=None,
-        macro=True,
-    )
-    filter: str | None = field(
-        "Condition on the rows, in the SQL of BigQuery: price > 10 AND country = 'DE'.",
-        default=None,
-        macro=True,
-        syntax="sql",
-    )
-    partition_from: str | None = field(
-        "First date to read, as yyyy-MM-dd, of a table that is partitioned by a column with dates or "
-        "timestamps; ignored for others.",
-        default=None,
-        macro=True,
-        name="partitionFrom",
-        group="partitions",
-    )
-    partition_to: str | None = field(
-        "Date before which to read, likewise.",
-        default=None,
-        macro=True,
-        name="partitionTo",
-        group="partitions",
-    )
-    bucket: str | None = field(
-        "Bucket for temporary files.", default=None, macro=True, group=_GROUP
-    )
-    enable_querying_views: bool = field(
-        "Of no effect: there are no views here.",
-        default=False,
-        macro=True,
-        name="enableQueryingViews",
-        group=_GROUP,
-    )
-    view_materialization_project: str | None = field(
-        "Project for temporary tables.",
-        default=None,
-        macro=True,
-        name="viewMaterializationProject",
-        group=_GROUP,
-    )
-    view_materialization_dataset: str | None = field(
-        "Dataset for temporary tables.",
-        default=None,
-        macro=True,
-        name="viewMaterializationDataset",
-        group=_GROUP,
-    )
-    cmek_key: str | None = field(
-        "Key that encrypts temporary files.", default=None, macro=True, name="cmekKey", group=_GROUP
-    )
 
 
 @plugin(

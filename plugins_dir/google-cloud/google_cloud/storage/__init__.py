@@ -1,1 +1,1 @@
-"""TODO."""
+"""Plugins of Cloud Storage: folders of this machine stand for its buckets."""

@@ -15,8 +15,7 @@ from localcdap.api.rules import check_reference_name
 from localcdap.plugin_lib.arguments import set_arguments
 
 from ..account import AccountConfig
-from .bucket_files import objects
-from .paths import check_storage_path
+from .paths import check_storage_path, objects
 
 
 @plugin(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Final
 
 from localcdap.api import (
     Action,
@@ -19,11 +18,8 @@ from localcdap.api import (
     plugin,
 )
 
-from ..account import AccountConfig
-from .bucket_files import objects
-from .paths import check_storage_path
-
-_GROUP: Final = "Google Cloud, without effect here"
+from ..account import WITHOUT_EFFECT, AccountConfig
+from .paths import check_storage_path, objects
 
 
 @plugin(
@@ -42,10 +38,14 @@ class GcsBucketCreate(Action):
             name="failIfExists",
         )
         location: str | None = field(
-            "Region of the buckets.", default=None, macro=True, group=_GROUP
+            "Region of the buckets.", default=None, macro=True, group=WITHOUT_EFFECT
         )
         cmek_key: str | None = field(
-            "Key that encrypts the buckets.", default=None, macro=True, name="cmekKey", group=_GROUP
+            "Key that encrypts the buckets.",
+            default=None,
+            macro=True,
+            name="cmekKey",
+            group=WITHOUT_EFFECT,
         )
 
     config: Config
@@ -137,10 +137,14 @@ class GcsDoneFileMarker(PostAction):
             macro=True,
         )
         location: str | None = field(
-            "Region of the bucket.", default=None, macro=True, group=_GROUP
+            "Region of the bucket.", default=None, macro=True, group=WITHOUT_EFFECT
         )
         cmek_key: str | None = field(
-            "Key that encrypts the bucket.", default=None, macro=True, name="cmekKey", group=_GROUP
+            "Key that encrypts the bucket.",
+            default=None,
+            macro=True,
+            name="cmekKey",
+            group=WITHOUT_EFFECT,
         )
 
     config: Config

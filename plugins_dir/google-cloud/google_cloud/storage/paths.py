@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import glob
 import re
+from pathlib import Path
 from typing import Final
 
-from localcdap.api import PluginConfig, StageConfigurer
+import msgspec
+
+from localcdap.api import ControlContext, PluginConfig, StageConfigurer
+from localcdap.plugin_lib.files.inputs import is_remote
 
 SCHEME: Final = "gs://"
 _BUCKET: Final = re.compile(r"[a-z0-9._-]{1,222}")
@@ -31,3 +36,48 @@ def check_storage_path(
         ).with_config_property(name)
     else:
         stage.requires_location(name, storage_path(written))
+
+
+_WILDCARD: Final = "*"
+
+
+class Objects(msgspec.Struct, frozen=True):
+    """What a path of Cloud Storage names on this machine."""
+
+    written: str
+    """``gs://bucket/name``, as it stands in the document or with the scheme that it leaves out."""
+    place: Path
+    """Where that lies; its name may be a pattern."""
+
+    @property
+    def name(self) -> str:
+        """The path inside the bucket, without slashes at its ends; empty for the bucket itself."""
+        return self.written[len(SCHEME) :].partition("/")[2].strip("/")
+
+    @property
+    def is_pattern(self) -> bool:
+        return _WILDCARD in self.name
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether what is put there goes into a folder: one that is there, or a path that ends with '/'."""
+        return self.written.endswith("/") or self.place.is_dir()
+
+    def found(self) -> list[Path]:
+        """The files and folders that are there, sorted."""
+        if not self.is_pattern:
+            return [self.place] if self.place.exists() or self.place.is_symlink() else []
+        literal = glob.escape(str(self.place)).replace("[*]", _WILDCARD)
+        return [Path(path) for path in sorted(glob.glob(literal, include_hidden=True))]  # noqa: PTH207
+
+
+def objects(context: ControlContext, path: str) -> Objects:
+    """:raises StageError: for a path that does not lie on this machine."""
+    written = storage_path(path)
+    place = context.resolve_path(written)
+    if context.is_remote or is_remote(place):
+        raise context.fail(
+            f"'{written}' does not lie on this machine, whose files alone actions reach.",
+            "Name a local folder for it under [locations] in localcdap.toml, and run it here.",
+        )
+    return Objects(written, Path(place))

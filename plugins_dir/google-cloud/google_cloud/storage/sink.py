@@ -6,10 +6,8 @@ from localcdap.api import Capabilities, StageConfigurer, capability, field, plug
 from localcdap.plugin_lib.files.sink import FilesSink
 from localcdap.plugin_lib.files.sink_config import FileSinkConfig
 
-from ..account import AccountConfig
+from ..account import WITHOUT_EFFECT, AccountConfig
 from .paths import check_storage_path, storage_path
-
-_GROUP = "Google Cloud, without effect here"
 
 
 class GcsSinkConfig(AccountConfig, FileSinkConfig):
@@ -19,19 +17,29 @@ class GcsSinkConfig(AccountConfig, FileSinkConfig):
         'this machine is set under [locations] in localcdap.toml: "gs://bucket" = "data/bucket".',
         macro=True,
     )
-    location: str | None = field("Region of the bucket.", default=None, macro=True, group=_GROUP)
+    location: str | None = field(
+        "Region of the bucket.", default=None, macro=True, group=WITHOUT_EFFECT
+    )
     content_type: str | None = field(
-        "Content type of the objects.", default=None, macro=True, name="contentType", group=_GROUP
+        "Content type of the objects.",
+        default=None,
+        macro=True,
+        name="contentType",
+        group=WITHOUT_EFFECT,
     )
     custom_content_type: str | None = field(
         "Content type of the objects, where it is 'other'.",
         default=None,
         macro=True,
         name="customContentType",
-        group=_GROUP,
+        group=WITHOUT_EFFECT,
     )
     cmek_key: str | None = field(
-        "Key that encrypts the objects.", default=None, macro=True, name="cmekKey", group=_GROUP
+        "Key that encrypts the objects.",
+        default=None,
+        macro=True,
+        name="cmekKey",
+        group=WITHOUT_EFFECT,
     )
 
 

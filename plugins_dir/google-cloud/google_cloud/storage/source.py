@@ -6,10 +6,8 @@ from localcdap.api import Capabilities, StageConfigurer, capability, field, plug
 from localcdap.plugin_lib.files.source import FilesSource
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
 
-from ..account import AccountConfig
+from ..account import WITHOUT_EFFECT, AccountConfig
 from .paths import check_storage_path, storage_path
-
-_GROUP = "Google Cloud, without effect here"
 
 
 class GcsSourceConfig(AccountConfig, FileSourceConfig):
@@ -29,7 +27,7 @@ class GcsSourceConfig(AccountConfig, FileSourceConfig):
         default=False,
         macro=True,
         name="copyHeader",
-        group=_GROUP,
+        group=WITHOUT_EFFECT,
     )
     encrypted: bool = field(
         "Must be false: encrypted objects are not decrypted here.", default=False, macro=True

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
 
 from localcdap.api import (
     Action,
@@ -17,11 +16,8 @@ from localcdap.api import (
     plugin,
 )
 
-from ..account import AccountConfig
-from .bucket_files import Objects, objects
-from .paths import check_storage_path
-
-_GROUP: Final = "Google Cloud, without effect here"
+from ..account import WITHOUT_EFFECT, AccountConfig
+from .paths import Objects, check_storage_path, objects
 
 
 class TransferConfig(AccountConfig):
@@ -44,12 +40,22 @@ class TransferConfig(AccountConfig):
         default=False,
         macro=True,
     )
-    location: str | None = field("Region of the bucket.", default=None, macro=True, group=_GROUP)
+    location: str | None = field(
+        "Region of the bucket.", default=None, macro=True, group=WITHOUT_EFFECT
+    )
     cmek_key: str | None = field(
-        "Key that encrypts a new bucket.", default=None, macro=True, name="cmekKey", group=_GROUP
+        "Key that encrypts a new bucket.",
+        default=None,
+        macro=True,
+        name="cmekKey",
+        group=WITHOUT_EFFECT,
     )
     read_timeout: int | None = field(
-        "Seconds to wait for an answer.", default=None, macro=True, name="readTimeout", group=_GROUP
+        "Seconds to wait for an answer.",
+        default=None,
+        macro=True,
+        name="readTimeout",
+        group=WITHOUT_EFFECT,
     )
 
 
