@@ -13,7 +13,7 @@ from typing import Any, Final
 from localcdap.api import ActionContext, Schema
 
 
-def set_arguments(context: ActionContext, text: str, place: str) -> None:
+def set_arguments(context: ActionContext, text: str, source: str) -> None:
     """Set the arguments of a document.
 
     :param place: where it is from, for messages.
@@ -22,23 +22,25 @@ def set_arguments(context: ActionContext, text: str, place: str) -> None:
     try:
         document = json.loads(text)
     except ValueError as error:
-        raise context.fail(f"'{place}' cannot be read as JSON: {error}.") from None
+        raise context.fail(f"'{source}' cannot be read as JSON: {error}.") from None
     found = document.get("arguments") if isinstance(document, dict) else None
     if not isinstance(found, list):
         raise context.fail(
-            f"'{place}' has no list of arguments.",
+            f"'{source}' has no list of arguments.",
             'Write {"arguments": [{"name": …, "value": …}, …]}.',
         )
     for number, argument in enumerate(found, 1):
         try:
-            name, value = argument["name"], _text(argument)
+            name, value = argument["name"], _format_argument(argument)
         except (TypeError, ValueError, KeyError, AttributeError) as error:
-            told = f"argument {number} of '{place}' is wrong: {error}."
-            raise context.fail(told, "Give it a name, a type, and a value of that type.") from None
+            message = f"argument {number} of '{source}' is wrong: {error}."
+            raise context.fail(
+                message, "Give it a name, a type, and a value of that type."
+            ) from None
         context.set_argument(str(name), value)
 
 
-def _text(argument: dict[str, Any]) -> str:
+def _format_argument(argument: dict[str, Any]) -> str:
     """The value of one argument as macros show it.
 
     :raises ValueError: when there is none, or its type is unknown.
@@ -53,13 +55,13 @@ def _text(argument: dict[str, Any]) -> str:
     return make(value)
 
 
-def _plain(value: Any) -> str:
+def _format_plain(value: Any) -> str:
     if isinstance(value, list | dict):
         raise TypeError("a list or an object is no single value")
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _schema(fields: list[dict[str, Any]]) -> str:
+def _format_schema(fields: list[dict[str, Any]]) -> str:
     """A record schema; a field may be null unless it says otherwise."""
     made = []
     for each in fields:
@@ -77,13 +79,13 @@ _FIELD_TYPES: Final = {
 }
 """Every other type is a string, as in the original."""
 _TEXTS: Final[dict[str, Callable[[Any], str]]] = {
-    "string": _plain,
+    "string": _format_plain,
     "int": lambda value: str(int(value)),
     "short": lambda value: str(int(value)),
     "float": lambda value: str(float(value)),
     "double": lambda value: str(float(value)),
-    "char": lambda value: _plain(value)[:1],
-    "array": lambda value: "\n".join(_plain(each) for each in value),
-    "map": lambda value: ";".join(f"{key}={_plain(each)}" for key, each in value.items()),
-    "schema": _schema,
+    "char": lambda value: _format_plain(value)[:1],
+    "array": lambda value: "\n".join(_format_plain(each) for each in value),
+    "map": lambda value: ";".join(f"{key}={_format_plain(each)}" for key, each in value.items()),
+    "schema": _format_schema,
 }

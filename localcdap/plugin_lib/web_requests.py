@@ -70,7 +70,7 @@ class WebRequestConfig(PluginConfig):
                     f"Property '{name}' must be at least {least}, not {value}."
                 ).with_config_property(name)
         if not self.contains_macro("requestHeaders"):
-            for line in _lines(self.headers):
+            for line in _split_headers(self.headers):
                 if not line.partition(":")[1]:
                     stage.failures.add(
                         f"'{line}' is no header.", "Write 'name: value'."
@@ -86,7 +86,7 @@ class WebRequestConfig(PluginConfig):
         if not _is_http(self.url):
             raise ValueError("it begins neither with http:// nor with https://")
         headers = {}
-        for line in _lines(self.headers):
+        for line in _split_headers(self.headers):
             name, _, value = line.partition(":")
             headers[name.strip()] = value.strip()
         body = self.body.encode() if self.body else None
@@ -116,5 +116,5 @@ def _is_http(url: str) -> bool:
     return url.strip().lower().startswith(("http://", "https://"))
 
 
-def _lines(headers: str | None) -> list[str]:
+def _split_headers(headers: str | None) -> list[str]:
     return [line.strip() for line in (headers or "").splitlines() if line.strip()]

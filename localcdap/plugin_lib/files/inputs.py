@@ -27,8 +27,12 @@ def is_remote(path: str) -> bool:
     return _SCHEME.match(path) is not None
 
 
-def input_files(
-    path: str, *, recursive: bool = False, file_regex: str | None = None, written: str | None = None
+def find_input_files(
+    path: str,
+    *,
+    recursive: bool = False,
+    file_regex: str | None = None,
+    document_path: str | None = None,
 ) -> list[str]:
     """The files that ``path`` means, sorted.
 
@@ -41,21 +45,23 @@ def input_files(
     :param written: the path as the pipeline document has it, when it was resolved to ``path``.
     :raises FilesNotFoundError: when there is no such file.
     """
-    roots = list(_matching(path))
+    roots = list(_expand_pattern(path))
     if not roots:
         reason = "matches no file" if _WILDCARDS.search(path) else "does not exist"
         raise FilesNotFoundError(f"Input path '{path}' {reason}.", "Check the 'path' property.")
-    files = [file for root in roots for file in _files_of(root, recursive)]
-    return matching_files(files, path, recursive=recursive, file_regex=file_regex, written=written)
+    files = [file for root in roots for file in _list_files(root, recursive)]
+    return filter_files(
+        files, path, recursive=recursive, file_regex=file_regex, document_path=document_path
+    )
 
 
-def matching_files(
+def filter_files(
     files: Sequence[str],
     path: str,
     *,
     recursive: bool,
     file_regex: str | None,
-    written: str | None,
+    document_path: str | None,
 ) -> list[str]:
     """The files found for ``path`` that ``file_regex`` asks for, sorted.
 
@@ -70,7 +76,7 @@ def matching_files(
     if file_regex is None:
         return sorted(set(files))
     wanted = re.compile(file_regex)
-    kept = sorted({f for f in files if _is_wanted(f, wanted, path, written or path)})
+    kept = sorted({f for f in files if _is_wanted(f, wanted, path, document_path or path)})
     if not kept:
         raise FilesNotFoundError(
             f"None of the {len(files)} files of '{path}' matches '{file_regex}', for instance not "
@@ -80,7 +86,7 @@ def matching_files(
     return kept
 
 
-def _matching(path: str) -> Iterator[str]:
+def _expand_pattern(path: str) -> Iterator[str]:
     """The existing paths that a pattern means; wildcards stay within one name."""
     if os.path.lexists(path):
         yield path
@@ -88,28 +94,32 @@ def _matching(path: str) -> Iterator[str]:
     if not _WILDCARDS.search(path):
         return
     # A slash inside braces separates no names, which is why alternatives are expanded first.
-    for alternative in _alternatives(path):
-        places = ["/"]
+    for alternative in _expand_alternatives(path):
+        folder_paths = ["/"]
         for name in alternative.strip("/").split("/"):
-            places = [found for place in places for found in _children(place, name)]
-        yield from places
+            folder_paths = [
+                found
+                for folder_path in folder_paths
+                for found in _match_children(folder_path, name)
+            ]
+        yield from folder_paths
 
 
-def _children(place: str, name: str) -> Iterator[str]:
-    folder = Path(place)
+def _match_children(folder_path: str, name: str) -> Iterator[str]:
+    folder = Path(folder_path)
     if not _WILDCARDS.search(name):
         child = folder / name
         if os.path.lexists(child):
             yield str(child)
         return
-    wanted = re.compile(_name_regex(name), re.DOTALL)
+    wanted = re.compile(_to_name_regex(name), re.DOTALL)
     if folder.is_dir():
         for child in sorted(folder.iterdir()):
             if not _is_hidden(child.name) and wanted.fullmatch(child.name):
                 yield str(child)
 
 
-def _alternatives(pattern: str) -> list[str]:
+def _expand_alternatives(pattern: str) -> list[str]:
     """The patterns that ``{a,b}`` stands for; an unclosed brace means itself."""
     opening = pattern.find("{")
     closing = pattern.find("}", opening)
@@ -118,10 +128,10 @@ def _alternatives(pattern: str) -> list[str]:
     opening = pattern.rfind("{", 0, closing)
     choices = pattern[opening + 1 : closing].split(",")
     expanded = [pattern[:opening] + choice + pattern[closing + 1 :] for choice in choices]
-    return [result for each in expanded for result in _alternatives(each)]
+    return [result for each in expanded for result in _expand_alternatives(each)]
 
 
-def _name_regex(pattern: str) -> str:
+def _to_name_regex(pattern: str) -> str:
     parts: list[str] = []
     at = 0
     while at < len(pattern):
@@ -137,7 +147,7 @@ def _name_regex(pattern: str) -> str:
     return "".join(parts)
 
 
-def _files_of(root: str, recursive: bool) -> Iterator[str]:
+def _list_files(root: str, recursive: bool) -> Iterator[str]:
     if not Path(root).is_dir():
         if not _is_hidden(Path(root).name):
             yield root
@@ -148,7 +158,7 @@ def _files_of(root: str, recursive: bool) -> Iterator[str]:
         if entry.is_file():
             yield entry.path
         elif recursive and entry.is_dir():
-            yield from _files_of(entry.path, recursive)
+            yield from _list_files(entry.path, recursive)
 
 
 def _is_hidden(name: str) -> bool:
@@ -156,17 +166,17 @@ def _is_hidden(name: str) -> bool:
 
 
 def _is_wanted(file: str, wanted: re.Pattern[str], path: str, written: str) -> bool:
-    base, written_base = folders(path, written)
+    base, written_base = get_base_folders(path, written)
     forms = [file, f"file:{file}", written_base + file.removeprefix(base)]
     return any(wanted.fullmatch(form) for form in forms)
 
 
-def folders(path: str, written: str) -> tuple[str, str]:
+def get_base_folders(path: str, written: str) -> tuple[str, str]:
     """What the files of a path begin with, as they lie here and as the document has it."""
-    return _fixed_part(path), _fixed_part(written)
+    return _get_fixed_part(path), _get_fixed_part(written)
 
 
-def _fixed_part(path: str) -> str:
+def _get_fixed_part(path: str) -> str:
     """The folders before the first wildcard."""
     wildcard = _WILDCARDS.search(path)
     fixed = path[: wildcard.start()] if wildcard else path
@@ -176,8 +186,13 @@ def _fixed_part(path: str) -> str:
 _LOCAL: Final = re.compile("^file:/+")
 
 
-def cluster_files(
-    context: SourceContext, path: str, *, recursive: bool, file_regex: str | None, written: str
+def find_cluster_files(
+    context: SourceContext,
+    path: str,
+    *,
+    recursive: bool,
+    file_regex: str | None,
+    document_path: str,
 ) -> list[str]:
     """What :func:`.input_files.input_files` means, as Hadoop on the cluster lists it.
 
@@ -200,7 +215,9 @@ def cluster_files(
             f"Input path '{path}' does not exist on the cluster.", "Check the 'path' property."
         ) from None
     files = [_LOCAL.sub("/", row["path"]) for row in rows]
-    return matching_files(files, path, recursive=recursive, file_regex=file_regex, written=written)
+    return filter_files(
+        files, path, recursive=recursive, file_regex=file_regex, document_path=document_path
+    )
 
 
 def require_file_system(context: SourceContext, files: Sequence[str]) -> None:

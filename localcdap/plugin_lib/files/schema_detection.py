@@ -12,13 +12,13 @@ from typing import Any, Final
 from localcdap.api import FailureCollector, Schema, StageConfigurer, StageError, Type
 from localcdap.api.errors import LocalcdapError
 from localcdap.java.charsets import find_encoding
-from localcdap.plugin_lib.files.inputs import FilesNotFoundError, input_files, is_remote
+from localcdap.plugin_lib.files.inputs import FilesNotFoundError, find_input_files, is_remote
 from localcdap.plugin_lib.files.readers.line_format import open_input
-from localcdap.plugin_lib.files.readers.sheets import sheet_schema
+from localcdap.plugin_lib.files.readers.sheets import detect_sheet_schema
 from localcdap.plugin_lib.files.schemas import (
-    avro_file_schema,
-    orc_file_schema,
-    parquet_file_schema,
+    read_avro_schema,
+    read_orc_schema,
+    read_parquet_schema,
 )
 from localcdap.plugin_lib.files.source_config import DELIMITED, FileSourceConfig
 
@@ -26,22 +26,22 @@ _NAME: Final = re.compile(r"[A-Za-z_]+[A-Za-z0-9_]*")
 _WHOLE: Final = re.compile(r"[+-]?[0-9]+")
 _NUMBER: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _FROM_FILE: Final[dict[str, Callable[[str], Schema]]] = {
-    "avro": avro_file_schema,
-    "parquet": parquet_file_schema,
-    "orc": orc_file_schema,
+    "avro": read_avro_schema,
+    "parquet": read_parquet_schema,
+    "orc": read_orc_schema,
 }
 
 
 def detect_schema(stage: StageConfigurer, config: FileSourceConfig, path: str) -> Schema | None:
     """The schema that the first file of a path suggests; None with a failure when it suggests none."""
     try:
-        file = _first_file(stage, config, path)
+        file = _find_first_file(stage, config, path)
         if config.format_name in DELIMITED:
-            return _delimited(stage.failures, config, file)
+            return _detect_delimited(stage.failures, config, file)
         if config.format_name == "json":
-            return _json(config, file)
+            return _detect_json(config, file)
         if config.format_name == "xls":
-            return sheet_schema(config, file)
+            return detect_sheet_schema(config, file)
         return _FROM_FILE[config.format_name](file)
     except FilesNotFoundError as error:
         stage.failures.add(
@@ -57,17 +57,17 @@ def detect_schema(stage: StageConfigurer, config: FileSourceConfig, path: str) -
     return None
 
 
-def _first_file(stage: StageConfigurer, config: FileSourceConfig, written: str) -> str:
+def _find_first_file(stage: StageConfigurer, config: FileSourceConfig, written: str) -> str:
     path = stage.resolve_path(written)
     if is_remote(path):
         raise FilesNotFoundError(f"'{path}' does not lie on this machine.", "")
-    found = input_files(
-        path, recursive=config.recursive, file_regex=config.file_regex, written=written
+    found = find_input_files(
+        path, recursive=config.recursive, file_regex=config.file_regex, document_path=written
     )
     return found[0]
 
 
-def _lines(config: FileSourceConfig, file: str) -> Iterator[str]:
+def _read_lines(config: FileSourceConfig, file: str) -> Iterator[str]:
     encoding = find_encoding(config.file_encoding) or "utf-8"
     with open_input(file) as stream:
         name = "utf-8-sig" if encoding == "utf-8" else encoding
@@ -76,9 +76,11 @@ def _lines(config: FileSourceConfig, file: str) -> Iterator[str]:
             yield line.rstrip("\n")
 
 
-def _delimited(failures: FailureCollector, config: FileSourceConfig, file: str) -> Schema | None:
+def _detect_delimited(
+    failures: FailureCollector, config: FileSourceConfig, file: str
+) -> Schema | None:
     """CDAP 6 ``DelimitedConfig.getDefaultSchema``, for numbers and booleans; the rest are strings."""
-    rows = [_values(line, config) for line in _lines(config, file) if line]
+    rows = [_split_line(line, config) for line in _read_lines(config, file) if line]
     if len(rows) < (2 if config.skip_header else 1):
         failures.add(
             "Failed to perform automated data type detection! Check if the data file has any rows. "
@@ -96,7 +98,7 @@ def _delimited(failures: FailureCollector, config: FileSourceConfig, file: str) 
         ).with_config_property("path")
     if invalid:
         return None
-    given = _overrides(config.override)
+    given = _parse_overrides(config.override)
     for name in given.keys() - set(names):
         failures.add(f"Field {name} is not present in the input schema!").with_config_property(
             "override", element=name
@@ -105,11 +107,11 @@ def _delimited(failures: FailureCollector, config: FileSourceConfig, file: str) 
     fields = []
     for index, name in enumerate(names):
         column = [row[index] if index < len(row) else "" for row in data]
-        fields.append((name, given.get(name) or column_schema(column)))
+        fields.append((name, given.get(name) or detect_column_type(column)))
     return Schema.record("text", fields)
 
 
-def _values(line: str, config: FileSourceConfig) -> list[str]:
+def _split_line(line: str, config: FileSourceConfig) -> list[str]:
     import csv
 
     delimiter = config.value_delimiter
@@ -118,9 +120,9 @@ def _values(line: str, config: FileSourceConfig) -> list[str]:
     return line.split(delimiter)
 
 
-def column_schema(texts: list[str]) -> Schema:
+def detect_column_type(texts: list[str]) -> Schema:
     """The narrowest type of all texts; null is allowed where one is blank."""
-    kinds = {_kind(text) for text in texts}
+    kinds = {_detect_type(text) for text in texts}
     nullable = None in kinds
     kinds.discard(None)
     order = (Type.INT, Type.LONG, Type.DOUBLE)
@@ -132,7 +134,7 @@ def column_schema(texts: list[str]) -> Schema:
     return schema.as_nullable if nullable else schema
 
 
-def _kind(text: str) -> Type | None:
+def _detect_type(text: str) -> Type | None:
     text = text.strip()
     if not text:
         return None
@@ -144,7 +146,7 @@ def _kind(text: str) -> Type | None:
     return Type.DOUBLE if _NUMBER.fullmatch(text) else Type.STRING
 
 
-def _overrides(text: str | None) -> dict[str, Schema]:
+def _parse_overrides(text: str | None) -> dict[str, Schema]:
     named = {"date": Schema.DATE, "time": Schema.TIME, "timestamp": Schema.TIMESTAMP}
     found: dict[str, Schema] = {}
     for part in (text or "").split(","):
@@ -154,30 +156,30 @@ def _overrides(text: str | None) -> dict[str, Schema]:
     return found
 
 
-def _json(config: FileSourceConfig, file: str) -> Schema:
+def _detect_json(config: FileSourceConfig, file: str) -> Schema:
     merged: dict[str, Schema] = {}
     seen = 0
-    for line in _lines(config, file):
+    for line in _read_lines(config, file):
         if not line.strip():
             continue
         record = json.loads(line)
         if not isinstance(record, dict):
             raise ValueError(f"line {seen + 1} is not a JSON object")
         for name, value in record.items():
-            schema = _json_schema(value, name)
+            schema = _detect_json_type(value, name)
             # A field that earlier objects lack can be null.
             known = merged.get(name, Schema.NULL if seen else schema)
-            merged[name] = _merged(known, schema)
+            merged[name] = _merge(known, schema)
         for name in merged.keys() - record.keys():
             merged[name] = merged[name].as_nullable
         seen += 1
-    fields = [(name, _without_unknown(schema)) for name, schema in merged.items()]
+    fields = [(name, _replace_unknown(schema)) for name, schema in merged.items()]
     if not fields:
         raise ValueError("it has no objects with fields")
     return Schema.record("json", fields)
 
 
-def _json_schema(value: Any, name: str) -> Schema:
+def _detect_json_type(value: Any, name: str) -> Schema:
     match value:
         case None:
             return Schema.NULL
@@ -191,29 +193,29 @@ def _json_schema(value: Any, name: str) -> Schema:
             return Schema.STRING
         case dict():
             return Schema.record(
-                name, [(k, _json_schema(v, f"{name}_{k}")) for k, v in value.items()]
+                name, [(k, _detect_json_type(v, f"{name}_{k}")) for k, v in value.items()]
             )
     items = Schema.NULL
     for index, element in enumerate(value):
-        schema = _json_schema(element, name)
-        items = schema if index == 0 else _merged(items, schema)
+        schema = _detect_json_type(element, name)
+        items = schema if index == 0 else _merge(items, schema)
     return Schema.array(items)
 
 
-def _without_unknown(schema: Schema) -> Schema:
+def _replace_unknown(schema: Schema) -> Schema:
     """The schema with strings where only nulls were seen."""
     inner = schema.non_nullable
     if inner.type is Type.NULL:
         return Schema.STRING.as_nullable
     if inner.items is not None:
-        inner = Schema.array(_without_unknown(inner.items))
+        inner = Schema.array(_replace_unknown(inner.items))
     elif inner.fields is not None:
-        fields = [(f.name, _without_unknown(f.schema)) for f in inner]
+        fields = [(f.name, _replace_unknown(f.schema)) for f in inner]
         inner = Schema.record(inner.name or "record", fields)
     return inner.as_nullable if schema.is_nullable else inner
 
 
-def _merged(one: Schema, other: Schema) -> Schema:
+def _merge(one: Schema, other: Schema) -> Schema:
     """A schema for the values of both; a string where nothing else holds both."""
     if one == other:
         return one
@@ -226,16 +228,16 @@ def _merged(one: Schema, other: Schema) -> Schema:
     elif left.type.is_numeric and right.type.is_numeric:
         inner = Schema.DOUBLE
     elif left.items is not None and right.items is not None:
-        inner = Schema.array(_merged(left.items, right.items))
+        inner = Schema.array(_merge(left.items, right.items))
     elif left.fields is not None and right.fields is not None:
-        inner = _merged_records(left, right)
+        inner = _merge_records(left, right)
     return inner.as_nullable if one.is_nullable or other.is_nullable else inner
 
 
-def _merged_records(left: Schema, right: Schema) -> Schema:
+def _merge_records(left: Schema, right: Schema) -> Schema:
     fields = []
     for name in dict.fromkeys([*left.field_names, *right.field_names]):
         a, b = left.field(name), right.field(name)
-        both = _merged(a.schema if a else Schema.NULL, b.schema if b else Schema.NULL)
+        both = _merge(a.schema if a else Schema.NULL, b.schema if b else Schema.NULL)
         fields.append((name, both))
     return Schema.record(left.name or "record", fields)

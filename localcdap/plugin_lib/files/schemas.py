@@ -10,7 +10,7 @@ from localcdap.api.arrow import from_arrow_schema
 _LOGICAL: Final = frozenset(type.value for type in LogicalType)
 
 
-def avro_file_schema(file: str) -> Schema:
+def read_avro_schema(file: str) -> Schema:
     """The schema in the header of an Avro file."""
     import fastavro
 
@@ -19,14 +19,14 @@ def avro_file_schema(file: str) -> Schema:
     return Schema.parse_record(_from_avro(written))
 
 
-def parquet_file_schema(file: str) -> Schema:
+def read_parquet_schema(file: str) -> Schema:
     """The schema in the footer of a Parquet file."""
     import pyarrow.parquet as pq
 
     return from_arrow_schema(pq.read_schema(file))
 
 
-def orc_file_schema(file: str) -> Schema:
+def read_orc_schema(file: str) -> Schema:
     """The schema in the footer of an ORC file."""
     from pyarrow import orc
 

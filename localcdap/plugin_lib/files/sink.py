@@ -9,12 +9,12 @@ from localcdap.api import BatchSink, Schema, SinkContext, StageConfigurer
 from localcdap.api.rules import check_reference_name
 from localcdap.java.dates.simple_date_format import format_simple_date
 from localcdap.plugin_lib.files.inputs import is_remote
-from localcdap.plugin_lib.files.sink_checks import check_sink, written_schema
+from localcdap.plugin_lib.files.sink_checks import check_sink, get_written_schema
 from localcdap.plugin_lib.files.sink_config import FileSinkConfig
 from localcdap.plugin_lib.files.writers.avro import write_avro
 from localcdap.plugin_lib.files.writers.delimited import write_delimited
-from localcdap.plugin_lib.spark.checks import required
-from localcdap.plugin_lib.spark.columns import column
+from localcdap.plugin_lib.spark.checks import require_value
+from localcdap.plugin_lib.spark.columns import get_column
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -29,7 +29,7 @@ class FilesSink(BatchSink):
     Config = FileSinkConfig
     config: FileSinkConfig
 
-    def path(self) -> str:
+    def get_path(self) -> str:
         """The folder as the document has it, without the suffix."""
         return self.config.path
 
@@ -42,9 +42,9 @@ class FilesSink(BatchSink):
 
     def write_files(self, df: DataFrame, context: SinkContext) -> str:
         """Write the records; the directory in which the files are until the run has succeeded."""
-        schema = written_schema(self.config, context.input_schema)
+        schema = get_written_schema(self.config, context.input_schema)
         assert schema is not None
-        return self.write_folder(df, context, self.path(), schema)
+        return self.write_folder(df, context, self.get_path(), schema)
 
     def write_folder(self, df: DataFrame, context: SinkContext, path: str, schema: Schema) -> str:
         """:meth:`write_files` with the fields of a schema, into a folder as the document has it."""
@@ -59,7 +59,8 @@ class FilesSink(BatchSink):
             )
         directory = context.staging_directory(final)
         columns = [
-            required(context, column(f.name), f.name, f.schema).alias(f.name) for f in schema
+            require_value(context, get_column(f.name), f.name, f.schema).alias(f.name)
+            for f in schema
         ]
         self._write(df.select(columns), schema, directory)
         if not context.is_remote:

@@ -19,7 +19,7 @@ def check_sink(stage: StageConfigurer, config: FileSinkConfig) -> None:
     """Add a failure for each property that is wrong, by itself or for the input."""
     if not check_format(stage, config) or config.contains_macro("schema"):
         return
-    schema = written_schema(config, stage.input_schema)
+    schema = get_written_schema(config, stage.input_schema)
     if schema is None:
         return
     if stage.input_schema is not None:
@@ -43,7 +43,7 @@ def check_format(stage: StageConfigurer, config: FileSinkConfig) -> bool:
     return True
 
 
-def written_schema(config: FileSinkConfig, given: Schema | None) -> Schema | None:
+def get_written_schema(config: FileSinkConfig, given: Schema | None) -> Schema | None:
     """The fields that are written; None when they are not known."""
     if config.format_name in TYPED and config.schema is not None:
         return config.schema
@@ -80,7 +80,7 @@ def _check_codec(stage: StageConfigurer, config: FileSinkConfig) -> None:
 
 
 def _check_field(stage: StageConfigurer, format: str, field: Field) -> None:
-    problem = unwritable(format, field)
+    problem = find_unwritable(format, field)
     if problem is not None:
         stage.failures.add(
             f"Field '{field.name}' {problem}, which the '{format}' format cannot hold.",
@@ -88,15 +88,15 @@ def _check_field(stage: StageConfigurer, format: str, field: Field) -> None:
         ).with_input_field(field.name)
 
 
-def unwritable(format: str, field: Field) -> str | None:
+def find_unwritable(format: str, field: Field) -> str | None:
     """Why a format cannot hold a field, to be read after its name; None when it can."""
     inner = field.schema.non_nullable
     is_simple = inner.type.is_simple or inner.type is Type.ENUM
     if format in DELIMITED and not is_simple:
         return f"is of type '{inner.display_name}'"
     if format in TYPED:
-        for part in _parts(field.schema):
-            reason = _unsupported(format, part)
+        for part in _list_parts(field.schema):
+            reason = _find_unsupported(format, part)
             if reason is not None:
                 return reason if part == inner else f"{reason} inside"
     if format == "avro" and _AVRO_NAME.fullmatch(field.name) is None:
@@ -104,7 +104,7 @@ def unwritable(format: str, field: Field) -> str | None:
     return None
 
 
-def _unsupported(format: str, schema: Schema) -> str | None:
+def _find_unsupported(format: str, schema: Schema) -> str | None:
     if schema.type is Type.NULL:
         return "is of type 'null'"
     is_time = schema.logical_type in (LogicalType.TIME_MILLIS, LogicalType.TIME_MICROS)
@@ -116,10 +116,10 @@ def _unsupported(format: str, schema: Schema) -> str | None:
     return None
 
 
-def _parts(schema: Schema) -> list[Schema]:
+def _list_parts(schema: Schema) -> list[Schema]:
     """A schema without null, and everything inside it."""
     inner = schema.non_nullable
     children = [s for s in (inner.items, inner.keys, inner.values) if s is not None]
     children += [f.schema for f in inner]
     children += [m for m in inner.members if m.type is not Type.NULL]
-    return [inner, *(part for child in children for part in _parts(child))]
+    return [inner, *(part for child in children for part in _list_parts(child))]

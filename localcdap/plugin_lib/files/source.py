@@ -9,16 +9,16 @@ from localcdap.api import BatchSource, SourceContext, StageConfigurer
 from localcdap.api.rules import check_reference_name
 from localcdap.plugin_lib.files.inputs import (
     FilesNotFoundError,
-    cluster_files,
-    input_files,
+    find_cluster_files,
+    find_input_files,
     is_remote,
 )
 from localcdap.plugin_lib.files.readers.records import read_files
 from localcdap.plugin_lib.files.schema_detection import detect_schema
 from localcdap.plugin_lib.files.source_checks import (
+    add_path_field,
     check_properties,
-    output_schema,
-    with_path_field,
+    find_output_schema,
 )
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
 
@@ -35,14 +35,14 @@ class FilesSource(BatchSource):
     Config = FileSourceConfig
     config: FileSourceConfig
 
-    def path(self) -> str:
+    def get_path(self) -> str:
         """The path as the document has it, of a file, a folder, or a pattern."""
         return self.config.path
 
     def configure(self, stage: StageConfigurer) -> None:
         check_reference_name(stage, self.config.reference_name)
         check_properties(stage, self.config)
-        stage.output_schema = output_schema(stage, self.config)
+        stage.output_schema = find_output_schema(stage, self.config)
 
     def configure_connected(self, stage: StageConfigurer) -> None:
         """Take the schema from the first file where the properties do not say it."""
@@ -53,9 +53,9 @@ class FilesSource(BatchSource):
         unknown = any(self.config.contains_macro(name) for name in deciding)
         if stage.output_schema is not None or unknown or len(stage.failures):
             return
-        detected = detect_schema(stage, self.config, self.path())
+        detected = detect_schema(stage, self.config, self.get_path())
         if detected is not None:
-            stage.output_schema = with_path_field(detected, self.config.path_field)
+            stage.output_schema = add_path_field(detected, self.config.path_field)
 
     def read(self, context: SourceContext) -> DataFrame:
         schema = context.output_schema
@@ -64,26 +64,26 @@ class FilesSource(BatchSource):
                 f"the schema of format '{self.config.format_name}' is not known.",
                 "Set the 'schema' property.",
             )
-        files = self._files(context)
+        files = self._find_files(context)
         if not files:
             return context.empty(schema)
-        return read_files(context, self.config, files, schema, written=self.path())
+        return read_files(context, self.config, files, schema, document_path=self.get_path())
 
-    def _files(self, context: SourceContext) -> list[str]:
+    def _find_files(self, context: SourceContext) -> list[str]:
         config = self.config
-        path = context.resolve_path(self.path())
+        path = context.resolve_path(self.get_path())
         if is_remote(path) and not context.is_remote:
             raise context.fail(
                 f"'{path}' does not lie on this machine.",
                 "Name a local folder for it under [locations] in localcdap.toml.",
             )
         try:
-            find = partial(cluster_files, context) if context.is_remote else input_files
+            find = partial(find_cluster_files, context) if context.is_remote else find_input_files
             return find(
                 path,
                 recursive=config.recursive,
                 file_regex=config.file_regex,
-                written=self.path(),
+                document_path=self.get_path(),
             )
         except FilesNotFoundError as error:
             if config.ignore_non_existing_folders:

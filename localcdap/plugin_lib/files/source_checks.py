@@ -48,7 +48,7 @@ def check_properties(stage: StageConfigurer, config: FileSourceConfig) -> None:
         ).with_config_property("enableMultilineSupport")
     _check_sheet_number(stage, config)
     try:
-        record_delimiter(config)
+        get_record_delimiter(config)
     except ValueError:
         stage.failures.add("File system properties must be a valid json.").with_config_property(
             "fileSystemProperties"
@@ -75,7 +75,7 @@ def _check_sheet_number(stage: StageConfigurer, config: FileSourceConfig) -> Non
         ).with_config_property("sheetValue")
 
 
-def record_delimiter(config: FileSourceConfig) -> str | None:
+def get_record_delimiter(config: FileSourceConfig) -> str | None:
     """What separates the records of a text file, when it is not the end of the line.
 
     :raises ValueError: when the file system properties are not a JSON object.
@@ -87,7 +87,7 @@ def record_delimiter(config: FileSourceConfig) -> str | None:
     return delimiter if isinstance(delimiter, str) and delimiter else None
 
 
-def output_schema(stage: StageConfigurer, config: FileSourceConfig) -> Schema | None:
+def find_output_schema(stage: StageConfigurer, config: FileSourceConfig) -> Schema | None:
     """The schema of the records as far as the properties say it; failures where it does not fit.
 
     None when it is only known from the files or after macros are evaluated.
@@ -96,7 +96,7 @@ def output_schema(stage: StageConfigurer, config: FileSourceConfig) -> Schema | 
     if config.contains_macro("format") or config.contains_macro("schema"):
         return schema
     if schema is None:
-        return _fixed_schema(config)
+        return _get_fixed_schema(config)
     match config.format_name:
         case "text":
             _check_text(stage, schema, config.path_field)
@@ -111,24 +111,22 @@ def output_schema(stage: StageConfigurer, config: FileSourceConfig) -> Schema | 
     return schema
 
 
-def with_path_field(schema: Schema, path_field: str | None) -> Schema:
+def add_path_field(schema: Schema, path_field: str | None) -> Schema:
     """A schema with the path field added unless it is there."""
     if path_field is None or schema.field(path_field) is not None:
         return schema
     return Schema.record(schema.name or "record", [*schema, (path_field, Schema.STRING)])
 
 
-def _fixed_schema(config: FileSourceConfig) -> Schema | None:
+def _get_fixed_schema(config: FileSourceConfig) -> Schema | None:
     if config.contains_macro("pathField"):
         return None
     match config.format_name:
         case "text":
             fields = [(_OFFSET, Schema.LONG), (_BODY, Schema.STRING)]
-            return with_path_field(Schema.record("textfile", fields), config.path_field)
+            return add_path_field(Schema.record("textfile", fields), config.path_field)
         case "blob":
-            return with_path_field(
-                Schema.record("blob", [(_BODY, Schema.BYTES)]), config.path_field
-            )
+            return add_path_field(Schema.record("blob", [(_BODY, Schema.BYTES)]), config.path_field)
     return None
 
 

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from localcdap.api import StageError
 
-_MOST_BYTES: Final = 2 * 2**30
+_MAX_BYTES: Final = 2 * 2**30
 """The most that a workbook may hold once it is decompressed."""
 
 
-def sheet_cells(file: str, sheet: str | int) -> tuple[str, list[list[Any]]]:
+def read_sheet_cells(file: str, sheet: str | int) -> tuple[str, list[list[Any]]]:
     """A sheet's name, and its cells by row from the first one on; those without a value are "".
 
     Formulas have the value that was last computed.
@@ -25,7 +25,7 @@ def sheet_cells(file: str, sheet: str | int) -> tuple[str, list[list[Any]]]:
     try:
         _check_size(file)
         with CalamineWorkbook.from_path(file) as workbook:
-            name = _sheet_name(file, workbook.sheet_names, sheet)
+            name = _find_sheet_name(file, workbook.sheet_names, sheet)
             return name, workbook.get_sheet_by_name(name).to_python(skip_empty_area=False)
     except (OSError, CalamineError) as error:
         raise StageError(
@@ -34,7 +34,7 @@ def sheet_cells(file: str, sheet: str | int) -> tuple[str, list[list[Any]]]:
         ) from None
 
 
-def cell_text(cell: Any) -> str:
+def format_cell(cell: Any) -> str:
     """The text of a cell: whole numbers without a fraction, dates and times in ISO form."""
     if isinstance(cell, bool):
         return str(cell).lower()
@@ -45,7 +45,7 @@ def cell_text(cell: Any) -> str:
     return str(cell)
 
 
-def _sheet_name(file: str, names: list[str], wanted: str | int) -> str:
+def _find_sheet_name(file: str, names: list[str], wanted: str | int) -> str:
     if isinstance(wanted, int) and wanted < len(names):
         return names[wanted]
     for name in names:
@@ -61,7 +61,7 @@ def _check_size(file: str) -> None:
     if zipfile.is_zipfile(file):
         with zipfile.ZipFile(file) as archive:
             size = sum(each.file_size for each in archive.infolist())
-        if size > _MOST_BYTES:
+        if size > _MAX_BYTES:
             raise StageError(
                 f"'{file}' holds {size / 2**30:.1f} GB once it is decompressed, more than the 2 GB that "
                 "are read."

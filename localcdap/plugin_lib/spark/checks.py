@@ -8,22 +8,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from localcdap.api import Schema, SparkContext, Type
-from localcdap.plugin_lib.spark.columns import type_ddl
+from localcdap.plugin_lib.spark.columns import to_ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
 
-def failing(context: SparkContext, message: Column, schema: Schema) -> Column:
+def build_failure(context: SparkContext, message: Column, schema: Schema) -> Column:
     """A value of the schema's type that fails the run when it is needed."""
-    return context.raising(message).cast(type_ddl(schema))
+    return context.raising(message).cast(to_ddl(schema))
 
 
 def allows_null(schema: Schema) -> bool:
     return schema.is_nullable or schema.type is Type.NULL
 
 
-def required(
+def require_value(
     context: SparkContext,
     value: Column,
     name: str,
@@ -38,4 +38,4 @@ def required(
     message = F.lit(f"Field '{name}' is null, but its schema does not allow null.")
     if where is not None:
         message = F.concat(message, F.lit(" File: "), where)
-    return F.coalesce(value, failing(context, message, schema))
+    return F.coalesce(value, build_failure(context, message, schema))

@@ -30,50 +30,52 @@ _SIMPLE: Final[dict[Type | LogicalType, str]] = {
 }
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """A column name in which dots and backticks mean themselves."""
     return "`" + name.replace("`", "``") + "`"
 
 
-def column(name: str) -> Column:
+def get_column(name: str) -> Column:
     """The column called ``name``, whatever characters the name has."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    return F.col(quoted(name))
+    return F.col(quote_name(name))
 
 
-def type_name(schema: Schema) -> str:
+def to_spark_type(schema: Schema) -> str:
     """Spark's name of the type, as in ``DataFrame.dtypes``; field names are not quoted in it."""
-    return _type(schema, lambda name: name)
+    return _format_type(schema, lambda name: name)
 
 
-def type_ddl(schema: Schema) -> str:
+def to_ddl(schema: Schema) -> str:
     """The type as Spark's SQL reads it, with field names quoted."""
-    return _type(schema, quoted)
+    return _format_type(schema, quote_name)
 
 
-def columns_ddl(schema: Schema) -> str:
+def to_columns_ddl(schema: Schema) -> str:
     """The fields of a record schema as the columns of a reader."""
-    return ", ".join(f"{quoted(f.name)} {type_ddl(f.schema)}" for f in schema)
+    return ", ".join(f"{quote_name(f.name)} {to_ddl(f.schema)}" for f in schema)
 
 
-def _type(schema: Schema, name: Callable[[str], str]) -> str:
+def _format_type(schema: Schema, name: Callable[[str], str]) -> str:
     inner = schema.non_nullable
     if inner.logical_type is LogicalType.DECIMAL:
         return f"decimal({inner.precision},{inner.scale or 0})"
     match inner.type:
         case Type.ARRAY if inner.items is not None:
-            return f"array<{_type(inner.items, name)}>"
+            return f"array<{_format_type(inner.items, name)}>"
         case Type.MAP if inner.keys is not None and inner.values is not None:
-            return f"map<{_type(inner.keys, name)},{_type(inner.values, name)}>"
+            return f"map<{_format_type(inner.keys, name)},{_format_type(inner.values, name)}>"
         case Type.RECORD:
-            return _struct([(f.name, f.schema) for f in inner], name)
+            return _format_struct([(f.name, f.schema) for f in inner], name)
         case Type.UNION:
             members = [m for m in inner.members if m.type is not Type.NULL]
-            return _struct(list(zip(union_tags(inner), members, strict=True)), name)
+            return _format_struct(list(zip(union_tags(inner), members, strict=True)), name)
         case _:
             return _SIMPLE[inner.logical_type or inner.type]
 
 
-def _struct(parts: list[tuple[str, Schema]], name: Callable[[str], str]) -> str:
-    return "struct<" + ",".join(f"{name(tag)}:{_type(part, name)}" for tag, part in parts) + ">"
+def _format_struct(parts: list[tuple[str, Schema]], name: Callable[[str], str]) -> str:
+    return (
+        "struct<" + ",".join(f"{name(tag)}:{_format_type(part, name)}" for tag, part in parts) + ">"
+    )

@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api import LogicalType, Schema, SparkContext, Type
-from localcdap.plugin_lib.spark.checks import allows_null, failing, required
-from localcdap.plugin_lib.spark.columns import column, type_ddl, type_name
+from localcdap.plugin_lib.spark.checks import allows_null, build_failure, require_value
+from localcdap.plugin_lib.spark.columns import get_column, to_ddl, to_spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 _NUMBERS: Final = frozenset(("tinyint", "smallint", "int", "bigint", "float", "double", "decimal"))
-_MOMENTS: Final = frozenset(("timestamp", "timestamp_ntz"))
+_TIMESTAMPS: Final = frozenset(("timestamp", "timestamp_ntz"))
 _TEXTS: Final = frozenset(("string", "binary"))
 _DATE = r"^\s*[+-]?[0-9]{4,}(-[0-9]{1,2}){0,2}\s*$"
 _DATE_FIRST = r"^\s*[+-]?[0-9]{4,}-"
 
 
-def conformed_columns(context: SparkContext, df: DataFrame, schema: Schema) -> list[Column]:
+def conform_columns(context: SparkContext, df: DataFrame, schema: Schema) -> list[Column]:
     """The columns of a DataFrame as the fields of a schema.
 
     Fields that the DataFrame lacks are null; numbers become other numbers where they fit.
@@ -37,61 +37,63 @@ def conformed_columns(context: SparkContext, df: DataFrame, schema: Schema) -> l
                 f"Allow null for '{each.name}' in the schema, or remove it.",
             )
         if actual is None:
-            columns.append(F.lit(None).cast(type_ddl(each.schema)).alias(each.name))
+            columns.append(F.lit(None).cast(to_ddl(each.schema)).alias(each.name))
             continue
-        value = _converted(context, column(each.name), actual, each.name, each.schema)
+        value = _convert(context, get_column(each.name), actual, each.name, each.schema)
         if value is None:
             raise context.fail(
                 f"field '{each.name}' is of type {actual} in the data, but its schema says "
                 f"{each.schema.display_name}.",
                 f"Change the type of '{each.name}' in the schema.",
             )
-        columns.append(required(context, value, each.name, each.schema).alias(each.name))
+        columns.append(require_value(context, value, each.name, each.schema).alias(each.name))
     return columns
 
 
-def _converted(
+def _convert(
     context: SparkContext, value: Column, actual: str, name: str, schema: Schema
 ) -> Column | None:
     """The value as the schema's type; None when no value of that type becomes it."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    wanted = type_name(schema)
+    wanted = to_spark_type(schema)
     if actual == wanted:
         return value
     if schema.type is Type.NULL:
         return F.lit(None)
-    if actual == "void" or (_kind(actual) == _kind(wanted) == "time"):
-        return value.cast(type_ddl(schema))
-    kinds = {_kind(actual), _kind(wanted)}
-    if kinds <= _MOMENTS or kinds <= _TEXTS:
-        return value.cast(type_ddl(schema))
+    if actual == "void" or (_get_kind(actual) == _get_kind(wanted) == "time"):
+        return value.cast(to_ddl(schema))
+    kinds = {_get_kind(actual), _get_kind(wanted)}
+    if kinds <= _TIMESTAMPS or kinds <= _TEXTS:
+        return value.cast(to_ddl(schema))
     if kinds <= _NUMBERS:
-        fitting = value.try_cast(type_ddl(schema))
+        fitting = value.try_cast(to_ddl(schema))
         message = F.concat(
             F.lit(f"Field '{name}' must be of type {schema.display_name}, but it is "),
             value.cast("string"),
             F.lit("."),
         )
-        return F.coalesce(fitting, F.when(value.isNotNull(), failing(context, message, schema)))
+        return F.coalesce(
+            fitting, F.when(value.isNotNull(), build_failure(context, message, schema))
+        )
     is_nested = schema.non_nullable.type in (Type.RECORD, Type.ARRAY, Type.MAP)
-    if is_nested and _kind(actual) == _kind(wanted):
-        return _nested(value, schema)
+    if is_nested and _get_kind(actual) == _get_kind(wanted):
+        return _convert_nested(value, schema)
     return None
 
 
-def _nested(value: Column, schema: Schema) -> Column:
+def _convert_nested(value: Column, schema: Schema) -> Column:
     """Parts of records by name; everything inside becomes the type of the schema, or fails the run."""
     from pyspark.sql import functions as F  # noqa: N812
 
     inner = schema.non_nullable
     if inner.type is Type.RECORD:
-        parts = [value[f.name].cast(type_ddl(f.schema)).alias(f.name) for f in inner]
+        parts = [value[f.name].cast(to_ddl(f.schema)).alias(f.name) for f in inner]
         return F.when(value.isNotNull(), F.struct(*parts))
-    return value.cast(type_ddl(schema))
+    return value.cast(to_ddl(schema))
 
 
-def _kind(type: str) -> str:
+def _get_kind(type: str) -> str:
     return type.partition("(")[0].partition("<")[0]
 
 
@@ -116,13 +118,13 @@ def from_text(text: Column, schema: Schema) -> Column:
         case LogicalType.DECIMAL:
             # A cast would round silently.
             too_fine = text.rlike(rf"\.[0-9]{{{inner.scale or 0}}}[0-9]*[1-9]")
-            return F.when(~too_fine, text.try_cast(type_ddl(inner)))
+            return F.when(~too_fine, text.try_cast(to_ddl(inner)))
         case LogicalType.DATE:
             return F.when(text.rlike(_DATE), text.try_cast("date"))
         case LogicalType.TIMESTAMP_MILLIS | LogicalType.TIMESTAMP_MICROS | LogicalType.DATETIME:
-            return F.when(text.rlike(_DATE_FIRST), text.try_cast(type_ddl(inner)))
+            return F.when(text.rlike(_DATE_FIRST), text.try_cast(to_ddl(inner)))
         case _:
-            return text.try_cast(type_ddl(inner))
+            return text.try_cast(to_ddl(inner))
 
 
 def to_text(value: Column, schema: Schema) -> Column:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api import SparkContext
-from localcdap.plugin_lib.spark.columns import column
+from localcdap.plugin_lib.spark.columns import get_column
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -14,7 +14,7 @@ KEY: Final = "key"
 VALUE: Final = "value"
 
 
-def key_values(context: SparkContext, table: str) -> DataFrame:
+def read_key_values(context: SparkContext, table: str) -> DataFrame:
     """The rows of a table, as columns ``key`` and ``value`` of the types that they have there.
 
     Those are its columns of these names, or the two that it has.
@@ -29,4 +29,6 @@ def key_values(context: SparkContext, table: str) -> DataFrame:
             f"table '{table}' has no keys and values; its columns are: {', '.join(names)}.",
             "Use a table with the columns 'key' and 'value', or with two columns.",
         )
-    return rows.select(*[column(n).alias(to) for n, to in zip(names, (KEY, VALUE), strict=True)])
+    return rows.select(
+        *[get_column(n).alias(to) for n, to in zip(names, (KEY, VALUE), strict=True)]
+    )

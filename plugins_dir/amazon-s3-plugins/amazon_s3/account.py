@@ -11,7 +11,7 @@ _GROUP = "Amazon S3, without effect here"
 _PATH: Final = re.compile(r"s3[an]?://[^/]+(/.*)?", re.DOTALL)
 
 
-class AccountConfig(PluginConfig):
+class AmazonAccountConfig(PluginConfig):
     use_connection: bool = field(
         "Whether a connection of the instance says the account.",
         default=False,

@@ -17,16 +17,16 @@ from localcdap.api import (
 from localcdap.api.failures import FailureCollector
 from localcdap.api.rules import check_reference_name, check_subset
 from localcdap.plugin_lib.files.sink import FilesSink
-from localcdap.plugin_lib.files.sink_checks import unwritable
+from localcdap.plugin_lib.files.sink_checks import find_unwritable
 from localcdap.plugin_lib.files.sink_config import FileSinkConfig
 
-from .account import AccountConfig, check_path
+from .account import AmazonAccountConfig, check_path
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-class FileSetConfig(AccountConfig):
+class FileSetConfig(AmazonAccountConfig):
     reference_name: str | None = field(
         "Name of this sink in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
         default=None,
@@ -77,7 +77,7 @@ class _FileSet(BatchSink):
         if stage.input_schema is not None:
             check_subset(stage, stage.input_schema, config.schema)
         for each in config.schema:
-            problem = unwritable(self.format, each)
+            problem = find_unwritable(self.format, each)
             if problem is not None:
                 stage.failures.add(
                     f"Field '{each.name}' {problem}, which the '{self.format}' format cannot hold.",

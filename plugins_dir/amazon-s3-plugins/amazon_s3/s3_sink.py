@@ -6,10 +6,10 @@ from localcdap.api import Capabilities, StageConfigurer, capability, field, plug
 from localcdap.plugin_lib.files.sink import FilesSink
 from localcdap.plugin_lib.files.sink_config import FileSinkConfig
 
-from .account import AccountConfig, check_path
+from .account import AmazonAccountConfig, check_path
 
 
-class S3SinkConfig(AccountConfig, FileSinkConfig):
+class S3SinkConfig(AmazonAccountConfig, FileSinkConfig):
     path: str = field(
         "Folder of S3 to write into: s3a://bucket/folder. With the suffix appended it must not exist, or be "
         "empty; its files appear when the whole run has succeeded. Where the bucket lies on this machine "

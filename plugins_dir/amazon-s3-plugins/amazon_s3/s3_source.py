@@ -6,10 +6,10 @@ from localcdap.api import Capabilities, StageConfigurer, capability, field, plug
 from localcdap.plugin_lib.files.source import FilesSource
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
 
-from .account import AccountConfig, check_path
+from .account import AmazonAccountConfig, check_path
 
 
-class S3SourceConfig(AccountConfig, FileSourceConfig):
+class S3SourceConfig(AmazonAccountConfig, FileSourceConfig):
     path: str = field(
         "Object or folder of S3 to read, or a pattern: s3a://bucket/folder/*.csv. Where the bucket lies on "
         'this machine is set under [locations] in localcdap.toml: "s3a://bucket" = "data/bucket".',

@@ -52,7 +52,7 @@ def can_convert(source: Schema, target: Type) -> bool:
     )
 
 
-def converted(value: Column, source: Schema, target: Type) -> Column:
+def convert(value: Column, source: Schema, target: Type) -> Column:
     """The expression of a conversion that :func:`can_convert` allows; null stays null.
 
     A text that is no number fails the run, as in CDAP.
@@ -63,16 +63,16 @@ def converted(value: Column, source: Schema, target: Type) -> Column:
     if inner.type is target and inner.logical_type is None:
         return value
     if target is Type.BYTES:
-        return F.encode(value, "UTF-8") if inner.type is Type.STRING else _packed(value, inner.type)
+        return F.encode(value, "UTF-8") if inner.type is Type.STRING else _pack(value, inner.type)
     if inner.type is Type.BYTES and inner.logical_type is None:
         is_text = target is Type.STRING  # bytes that are none become U+FFFD, as in Java
-        return F.make_valid_utf8(value.cast("string")) if is_text else _unpacked(value, target)
+        return F.make_valid_utf8(value.cast("string")) if is_text else _unpack(value, target)
     if target is Type.BOOLEAN:
         return F.lower(value) == F.lit("true")
     return value.cast(_SPARK_TYPES[target])
 
 
-def _packed(value: Column, source: Type) -> Column:
+def _pack(value: Column, source: Type) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
     layout = _BYTE_FORMATS[source]
@@ -88,7 +88,7 @@ def _packed(value: Column, source: Type) -> Column:
     return F.udf(pack, "binary", useArrow=False)(value)
 
 
-def _unpacked(value: Column, target: Type) -> Column:
+def _unpack(value: Column, target: Type) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
     layout, is_boolean = _BYTE_FORMATS[target], target is Type.BOOLEAN

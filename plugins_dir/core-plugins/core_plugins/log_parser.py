@@ -67,7 +67,7 @@ _ROBOT: Final = "Spider"
 UNKNOWN: Final = "unknown"
 
 
-class Request(NamedTuple):
+class LogEntry(NamedTuple):
     """What a line says."""
 
     uri: str
@@ -142,11 +142,11 @@ class LogParser(Transform):
         if chosen == _CLOUDFRONT and text.startswith("#"):
             return
         try:
-            read = _cloudfront(text) if chosen == _CLOUDFRONT else _line(text, chosen)
+            read = _parse_cloudfront(text) if chosen == _CLOUDFRONT else _parse_line(text, chosen)
         except LineError as error:
             emit.error(record, MALFORMED, f"Couldn't parse log: {error}.")
             return
-        browser, device = browser_and_device(read.agent)
+        browser, device = parse_user_agent(read.agent)
         emit(
             {
                 "uri": read.uri,
@@ -159,29 +159,29 @@ class LogParser(Transform):
         )
 
 
-def _line(text: str, chosen: str) -> Request:
+def _parse_line(text: str, chosen: str) -> LogEntry:
     match = _LINE_FORMATS[chosen].fullmatch(text)
     if match is None:
         raise LineError(f"the log did not match the {chosen} format")
     request = _REQUEST.match(match["request"])
     if request is None:
         raise LineError(f"its request '{match['request']}' names no URI")
-    millis = _millis(match["time"], _TIME)
-    return Request(request[1], match["ip"], match["agent"], int(match["status"]), millis)
+    millis = _to_millis(match["time"], _TIME)
+    return LogEntry(request[1], match["ip"], match["agent"], int(match["status"]), millis)
 
 
-def _cloudfront(text: str) -> Request:
+def _parse_cloudfront(text: str) -> LogEntry:
     columns = text.split("\t")
     if len(columns) <= _AGENT:
         raise LineError(f"it has {len(columns)} columns, a {_CLOUDFRONT} log more than {_AGENT}")
     if not columns[_STATUS].isdigit():
         raise LineError(f"its HTTP status is '{columns[_STATUS]}'")
-    millis = _millis(f"{columns[_DATE]} {columns[_HOUR]}", _CLOUDFRONT_TIME)
+    millis = _to_millis(f"{columns[_DATE]} {columns[_HOUR]}", _CLOUDFRONT_TIME)
     status = int(columns[_STATUS])
-    return Request(columns[_URI], columns[_CLIENT], columns[_AGENT], status, millis)
+    return LogEntry(columns[_URI], columns[_CLIENT], columns[_AGENT], status, millis)
 
 
-def _millis(text: str, pattern: str) -> int:
+def _to_millis(text: str, pattern: str) -> int:
     try:
         moment = datetime.datetime.strptime(text, pattern)
     except ValueError:
@@ -191,7 +191,7 @@ def _millis(text: str, pattern: str) -> int:
 
 
 @lru_cache(maxsize=4096)
-def browser_and_device(user_agent: str) -> tuple[str, str]:
+def parse_user_agent(user_agent: str) -> tuple[str, str]:
     """The browser's family and the kind of device.
 
     Kinds are ``Personal computer``, ``Smartphone``, ``Tablet`` and ``Other``. Both are ``unknown`` for a text
@@ -204,10 +204,10 @@ def browser_and_device(user_agent: str) -> tuple[str, str]:
     browser = found.user_agent.family if found.user_agent else UNKNOWN
     system = found.os.family if found.os else None
     device = found.device.family if found.device else None
-    return browser, _kind(user_agent, system, device)
+    return browser, _get_device_kind(user_agent, system, device)
 
 
-def _kind(user_agent: str, system: str | None, device: str | None) -> str:
+def _get_device_kind(user_agent: str, system: str | None, device: str | None) -> str:
     if device == _ROBOT:
         return "Other"
     if device == "iPad" or "Tablet" in user_agent or _is_android_tablet(user_agent):

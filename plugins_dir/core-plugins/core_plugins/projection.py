@@ -15,9 +15,9 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.plugin_lib.spark.columns import column
+from localcdap.plugin_lib.spark.columns import get_column
 
-from .conversions import can_convert, converted
+from .conversions import can_convert, convert
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -76,10 +76,12 @@ class Projection(Transform):
 
     def configure(self, stage: StageConfigurer) -> None:
         self._check_selection(stage)
-        conversions = self._conversions(stage)
-        renames = self._renames(stage)
+        conversions = self._parse_conversions(stage)
+        renames = self._parse_renames(stage)
         if stage.input_schema is not None and not len(stage.failures):
-            stage.output_schema = self._output(stage, stage.input_schema, conversions, renames)
+            stage.output_schema = self._build_output(
+                stage, stage.input_schema, conversions, renames
+            )
 
     def _check_selection(self, stage: StageConfigurer) -> None:
         drop, keep, schema = self.config.drop, self.config.keep, stage.input_schema
@@ -99,9 +101,9 @@ class Projection(Transform):
                     "schema."
                 ).with_config_property("keep", element=name)
 
-    def _conversions(self, stage: StageConfigurer) -> dict[str, Type]:
+    def _parse_conversions(self, stage: StageConfigurer) -> dict[str, Type]:
         found: dict[str, Type] = {}
-        for element, name, target in _pairs(stage, "convert", self.config.convert):
+        for element, name, target in _parse_pairs(stage, "convert", self.config.convert):
             if stage.input_schema is not None and stage.input_schema.field(name) is None:
                 stage.failures.add(
                     f"Field '{name}' provided in 'Convert' is not present in the input schema."
@@ -119,9 +121,9 @@ class Projection(Transform):
                 ).with_config_property("convert", element=element)
         return found
 
-    def _renames(self, stage: StageConfigurer) -> dict[str, str]:
+    def _parse_renames(self, stage: StageConfigurer) -> dict[str, str]:
         found: dict[str, str] = {}
-        for element, old, new in _pairs(stage, "rename", self.config.rename):
+        for element, old, new in _parse_pairs(stage, "rename", self.config.rename):
             if stage.input_schema is not None and stage.input_schema.field(old) is None:
                 stage.failures.add(
                     f"Field '{old}' provided in 'Fields to rename' must be present in the input "
@@ -140,7 +142,7 @@ class Projection(Transform):
             found[old] = new
         return found
 
-    def _output(
+    def _build_output(
         self,
         stage: StageConfigurer,
         schema: Schema,
@@ -148,7 +150,7 @@ class Projection(Transform):
         renames: dict[str, str],
     ) -> Schema:
         fields: list[Field] = []
-        for given in self._selected(schema):
+        for given in self._select_fields(schema):
             target = conversions.get(given.name)
             if target is not None and not can_convert(given.schema, target):
                 stage.failures.add(
@@ -161,30 +163,30 @@ class Projection(Transform):
                     f"Output field '{name}' would be there twice.",
                     "Drop one of the two fields, or rename it to something else.",
                 ).with_config_property("rename")
-            fields.append(Field(name, _converted_schema(given.schema, target)))
+            fields.append(Field(name, _convert_schema(given.schema, target)))
         return Schema.record(f"{schema.name}.projected", fields)
 
-    def _selected(self, schema: Schema) -> list[Field]:
+    def _select_fields(self, schema: Schema) -> list[Field]:
         keep, drop = self.config.keep or schema.field_names, self.config.drop
         return [f for f in schema if f.name in keep and f.name not in drop]
 
     def input_fields(self, stage: StageConfigurer) -> list[str] | None:
         schema = stage.input_schema
-        return None if schema is None else [f.name for f in self._selected(schema)]
+        return None if schema is None else [f.name for f in self._select_fields(schema)]
 
     def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
         stage = StageConfigurer(context.stage_name, dict(context.input_schemas))
-        conversions, renames = self._conversions(stage), self._renames(stage)
+        conversions, renames = self._parse_conversions(stage), self._parse_renames(stage)
         outputs = []
-        for given in self._selected(context.input_schema):
-            value, target = column(given.name), conversions.get(given.name)
+        for given in self._select_fields(context.input_schema):
+            value, target = get_column(given.name), conversions.get(given.name)
             if target is not None:
-                value = converted(value, given.schema, target)
+                value = convert(value, given.schema, target)
             outputs.append(value.alias(renames.get(given.name, given.name)))
         return df.select(*outputs)
 
 
-def _pairs(stage: StageConfigurer, name: str, text: str) -> list[tuple[str, str, str]]:
+def _parse_pairs(stage: StageConfigurer, name: str, text: str) -> list[tuple[str, str, str]]:
     """Each ``key:value`` of a property, as it stands and in its two parts."""
     pairs = []
     for element in (part.strip() for part in text.split(",")):
@@ -198,7 +200,7 @@ def _pairs(stage: StageConfigurer, name: str, text: str) -> list[tuple[str, str,
     return pairs
 
 
-def _converted_schema(given: Schema, target: Type | None) -> Schema:
+def _convert_schema(given: Schema, target: Type | None) -> Schema:
     if target is None:
         return given
     schema = Schema.of(target)

@@ -22,26 +22,26 @@ _SYNTAX: Final = {
 _ZONES: Final = ("sessionVariables", "serverTimezone", "connectionTimeZone", "timezone")
 
 
-def kind_of(connection_string: str) -> str:
+def get_database_kind(connection_string: str) -> str:
     """``mysql`` of ``jdbc:mysql://…``."""
     return connection_string.split(":")[1].lower()
 
 
-def elements(arguments: str | None) -> list[str]:
+def split_arguments(arguments: str | None) -> list[str]:
     """The parts of ``a=1;b=2``, as they are written."""
     return [each for each in (arguments or "").split(";") if each.strip()]
 
 
-def parsed(arguments: str | None) -> dict[str, str]:
-    parts = (each.partition("=") for each in elements(arguments))
+def parse_arguments(arguments: str | None) -> dict[str, str]:
+    parts = (each.partition("=") for each in split_arguments(arguments))
     return {name.strip(): value.strip() for name, _, value in parts}
 
 
-def with_usual(url: str, arguments: Mapping[str, str]) -> dict[str, str]:
+def add_defaults(url: str, arguments: Mapping[str, str]) -> dict[str, str]:
     """The arguments, with those that the kind of database needs where the user says nothing of them."""
     given = " ".join([url, *arguments])
     usual = {}
-    match kind_of(url):
+    match get_database_kind(url):
         case "postgresql" if "stringtype" not in given:
             # Texts are written into columns of uuid, json and the like.
             usual = {"stringtype": "unspecified"}
@@ -51,12 +51,14 @@ def with_usual(url: str, arguments: Mapping[str, str]) -> dict[str, str]:
     return usual | dict(arguments)
 
 
-def place(url: str, arguments: Mapping[str, str], driver: str | None) -> tuple[str, dict[str, str]]:
+def add_to_url(
+    url: str, arguments: Mapping[str, str], driver: str | None
+) -> tuple[str, dict[str, str]]:
     """The connection string with the arguments, and those that have no place in it.
 
     :param driver: the driver's class; None where it is not known.
     """
-    signs = _SYNTAX.get(kind_of(url))
+    signs = _SYNTAX.get(get_database_kind(url))
     if signs is None:
         return url, dict(arguments)
     # MariaDB's driver takes values as they are, those of MySQL and PostgreSQL decode them.

@@ -13,7 +13,7 @@ from localcdap.api import (
     plugin,
 )
 
-from .jdbc import DatabaseConfig, JdbcConfig, execute
+from .jdbc import DatabaseConfig, JdbcConfig, execute_statement
 
 
 class StatementConfig(JdbcConfig):
@@ -32,7 +32,7 @@ class DatabaseActionBase(Action):
         self.config.check_driver(stage)
 
     def run(self, context: ActionContext) -> None:
-        execute(context, self.config, self.config.query)
+        execute_statement(context, self.config, self.config.query)
 
 
 @plugin(
@@ -63,4 +63,4 @@ class DatabaseQuery(PostAction):
         self.config.check_driver(stage)
 
     def run(self, context: PostActionContext) -> None:
-        execute(context, self.config, self.config.query)
+        execute_statement(context, self.config, self.config.query)

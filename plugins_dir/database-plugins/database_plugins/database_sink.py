@@ -12,16 +12,16 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.api.rules import check_reference_name, check_simple_fields
-from localcdap.plugin_lib.spark.columns import column
+from localcdap.plugin_lib.spark.columns import get_column
 
-from .errors import asking
+from .errors import call_database
 from .jdbc import (
     DatabaseConfig,
     JdbcConfig,
     check_isolation,
-    columns_of,
-    isolation_level,
-    reader,
+    get_column_types,
+    make_reader,
+    to_isolation_level,
 )
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _TABLE = "tableName"
 
 
-class SinkConfig(JdbcConfig):
+class DatabaseSinkConfig(JdbcConfig):
     reference_name: str | None = field(
         "Name of this sink in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
         default=None,
@@ -63,7 +63,7 @@ class SinkConfig(JdbcConfig):
         group="more",
     )
 
-    def table_name(self) -> str:
+    def get_table_name(self) -> str:
         """The table, as SQL names it."""
         return self.table
 
@@ -71,7 +71,7 @@ class SinkConfig(JdbcConfig):
 class DatabaseSinkBase(BatchSink):
     """Adds rows to a table through Spark's JDBC writer, all in one transaction."""
 
-    config: SinkConfig
+    config: DatabaseSinkConfig
 
     def configure(self, stage: StageConfigurer) -> None:
         config = self.config
@@ -94,17 +94,19 @@ class DatabaseSinkBase(BatchSink):
 
     def write(self, df: DataFrame, context: SinkContext) -> None:
         config = self.config
-        options = config.options(context) | {"dbtable": config.table_name()}
+        options = config.build_options(context) | {"dbtable": config.get_table_name()}
         url = options["url"]
-        there = asking(context, url, lambda: columns_of(reader(context, options).load()))
-        rows = df.select(self._columns(context, columns_of(df), there))
-        level = "NONE" if config.auto_commit else isolation_level(config.isolation)
+        there = call_database(
+            context, url, lambda: get_column_types(make_reader(context, options).load())
+        )
+        rows = df.select(self._select_columns(context, get_column_types(df), there))
+        level = "NONE" if config.auto_commit else to_isolation_level(config.isolation)
         # One task writes all rows, so that they are there all or none.
         writer = rows.repartition(1).write.format("jdbc").mode("append")
         options |= {"isolationLevel": level}
-        asking(context, url, lambda: writer.options(**options).save())
+        call_database(context, url, lambda: writer.options(**options).save())
 
-    def _columns(
+    def _select_columns(
         self, context: SinkContext, given: dict[str, str], there: dict[str, str]
     ) -> list[Column]:
         """The values to write, under the names that the table has for them.
@@ -121,7 +123,7 @@ class DatabaseSinkBase(BatchSink):
                     f"{', '.join(there)}.",
                     "Rename or drop the field, or name those that are written in 'columns'.",
                 )
-            value = column(name)
+            value = get_column(name)
             if (given[name], there[target]) == ("timestamp", "timestamp_ntz"):
                 value = value.cast("timestamp_ntz")
             columns.append(value.alias(target))
@@ -136,5 +138,5 @@ class DatabaseSinkBase(BatchSink):
 class DatabaseSink(DatabaseSinkBase):
     """The rows are in the table as soon as this sink is done, even when another stage fails the run later."""
 
-    class Config(SinkConfig, DatabaseConfig):
+    class Config(DatabaseSinkConfig, DatabaseConfig):
         """Any database."""

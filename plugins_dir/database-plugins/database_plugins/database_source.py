@@ -18,17 +18,17 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.api.rules import check_reference_name
-from localcdap.plugin_lib.spark.columns import quoted, type_name
-from localcdap.plugin_lib.spark.conversion import conformed_columns
+from localcdap.plugin_lib.spark.columns import quote_name, to_spark_type
+from localcdap.plugin_lib.spark.conversion import conform_columns
 
-from .connection_arguments import kind_of
-from .errors import asking
+from .connection_arguments import get_database_kind
+from .errors import call_database
 from .jdbc import (
     DatabaseConfig,
     JdbcConfig,
     check_isolation,
-    columns_of,
-    reader,
+    get_column_types,
+    make_reader,
 )
 
 if TYPE_CHECKING:
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 Number = int | float | Decimal
 CONDITIONS: Final = "$CONDITIONS"
-_MOST_SPLITS: Final = 8
+_MAX_SPLITS: Final = 8
 """More queries at once would only burden the database."""
 _NAMES_COLUMNS: Final = ("oracle", "mysql", "mariadb", "sqlite")
 """Databases that give MIN(x) a name of their own."""
-_ASKED_AS: Final = {
+_READ_AS: Final = {
     ("decimal", "string"),
     ("array", "string"),
     ("timestamp", "string"),
@@ -49,7 +49,7 @@ _ASKED_AS: Final = {
 _CASES: Final = ("No change", "Upper", "Lower")
 
 
-class SourceConfig(JdbcConfig):
+class DatabaseSourceConfig(JdbcConfig):
     reference_name: str | None = field(
         "Name of this source in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
         default=None,
@@ -77,7 +77,7 @@ class SourceConfig(JdbcConfig):
         macro=True,
     )
     splits: int = field(
-        f"In how many parts the rows are read at once, {_MOST_SPLITS} at most. More than one need "
+        f"In how many parts the rows are read at once, {_MAX_SPLITS} at most. More than one need "
         "'splitBy' and 'boundingQuery'.",
         default=1,
         macro=True,
@@ -136,7 +136,7 @@ class SourceConfig(JdbcConfig):
 class DatabaseSourceBase(BatchSource):
     """Reads the rows of a query through Spark's JDBC reader."""
 
-    config: SourceConfig
+    config: DatabaseSourceConfig
 
     def configure(self, stage: StageConfigurer) -> None:
         config = self.config
@@ -190,41 +190,43 @@ class DatabaseSourceBase(BatchSource):
     def read(self, context: SourceContext) -> DataFrame:
         config, schema = self.config, context.output_schema
         assert schema is not None
-        options = config.options(context) | {"fetchsize": str(config.fetch_size)}
-        query = _bare(config.query)
+        options = config.build_options(context) | {"fetchsize": str(config.fetch_size)}
+        query = _strip_semicolon(config.query)
 
-        def part(condition: str) -> DataFrame:
+        def read_part(condition: str) -> DataFrame:
             asked = options | {"query": query.replace(CONDITIONS, condition)}
-            found = asking(
-                context, options["url"], lambda: columns_of(reader(context, asked).load())
+            found = call_database(
+                context,
+                options["url"],
+                lambda: get_column_types(make_reader(context, asked).load()),
             )
-            if others := self._asked_as(found, schema):
+            if others := self._build_custom_schema(found, schema):
                 asked["customSchema"] = others
-            return reader(context, asked).load()
+            return make_reader(context, asked).load()
 
-        parts = [part(condition) for condition in self._conditions(context, options)]
+        parts = [read_part(condition) for condition in self._build_conditions(context, options)]
         rows = reduce(lambda one, other: one.union(other), parts)
-        named = rows.toDF(*[self._field_name(name) for name in rows.columns])
-        return named.select(conformed_columns(context, named, schema))
+        named = rows.toDF(*[self._to_field_name(name) for name in rows.columns])
+        return named.select(conform_columns(context, named, schema))
 
-    def _conditions(self, context: SourceContext, options: dict[str, str]) -> list[str]:
+    def _build_conditions(self, context: SourceContext, options: dict[str, str]) -> list[str]:
         """The condition of each part."""
         config = self.config
         if config.splits > 1 and config.split_by and config.bounding_query:
-            query = _bare(config.bounding_query).replace(CONDITIONS, "1 = 1")
+            query = _strip_semicolon(config.bounding_query).replace(CONDITIONS, "1 = 1")
             # Many databases refuse a table of columns without names, others to give them names there.
-            is_named = kind_of(options["url"]) in _NAMES_COLUMNS
+            is_named = get_database_kind(options["url"]) in _NAMES_COLUMNS
             table = f"({query}) bounds" if is_named else f"({query}) bounds (bound_1, bound_2)"
             asked = options | {"dbtable": table}
-            (bounds,) = asking(
-                context, options["url"], lambda: reader(context, asked).load().collect()
+            (bounds,) = call_database(
+                context, options["url"], lambda: make_reader(context, asked).load().collect()
             )
             if len(bounds) == 2 and all(_is_number(bound) for bound in bounds):
-                parts = min(config.splits, _MOST_SPLITS)
+                parts = min(config.splits, _MAX_SPLITS)
                 return split_conditions(config.split_by, bounds[0], bounds[1], parts)
         return ["1 = 1"]
 
-    def _asked_as(self, found: dict[str, str], schema: Schema) -> str:
+    def _build_custom_schema(self, found: dict[str, str], schema: Schema) -> str:
         """The columns that the driver is asked for as another type than Spark takes them for.
 
         CDAP gives texts for numbers of any precision, arrays and times with a zone, and numbers for years.
@@ -234,13 +236,13 @@ class DatabaseSourceBase(BatchSource):
         """
         asked = []
         for name, actual in found.items():
-            wanted = schema.field(self._field_name(name))
-            kind = type_name(wanted.schema) if wanted is not None else actual
-            if (re.split(r"[(<]", actual)[0], kind) in _ASKED_AS:
-                asked.append(f"{quoted(name)} {kind}")
+            wanted = schema.field(self._to_field_name(name))
+            kind = to_spark_type(wanted.schema) if wanted is not None else actual
+            if (re.split(r"[(<]", actual)[0], kind) in _READ_AS:
+                asked.append(f"{quote_name(name)} {kind}")
         return ", ".join(asked)
 
-    def _field_name(self, column: str) -> str:
+    def _to_field_name(self, column: str) -> str:
         config = self.config
         name = column
         if config.pattern:
@@ -261,7 +263,7 @@ class DatabaseSourceBase(BatchSource):
 class DatabaseSource(DatabaseSourceBase):
     """Timestamps without a time zone are taken for UTC."""
 
-    class Config(SourceConfig, DatabaseConfig):
+    class Config(DatabaseSourceConfig, DatabaseConfig):
         """Any database."""
 
 
@@ -288,6 +290,6 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
-def _bare(query: str) -> str:
+def _strip_semicolon(query: str) -> str:
     """A query without the semicolon at its end."""
     return query.strip().rstrip(";").rstrip()

@@ -47,38 +47,38 @@ def find_driver(name: str, resolve: Callable[[str], str]) -> Driver:
     try:
         named = Path(resolve(f"jdbc://{name}"))
     except StageError:
-        return _in_folder(name, Path(resolve(_FOLDER)))
-    jars = _jars(named)
+        return _find_in_folder(name, Path(resolve(_FOLDER)))
+    jars = _list_jars(named)
     if not jars:
         raise DriverNotFoundError(
             f"'{named}', which [locations] names for JDBC driver '{name}', is neither a jar nor a folder "
             "with jars.",
             f'Change the line "jdbc://{name}" under [locations] in localcdap.toml.',
         )
-    return Driver(jars, _class_name(jars))
+    return Driver(jars, _find_class_name(jars))
 
 
-def place_for_spark(jar: Path, folder: Path) -> Path:
+def copy_for_spark(jar: Path, folder: Path) -> Path:
     """A copy of a jar in a folder of the Spark server, named after its content. Made when it is not there.
 
     Spark takes no second jar of a file name, and the server outlives instances, which may each have a
     ``postgresql.jar`` of their own, and a jar that is replaced.
     """
     content = jar.read_bytes()
-    place = folder / f"{hashlib.sha256(content).hexdigest()}.jar"
-    if not place.is_file():
+    path = folder / f"{hashlib.sha256(content).hexdigest()}.jar"
+    if not path.is_file():
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
             file.write(content)
-        Path(file.name).replace(place)
-    return place
+        Path(file.name).replace(path)
+    return path
 
 
-def _in_folder(name: str, folder: Path) -> Driver:
-    for place in (folder / f"{name}.jar", folder / name):
-        if jars := _jars(place):
-            return Driver(jars, _class_name(jars))
-    declared = dict(_declared(folder))
+def _find_in_folder(name: str, folder: Path) -> Driver:
+    for path in (folder / f"{name}.jar", folder / name):
+        if jars := _list_jars(path):
+            return Driver(jars, _find_class_name(jars))
+    declared = dict(_read_declared(folder))
     if name in declared:
         return declared[name]
     there = sorted({*declared, *(each.stem for each in folder.glob("*.jar"))})
@@ -89,13 +89,13 @@ def _in_folder(name: str, folder: Path) -> Driver:
     )
 
 
-def _jars(place: Path) -> list[str]:
-    if place.is_dir():
-        return sorted(str(each) for each in place.glob("*.jar"))
-    return [str(place)] if place.is_file() else []
+def _list_jars(path: Path) -> list[str]:
+    if path.is_dir():
+        return sorted(str(each) for each in path.glob("*.jar"))
+    return [str(path)] if path.is_file() else []
 
 
-def _declared(folder: Path) -> Iterator[tuple[str, Driver]]:
+def _read_declared(folder: Path) -> Iterator[tuple[str, Driver]]:
     """The drivers of jars with a JSON file of their name."""
     for jar in sorted(folder.glob("*.jar")):
         try:
@@ -107,7 +107,7 @@ def _declared(folder: Path) -> Iterator[tuple[str, Driver]]:
             continue
 
 
-def _class_name(jars: list[str]) -> str | None:
+def _find_class_name(jars: list[str]) -> str | None:
     """The class that the jars register as a driver."""
     for jar in jars:
         try:

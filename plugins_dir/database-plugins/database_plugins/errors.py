@@ -22,13 +22,13 @@ _DENIED: Final = re.compile(
 )
 
 
-class Context(Protocol):
+class ErrorContext(Protocol):
     def read_error_text(self, error: Exception) -> str: ...
 
     def fail(self, message: str, corrective_action: str | None = None) -> Exception: ...
 
 
-def asking(context: Context, url: str, ask: Callable[[], Any]) -> Any:
+def call_database(context: ErrorContext, url: str, ask: Callable[[], Any]) -> Any:
     """What a call that reaches the database gives.
 
     :param url: its connection string.
@@ -40,7 +40,7 @@ def asking(context: Context, url: str, ask: Callable[[], Any]) -> Any:
         return ask()
     except PySparkException as error:
         text = context.read_error_text(error)
-    place, reason = _place(url), _reason(text)
+    place, reason = _describe_server(url), _find_reason(text)
     if _DENIED.search(text):
         action = "Correct 'user' and 'password', or allow the user into the database at the server."
         raise context.fail(f"the database{place} does not let the user in: {reason}", action)
@@ -50,16 +50,16 @@ def asking(context: Context, url: str, ask: Callable[[], Any]) -> Any:
     raise context.fail(f"the database{place} refuses: {reason}")
 
 
-def _place(url: str) -> str:
+def _describe_server(url: str) -> str:
     """Where the database is, without anything that may be secret; empty where there is no server."""
     found = _HOST.search(url)
     return f" at {found[1] or found[2]}" if found else ""
 
 
-def _reason(text: str) -> str:
+def _find_reason(text: str) -> str:
     """What the driver says, in the text of Spark's error with all its causes."""
     causes: list[tuple[str, str]] = _CAUSE.findall(text)
-    told = [message for name, message in causes if "SQL" in name] or [m for _, m in causes]
+    messages = [message for name, message in causes if "SQL" in name] or [m for _, m in causes]
     failed = _FAILED_TASK.search(text)
-    line = told[-1] if told else failed[1] if failed else text.strip().partition("\n")[0]
+    line = messages[-1] if messages else failed[1] if failed else text.strip().partition("\n")[0]
     return " ".join(_POSITION.sub("", line).split()).rstrip(".") + "."

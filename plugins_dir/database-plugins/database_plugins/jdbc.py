@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from localcdap.api import PluginConfig, StageConfigurer, field
 
 from . import connection_arguments as arguments
-from .drivers import Driver, DriverNotFoundError, find_driver, place_for_spark
-from .errors import asking
+from .drivers import Driver, DriverNotFoundError, copy_for_spark, find_driver
+from .errors import call_database
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
@@ -28,7 +28,7 @@ _ONE_ROW: Final = {
 _LOADABLE: Final = re.compile(r"[\w./@+,=~-]+")
 
 
-class Context(Protocol):
+class JdbcContext(Protocol):
     """What is needed of the context of a stage; all that a run gives have it, those of actions too."""
 
     spark: SparkSession
@@ -83,14 +83,14 @@ class JdbcConfig(PluginConfig):
         group="more",
     )
 
-    def url(self) -> str:
+    def get_url(self) -> str:
         """The connection string."""
         raise NotImplementedError
 
     def check(self, stage: StageConfigurer) -> None:
         """Add failures for what is wrong by itself."""
         if not self.contains_macro("connectionArguments"):
-            for each in arguments.elements(self.arguments):
+            for each in arguments.split_arguments(self.arguments):
                 if not each.partition("=")[1]:
                     stage.failures.add(
                         f"'{each}' is no connection argument.", "Write 'name=value'."
@@ -106,7 +106,7 @@ class JdbcConfig(PluginConfig):
         except DriverNotFoundError as error:
             stage.failures.add(str(error), error.action).with_config_property("jdbcPluginName")
 
-    def options(self, context: Context) -> dict[str, str]:
+    def build_options(self, context: JdbcContext) -> dict[str, str]:
         """The options of Spark's JDBC reader and writer, once the driver is with Spark.
 
         On a cluster the driver must be there.
@@ -115,15 +115,15 @@ class JdbcConfig(PluginConfig):
         """
         driver = None if context.is_remote else self._load(context)
         name = driver.class_name if driver is not None else None
-        url = self.url()
-        url, rest = arguments.place(
-            url, arguments.with_usual(url, arguments.parsed(self.arguments)), name
+        url = self.get_url()
+        url, rest = arguments.add_to_url(
+            url, arguments.add_defaults(url, arguments.parse_arguments(self.arguments)), name
         )
         given = {"user": self.user or None, "password": self.password, "driver": name}
         told = {key: value for key, value in given.items() if value is not None}
         return {"url": url, "preferTimestampNTZ": "true"} | rest | told
 
-    def _load(self, context: Context) -> Driver:
+    def _load(self, context: JdbcContext) -> Driver:
         """The driver, once it is with Spark."""
         try:
             driver = find_driver(self.driver, context.resolve_path)
@@ -133,7 +133,7 @@ class JdbcConfig(PluginConfig):
         # one that came as an artifact of an earlier session.
         folder = Path(str(context.spark.conf.get("spark.local.dir"))) / "drivers"
         for jar in driver.jars:
-            place = str(place_for_spark(Path(jar), folder))
+            place = str(copy_for_spark(Path(jar), folder))
             if not _LOADABLE.fullmatch(place):
                 raise context.fail(
                     f"Spark cannot load '{place}': there are blanks or special characters in its path.",
@@ -150,7 +150,7 @@ class DatabaseConfig(JdbcConfig):
         "The database, as jdbc:mysql://localhost:3306/shop.", macro=True, name="connectionString"
     )
 
-    def url(self) -> str:
+    def get_url(self) -> str:
         return self.connection_string.strip()
 
     def check(self, stage: StageConfigurer) -> None:
@@ -164,38 +164,40 @@ class DatabaseConfig(JdbcConfig):
         super().check(stage)
 
 
-def reader(context: Context, options: dict[str, str]) -> DataFrameReader:
+def make_reader(context: JdbcContext, options: dict[str, str]) -> DataFrameReader:
     return context.spark.read.format("jdbc").options(**options)
 
 
-def execute(context: Any, config: JdbcConfig, statement: str) -> None:
+def execute_statement(context: Any, config: JdbcConfig, statement: str) -> None:
     """Have the database carry out a statement, whatever it is; rows that it gives are dropped.
 
-    :param context: a :class:`Context`.
+    :param context: a :class:`JdbcContext`.
     :raises StageError: when the database refuses.
     """
     # Spark has no way of its own to do only this: it does it before it reads.
-    options = config.options(context)
+    options = config.build_options(context)
     rows = {
-        "query": _ONE_ROW.get(arguments.kind_of(options["url"]), "SELECT 1 AS one"),
+        "query": _ONE_ROW.get(arguments.get_database_kind(options["url"]), "SELECT 1 AS one"),
         "sessionInitStatement": statement,
     }
-    asking(context, options["url"], lambda: reader(context, options | rows).load().collect())
+    call_database(
+        context, options["url"], lambda: make_reader(context, options | rows).load().collect()
+    )
 
 
-def columns_of(df: DataFrame) -> dict[str, str]:
+def get_column_types(df: DataFrame) -> dict[str, str]:
     """Spark's types of the columns by their names."""
     return dict(df.dtypes)
 
 
-def isolation_level(text: str) -> str:
+def to_isolation_level(text: str) -> str:
     """Spark's name of an isolation level such as ``TRANSACTION_SERIALIZABLE``."""
     return text.strip().upper().removeprefix(_ISOLATION)
 
 
 def check_isolation(stage: StageConfigurer, config: PluginConfig, text: str) -> None:
     name = "transactionIsolationLevel"
-    if not config.contains_macro(name) and isolation_level(text) not in LEVELS:
+    if not config.contains_macro(name) and to_isolation_level(text) not in LEVELS:
         stage.failures.add(
             f"There is no isolation level '{text}'.",
             f"Use one of {', '.join(_ISOLATION + level for level in LEVELS)}.",

@@ -5,23 +5,23 @@ from __future__ import annotations
 from localcdap.api import plugin
 
 from .database_actions import DatabaseActionBase, StatementConfig
-from .database_sink import DatabaseSinkBase, SinkConfig
-from .database_source import DatabaseSourceBase, SourceConfig
-from .servers import CloudSqlServer, Server
+from .database_sink import DatabaseSinkBase, DatabaseSinkConfig
+from .database_source import DatabaseSourceBase, DatabaseSourceConfig
+from .servers import CloudSqlConfig, ServerConfig
 
 
-class Mysql(Server):
+class MysqlConfig(ServerConfig):
     _url, _port = "jdbc:mysql://{}:{}/{}", 3306
 
 
-class CloudSqlMysql(CloudSqlServer):
+class CloudSqlMysqlConfig(CloudSqlConfig):
     _public = "jdbc:mysql:///{}?cloudSqlInstance={}&socketFactory=com.google.cloud.sql.mysql.SocketFactory"
     _private, _port = "jdbc:mysql://{}:{}/{}", 3306
 
 
 @plugin(type="batchsource", name="Mysql", description="Reads the rows of a query from MySQL.")
 class MysqlSource(DatabaseSourceBase):
-    class Config(SourceConfig, Mysql):
+    class Config(DatabaseSourceConfig, MysqlConfig):
         """MySQL."""
 
 
@@ -29,13 +29,13 @@ class MysqlSource(DatabaseSourceBase):
     type="batchsink", name="Mysql", description="Adds each record as a row to a table of MySQL."
 )
 class MysqlSink(DatabaseSinkBase):
-    class Config(SinkConfig, Mysql):
+    class Config(DatabaseSinkConfig, MysqlConfig):
         """MySQL."""
 
 
 @plugin(type="action", name="Mysql", description="Has MySQL carry out an SQL statement.")
 class MysqlAction(DatabaseActionBase):
-    class Config(StatementConfig, Mysql):
+    class Config(StatementConfig, MysqlConfig):
         """MySQL."""
 
 
@@ -45,7 +45,7 @@ class MysqlAction(DatabaseActionBase):
     description="Reads the rows of a query from MySQL at Cloud SQL.",
 )
 class CloudSqlMysqlSource(DatabaseSourceBase):
-    class Config(SourceConfig, CloudSqlMysql):
+    class Config(DatabaseSourceConfig, CloudSqlMysqlConfig):
         """MySQL at Cloud SQL."""
 
 
@@ -55,7 +55,7 @@ class CloudSqlMysqlSource(DatabaseSourceBase):
     description="Adds each record as a row to a table of MySQL at Cloud SQL.",
 )
 class CloudSqlMysqlSink(DatabaseSinkBase):
-    class Config(SinkConfig, CloudSqlMysql):
+    class Config(DatabaseSinkConfig, CloudSqlMysqlConfig):
         """MySQL at Cloud SQL."""
 
 
@@ -65,5 +65,5 @@ class CloudSqlMysqlSink(DatabaseSinkBase):
     description="Has MySQL at Cloud SQL carry out an SQL statement.",
 )
 class CloudSqlMysqlAction(DatabaseActionBase):
-    class Config(StatementConfig, CloudSqlMysql):
+    class Config(StatementConfig, CloudSqlMysqlConfig):
         """MySQL at Cloud SQL."""

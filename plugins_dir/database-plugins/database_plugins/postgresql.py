@@ -7,18 +7,18 @@ import re
 from localcdap.api import field, plugin
 
 from .database_actions import DatabaseActionBase, StatementConfig
-from .database_sink import DatabaseSinkBase, SinkConfig
-from .database_source import DatabaseSourceBase, SourceConfig
-from .servers import CloudSqlServer, Server
+from .database_sink import DatabaseSinkBase, DatabaseSinkConfig
+from .database_source import DatabaseSourceBase, DatabaseSourceConfig
+from .servers import CloudSqlConfig, ServerConfig
 
 _PLAIN = re.compile(r"\w+")
 
 
-class Postgres(Server):
+class PostgresConfig(ServerConfig):
     _url, _port = "jdbc:postgresql://{}:{}/{}", 5432
 
 
-class CloudSqlPostgres(CloudSqlServer):
+class CloudSqlPostgresConfig(CloudSqlConfig):
     _public = (
         "jdbc:postgresql:///{}?cloudSqlInstance={}"
         "&socketFactory=com.google.cloud.sql.postgres.SocketFactory"
@@ -26,7 +26,7 @@ class CloudSqlPostgres(CloudSqlServer):
     _private, _port = "jdbc:postgresql://{}:{}/{}", 5432
 
 
-class PostgresTable(SinkConfig):
+class PostgresTableConfig(DatabaseSinkConfig):
     """A table of PostgreSQL."""
 
     schema_name: str | None = field(
@@ -36,7 +36,7 @@ class PostgresTable(SinkConfig):
         name="dbSchemaName",
     )
 
-    def table_name(self) -> str:
+    def get_table_name(self) -> str:
         """Quoted, as by CDAP, so that capitals count; PostgreSQL takes others for small letters."""
         parts = [each.strip() for each in (self.schema_name or "", self.table)]
         return ".".join(f'"{p}"' if _PLAIN.fullmatch(p) else p for p in parts if p)
@@ -46,7 +46,7 @@ class PostgresTable(SinkConfig):
     type="batchsource", name="Postgres", description="Reads the rows of a query from PostgreSQL."
 )
 class PostgresSource(DatabaseSourceBase):
-    class Config(SourceConfig, Postgres):
+    class Config(DatabaseSourceConfig, PostgresConfig):
         """PostgreSQL."""
 
 
@@ -56,13 +56,13 @@ class PostgresSource(DatabaseSourceBase):
     description="Adds each record as a row to a table of PostgreSQL.",
 )
 class PostgresSink(DatabaseSinkBase):
-    class Config(PostgresTable, Postgres):
+    class Config(PostgresTableConfig, PostgresConfig):
         """PostgreSQL."""
 
 
 @plugin(type="action", name="Postgres", description="Has PostgreSQL carry out an SQL statement.")
 class PostgresAction(DatabaseActionBase):
-    class Config(StatementConfig, Postgres):
+    class Config(StatementConfig, PostgresConfig):
         """PostgreSQL."""
 
 
@@ -72,7 +72,7 @@ class PostgresAction(DatabaseActionBase):
     description="Reads the rows of a query from PostgreSQL at Cloud SQL.",
 )
 class CloudSqlPostgresSource(DatabaseSourceBase):
-    class Config(SourceConfig, CloudSqlPostgres):
+    class Config(DatabaseSourceConfig, CloudSqlPostgresConfig):
         """PostgreSQL at Cloud SQL."""
 
 
@@ -82,7 +82,7 @@ class CloudSqlPostgresSource(DatabaseSourceBase):
     description="Adds each record as a row to a table of PostgreSQL at Cloud SQL.",
 )
 class CloudSqlPostgresSink(DatabaseSinkBase):
-    class Config(PostgresTable, CloudSqlPostgres):
+    class Config(PostgresTableConfig, CloudSqlPostgresConfig):
         """PostgreSQL at Cloud SQL."""
 
 
@@ -92,5 +92,5 @@ class CloudSqlPostgresSink(DatabaseSinkBase):
     description="Has PostgreSQL at Cloud SQL carry out an SQL statement.",
 )
 class CloudSqlPostgresAction(DatabaseActionBase):
-    class Config(StatementConfig, CloudSqlPostgres):
+    class Config(StatementConfig, CloudSqlPostgresConfig):
         """PostgreSQL at Cloud SQL."""

@@ -14,7 +14,7 @@ from .jdbc import JdbcConfig
 _PRIVATE = "private"
 
 
-def _timeout() -> Any:
+def _timeout_field() -> Any:
     return field(
         "Seconds to wait for the connection; without effect here.",
         default=None,
@@ -24,7 +24,7 @@ def _timeout() -> Any:
     )
 
 
-class Server(JdbcConfig):
+class ServerConfig(JdbcConfig):
     """A database of a server."""
 
     _url: ClassVar[str]
@@ -33,13 +33,13 @@ class Server(JdbcConfig):
     host: str = field("Name of the server.", default="localhost", macro=True)
     port: int = field("Its port; that of such servers by default.", default=0, macro=True)
     database: str = field("Name of the database.", macro=True)
-    timeout: str | None = _timeout()
+    timeout: str | None = _timeout_field()
 
-    def url(self) -> str:
+    def get_url(self) -> str:
         return self._url.format(self.host.strip(), self.port or self._port, self.database.strip())
 
 
-class CloudSqlServer(JdbcConfig):
+class CloudSqlConfig(JdbcConfig):
     """A database of an instance of Cloud SQL.
 
     A public one is reached through Google's socket factory, whose jar must be with the driver's.
@@ -65,9 +65,9 @@ class CloudSqlServer(JdbcConfig):
         "Port of a private one; that of such servers by default.", default=0, macro=True
     )
     database: str = field("Name of the database.", macro=True)
-    timeout: str | None = _timeout()
+    timeout: str | None = _timeout_field()
 
-    def url(self) -> str:
+    def get_url(self) -> str:
         name, database = self.connection_name.strip(), self.database.strip()
         if self.instance_type.lower() == _PRIVATE:
             return self._private.format(name, self.port or self._port, database)

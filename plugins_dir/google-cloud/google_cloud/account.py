@@ -10,7 +10,7 @@ WITHOUT_EFFECT: Final = "Google Cloud, without effect here"
 """The group of the properties that have no effect on this machine."""
 
 
-class AccountConfig(PluginConfig):
+class GoogleAccountConfig(PluginConfig):
     use_connection: bool = field(
         "Whether a connection of the instance says the account and the project.",
         default=False,
@@ -50,7 +50,7 @@ class AccountConfig(PluginConfig):
     )
 
 
-class TablesConfig(AccountConfig):
+class BigQueryConfig(GoogleAccountConfig):
     """Of what reads or writes the tables of a dataset."""
 
     reference_name: str | None = field(

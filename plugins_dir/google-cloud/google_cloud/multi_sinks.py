@@ -6,7 +6,7 @@ from typing import Final
 
 from localcdap.api import PluginConfig, Schema, SchemaError, SinkContext, StageConfigurer, Type
 
-from .bigquery.tables import takes
+from .bigquery.tables import accepts
 
 SPLIT: Final = "splitField"
 _ARGUMENT: Final = "multisink."
@@ -26,7 +26,7 @@ def check_split_field(stage: StageConfigurer, config: PluginConfig, name: str) -
         ).with_config_property(SPLIT)
 
 
-def schemas_of_places(context: SinkContext, what: str) -> dict[str, Schema]:
+def parse_schema_arguments(context: SinkContext, what: str) -> dict[str, Schema]:
     """The schema of each place that an argument of the run names: ``multisink.NAME``.
 
     :param what: what such a place is called in messages: table or folder.
@@ -43,7 +43,7 @@ def schemas_of_places(context: SinkContext, what: str) -> dict[str, Schema]:
             raise context.fail(f"argument '{key}' is no schema: {error.message}") from None
         for each in found[name]:
             given = context.input_schema.field(each.name)
-            if given is None or not takes(each.schema.non_nullable, given.schema.non_nullable):
+            if given is None or not accepts(each.schema.non_nullable, given.schema.non_nullable):
                 problem = "is missing" if given is None else f"is {given.schema.display_name}"
                 raise context.fail(
                     f"field '{each.name}' of {what} '{name}' {problem} in the records.",

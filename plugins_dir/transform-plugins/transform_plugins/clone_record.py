@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api import PluginConfig, SparkContext, StageConfigurer, Transform, field, plugin
-from localcdap.plugin_lib.spark.columns import column
+from localcdap.plugin_lib.spark.columns import get_column
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -38,5 +38,5 @@ class CloneRecord(Transform):
 
         copy = F.explode(F.sequence(F.lit(1), F.lit(self.config.copies)))
         names = context.input_schema.field_names
-        numbered = df.select(*map(column, names), copy.alias("".join(names) + "#"))
-        return numbered.select(*map(column, names))
+        numbered = df.select(*map(get_column, names), copy.alias("".join(names) + "#"))
+        return numbered.select(*map(get_column, names))

@@ -15,7 +15,7 @@ class FormattedRecord(Transform):
 
     config: Any
 
-    def text(self, record: Record) -> str:
+    def format_record(self, record: Record) -> str:
         """The text of a record."""
         raise NotImplementedError
 
@@ -45,5 +45,5 @@ class FormattedRecord(Transform):
         self._given = context.input_schema.field_names
 
     def transform(self, record: Record, emit: Emitter) -> None:
-        text = self.text(record)
+        text = self.format_record(record)
         emit({self._name: text if self._is_text else text.encode()})

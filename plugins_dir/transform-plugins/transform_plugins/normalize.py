@@ -20,7 +20,7 @@ from localcdap.api import (
 from localcdap.java.strings import to_java_string
 
 
-class Normalized(NamedTuple):
+class NormalizedField(NamedTuple):
     """A field that gives a record of its own."""
 
     name: str
@@ -77,14 +77,14 @@ class Normalize(Transform):
                 ).with_output_field(declared.name)
         stage.output_schema = output
         stage.error_schema = stage.input_schema
-        mapping = self._mapping(failures)
+        mapping = self._parse_mapping(failures)
         for source, target in mapping:
             _check_mapping(stage, output, source, target)
-        for entry in self._normalized(failures):
+        for entry in self._parse_normalized(failures):
             _check_normalized(stage, output, entry, {source for source, _ in mapping})
         self._check_same_targets(failures)
 
-    def _mapping(self, failures: FailureCollector) -> list[tuple[str, str]]:
+    def _parse_mapping(self, failures: FailureCollector) -> list[tuple[str, str]]:
         found = []
         for entry in (self.config.mapping or "").split(","):
             parts = [part.strip() for part in entry.split(":")]
@@ -96,12 +96,12 @@ class Normalize(Transform):
                 )
         return found
 
-    def _normalized(self, failures: FailureCollector) -> list[Normalized]:
+    def _parse_normalized(self, failures: FailureCollector) -> list[NormalizedField]:
         found = []
         for entry in (self.config.normalizing or "").split(","):
             parts = [part.strip() for part in entry.split(":")]
             if len(parts) == 3 and all(parts):
-                found.append(Normalized(*parts))
+                found.append(NormalizedField(*parts))
             elif self.config.normalizing:
                 failures.add(
                     "Normalizing field, field name, and field value must all be provided."
@@ -109,7 +109,7 @@ class Normalize(Transform):
         return found
 
     def _check_same_targets(self, failures: FailureCollector) -> None:
-        entries = self._normalized(FailureCollector())
+        entries = self._parse_normalized(FailureCollector())
         for entry in entries[1:]:
             first = entries[0]
             for kind, wanted, given in (
@@ -123,13 +123,13 @@ class Normalize(Transform):
                     ).with_config_property("fieldNormalizing", element=str(entry))
 
     def initialize(self, context: StageContext) -> None:
-        self._copied = self._mapping(FailureCollector())
-        self._chosen = self._normalized(FailureCollector())
+        self._copied = self._parse_mapping(FailureCollector())
+        self._chosen = self._parse_normalized(FailureCollector())
 
     def input_fields(self, stage: StageConfigurer) -> list[str] | None:
         ignored = FailureCollector()
-        names = [source for source, _ in self._mapping(ignored)]
-        return names + [entry.name for entry in self._normalized(ignored)]
+        names = [source for source, _ in self._parse_mapping(ignored)]
+        return names + [entry.name for entry in self._parse_normalized(ignored)]
 
     def transform(self, record: Record, emit: Emitter) -> None:
         copies = {target: to_java_string(record[source]) for source, target in self._copied}
@@ -152,7 +152,7 @@ def _check_mapping(stage: StageConfigurer, output: Schema | None, source: str, t
 
 
 def _check_normalized(
-    stage: StageConfigurer, output: Schema | None, entry: Normalized, mapped: set[str]
+    stage: StageConfigurer, output: Schema | None, entry: NormalizedField, mapped: set[str]
 ) -> None:
     messages = []
     if stage.input_schema is not None and stage.input_schema.field(entry.name) is None:

@@ -13,7 +13,7 @@ INT_RANGE: Final = (-(2**31), 2**31 - 1)
 LONG_RANGE: Final = (-(2**63), 2**63 - 1)
 
 
-def text_converter(schema: Schema) -> Convert | None:
+def find_text_converter(schema: Schema) -> Convert | None:
     """What turns a text into a value of the type, null allowed or not; None for types without one.
 
     Numbers may have blanks around them. A boolean is true for ``true`` in any case, else false.
@@ -23,15 +23,15 @@ def text_converter(schema: Schema) -> Convert | None:
     return None if inner.logical_type is not None else _CONVERTERS.get(inner.type)
 
 
-def _int(text: str) -> int:
-    return _whole(text, INT_RANGE)
+def _to_int(text: str) -> int:
+    return _to_integer(text, INT_RANGE)
 
 
-def _long(text: str) -> int:
-    return _whole(text, LONG_RANGE)
+def _to_long(text: str) -> int:
+    return _to_integer(text, LONG_RANGE)
 
 
-def _whole(text: str, limits: tuple[int, int]) -> int:
+def _to_integer(text: str, limits: tuple[int, int]) -> int:
     # int() alone accepts underscores, which Java does not.
     if "_" in text:
         raise ValueError(text)
@@ -41,22 +41,22 @@ def _whole(text: str, limits: tuple[int, int]) -> int:
     return value
 
 
-def _double(text: str) -> float:
+def _to_double(text: str) -> float:
     if "_" in text:
         raise ValueError(text)
     return float(text)
 
 
-def _boolean(text: str) -> bool:
+def _to_boolean(text: str) -> bool:
     return text.lower() == "true"
 
 
 _CONVERTERS: Final[dict[Type, Convert]] = {
     Type.STRING: str,
-    Type.BOOLEAN: _boolean,
-    Type.INT: _int,
-    Type.LONG: _long,
-    Type.FLOAT: _double,
-    Type.DOUBLE: _double,
+    Type.BOOLEAN: _to_boolean,
+    Type.INT: _to_int,
+    Type.LONG: _to_long,
+    Type.FLOAT: _to_double,
+    Type.DOUBLE: _to_double,
     Type.BYTES: str.encode,
 }

@@ -13,8 +13,8 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.plugin_lib.spark.columns import column
-from localcdap.plugin_lib.spark.lookups import KEY, VALUE, key_values
+from localcdap.plugin_lib.spark.columns import get_column
+from localcdap.plugin_lib.spark.lookups import KEY, VALUE, read_key_values
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -28,7 +28,7 @@ _MAPPINGS: Final = (
 )
 
 
-class Mapping(NamedTuple):
+class ValueMapping(NamedTuple):
     """How the values of one field are looked up."""
 
     text: str
@@ -67,8 +67,8 @@ class ValueMapper(Transform):
     config: Config
 
     def configure(self, stage: StageConfigurer) -> None:
-        defaults = self._defaults(stage)
-        mappings = self._mappings(stage, defaults)
+        defaults = self._parse_defaults(stage)
+        mappings = self._parse_mappings(stage, defaults)
         given = stage.input_schema
         if given is None or len(stage.failures):
             return
@@ -80,7 +80,7 @@ class ValueMapper(Transform):
                 ).with_config_property("defaults", element=text)
         for each in mappings.values():
             _check_mapping(stage, given, each)
-        schema = _mapped(given, mappings)
+        schema = _build_output_schema(given, mappings)
         if len(set(schema.field_names)) < len(schema.field_names):
             twice = sorted({n for n in schema.field_names if schema.field_names.count(n) > 1})
             stage.failures.add(
@@ -89,7 +89,7 @@ class ValueMapper(Transform):
         if not len(stage.failures):
             stage.output_schema = schema
 
-    def _defaults(self, stage: StageConfigurer) -> dict[str, str]:
+    def _parse_defaults(self, stage: StageConfigurer) -> dict[str, str]:
         """The element of 'defaults' for each field."""
         found = {}
         for text in self.config.defaults:
@@ -102,7 +102,9 @@ class ValueMapper(Transform):
                 found[name] = text
         return found
 
-    def _mappings(self, stage: StageConfigurer, defaults: dict[str, str]) -> dict[str, Mapping]:
+    def _parse_mappings(
+        self, stage: StageConfigurer, defaults: dict[str, str]
+    ) -> dict[str, ValueMapping]:
         found = {}
         for text in self.config.mapping or []:
             parts = text.split(":")
@@ -113,26 +115,30 @@ class ValueMapper(Transform):
                 continue
             name, table, target = parts
             default = defaults[name].partition(":")[2] if name in defaults else None
-            found[name] = Mapping(text, name, table, target, default)
+            found[name] = ValueMapping(text, name, table, target, default)
         return found
 
     def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
         stage = StageConfigurer(context.stage_name, context.input_schemas)
-        mappings = self._mappings(stage, self._defaults(stage))
+        mappings = self._parse_mappings(stage, self._parse_defaults(stage))
         taken = {name.lower() for name in df.columns}
         columns = []
         for name in df.columns:
             each = mappings.get(name)
             if each is None:
-                columns.append(column(name))
+                columns.append(get_column(name))
                 continue
-            key, looked_up = _free("key", taken), _free("value", taken)
-            df = _joined(df, context, each, key, looked_up)
-            columns.append(_value(column(name), column(looked_up), each.default).alias(each.target))
+            key, looked_up = _find_free_name("key", taken), _find_free_name("value", taken)
+            df = _join_entries(df, context, each, key, looked_up)
+            columns.append(
+                _build_value(get_column(name), get_column(looked_up), each.default).alias(
+                    each.target
+                )
+            )
         return df.select(*columns)
 
 
-def _check_mapping(stage: StageConfigurer, given: Schema, mapping: Mapping) -> None:
+def _check_mapping(stage: StageConfigurer, given: Schema, mapping: ValueMapping) -> None:
     found = given.field(mapping.field)
     if found is None:
         stage.failures.add(
@@ -146,7 +152,7 @@ def _check_mapping(stage: StageConfigurer, given: Schema, mapping: Mapping) -> N
         ).with_config_property("mapping", element=mapping.text).with_input_field(mapping.field)
 
 
-def _mapped(given: Schema, mappings: dict[str, Mapping]) -> Schema:
+def _build_output_schema(given: Schema, mappings: dict[str, ValueMapping]) -> Schema:
     fields = []
     for each in given:
         mapping = mappings.get(each.name)
@@ -158,7 +164,7 @@ def _mapped(given: Schema, mappings: dict[str, Mapping]) -> Schema:
     return Schema.record(f"{given.name}.formatted", fields)
 
 
-def _free(name: str, taken: set[str]) -> str:
+def _find_free_name(name: str, taken: set[str]) -> str:
     """A name that no column has."""
     while name.lower() in taken:
         name += "_"
@@ -166,17 +172,19 @@ def _free(name: str, taken: set[str]) -> str:
     return name
 
 
-def _joined(
-    df: DataFrame, context: SparkContext, mapping: Mapping, key: str, value: str
+def _join_entries(
+    df: DataFrame, context: SparkContext, mapping: ValueMapping, key: str, value: str
 ) -> DataFrame:
     """The rows with the entry of the table, as two more columns of these names."""
-    entries = key_values(context, mapping.table).select(
-        column(KEY).cast("string").alias(key), column(VALUE).cast("string").alias(value)
+    entries = read_key_values(context, mapping.table).select(
+        get_column(KEY).cast("string").alias(key), get_column(VALUE).cast("string").alias(value)
     )
-    return df.join(entries.dropDuplicates([key]), column(mapping.field) == column(key), "left")
+    return df.join(
+        entries.dropDuplicates([key]), get_column(mapping.field) == get_column(key), "left"
+    )
 
 
-def _value(given: Column, found: Column, default: str | None) -> Column:
+def _build_value(given: Column, found: Column, default: str | None) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
     otherwise = F.lit(default).cast("string")

@@ -51,11 +51,11 @@ def tree(tmp_path: Path) -> Path:
         ("/we[i]rd", {}, ["we[i]rd"]),
         ("", {"file_regex": r".*/[ab]\.csv"}, ["a.csv", "b.csv"]),
         ("", {"file_regex": r"file:/.*txt"}, ["c.txt"]),
-        ("/*", {"file_regex": r"gs://x/y/a\.csv", "written": "gs://x/y/*"}, ["a.csv"]),
+        ("/*", {"file_regex": r"gs://x/y/a\.csv", "document_path": "gs://x/y/*"}, ["a.csv"]),
     ],
 )
 def test_files_of_a_path(tree: Path, path: str, options, names):
-    found = inputs.input_files(f"{tree}{path}", **options)
+    found = inputs.find_input_files(f"{tree}{path}", **options)
 
     assert [str(Path(f).relative_to(tree)) for f in found] == names
 
@@ -73,6 +73,6 @@ def test_files_of_a_path(tree: Path, path: str, options, names):
 def test_no_file(tree: Path, path: str, options, message: str):
 
     with pytest.raises(inputs.FilesNotFoundError, match=message) as failure:
-        inputs.input_files(f"{tree}{path}", **options)
+        inputs.find_input_files(f"{tree}{path}", **options)
 
     assert failure.value.action

@@ -13,7 +13,11 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import StageError
 from localcdap.api.failures import FailureCollector
 from localcdap.api.schema import Schema
-from localcdap.plugin_lib.files.readers.sheets import read_sheet, safe_names, sheet_schema
+from localcdap.plugin_lib.files.readers.sheets import (
+    detect_sheet_schema,
+    make_safe_names,
+    read_sheet,
+)
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
 
 TEXT, NUMBER, TRUTH = (each.as_nullable for each in (Schema.STRING, Schema.DOUBLE, Schema.BOOLEAN))
@@ -81,7 +85,7 @@ def test_a_schema_is_taken_from_the_cells(book: str):
     def detected(**properties: str) -> Schema:
         given = {"referenceName": "r", "path": "p", "format": "xls", "sheet": "Sheet Name"}
         given |= {"sheetValue": "Sales 2024"} | properties
-        return sheet_schema(FileSourceConfig.build(given, FailureCollector("s")), book)
+        return detect_sheet_schema(FileSourceConfig.build(given, FailureCollector("s")), book)
 
     whole = [("Id", TEXT), ("the_name", TEXT), ("ok", TEXT), ("day", TEXT), ("the_name_2", NUMBER)]
     assert detected(skipHeader="true") == Schema.record("xls", whole)
@@ -96,4 +100,4 @@ def test_a_schema_is_taken_from_the_cells(book: str):
 def test_names_are_safe_and_each_once():
     titles = [" First name", "", "2 x", "first Name", "", "FIRST NAME"]
     expected = ["First_name", "BLANK", "col_2_x", "first_Name_2", "BLANK_2", "FIRST_NAME_3"]
-    assert safe_names(titles) == expected
+    assert make_safe_names(titles) == expected

@@ -150,7 +150,7 @@ def test_a_table_that_is_there_stays_parted_as_it_is(held, properties, problems,
     assert (tested.problems, len(tested.warnings)) == (problems, warnings)
 
 
-NO_TIMES = "There is no '{}' here: when rows came in is not kept (line 1, column 1)."
+NO_TIMES = "There is no '{}' here: ingestion times are not stored (line 1, column 1)."
 UPSERT = {"operation": "Upsert", "relationTableKey": "id"}
 
 
@@ -178,7 +178,7 @@ def test_what_a_filter_of_rows_to_match_may_name(properties, problems):
     assert sink(BY_DAY, partitionByField="day", **properties).problems == problems
 
 
-NOT_KEPT = "Table 'shop.days' is partitioned by the time at which its rows came in, which is not kept here."
+NOT_KEPT = "Table 'shop.days' is partitioned by ingestion time, which is not stored here."
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_which_parts_may_be_asked_for(held, properties, problems):
     ],
 )
 def test_filters_of_rows_to_match_are_translated(text, shown):
-    assert module("bigquery.conditions").matching(text) == shown
+    assert module("conditions").to_duckdb_condition(text) == shown
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ def test_filters_of_rows_to_match_are_translated(text, shown):
 )
 def test_statements_say_what_the_tables_they_make_are_parted_by(clause, parted):
     text = f"CREATE TABLE d.t (id INT64, day DATE, ts TIMESTAMP) {clause} CLUSTER BY id"
-    (found,) = module("bigquery.statements").translated(text)
+    (found,) = module("statements").translate_statements(text)
     assert found.makes.partitioning == parted
 
 

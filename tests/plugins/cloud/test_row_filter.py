@@ -22,7 +22,7 @@ COLUMNS = ["id", "day", "name"]
     ],
 )
 def test_conditions_become_those_of_spark(text, shown):
-    assert module("bigquery.conditions").predicate(text, "t", COLUMNS) == shown
+    assert module("conditions").to_spark_condition(text, "t", COLUMNS) == shown
 
 
 @pytest.mark.parametrize(
@@ -38,5 +38,5 @@ def test_conditions_become_those_of_spark(text, shown):
 )
 def test_what_spark_would_misunderstand_is_refused(text, told):
     with pytest.raises(ValueError, match=".") as raised:
-        module("bigquery.conditions").predicate(text)
+        module("conditions").to_spark_condition(text)
     assert told in raised.value.message

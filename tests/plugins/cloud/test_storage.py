@@ -12,7 +12,7 @@ from localcdap.api import Schema
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.pipeline import PipelineValidation
 from localcdap.pipeline.service import PipelineRequest
-from localcdap.plugin_lib.files.inputs import folders
+from localcdap.plugin_lib.files.inputs import get_base_folders
 from localcdap.plugin_lib.files.readers.lines import PathField
 from localcdap.testing.instance import TemporaryInstance
 
@@ -184,12 +184,12 @@ def test_records_go_from_bucket_to_bucket(instance, cdap_engine_directory):
 
 
 def test_the_path_field_has_the_name_that_the_file_has_in_the_cloud():
-    folder = folders("/data//known/in/*.txt", "gs://known/in/*.txt")
+    folder = get_base_folders("/data//known/in/*.txt", "gs://known/in/*.txt")
     path = PathField("c", filename_only=False, folder=folder)
-    assert path.shown("/data/known/in/a b.txt") == "gs://known/in/a b.txt"
-    assert path.shown("/data//known/in/a.txt") == "gs://known/in/a.txt"
-    assert path.shown("/elsewhere/a.txt") == "file:/elsewhere/a.txt"
-    assert PathField("c", filename_only=True, folder=folder).shown("/data/known/in/a") == "a"
+    assert path.format_path("/data/known/in/a b.txt") == "gs://known/in/a b.txt"
+    assert path.format_path("/data//known/in/a.txt") == "gs://known/in/a.txt"
+    assert path.format_path("/elsewhere/a.txt") == "file:/elsewhere/a.txt"
+    assert PathField("c", filename_only=True, folder=folder).format_path("/data/known/in/a") == "a"
 
 
 def text_sink(**more: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from core_plugins.files.excel_rows import Selection, column_index, read_workbook
+from core_plugins.files.excel_rows import ExcelSelection, parse_column_letters, read_workbook
 
 from localcdap.api.errors import StageError
 from localcdap.api.schema import Schema
@@ -42,7 +42,7 @@ def rows(path: Path, **chosen: Any) -> list[dict[str, Any]]:
         "rows_limit": None,
         "fails": False,
     }
-    selection = Selection(**defaults | chosen)
+    selection = ExcelSelection(**defaults | chosen)
     return [
         {"n": row["n"], "B": row["B"]}
         for batch in read_workbook(str(path), schema, selection)
@@ -143,7 +143,7 @@ def test_what_is_no_workbook_is_refused(book: Path, tmp_path: Path):
 
 
 def test_letters_are_numbers():
-    assert [column_index(each) for each in ("A", "z", "AA", "XFD", "XFE", "", "A1")] == [
+    assert [parse_column_letters(each) for each in ("A", "z", "AA", "XFD", "XFE", "", "A1")] == [
         0,
         25,
         26,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from core_plugins.log_parser import LogParser
-from core_plugins.user_agents import browser_and_device
+from core_plugins.log_parser import LogParser, parse_user_agent
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -81,7 +80,7 @@ def test_a_time_that_cannot_be_read_is_the_present_one():
     ],
 )
 def test_browsers_and_devices(text, expected):
-    assert browser_and_device(text) == expected
+    assert parse_user_agent(text) == expected
 
 
 def test_failures():

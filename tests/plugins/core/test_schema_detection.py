@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from localcdap.api.schema import Schema
-from localcdap.plugin_lib.files.schema_detection import column_schema
+from localcdap.plugin_lib.files.schema_detection import detect_column_type
 from tests.plugins.core.support import configure, messages, record
 
 
@@ -71,7 +71,7 @@ def test_names_overrides_and_samples(tmp_path: Path):
     ],
 )
 def test_the_narrowest_type_wins(texts, type):
-    assert column_schema(texts) == record(v=type).field("v").schema
+    assert detect_column_type(texts) == record(v=type).field("v").schema
 
 
 def test_json_objects_are_merged(tmp_path: Path):

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from database_plugins.database_source import split_conditions
-from database_plugins.drivers import DriverNotFoundError, find_driver, place_for_spark
+from database_plugins.drivers import DriverNotFoundError, copy_for_spark, find_driver
 
 from localcdap.api.errors import StageError
 from localcdap.api.schema import Schema
@@ -233,11 +233,11 @@ def test_a_jar_that_is_replaced_is_another_for_spark(tmp_path: Path):
     (jar, other), shared = (tmp_path / "pg.jar", tmp_path / "copy.jar"), tmp_path / "drivers"
     jar.write_text("one")
     other.write_text("one")
-    first = place_for_spark(jar, shared)
-    assert place_for_spark(other, shared) == first
+    first = copy_for_spark(jar, shared)
+    assert copy_for_spark(other, shared) == first
 
     jar.write_text("two")
-    second = place_for_spark(jar, shared)
+    second = copy_for_spark(jar, shared)
 
     assert (first.read_text(), second.read_text()) == ("one", "two")
     assert sorted(shared.iterdir()) == sorted([first, second])

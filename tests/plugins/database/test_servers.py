@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from database_plugins.connection_arguments import parsed, place, with_usual
+from database_plugins.connection_arguments import add_defaults, add_to_url, parse_arguments
 from database_plugins.jdbc import JdbcConfig
-from database_plugins.mysql import CloudSqlMysql, Mysql
-from database_plugins.postgresql import CloudSqlPostgres, Postgres
+from database_plugins.mysql import CloudSqlMysqlConfig, MysqlConfig
+from database_plugins.postgresql import CloudSqlPostgresConfig, PostgresConfig
 
 from localcdap.api.failures import FailureCollector
 from localcdap.api.schema import Schema
@@ -20,26 +20,26 @@ FACTORY = "&socketFactory=com.google.cloud.sql"
 @pytest.mark.parametrize(
     ("config", "properties", "expected"),
     [
-        (Mysql, {}, "jdbc:mysql://localhost:3306/db"),
-        (Mysql, {"host": " h ", "port": "1"}, "jdbc:mysql://h:1/db"),
-        (Postgres, {"host": "h"}, "jdbc:postgresql://h:5432/db"),
+        (MysqlConfig, {}, "jdbc:mysql://localhost:3306/db"),
+        (MysqlConfig, {"host": " h ", "port": "1"}, "jdbc:mysql://h:1/db"),
+        (PostgresConfig, {"host": "h"}, "jdbc:postgresql://h:5432/db"),
         (
-            CloudSqlMysql,
+            CloudSqlMysqlConfig,
             CLOUD,
             f"jdbc:mysql:///db?cloudSqlInstance=p:eu:shop{FACTORY}.mysql.SocketFactory",
         ),
         (
-            CloudSqlPostgres,
+            CloudSqlPostgresConfig,
             CLOUD,
             f"jdbc:postgresql:///db?cloudSqlInstance=p:eu:shop{FACTORY}.postgres.SocketFactory",
         ),
         (
-            CloudSqlMysql,
+            CloudSqlMysqlConfig,
             {"connectionName": "10.0.0.7", "instanceType": "Private", "port": "3307"},
             "jdbc:mysql://10.0.0.7:3307/db",
         ),
         (
-            CloudSqlPostgres,
+            CloudSqlPostgresConfig,
             {"connectionName": "10.0.0.7", "instanceType": "private"},
             "jdbc:postgresql://10.0.0.7:5432/db",
         ),
@@ -48,7 +48,7 @@ FACTORY = "&socketFactory=com.google.cloud.sql"
 def test_where_they_are(config: type[JdbcConfig], properties: dict[str, str], expected: str):
     collector = FailureCollector("s")
     given = {"jdbcPluginName": "x", "database": "db"} | properties
-    assert config.build(given, collector).url() == expected
+    assert config.build(given, collector).get_url() == expected
     assert list(collector) == []
 
 
@@ -115,9 +115,12 @@ MARIADB = "org.mariadb.jdbc.Driver"
 def test_drivers_are_told_arguments_in_the_url(
     url: str, given: str | None, driver: str | None, expected: str | None
 ):
-    assert place(url, with_usual(url, parsed(given)), driver) == (expected or url, {})
+    assert add_to_url(url, add_defaults(url, parse_arguments(given)), driver) == (
+        expected or url,
+        {},
+    )
 
 
 def test_arguments_without_a_place_in_the_url_are_told_beside_it():
     url = "jdbc:oracle:thin:@//h/db"
-    assert place(url, with_usual(url, {"a.b": "1"}), None) == (url, {"a.b": "1"})
+    assert add_to_url(url, add_defaults(url, {"a.b": "1"}), None) == (url, {"a.b": "1"})

@@ -110,7 +110,7 @@ def test_what_cannot_be_decoded_is_an_error_record(cls, name, kind, value, why):
 
 
 def test_a_bomb_is_refused(monkeypatch):
-    monkeypatch.setattr("transform_plugins.codecs.compressor.LARGEST", 1000)
+    monkeypatch.setattr("transform_plugins.codecs.compressor.MAX_BYTES", 1000)
     for kind in COMPRESSIONS:
         packed = body(Compressor, {"compressor": f"body:{kind}"}, BYTES, BYTES, bytes(1001))
         output = run(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from core_plugins.joins.definition import qualified_names
+from core_plugins.joins.definition import find_qualified_names
 from core_plugins.joins.joiner import Joiner
 
 from localcdap.api import Schema, StageConfigurer
@@ -198,7 +198,7 @@ def test_a_condition_that_fits():
 def test_qualified_names_are_found_in_sql():
     sql = "a.x = `b c`.`y z` and lower(a.name) <> 'q.r' or a.rec.inner > 1.5 and c.d is null"
 
-    assert list(qualified_names(sql)) == [
+    assert list(find_qualified_names(sql)) == [
         ("a", "x"),
         ("b c", "y z"),
         ("a", "name"),

@@ -233,7 +233,7 @@ def test_tables_are_looked_at_in_connected_checks_only():
 
 
 def test_tables_that_are_too_large_for_a_script_are_refused(monkeypatch):
-    monkeypatch.setattr(javascript_lookups, "MOST_BYTES", 1000)
+    monkeypatch.setattr(javascript_lookups, "MAX_BYTES", 1000)
     with pytest.raises(StageError, match="tables that the script looks into take 0 MiB; at most 0"):
         javascript("1")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from core_plugins.scripts.coercion import WrongValueError, coercer
+from core_plugins.scripts.coercion import ScriptValueError, make_coercer
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,7 +41,7 @@ class Mapping(dict):
 def outcome(coerce, value):
     try:
         made = coerce(value)
-    except WrongValueError as error:
+    except ScriptValueError as error:
         return str(error)
     return {name: (type(part), part) for name, part in made.items()}
 
@@ -51,24 +51,24 @@ def test_a_record_is_coerced_as_its_fields_are(fields):
     schema = Schema.record("r", [(name, kind) for name, (kind, _, _) in fields.items()])
     record = {name: value for name, (_, value, is_there) in fields.items() if is_there}
     record["not in the schema"] = 1
-    single = {name: coercer(kind, name) for name, (kind, _, _) in fields.items()}
+    single = {name: make_coercer(kind, name) for name, (kind, _, _) in fields.items()}
     before = dict(record)
 
     def one_by_one(given):
         return {name: coerce(given.get(name)) for name, coerce in single.items()}
 
-    assert outcome(coercer(schema), record) == outcome(one_by_one, record)
-    assert outcome(coercer(schema), Mapping(record)) == outcome(one_by_one, record)
+    assert outcome(make_coercer(schema), record) == outcome(one_by_one, record)
+    assert outcome(make_coercer(schema), Mapping(record)) == outcome(one_by_one, record)
     assert record == before
 
 
 def test_what_is_no_record_is_refused_and_null_only_where_allowed():
     schema = Schema.record("r", [("a", Schema.INT)])
-    with pytest.raises(WrongValueError, match="an emitted record must be a record, not 1"):
-        coercer(schema)(1)
-    with pytest.raises(WrongValueError, match="field 'inner' is null"):
-        coercer(schema, "inner")(None)
-    assert coercer(schema.as_nullable)(None) is None
+    with pytest.raises(ScriptValueError, match="an emitted record must be a record, not 1"):
+        make_coercer(schema)(1)
+    with pytest.raises(ScriptValueError, match="field 'inner' is null"):
+        make_coercer(schema, "inner")(None)
+    assert make_coercer(schema.as_nullable)(None) is None
 
 
 def test_a_record_may_be_changed_after_it_was_taken_over():
@@ -76,6 +76,6 @@ def test_a_record_may_be_changed_after_it_was_taken_over():
         "r", [("a", Schema.INT), ("in", Schema.record("i", [("b", Schema.INT)]))]
     )
     record = {"a": 1, "in": {"b": 2}}
-    taken = coercer(schema)(record)
+    taken = make_coercer(schema)(record)
     record["a"] = record["in"]["b"] = 9
     assert taken == {"a": 1, "in": {"b": 2}}

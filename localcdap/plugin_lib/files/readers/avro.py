@@ -29,7 +29,7 @@ class AvroFile:
     shown: str
 
 
-def avro_records(
+def read_avro_files(
     context: SourceContext,
     files: Sequence[str],
     schema: Schema,
@@ -37,7 +37,7 @@ def avro_records(
 ) -> DataFrame:
     """The fields of the schema from Avro files; fields that a file lacks are null."""
     require_file_system(context, files)
-    tasks = [AvroFile(f, path.shown(f)) for f in files]
+    tasks = [AvroFile(f, path.format_path(f)) for f in files]
     read = functools.partial(read_avro, schema=str(schema), path_field=path.name)
     return context.generate(schema, tasks, read)
 
@@ -57,7 +57,7 @@ def read_avro(task: AvroFile, schema: str, path_field: str | None) -> Iterator[p
         with open(task.file, "rb") as stream:  # noqa: PTH123 - as fast as it gets
             records: Iterator[Any] = iter(fastavro.reader(stream))
             while chunk := list(itertools.islice(records, _ROWS)):
-                rows = [_row(record, parsed, task, path_field) for record in chunk]
+                rows = [_convert_record(record, parsed, task, path_field) for record in chunk]
                 yield codec.encode(rows)
                 first += len(rows)
     except StageError as error:
@@ -73,7 +73,7 @@ def read_avro(task: AvroFile, schema: str, path_field: str | None) -> Iterator[p
         ) from error
 
 
-def _row(
+def _convert_record(
     record: Any, parsed: Sequence[str], task: AvroFile, path_field: str | None
 ) -> dict[str, Any]:
     if not isinstance(record, dict):

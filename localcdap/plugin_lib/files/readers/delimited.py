@@ -16,8 +16,8 @@ from localcdap.api import Field, Schema, SourceContext, SparkContext, StageError
 from localcdap.plugin_lib.files.inputs import require_file_system
 from localcdap.plugin_lib.files.readers.line_format import LineFormat, open_input
 from localcdap.plugin_lib.files.readers.lines import FILE, VALUE
-from localcdap.plugin_lib.spark.checks import allows_null, failing
-from localcdap.plugin_lib.spark.columns import type_ddl
+from localcdap.plugin_lib.spark.checks import allows_null, build_failure
+from localcdap.plugin_lib.spark.columns import to_ddl
 from localcdap.plugin_lib.spark.conversion import from_text
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _SHOWN: Final = 200
 _ROWS: Final = 8192
 
 
-def with_values(
+def split_lines(
     context: SparkContext, lines: DataFrame, delimiter: str, *, quoted: bool, keep_empty: bool
 ) -> DataFrame:
     """Lines with a column of the texts between the delimiters.
@@ -41,16 +41,16 @@ def with_values(
     from pyspark.sql import functions as F  # noqa: N812
 
     line = F.col(VALUE)
-    values = F.split(line, _java_literal(delimiter), -1)
+    values = F.split(line, _escape_literal(delimiter), -1)
     if quoted:
         values = F.when(~F.contains(line, F.lit('"')), values).otherwise(
-            _quoted(context, line, delimiter)
+            _split_quoted(context, line, delimiter)
         )
     kept = lines if keep_empty else lines.filter(line != "")
     return kept.select(VALUE, FILE, values.alias(VALUES))
 
 
-def typed_records(
+def convert_values(
     context: SparkContext, split: DataFrame, schema: Schema, *, quoted: bool
 ) -> DataFrame:
     """The fields of a schema from the columns ``value``, ``file`` and ``values``.
@@ -61,25 +61,25 @@ def typed_records(
     from pyspark.sql import functions as F  # noqa: N812
 
     values = F.col(VALUES)
-    too_many = context.raising(_too_many(schema, quoted=quoted)).cast("array<string>")
+    too_many = context.raising(_describe_extra_values(schema, quoted=quoted)).cast("array<string>")
     # Part of the column and not a filter, for which Spark would split each line a second time.
     counted = F.when(F.size(values) <= len(schema.fields or ()), values).otherwise(too_many)
     columns = [
-        _typed(context, F.get(values, F.lit(i)), each).alias(each.name)
+        _build_field(context, F.get(values, F.lit(i)), each).alias(each.name)
         for i, each in enumerate(schema)
     ]
     return split.withColumn(VALUES, counted).select(FILE, *columns)
 
 
-def _quoted(context: SparkContext, line: Column, delimiter: str) -> Column:
+def _split_quoted(context: SparkContext, line: Column, delimiter: str) -> Column:
     """The values of a line in which quotes enclose delimiters.
 
     Each match consumes the delimiter before the value, so that one is put in front of the line.
     """
     from pyspark.sql import functions as F  # noqa: N812
 
-    separator = _java_literal(delimiter)
-    plain = '[^"]' if len(delimiter) > 1 else f'[^"{_in_class(delimiter)}]'
+    separator = _escape_literal(delimiter)
+    plain = '[^"]' if len(delimiter) > 1 else f'[^"{_escape_in_class(delimiter)}]'
     other = f"(?!{separator}){plain}" if len(delimiter) > 1 else plain
     pattern = f'{separator}((?:(?:{other})++|"[^"]*+")*+)'
     found = F.regexp_extract_all(F.concat(F.lit(delimiter), line), F.lit(pattern), F.lit(1))
@@ -89,13 +89,13 @@ def _quoted(context: SparkContext, line: Column, delimiter: str) -> Column:
             "Found a line with an unenclosed quote. Ensure that all values are properly quoted, or "
             "disable quoted values."
         ),
-        _place(),
+        _describe_line(),
     )
     closed = F.when(quotes % 2 == 0, True).otherwise(context.raising(unclosed))
-    return F.when(closed, F.transform(found, _unquoted))
+    return F.when(closed, F.transform(found, _unquote))
 
 
-def _unquoted(value: Column) -> Column:
+def _unquote(value: Column) -> Column:
     """A value without its quotes; inside them, two stand for one."""
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -107,7 +107,7 @@ def _unquoted(value: Column) -> Column:
     )
 
 
-def _typed(context: SparkContext, text: Column, field: Field) -> Column:
+def _build_field(context: SparkContext, text: Column, field: Field) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
     schema = field.schema
@@ -120,10 +120,10 @@ def _typed(context: SparkContext, text: Column, field: Field) -> Column:
         F.lit(f"Field '{field.name}' must be of type {schema.display_name}, but it is "),
         given,
         F.lit("."),
-        _place(),
+        _describe_line(),
     )
-    failure = failing(context, message, schema)
-    value = from_text(text, schema).cast(type_ddl(schema))
+    failure = build_failure(context, message, schema)
+    value = from_text(text, schema).cast(to_ddl(schema))
     if not allows_null(schema):
         return F.coalesce(value, failure)
     # Of all types only bytes have a value for the empty text, and here that is null.
@@ -131,7 +131,7 @@ def _typed(context: SparkContext, text: Column, field: Field) -> Column:
     return F.coalesce(F.when(text != "", value) if is_bytes else value, F.when(text != "", failure))
 
 
-def _too_many(schema: Schema, *, quoted: bool) -> Column:
+def _describe_extra_values(schema: Schema, *, quoted: bool) -> Column:
     """What is wrong with a line that has more values than the schema has fields."""
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -153,11 +153,11 @@ def _too_many(schema: Schema, *, quoted: bool) -> Column:
             f" ({', '.join(schema.field_names[:20])})."
         ),
         hint,
-        _place(),
+        _describe_line(),
     )
 
 
-def _place() -> Column:
+def _describe_line() -> Column:
     """Where a line comes from, and what it is."""
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -166,15 +166,15 @@ def _place() -> Column:
     )
 
 
-def _java_literal(text: str) -> str:
+def _escape_literal(text: str) -> str:
     return re.sub(r"([^A-Za-z0-9\s])", r"\\\1", text)
 
 
-def _in_class(char: str) -> str:
+def _escape_in_class(char: str) -> str:
     return char if char.isalnum() or char.isspace() else f"\\{char}"
 
 
-def multiline_values(
+def split_multiline(
     context: SourceContext, files: Sequence[str], format: LineFormat, delimiter: str
 ) -> DataFrame:
     """The columns of :func:`.delimited_reading.with_values`; ``value`` is shortened."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from localcdap.api import Schema, SourceContext
 from localcdap.plugin_lib.files.readers.lines import FILE, VALUE
-from localcdap.plugin_lib.spark.checks import failing, required
-from localcdap.plugin_lib.spark.columns import columns_ddl, quoted, type_ddl
+from localcdap.plugin_lib.spark.checks import build_failure, require_value
+from localcdap.plugin_lib.spark.columns import quote_name, to_columns_ddl, to_ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -22,7 +22,7 @@ _UNREAD: Final = "Values do not fit their fields: "
 _NO_OBJECT: Final = "A line is not one JSON object."
 
 
-def json_records(context: SourceContext, lines: DataFrame, schema: Schema) -> DataFrame:
+def parse_json_lines(context: SourceContext, lines: DataFrame, schema: Schema) -> DataFrame:
     """The fields of the schema, and the column ``file``, from lines with ``value`` and ``file``.
 
     Fields that an object lacks are null, further ones are ignored, as are blank lines. The run fails where a
@@ -32,22 +32,22 @@ def json_records(context: SourceContext, lines: DataFrame, schema: Schema) -> Da
 
     end = f"end-{secrets.token_hex(8)}"
     filled = lines.filter(F.col(VALUE).rlike(r"\S"))
-    parsed = filled.select(VALUE, FILE, _parsed(schema, end).alias(_PARSED))
+    parsed = filled.select(VALUE, FILE, _parse_line(schema, end).alias(_PARSED))
     found = F.col(_PARSED)[_OBJECT]
     # One field for both, which Spark therefore cannot leave out.
-    is_sound = F.col(_PARSED)[end] & F.col(_PARSED)[_CORRUPT].isNull() & found.isNotNull()
-    problem = failing(context, _problem(F.col(VALUE), schema, F.col(FILE)), schema)
-    sound = parsed.select(FILE, F.when(is_sound, found).otherwise(problem).alias(_OBJECT))
+    is_valid = F.col(_PARSED)[end] & F.col(_PARSED)[_CORRUPT].isNull() & found.isNotNull()
+    problem = build_failure(context, _describe_problem(F.col(VALUE), schema, F.col(FILE)), schema)
+    valid = parsed.select(FILE, F.when(is_valid, found).otherwise(problem).alias(_OBJECT))
     columns = [
-        required(
-            context, F.col(f"{_OBJECT}.{quoted(f.name)}"), f.name, f.schema, F.col(FILE)
+        require_value(
+            context, F.col(f"{_OBJECT}.{quote_name(f.name)}"), f.name, f.schema, F.col(FILE)
         ).alias(f.name)
         for f in schema
     ]
-    return sound.select(FILE, *columns)
+    return valid.select(FILE, *columns)
 
 
-def _parsed(schema: Schema, end: str) -> Column:
+def _parse_line(schema: Schema, end: str) -> Column:
     """A line as the field ``object``, followed by a field ``end`` if nothing else stands in the line.
 
     Spark stops reading behind the first value and drops the rest; an array it takes for as many rows as it
@@ -58,25 +58,25 @@ def _parsed(schema: Schema, end: str) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
     whole = F.concat(F.lit(f'{{"{_OBJECT}":'), F.col(VALUE), F.lit(f',"{end}":true}}'))
-    columns = f"{_OBJECT} {type_ddl(schema)}, {quoted(end)} boolean, {_CORRUPT} string"
+    columns = f"{_OBJECT} {to_ddl(schema)}, {quote_name(end)} boolean, {_CORRUPT} string"
     options = {"timeZone": "UTC", "columnNameOfCorruptRecord": _CORRUPT}
     return F.from_json(whole, columns, options)
 
 
-def _problem(line: Column, schema: Schema, where: Column) -> Column:
+def _describe_problem(line: Column, schema: Schema, where: Column) -> Column:
     """What is wrong with a line that Spark could not read whole."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    def unread(record: Column) -> Column:
+    def find_unread_fields(record: Column) -> Column:
         found = []
         for each in schema:
-            given = F.get_json_object(line, f"$[{_path_key(each.name)}]")
+            given = F.get_json_object(line, f"$[{_quote_path_key(each.name)}]")
             name = F.lit(f"'{each.name}' ({each.schema.display_name})")
             found.append(F.when(record[each.name].isNull() & given.isNotNull(), name))
         return F.concat_ws(", ", *found)
 
-    parsed = F.from_json(line, columns_ddl(schema), {"timeZone": "UTC"})
-    fields = F.element_at(F.transform(F.array(parsed), unread), 1)
+    parsed = F.from_json(line, to_columns_ddl(schema), {"timeZone": "UTC"})
+    fields = F.element_at(F.transform(F.array(parsed), find_unread_fields), 1)
     # Spark computes for every row what occurs twice in a condition, so that the fields must occur once.
     no_fields = F.lit(_UNREAD + ".")
     found = F.replace(F.concat(F.lit(_UNREAD), fields, F.lit(".")), no_fields, F.lit(_NO_OBJECT))
@@ -84,5 +84,5 @@ def _problem(line: Column, schema: Schema, where: Column) -> Column:
     return F.concat(found, F.lit(" File: "), where, F.lit("; line: "), shown)
 
 
-def _path_key(name: str) -> str:
+def _quote_path_key(name: str) -> str:
     return "'" + json.dumps(name, ensure_ascii=False)[1:-1].replace("'", "\\'") + "'"

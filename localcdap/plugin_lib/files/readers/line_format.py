@@ -24,11 +24,11 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 
 @dataclasses.dataclass(frozen=True)
-class Piece:
+class FilePiece:
     """A part of a file: the lines that start in bytes ``start`` to ``end``."""
 
     file: str
-    shown: str
+    path: str
     """The path that goes into records."""
     start: int = 0
     end: int | None = None
@@ -52,7 +52,7 @@ class LineFormat:
         return self.encoding == "utf-8" and self.separator is None
 
 
-def read_lines(piece: Piece, format: LineFormat) -> Iterator[pa.RecordBatch]:
+def read_lines(piece: FilePiece, format: LineFormat) -> Iterator[pa.RecordBatch]:
     """The lines of a piece.
 
     :raises StageError: when the file cannot be read.
@@ -61,14 +61,14 @@ def read_lines(piece: Piece, format: LineFormat) -> Iterator[pa.RecordBatch]:
 
     try:
         with open_input(piece.file) as stream:
-            for offsets, texts in _parts(stream, piece, format):
+            for offsets, texts in _read_parts(stream, piece, format):
                 skipped = 1 if format.skip_header and piece.start == 0 and offsets[0] == 0 else 0
                 for first in range(skipped, len(texts), _ROWS):
                     taken = slice(first, first + _ROWS)
                     values = {
                         OFFSET: lambda: pa.array(offsets[taken], pa.int64()),  # noqa: B023
                         LINE: lambda: texts[taken],  # noqa: B023
-                        PATH: lambda: pa.array([piece.shown] * len(texts[taken])),  # noqa: B023
+                        PATH: lambda: pa.array([piece.path] * len(texts[taken])),  # noqa: B023
                     }
                     yield pa.RecordBatch.from_arrays(
                         [values[content]() for _, content in format.columns],
@@ -106,21 +106,23 @@ def open_input(file: str) -> IO[bytes]:
     return Path(file).open("rb")
 
 
-def _parts(stream: IO[bytes], piece: Piece, format: LineFormat) -> Iterator[tuple[Any, pa.Array]]:
+def _read_parts(
+    stream: IO[bytes], piece: FilePiece, format: LineFormat
+) -> Iterator[tuple[Any, pa.Array]]:
     """Offsets and texts of consecutive lines, at least one line at a time."""
     if not format.splittable:
-        yield from _decoded_parts(stream, format)
+        yield from _read_decoded_parts(stream, format)
         return
     position = piece.start
     if position > 0:
         stream.seek(position - 1)
         position += len(stream.readline()) - 1
-    for data in _blocks(stream, position, piece.end):
+    for data in _read_blocks(stream, position, piece.end):
         yield _split(data, position)
         position += len(data)
 
 
-def _blocks(stream: IO[bytes], position: int, end: int | None) -> Iterator[bytes]:
+def _read_blocks(stream: IO[bytes], position: int, end: int | None) -> Iterator[bytes]:
     """Blocks of whole lines; the last line of all may lack its line feed."""
     while end is None or position < end:
         data = stream.read(_BLOCK if end is None else min(_BLOCK, end - position))
@@ -165,30 +167,32 @@ def _split(data: bytes, position: int) -> tuple[Any, pa.Array]:
     return offsets, texts
 
 
-def _decoded_parts(stream: IO[bytes], format: LineFormat) -> Iterator[tuple[list[int], pa.Array]]:
-    """Like :func:`_parts`, line by line, for any encoding and separator."""
+def _read_decoded_parts(
+    stream: IO[bytes], format: LineFormat
+) -> Iterator[tuple[list[int], pa.Array]]:
+    """Like :func:`_read_parts`, line by line, for any encoding and separator."""
     import itertools
 
     import pyarrow as pa
 
-    lines = _decoded_lines(stream, format)
+    lines = _read_decoded_lines(stream, format)
     while chunk := list(itertools.islice(lines, _ROWS)):
         yield [offset for offset, _ in chunk], pa.array([text for _, text in chunk], pa.string())
 
 
-def _decoded_lines(stream: IO[bytes], format: LineFormat) -> Iterator[tuple[int, str]]:
+def _read_decoded_lines(stream: IO[bytes], format: LineFormat) -> Iterator[tuple[int, str]]:
     encoding = "utf-8-sig" if format.encoding == "utf-8" else format.encoding
     reader = io.TextIOWrapper(stream, encoding=encoding, errors="replace", newline="")
-    width = character_width(encoding)
+    width = _get_character_width(encoding)
     offset = 0
-    ended = _lines_ended_by(reader, format.separator) if format.separator else reader
+    ended = _split_records(reader, format.separator) if format.separator else reader
     for line in ended:
         separator = format.separator
         yield offset, line.removesuffix(separator) if separator else line.rstrip("\r\n")
         offset += len(line) * width if width > 1 else len(line.encode(format.encoding, "replace"))
 
 
-def _lines_ended_by(reader: io.TextIOWrapper, separator: str) -> Iterator[str]:
+def _split_records(reader: io.TextIOWrapper, separator: str) -> Iterator[str]:
     """Records with the separator at their end; the last one may lack it."""
     rest = ""
     while block := reader.read(_BLOCK):
@@ -200,6 +204,6 @@ def _lines_ended_by(reader: io.TextIOWrapper, separator: str) -> Iterator[str]:
         yield rest
 
 
-def character_width(encoding: str) -> int:
+def _get_character_width(encoding: str) -> int:
     """Bytes of a character; 1 for encodings whose characters differ in width."""
     return 4 if "32" in encoding else 2 if "16" in encoding else 1

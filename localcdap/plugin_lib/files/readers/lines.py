@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Final
 
 from localcdap.api import Schema, SourceContext
 from localcdap.plugin_lib.files.inputs import require_file_system
-from localcdap.plugin_lib.files.readers.line_format import LINE, PATH, LineFormat, Piece, read_lines
+from localcdap.plugin_lib.files.readers.line_format import (
+    LINE,
+    PATH,
+    FilePiece,
+    LineFormat,
+    read_lines,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -38,15 +44,15 @@ class PathField:
     filename_only: bool
     folder: tuple[str, str] | None = None
 
-    def shown(self, file: str) -> str:
+    def format_path(self, file: str) -> str:
         """What the field holds: ``file:/folder/name``, ``gs://bucket/folder/name``, or only the name."""
         if self.filename_only:
             return Path(file).name
-        shown = f"file:{_normal(file)}"
+        shown = f"file:{_normalize(file)}"
         here, foreign = self._beginnings
         return foreign + shown[len(here) :] if shown.startswith(here) else shown
 
-    def column(self, uri: Column) -> Column:
+    def format_uri_column(self, uri: Column) -> Column:
         """:meth:`shown` for a column that holds URIs of files."""
         from pyspark.sql import functions as F  # noqa: N812
 
@@ -69,15 +75,15 @@ class PathField:
         if self.folder is None:
             return "", ""
         here, foreign = self.folder
-        return f"file:{_normal(here)}", foreign
+        return f"file:{_normalize(here)}", foreign
 
 
-def _normal(path: str) -> str:
+def _normalize(path: str) -> str:
     """A path as Spark writes it, without the double slashes that two parts of one can make."""
     return os.path.normpath(path) if path else ""
 
 
-def lines_of(
+def read_line_frame(
     context: SourceContext, files: Sequence[str], format: LineFormat, split_size: int
 ) -> DataFrame:
     """Columns ``value`` (the line) and ``file``, read by Spark itself where that means the same."""
@@ -89,29 +95,29 @@ def lines_of(
     require_file_system(context, files)
     # How large a cluster's files are is not known here.
     size = 0 if context.is_remote else split_size
-    pieces = [p for f in files for p in pieces_of(f, Path(f).as_uri(), both, size)]
+    pieces = [p for f in files for p in split_file(f, Path(f).as_uri(), both, size)]
     return context.generate(schema, pieces, functools.partial(read_lines, format=both))
 
 
-def pieces_of(file: str, shown: str, format: LineFormat, split_size: int) -> list[Piece]:
+def split_file(file: str, shown: str, format: LineFormat, split_size: int) -> list[FilePiece]:
     """The parts of a file that are read in parallel.
 
     :param shown: what :data:`PATH` columns hold for its lines.
     :param split_size: bytes of a part; 0 to read the file in one.
     """
     if not split_size or not format.splittable or file.lower().endswith(_COMPRESSED):
-        return [Piece(file, shown)]
+        return [FilePiece(file, shown)]
     size = Path(file).stat().st_size
     starts = range(0, size, split_size)
-    return [Piece(file, shown, start, min(start + split_size, size)) for start in starts]
+    return [FilePiece(file, shown, start, min(start + split_size, size)) for start in starts]
 
 
-def spark_paths(files: Sequence[str]) -> list[str]:
+def escape_paths(files: Sequence[str]) -> list[str]:
     """Local files as Spark's readers take them, who see patterns in paths."""
     return [_GLOB.sub(r"\\\1", file) for file in files]
 
 
-def file_uri() -> Column:
+def get_file_uri() -> Column:
     """The URI of the file of a record that Spark reads; to be selected directly from the reader."""
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -122,16 +128,16 @@ def file_uri() -> Column:
 def _read_by_spark(context: SourceContext, files: Sequence[str], *, skip_header: bool) -> DataFrame:
     from pyspark.sql import functions as F  # noqa: N812
 
-    file = file_uri().alias(FILE)
+    file = get_file_uri().alias(FILE)
     if not skip_header:
-        return context.spark.read.text(spark_paths(files)).select(VALUE, file)
+        return context.spark.read.text(escape_paths(files)).select(VALUE, file)
     # One read for each file: only then is the first line of a file the first row of its partition.
     is_header = (F.input_file_block_start() == 0) & (
         F.monotonically_increasing_id().bitwiseAND(_ROW_NUMBER) == 0
     )
     reads = [
         context.spark.read.text(path).select(VALUE, file, is_header.alias("is_header"))
-        for path in spark_paths(files)
+        for path in escape_paths(files)
     ]
     together = functools.reduce(lambda left, right: left.union(right), reads)
     return together.filter(~F.col("is_header")).drop("is_header")

@@ -8,28 +8,28 @@ from typing import TYPE_CHECKING
 
 from localcdap.api import Field, Schema, SourceContext, StageError
 from localcdap.java.charsets import find_encoding
-from localcdap.plugin_lib.files.inputs import folders, is_remote
-from localcdap.plugin_lib.files.readers.avro import avro_records
+from localcdap.plugin_lib.files.inputs import get_base_folders, is_remote
+from localcdap.plugin_lib.files.readers.avro import read_avro_files
 from localcdap.plugin_lib.files.readers.delimited import (
-    multiline_values,
-    typed_records,
-    with_values,
+    convert_values,
+    split_lines,
+    split_multiline,
 )
-from localcdap.plugin_lib.files.readers.json_lines import json_records
+from localcdap.plugin_lib.files.readers.json_lines import parse_json_lines
 from localcdap.plugin_lib.files.readers.line_format import LineFormat
 from localcdap.plugin_lib.files.readers.lines import (
     FILE,
     PathField,
-    file_uri,
-    lines_of,
-    spark_paths,
+    escape_paths,
+    get_file_uri,
+    read_line_frame,
 )
-from localcdap.plugin_lib.files.readers.sheets import sheet_records
-from localcdap.plugin_lib.files.readers.text import blob_records, text_records
-from localcdap.plugin_lib.files.source_checks import record_delimiter
+from localcdap.plugin_lib.files.readers.sheets import read_sheets
+from localcdap.plugin_lib.files.readers.text import read_blobs, read_text_files
+from localcdap.plugin_lib.files.source_checks import get_record_delimiter
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
-from localcdap.plugin_lib.spark.columns import column
-from localcdap.plugin_lib.spark.conversion import conformed_columns
+from localcdap.plugin_lib.spark.columns import get_column
+from localcdap.plugin_lib.spark.conversion import conform_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -42,33 +42,33 @@ def read_files(
     config: FileSourceConfig,
     files: Sequence[str],
     schema: Schema,
-    written: str | None = None,
+    document_path: str | None = None,
 ) -> DataFrame:
     """The records of the files, lazily; the columns are the fields of ``schema``.
 
     :param written: the path as the document has it, by which the path field calls the files when it is a URL.
     """
     folder = None
-    if written is not None and is_remote(written):
-        folder = folders(context.resolve_path(written), written)
+    if document_path is not None and is_remote(document_path):
+        folder = get_base_folders(context.resolve_path(document_path), document_path)
     path = PathField(config.path_field, config.filename_only, folder)
     split_size = min(config.max_split_size, _PYTHON_SPLIT)
     match config.format_name:
         case "text":
-            format = _line_format(config)
-            return text_records(context, files, schema, format, path, split_size)
+            format = _get_line_format(config)
+            return read_text_files(context, files, schema, format, path, split_size)
         case "blob":
-            return blob_records(context, files, schema, path)
+            return read_blobs(context, files, schema, path)
         case "avro":
-            return avro_records(context, files, schema, path)
+            return read_avro_files(context, files, schema, path)
         case "xls":
-            return sheet_records(context, config, files, schema, path)
+            return read_sheets(context, config, files, schema, path)
     content = [f for f in schema if f.name != config.path_field]
     if not content:
         raise StageError("The schema has no field but the path field; add one for the data.")
     inner = Schema.record(schema.name or "record", content)
     read = _read_content(context, config, files, inner, split_size)
-    return read.select([_field(f, path) for f in schema])
+    return read.select([_build_field(f, path) for f in schema])
 
 
 def _read_content(
@@ -81,42 +81,44 @@ def _read_content(
     """The fields of the schema, and the URI of the file in the column ``file``."""
     match config.format_name:
         case "json":
-            format = dataclasses.replace(_line_format(config), skip_header=False)
-            return json_records(context, lines_of(context, files, format, split_size), schema)
+            format = dataclasses.replace(_get_line_format(config), skip_header=False)
+            return parse_json_lines(
+                context, read_line_frame(context, files, format, split_size), schema
+            )
         case "parquet" | "orc" as columnar:
-            return columnar_records(context, files, schema, columnar)
+            return read_columnar_files(context, files, schema, columnar)
     is_quoted, delimiter = config.enable_quoted_values, config.value_delimiter
-    format = _line_format(config)
+    format = _get_line_format(config)
     if config.enable_multiline_support:
-        split = multiline_values(context, files, format, delimiter)
+        split = split_multiline(context, files, format, delimiter)
     else:
-        lines = lines_of(context, files, format, split_size)
+        lines = read_line_frame(context, files, format, split_size)
         keeps_empty = len(schema.field_names) == 1
-        split = with_values(context, lines, delimiter, quoted=is_quoted, keep_empty=keeps_empty)
-    return typed_records(context, split, schema, quoted=is_quoted)
+        split = split_lines(context, lines, delimiter, quoted=is_quoted, keep_empty=keeps_empty)
+    return convert_values(context, split, schema, quoted=is_quoted)
 
 
-def _line_format(config: FileSourceConfig) -> LineFormat:
+def _get_line_format(config: FileSourceConfig) -> LineFormat:
     return LineFormat(
         columns=(),
         encoding=find_encoding(config.file_encoding) or "utf-8",
-        separator=record_delimiter(config),
+        separator=get_record_delimiter(config),
         skip_header=config.skip_header,
     )
 
 
-def _field(field: Field, path: PathField) -> Column:
+def _build_field(field: Field, path: PathField) -> Column:
     if field.name != path.name:
-        return column(field.name)
-    return path.column(column(FILE)).alias(field.name)
+        return get_column(field.name)
+    return path.format_uri_column(get_column(FILE)).alias(field.name)
 
 
-def columnar_records(
+def read_columnar_files(
     context: SourceContext, files: Sequence[str], schema: Schema, format: str
 ) -> DataFrame:
     """The fields of the schema from files of ``format``, and the URI in ``file``."""
     reader = context.spark.read.format(format).option("recursiveFileLookup", "true")
     # Without merging, the first file alone would decide which fields there are.
     reader = reader.option("mergeSchema", str(len(files) > 1).lower())
-    read = reader.load(spark_paths(files))
-    return read.select(file_uri().alias(FILE), *conformed_columns(context, read, schema))
+    read = reader.load(escape_paths(files))
+    return read.select(get_file_uri().alias(FILE), *conform_columns(context, read, schema))

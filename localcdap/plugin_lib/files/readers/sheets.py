@@ -15,7 +15,7 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.plugin_lib.files.inputs import require_file_system
 from localcdap.plugin_lib.files.readers.lines import PathField
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
-from localcdap.plugin_lib.files.workbooks import cell_text, sheet_cells
+from localcdap.plugin_lib.files.workbooks import format_cell, read_sheet_cells
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,7 +25,7 @@ _ROWS: Final = 4096
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_]+")
 
 
-def sheet_records(
+def read_sheets(
     context: SourceContext,
     config: FileSourceConfig,
     files: Sequence[str],
@@ -42,7 +42,7 @@ def sheet_records(
         first=1 if config.skip_header else 0,
         ends_at_empty_row=config.ends_at_empty_row,
     )
-    return context.generate(schema, [(file, path.shown(file)) for file in files], read)
+    return context.generate(schema, [(file, path.format_path(file)) for file in files], read)
 
 
 def read_sheet(
@@ -62,7 +62,7 @@ def read_sheet(
     wanted = Schema.parse(schema)
     codec = RecordCodec(wanted)
     kinds = [(f.name, f.schema.non_nullable.type) for f in wanted if f.name != path_field]
-    _, cells = sheet_cells(file, sheet)
+    _, cells = read_sheet_cells(file, sheet)
     rows: Iterator[list[Any]] = iter(cells[first:])
     if ends_at_empty_row:
         rows = itertools.takewhile(lambda row: any(cell != "" for cell in row), rows)
@@ -70,7 +70,8 @@ def read_sheet(
         records = []
         for row in chunk:
             record = {
-                name: _value(cell, kind) for (name, kind), cell in zip(kinds, row, strict=False)
+                name: _convert_cell(cell, kind)
+                for (name, kind), cell in zip(kinds, row, strict=False)
             }
             records.append(record if path_field is None else record | {path_field: shown})
         try:
@@ -79,27 +80,27 @@ def read_sheet(
             raise StageError(f"{error.message} File: {file}.", error.corrective_action) from None
 
 
-def sheet_schema(config: FileSourceConfig, file: str) -> Schema:
+def detect_sheet_schema(config: FileSourceConfig, file: str) -> Schema:
     """The schema that the first rows of a sheet suggest: strings, numbers, booleans.
 
     :raises StageError: when the file cannot be read, or has no rows.
     """
-    _, cells = sheet_cells(file, config.chosen_sheet)
+    _, cells = read_sheet_cells(file, config.chosen_sheet)
     rows = cells[: config.sample_size + 1]
     data = rows[1:] if config.skip_header else rows
     if not data:
         raise StageError(f"'{file}' has no rows.", "Set the 'schema' property.")
     width = len(rows[0])
-    names = safe_names([cell_text(cell) for cell in rows[0]]) if config.skip_header else None
+    names = make_safe_names([format_cell(cell) for cell in rows[0]]) if config.skip_header else None
     columns = [[row[index] for row in data] for index in range(width)]
     fields = [
-        (names[index] if names else column_letters(index), _schema(column))
+        (names[index] if names else get_column_letters(index), _detect_type(column))
         for index, column in enumerate(columns)
     ]
     return Schema.record("xls", fields)
 
 
-def safe_names(titles: Sequence[str]) -> list[str]:
+def make_safe_names(titles: Sequence[str]) -> list[str]:
     """Names of fields that titles become, each once (CDAP 6 ``XlsInputFormatUtils``).
 
     >>> safe_names([" First name", "", "2 x", "first Name"])
@@ -119,7 +120,7 @@ def safe_names(titles: Sequence[str]) -> list[str]:
     return names
 
 
-def column_letters(index: int) -> str:
+def get_column_letters(index: int) -> str:
     """What a column is called at its top.
 
     >>> column_letters(0), column_letters(25), column_letters(26)
@@ -133,7 +134,7 @@ def column_letters(index: int) -> str:
     return letters
 
 
-def _schema(cells: Sequence[Any]) -> Schema:
+def _detect_type(cells: Sequence[Any]) -> Schema:
     filled = [cell for cell in cells if cell != ""]
     if filled and all(isinstance(cell, bool) for cell in filled):
         found = Schema.BOOLEAN
@@ -144,22 +145,22 @@ def _schema(cells: Sequence[Any]) -> Schema:
     return found if len(filled) == len(cells) else found.as_nullable
 
 
-def _value(cell: Any, kind: Type) -> Any:
+def _convert_cell(cell: Any, kind: Type) -> Any:
     """A cell as a value of a field (CDAP 6 ``XlsRowConverter``); None when it has none."""
     if cell == "":
         return None
     is_number = isinstance(cell, int | float)
     match kind:
         case Type.STRING:
-            return cell_text(cell).upper() if isinstance(cell, bool) else cell_text(cell)
+            return format_cell(cell).upper() if isinstance(cell, bool) else format_cell(cell)
         case Type.DOUBLE:
-            return float(cell) if is_number else _serial(cell)
+            return float(cell) if is_number else _to_serial_number(cell)
         case Type.BOOLEAN:
             return cell != 0 if is_number else str(cell).lower() == "true"
     raise StageError(f"A cell cannot become a value of type {kind.value}.")
 
 
-def _serial(cell: Any) -> float | None:
+def _to_serial_number(cell: Any) -> float | None:
     """The number that a date or time is in a workbook; None for a text."""
     if isinstance(cell, datetime.time):
         cell = datetime.datetime.combine(datetime.date(1899, 12, 30), cell)

@@ -14,16 +14,16 @@ from localcdap.plugin_lib.files.readers.line_format import (
     LINE,
     OFFSET,
     PATH,
+    FilePiece,
     LineFormat,
-    Piece,
     read_lines,
 )
 from localcdap.plugin_lib.files.readers.lines import (
     VALUE,
     PathField,
-    file_uri,
-    pieces_of,
-    spark_paths,
+    escape_paths,
+    get_file_uri,
+    split_file,
 )
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def text_records(
+def read_text_files(
     context: SourceContext,
     files: Sequence[str],
     schema: Schema,
@@ -47,27 +47,29 @@ def text_records(
         asked = dataclasses.replace(format, columns=columns)
         require_file_system(context, files)
         size = 0 if context.is_remote else split_size
-        pieces = [p for file in files for p in pieces_of(file, path.shown(file), asked, size)]
+        pieces = [
+            p for file in files for p in split_file(file, path.format_path(file), asked, size)
+        ]
         return context.generate(schema, pieces, functools.partial(read_lines, format=asked))
-    read = context.spark.read.text(spark_paths(files))
-    uri = path.column(file_uri())
+    read = context.spark.read.text(escape_paths(files))
+    uri = path.format_uri_column(get_file_uri())
     return read.select(
         [(uri if f.name == path.name else read[VALUE]).alias(f.name) for f in schema]
     )
 
 
-def blob_records(
+def read_blobs(
     context: SourceContext, files: Sequence[str], schema: Schema, path: PathField
 ) -> DataFrame:
     """The bytes of whole files as ``body``, with the path field where the schema has it."""
     require_file_system(context, files)
     # Spark's own reader of whole files leaves out empty ones.
-    pieces = [Piece(file, path.shown(file)) for file in files]
+    pieces = [FilePiece(file, path.format_path(file)) for file in files]
     names = tuple(f.name for f in schema)
     return context.generate(schema, pieces, functools.partial(read_blob, names=names))
 
 
-def read_blob(piece: Piece, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def read_blob(piece: FilePiece, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """The one record of a file.
 
     :raises StageError: when the file cannot be read.
@@ -79,5 +81,5 @@ def read_blob(piece: Piece, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     except OSError as error:
         raise StageError(f"File '{piece.file}' cannot be read: {error}.") from error
     values = {"body": pa.array([content], pa.binary())}
-    shown = pa.array([piece.shown])
+    shown = pa.array([piece.path])
     yield pa.RecordBatch.from_arrays([values.get(name, shown) for name in names], list(names))

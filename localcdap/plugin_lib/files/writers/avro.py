@@ -15,44 +15,56 @@ if TYPE_CHECKING:
 def write_avro(df: DataFrame, schema: Schema, directory: str, codec: str) -> None:
     """Write one file for each partition that has records, and at least one."""
     written = df.mapInArrow(
-        _writer(str(schema), avro_schema(schema), directory, "null" if codec == "none" else codec),
+        _make_writer(
+            str(schema), to_avro_schema(schema), directory, "null" if codec == "none" else codec
+        ),
         "records bigint",
     )
     written.write.format("noop").mode("overwrite").save()
 
 
-def avro_schema(schema: Schema) -> Any:
+def to_avro_schema(schema: Schema) -> Any:
     """The Avro schema document of a record schema: named enums, maps of strings, known logical types."""
-    return _Names().document(schema, schema.name or "record")
+    return _AvroNames().build_document(schema, schema.name or "record")
 
 
-class _Names:
+class _AvroNames:
     """Gives each record and enum of a schema a name of its own, as Avro demands."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
 
-    def document(self, schema: Schema, path: str) -> Any:
+    def build_document(self, schema: Schema, path: str) -> Any:
         if schema.type is Type.UNION:
-            return [self.document(m, f"{path}_{i}") for i, m in enumerate(_null_first(schema))]
+            return [
+                self.build_document(m, f"{path}_{i}")
+                for i, m in enumerate(_sort_null_first(schema))
+            ]
         if schema.logical_type is not None:
-            return _logical(schema)
+            return _build_logical_type(schema)
         match schema.type:
             case Type.ENUM:
-                return {"type": "enum", "name": self._name(path), "symbols": list(schema.symbols)}
+                return {
+                    "type": "enum",
+                    "name": self._make_name(path),
+                    "symbols": list(schema.symbols),
+                }
             case Type.ARRAY if schema.items is not None:
-                return {"type": "array", "items": self.document(schema.items, f"{path}_item")}
+                return {"type": "array", "items": self.build_document(schema.items, f"{path}_item")}
             case Type.MAP if schema.values is not None:
-                return {"type": "map", "values": self.document(schema.values, f"{path}_value")}
+                return {
+                    "type": "map",
+                    "values": self.build_document(schema.values, f"{path}_value"),
+                }
             case Type.RECORD:
                 fields = [
-                    {"name": f.name, "type": self.document(f.schema, f"{path}_{f.name}")}
+                    {"name": f.name, "type": self.build_document(f.schema, f"{path}_{f.name}")}
                     for f in schema
                 ]
-                return {"type": "record", "name": self._name(path), "fields": fields}
+                return {"type": "record", "name": self._make_name(path), "fields": fields}
         return schema.type.value
 
-    def _name(self, path: str) -> str:
+    def _make_name(self, path: str) -> str:
         base = "".join(c if c.isascii() and c.isalnum() else "_" for c in path)
         name = base if not base[:1].isdigit() else f"_{base}"
         while name in self._taken:
@@ -61,11 +73,11 @@ class _Names:
         return name
 
 
-def _null_first(union: Schema) -> list[Schema]:
+def _sort_null_first(union: Schema) -> list[Schema]:
     return sorted(union.members, key=lambda member: member.type is not Type.NULL)
 
 
-def _logical(schema: Schema) -> Any:
+def _build_logical_type(schema: Schema) -> Any:
     if schema.logical_type is None or schema.logical_type is LogicalType.DATETIME:
         return "string"
     made: dict[str, Any] = {"type": schema.type.value, "logicalType": schema.logical_type.value}
@@ -74,7 +86,7 @@ def _logical(schema: Schema) -> Any:
     return made
 
 
-def _writer(
+def _make_writer(
     schema: str, avro: Any, directory: str, codec: str
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     # A nested function crosses to Spark's workers by value; they cannot import this module.
@@ -94,20 +106,20 @@ def _writer(
         record_codec = RecordCodec(Schema.parse(schema))
         count = 0
 
-        def plain(value: Any) -> Any:
+        def to_plain(value: Any) -> Any:
             """Local date-times as text, wherever they are."""
             if isinstance(value, datetime.datetime) and value.tzinfo is None:
                 return value.isoformat()
             if isinstance(value, dict):
-                return {key: plain(part) for key, part in value.items()}
-            return [plain(part) for part in value] if isinstance(value, list) else value
+                return {key: to_plain(part) for key, part in value.items()}
+            return [to_plain(part) for part in value] if isinstance(value, list) else value
 
-        def records() -> Iterator[Any]:
+        def read_records() -> Iterator[Any]:
             nonlocal count
             for batch in filled:
                 for record in record_codec.decode(batch):
                     count += 1
-                    yield plain(record)
+                    yield to_plain(record)
 
         task = TaskContext.get()
         partition = task.partitionId() if task is not None else 0
@@ -121,7 +133,7 @@ def _writer(
         # A task that is tried again must not leave half a file of its first attempt.
         partial = final.with_name(f"_{final.name}.{attempt}")
         with partial.open("wb") as stream:
-            fastavro.writer(stream, fastavro.parse_schema(avro), records(), codec=codec)
+            fastavro.writer(stream, fastavro.parse_schema(avro), read_records(), codec=codec)
         os.replace(partial, final)  # noqa: PTH105 - a string survives the crossing
         yield pa.RecordBatch.from_pydict({"records": [count]})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api import Schema
-from localcdap.plugin_lib.spark.columns import column
+from localcdap.plugin_lib.spark.columns import get_column
 from localcdap.plugin_lib.spark.conversion import to_text
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ def write_delimited(
     """
     from pyspark.sql import functions as F  # noqa: N812
 
-    texts = [to_text(column(f.name), f.schema) for f in schema]
+    texts = [to_text(get_column(f.name), f.schema) for f in schema]
     if quoted:
-        texts = [_quoted(text, delimiter) for text in texts]
+        texts = [_quote(text, delimiter) for text in texts]
     line = F.concat_ws(delimiter, *[F.coalesce(text, F.lit("")) for text in texts])
     if header:
         names = F.lit(delimiter.join(schema.field_names) + "\n")
@@ -36,7 +36,7 @@ def write_delimited(
     df.select(line.alias("value")).write.mode("append").text(directory)
 
 
-def _quoted(text: Column, delimiter: str) -> Column:
+def _quote(text: Column, delimiter: str) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
     special = F.contains(text, F.lit(delimiter)) | text.rlike('["\\r\\n]')

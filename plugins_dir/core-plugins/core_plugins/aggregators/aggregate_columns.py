@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from localcdap.api import Schema, Type
 from localcdap.api.arrow import arrow_type
-from localcdap.plugin_lib.spark.columns import column
+from localcdap.plugin_lib.spark.columns import get_column
 
 from .aggregates import ALL, Aggregate
 
@@ -37,7 +37,7 @@ def needs_order(aggregates: list[Aggregate]) -> bool:
     return any(aggregate.function in _ORDERED for aggregate in aggregates)
 
 
-def aggregate_column(
+def build_aggregate(
     aggregate: Aggregate, schema: Schema, raising: Callable[[Column], Column]
 ) -> Column:
     """The expression of an aggregate, named and of the type that the aggregate declares.
@@ -46,21 +46,21 @@ def aggregate_column(
 
     :param raising: an expression that fails the stage with a message.
     """
-    condition = aggregate.compiled(schema)
-    chosen = None if condition is None else condition.column()
+    condition = aggregate.compile_condition(schema)
+    condition_column = None if condition is None else condition.build_column()
     if aggregate.field == ALL:
-        return _count_all(chosen).alias(aggregate.name)
-    made = _MAKERS[aggregate.function](column(aggregate.field), chosen)
-    return _declared(made, aggregate, schema, raising).alias(aggregate.name)
+        return _build_count_all(condition_column).alias(aggregate.name)
+    made = _BUILDERS[aggregate.function](get_column(aggregate.field), condition_column)
+    return _cast_to_declared(made, aggregate, schema, raising).alias(aggregate.name)
 
 
-def _declared(
+def _cast_to_declared(
     made: Column, aggregate: Aggregate, schema: Schema, raising: Callable[[Column], Column]
 ) -> Column:
     """Numbers that Spark widens are narrowed again."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    type = aggregate.output_field(schema).schema.non_nullable
+    type = aggregate.make_output_field(schema).schema.non_nullable
     if aggregate.function not in ("Sum", "Avg", "CountDistinct"):
         return made
     if type.logical_type is not None:
@@ -68,9 +68,9 @@ def _declared(
     narrow = made.cast(_SPARK_TYPES[type.type])
     if aggregate.function != "Sum" or type.type is not Type.INT:
         return narrow
-    told = F.concat(F.lit(f"The sum '{aggregate.name}' overflows an int: "), made.cast("string"))
+    message = F.concat(F.lit(f"The sum '{aggregate.name}' overflows an int: "), made.cast("string"))
     return F.when(made.isNull() | made.between(-(2**31), 2**31 - 1), narrow).otherwise(
-        raising(told).cast("int")
+        raising(message).cast("int")
     )
 
 
@@ -82,165 +82,165 @@ _SPARK_TYPES: Final = {
 }
 
 
-def _count_all(chosen: Column | None) -> Column:
+def _build_count_all(condition_column: Column | None) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
-    return F.count(F.lit(1)) if chosen is None else F.count_if(chosen)
+    return F.count(F.lit(1)) if condition_column is None else F.count_if(condition_column)
 
 
-def _if(value: Column, chosen: Column | None) -> Column:
+def _filter_value(value: Column, condition_column: Column | None) -> Column:
     """The value of a record that counts, else null."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    return value if chosen is None else F.when(chosen, value)
+    return value if condition_column is None else F.when(condition_column, value)
 
 
-def _boxed(value: Column, chosen: Column | None) -> Column:
+def _box(value: Column, condition_column: Column | None) -> Column:
     """The value in a struct, so that a null value is no null."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    return _if(F.struct(value.alias("v")), chosen)
+    return _filter_value(F.struct(value.alias("v")), condition_column)
 
 
-def _count(value: Column, chosen: Column | None) -> Column:
+def _build_count(value: Column, condition_column: Column | None) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
-    return F.count(_if(value, chosen))
+    return F.count(_filter_value(value, condition_column))
 
 
-def _count_nulls(value: Column, chosen: Column | None) -> Column:
+def _build_count_nulls(value: Column, condition_column: Column | None) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
     is_null = value.isNull()
-    return F.count_if(is_null if chosen is None else is_null & chosen)
+    return F.count_if(is_null if condition_column is None else is_null & condition_column)
 
 
-def _count_distinct(value: Column, chosen: Column | None) -> Column:
+def _build_count_distinct(value: Column, condition_column: Column | None) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
-    return F.count_distinct(_boxed(value, chosen))
+    return F.count_distinct(_box(value, condition_column))
 
 
-def _simple(name: str) -> Callable[[Column, Column | None], Column]:
-    def make(value: Column, chosen: Column | None) -> Column:
+def _make_simple(name: str) -> Callable[[Column, Column | None], Column]:
+    def make(value: Column, condition_column: Column | None) -> Column:
         from pyspark.sql import functions as F  # noqa: N812
 
-        made: Column = getattr(F, name)(_if(value, chosen))
+        made: Column = getattr(F, name)(_filter_value(value, condition_column))
         return made
 
     return make
 
 
-def _first(value: Column, chosen: Column | None) -> Column:
+def _build_first(value: Column, condition_column: Column | None) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
-    return F.min_by(_boxed(value, chosen), F.col(ORDER)).getField("v")
+    return F.min_by(_box(value, condition_column), F.col(ORDER)).getField("v")
 
 
-def _last(value: Column, chosen: Column | None) -> Column:
+def _build_last(value: Column, condition_column: Column | None) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
-    return F.max_by(_boxed(value, chosen), F.col(ORDER)).getField("v")
+    return F.max_by(_box(value, condition_column), F.col(ORDER)).getField("v")
 
 
-def _any(value: Column, chosen: Column | None) -> Column:
+def _build_any(value: Column, condition_column: Column | None) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
-    return F.first(_if(value, chosen), ignorenulls=True)
+    return F.first(_filter_value(value, condition_column), ignorenulls=True)
 
 
-def _collect_list(value: Column, chosen: Column | None) -> Column:
+def _build_collect_list(value: Column, condition_column: Column | None) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
-    placed = _if(F.struct(F.col(ORDER).alias("o"), value.alias("v")), chosen)
+    placed = _filter_value(F.struct(F.col(ORDER).alias("o"), value.alias("v")), condition_column)
 
-    def by_place(a: Column, b: Column) -> Column:
+    def compare_order(a: Column, b: Column) -> Column:
         return F.when(a.getField("o") < b.getField("o"), -1).otherwise(1)
 
-    ordered = F.array_sort(F.collect_list(placed), by_place)
+    ordered = F.array_sort(F.collect_list(placed), compare_order)
     return F.transform(ordered, lambda element: element.getField("v"))
 
 
-def _collect_set(value: Column, chosen: Column | None) -> Column:
+def _build_collect_set(value: Column, condition_column: Column | None) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
-    boxes = F.collect_set(_boxed(value, chosen))
+    boxes = F.collect_set(_box(value, condition_column))
     return F.transform(boxes, lambda element: element.getField("v"))
 
 
-def _concat(value: Column, chosen: Column | None) -> Column:
+def _build_concat(value: Column, condition_column: Column | None) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
-    return F.array_join(_collect_list(value, chosen), _SEPARATOR)
+    return F.array_join(_build_collect_list(value, condition_column), _SEPARATOR)
 
 
-def _concat_distinct(value: Column, chosen: Column | None) -> Column:
+def _build_concat_distinct(value: Column, condition_column: Column | None) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
-    return F.array_join(F.array_distinct(_collect_list(value, chosen)), _SEPARATOR)
+    return F.array_join(F.array_distinct(_build_collect_list(value, condition_column)), _SEPARATOR)
 
 
-def _longest(value: Column, chosen: Column | None) -> Column:
+def _build_longest(value: Column, condition_column: Column | None) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
-    text = _if(value, chosen)
+    text = _filter_value(value, condition_column)
     return F.max_by(text, F.when(text.isNotNull(), F.struct(F.length(text), -F.col(ORDER))))
 
 
-def _shortest(value: Column, chosen: Column | None) -> Column:
+def _build_shortest(value: Column, condition_column: Column | None) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
-    text = _if(value, chosen)
+    text = _filter_value(value, condition_column)
     return F.min_by(text, F.when(text.isNotNull(), F.struct(F.length(text), F.col(ORDER))))
 
 
-def _logical_and(value: Column, chosen: Column | None) -> Column:
+def _build_logical_and(value: Column, condition_column: Column | None) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
-    return F.coalesce(F.bool_and(_if(value, chosen)), F.lit(True))
+    return F.coalesce(F.bool_and(_filter_value(value, condition_column)), F.lit(True))
 
 
-def _logical_or(value: Column, chosen: Column | None) -> Column:
+def _build_logical_or(value: Column, condition_column: Column | None) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
-    return F.coalesce(F.bool_or(_if(value, chosen)), F.lit(False))
+    return F.coalesce(F.bool_or(_filter_value(value, condition_column)), F.lit(False))
 
 
-def _sum_of_squares(value: Column, chosen: Column | None) -> Column:
+def _build_sum_of_squares(value: Column, condition_column: Column | None) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
-    number = _if(value, chosen).cast("double")
+    number = _filter_value(value, condition_column).cast("double")
     return F.coalesce(F.sum(number * number), F.lit(0.0))
 
 
-def _corrected_sum_of_squares(value: Column, chosen: Column | None) -> Column:
+def _build_corrected_sum_of_squares(value: Column, condition_column: Column | None) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
-    number = _if(value, chosen).cast("double")
+    number = _filter_value(value, condition_column).cast("double")
     return F.coalesce(F.var_pop(number) * F.count(number), F.lit(0.0))
 
 
-_MAKERS: Final[dict[str, Callable[[Column, Column | None], Column]]] = {
-    "Count": _count,
-    "CountDistinct": _count_distinct,
-    "CountNulls": _count_nulls,
-    "Sum": _simple("sum"),
-    "Avg": _simple("avg"),
-    "Min": _simple("min"),
-    "Max": _simple("max"),
-    "First": _first,
-    "Last": _last,
-    "Any": _any,
-    "Stddev": _simple("stddev_pop"),
-    "Variance": _simple("var_pop"),
-    "CollectList": _collect_list,
-    "CollectSet": _collect_set,
-    "LongestString": _longest,
-    "ShortestString": _shortest,
-    "Concat": _concat,
-    "ConcatDistinct": _concat_distinct,
-    "LogicalAnd": _logical_and,
-    "LogicalOr": _logical_or,
-    "SumOfSquares": _sum_of_squares,
-    "CorrectedSumOfSquares": _corrected_sum_of_squares,
+_BUILDERS: Final[dict[str, Callable[[Column, Column | None], Column]]] = {
+    "Count": _build_count,
+    "CountDistinct": _build_count_distinct,
+    "CountNulls": _build_count_nulls,
+    "Sum": _make_simple("sum"),
+    "Avg": _make_simple("avg"),
+    "Min": _make_simple("min"),
+    "Max": _make_simple("max"),
+    "First": _build_first,
+    "Last": _build_last,
+    "Any": _build_any,
+    "Stddev": _make_simple("stddev_pop"),
+    "Variance": _make_simple("var_pop"),
+    "CollectList": _build_collect_list,
+    "CollectSet": _build_collect_set,
+    "LongestString": _build_longest,
+    "ShortestString": _build_shortest,
+    "Concat": _build_concat,
+    "ConcatDistinct": _build_concat_distinct,
+    "LogicalAnd": _build_logical_and,
+    "LogicalOr": _build_logical_or,
+    "SumOfSquares": _build_sum_of_squares,
+    "CorrectedSumOfSquares": _build_corrected_sum_of_squares,
 }

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from localcdap.api import FailureCollector, Field, LogicalType, Schema, Type
 
-from .conditions import Condition, ConditionError, UnknownFieldError, compile_condition
+from .conditions import AggregateCondition, ConditionError, UnknownFieldError, compile_condition
 from .keys import is_comparable
 
 FUNCTIONS: Final = (
@@ -92,18 +92,18 @@ class Aggregate(NamedTuple):
     def __str__(self) -> str:
         return f"{self.name}:{self.display_name}({self.field})"
 
-    def compiled(self, schema: Schema) -> Condition | None:
+    def compile_condition(self, schema: Schema) -> AggregateCondition | None:
         """The condition over records of the schema.
 
         :raises ConditionError: when it cannot be compiled.
         """
         return None if self.condition is None else compile_condition(self.condition, schema)
 
-    def output_field(self, schema: Schema) -> Field:
+    def make_output_field(self, schema: Schema) -> Field:
         """The field that it adds, for a field that exists."""
-        return Field(self.name, self._type(schema))
+        return Field(self.name, self._infer_type(schema))
 
-    def _type(self, schema: Schema) -> Schema:
+    def _infer_type(self, schema: Schema) -> Schema:
         if self.function in ("Count", "CountNulls"):
             return Schema.LONG
         if self.function == "CountDistinct":
@@ -115,7 +115,7 @@ class Aggregate(NamedTuple):
             case "CollectList" | "CollectSet":
                 return Schema.array(given)
             case "Avg" | "Variance" | "Stddev" | "SumOfSquares" | "CorrectedSumOfSquares":
-                type = _like(Schema.DOUBLE, given)
+                type = _match_nullability(Schema.DOUBLE, given)
             case "LogicalAnd" | "LogicalOr":
                 type = Schema.BOOLEAN
             case _:
@@ -128,7 +128,7 @@ class Aggregate(NamedTuple):
         """Report what does not fit the input."""
         self._check_field(schema, failures)
         try:
-            self.compiled(schema)
+            self.compile_condition(schema)
         except UnknownFieldError as error:
             failures.add(
                 str(error), f"Choose a field of the input: {', '.join(schema.field_names)}."
@@ -146,13 +146,13 @@ class Aggregate(NamedTuple):
                 "exist in input schema."
             ).with_config_property("aggregates", element=str(self))
             return
-        message = self._type_problem(found.schema.non_nullable)
+        message = self._find_type_problem(found.schema.non_nullable)
         if message is not None:
             failures.add(message).with_config_property(
                 "aggregates", element=str(self)
             ).with_input_field(self.field)
 
-    def _type_problem(self, type: Schema) -> str | None:
+    def _find_type_problem(self, type: Schema) -> str | None:
         shown = type.display_name
         if self.function == "CountDistinct" and (
             type.type not in _DISTINCT_TYPES or type.logical_type is not None
@@ -175,13 +175,13 @@ def parse_aggregates(text: str, failures: FailureCollector) -> list[Aggregate]:
     names: set[str] = set()
     for element in (part.strip() for part in text.split(",")):
         try:
-            found.append(_parse(element, names))
+            found.append(_parse_aggregate(element, names))
         except AggregateError as error:
             failures.add(str(error)).with_config_property("aggregates", element=element)
     return found
 
 
-def _parse(text: str, names: set[str]) -> Aggregate:
+def _parse_aggregate(text: str, names: set[str]) -> Aggregate:
     name, colon, call = (part.strip() for part in text.partition(":"))
     if not colon:
         raise AggregateError(
@@ -213,13 +213,13 @@ def _parse(text: str, names: set[str]) -> Aggregate:
     if not field:
         raise AggregateError(f"Invalid function '{call}'. A field must be given as an argument.")
     if known.endswith("If"):
-        return Aggregate(name, known.removesuffix("If"), field, _condition(tail))
+        return Aggregate(name, known.removesuffix("If"), field, _parse_condition(tail))
     if tail:
         raise AggregateError(f"Function '{known}' takes no condition; use '{known}If'.")
     return Aggregate(name, known, field, None)
 
 
-def _condition(tail: str) -> str:
+def _parse_condition(tail: str) -> str:
     label, parenthesis, rest = (part.strip() for part in tail.removeprefix(":").partition("("))
     if label != _CONDITION or not parenthesis:
         raise AggregateError("Missing 'condition' property for conditional function.")
@@ -237,5 +237,5 @@ def _is_number(type: Schema) -> bool:
     return type.type.is_numeric
 
 
-def _like(type: Schema, given: Schema) -> Schema:
+def _match_nullability(type: Schema, given: Schema) -> Schema:
     return type.as_nullable if given.is_nullable else type

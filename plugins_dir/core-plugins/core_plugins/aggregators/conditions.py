@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from localcdap.api import LogicalType, Schema, Type
-from localcdap.plugin_lib.spark.columns import column
+from localcdap.plugin_lib.spark.columns import get_column
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
@@ -63,28 +63,28 @@ class UnknownFieldError(ConditionError):
         self.name = name
 
 
-class Expression(NamedTuple):
+class CompiledExpression(NamedTuple):
     """A part of a condition: the kind of its value and how to compute it."""
 
     kind: str
     """``integer``, ``number``, ``string``, ``boolean``, ``null``, ``record``, or another type's name."""
-    column: Callable[[], Column]
+    build_column: Callable[[], Column]
     """Makes the expression; only then is pyspark imported."""
     schema: Schema | None = None
     """Of a field."""
 
 
-class Condition(NamedTuple):
+class AggregateCondition(NamedTuple):
     """A compiled condition."""
 
     text: str
     fields: frozenset[str]
     """The input fields that it reads."""
-    column: Callable[[], Column]
+    build_column: Callable[[], Column]
     """Makes an expression that is true or false, never null."""
 
 
-def compile_condition(text: str, schema: Schema) -> Condition:
+def compile_condition(text: str, schema: Schema) -> AggregateCondition:
     """Compile a condition over the fields of a record.
 
     :raises UnknownFieldError: for a field that the record does not have.
@@ -93,30 +93,32 @@ def compile_condition(text: str, schema: Schema) -> Condition:
     from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedToken
 
     try:
-        tree = _parser().parse(text)
+        tree = _load_parser().parse(text)
     except UnexpectedEOF:
         raise ConditionError(f"Condition '{text}' ends too early.") from None
     except UnexpectedToken as error:
         if error.token.type == "$END":
             raise ConditionError(f"Condition '{text}' ends too early.") from None
-        raise ConditionError(_unexpected(text, str(error.token), error.column)) from None
+        raise ConditionError(_describe_unexpected(text, str(error.token), error.column)) from None
     except UnexpectedCharacters as error:
-        raise ConditionError(_unexpected(text, error.char, error.column)) from None
+        raise ConditionError(_describe_unexpected(text, error.char, error.column)) from None
     compiler = _Compiler(schema)
     made = compiler.compile(tree)
     if made.kind != _BOOLEAN:
         raise ConditionError(f"Condition '{text}' gives a {made.kind}, not true or false.")
-    return Condition(text, frozenset(compiler.fields), lambda: _true(made.column()))
+    return AggregateCondition(
+        text, frozenset(compiler.fields), lambda: _make_non_null(made.build_column())
+    )
 
 
 @lru_cache(maxsize=1)
-def _parser() -> Lark:
+def _load_parser() -> Lark:
     from lark import Lark
 
     return Lark(_GRAMMAR, parser="lalr", propagate_positions=True)
 
 
-def _unexpected(text: str, found: str, position: int) -> str:
+def _describe_unexpected(text: str, found: str, position: int) -> str:
     return f"'{found}' at position {position} of condition '{text}' is not supported."
 
 
@@ -127,90 +129,96 @@ class _Compiler:
         self._schema = schema
         self.fields: set[str] = set()
 
-    def compile(self, node: Tree[Token] | Any) -> Expression:
-        made: Expression = getattr(self, f"_{node.data}")(*node.children)
+    def compile(self, node: Tree[Token] | Any) -> CompiledExpression:
+        made: CompiledExpression = getattr(self, f"_compile_{node.data}")(*node.children)
         return made
 
-    def _variable(self, name: Token) -> Expression:
+    def _compile_variable(self, name: Token) -> CompiledExpression:
         found = self._schema.field(str(name))
         if found is None:
             raise UnknownFieldError(str(name))
         self.fields.add(found.name)
-        return _value(found.schema, lambda: column(found.name))
+        return _build_value(found.schema, lambda: get_column(found.name))
 
-    def _member(self, owner: Any, name: Token) -> Expression:
+    def _compile_member(self, owner: Any, name: Token) -> CompiledExpression:
         outer = self.compile(owner)
         found = outer.schema.field(str(name)) if outer.kind == _RECORD and outer.schema else None
         if found is None:
             raise UnknownFieldError(str(name))
-        return _value(found.schema, lambda: outer.column().getField(found.name))
+        return _build_value(found.schema, lambda: outer.build_column().getField(found.name))
 
-    def _number(self, token: Token) -> Expression:
+    def _compile_number(self, token: Token) -> CompiledExpression:
         digits = str(token).rstrip("lLfFdD")
         if digits.isdigit() and str(token)[-1] not in "fFdD":
-            return _literal(_INTEGER, int(digits))
-        return _literal(_NUMBER, float(digits))
+            return _build_literal(_INTEGER, int(digits))
+        return _build_literal(_NUMBER, float(digits))
 
-    def _text(self, token: Token) -> Expression:
-        return _literal(_TEXT, _unescaped(str(token)[1:-1]))
+    def _compile_text(self, token: Token) -> CompiledExpression:
+        return _build_literal(_TEXT, _unescape(str(token)[1:-1]))
 
-    def _true(self) -> Expression:
-        return _literal(_BOOLEAN, True)
+    def _compile_true(self) -> CompiledExpression:
+        return _build_literal(_BOOLEAN, True)
 
-    def _false(self) -> Expression:
-        return _literal(_BOOLEAN, False)
+    def _compile_false(self) -> CompiledExpression:
+        return _build_literal(_BOOLEAN, False)
 
-    def _null(self) -> Expression:
-        return _literal(_NULL, None)
+    def _compile_null(self) -> CompiledExpression:
+        return _build_literal(_NULL, None)
 
-    def _either(self, left: Any, right: Any) -> Expression:
-        a, b = self._truth(left), self._truth(right)
-        return Expression(_BOOLEAN, lambda: a() | b())
+    def _compile_either(self, left: Any, right: Any) -> CompiledExpression:
+        a, b = self._compile_boolean(left), self._compile_boolean(right)
+        return CompiledExpression(_BOOLEAN, lambda: a() | b())
 
-    def _both(self, left: Any, right: Any) -> Expression:
-        a, b = self._truth(left), self._truth(right)
-        return Expression(_BOOLEAN, lambda: a() & b())
+    def _compile_both(self, left: Any, right: Any) -> CompiledExpression:
+        a, b = self._compile_boolean(left), self._compile_boolean(right)
+        return CompiledExpression(_BOOLEAN, lambda: a() & b())
 
-    def _negated(self, operand: Any) -> Expression:
-        value = self._truth(operand)
-        return Expression(_BOOLEAN, lambda: ~value())
+    def _compile_negated(self, operand: Any) -> CompiledExpression:
+        value = self._compile_boolean(operand)
+        return CompiledExpression(_BOOLEAN, lambda: ~value())
 
-    def _truth(self, node: Any) -> Callable[[], Column]:
+    def _compile_boolean(self, node: Any) -> Callable[[], Column]:
         made = self.compile(node)
         if made.kind != _BOOLEAN:
-            raise ConditionError(f"A {made.kind} stands {_place(node)} where true or false must.")
-        return lambda: _true(made.column())
+            raise ConditionError(
+                f"A {made.kind} stands {_describe_position(node)} where true or false must."
+            )
+        return lambda: _make_non_null(made.build_column())
 
-    def _minus(self, operand: Any) -> Expression:
-        value = self._numeric(operand)
-        return Expression(value.kind, lambda: -value.column())
+    def _compile_minus(self, operand: Any) -> CompiledExpression:
+        value = self._compile_number_operand(operand)
+        return CompiledExpression(value.kind, lambda: -value.build_column())
 
-    def _numeric(self, node: Any) -> Expression:
+    def _compile_number_operand(self, node: Any) -> CompiledExpression:
         made = self.compile(node)
         if made.kind not in _NUMBERS:
-            raise ConditionError(f"A {made.kind} stands {_place(node)} where a number must.")
+            raise ConditionError(
+                f"A {made.kind} stands {_describe_position(node)} where a number must."
+            )
         return made
 
-    def _arithmetic(self, left: Any, operator: Token, right: Any) -> Expression:
-        a, b = self._numeric(left), self._numeric(right)
+    def _compile_arithmetic(self, left: Any, operator: Token, right: Any) -> CompiledExpression:
+        a, b = self._compile_number_operand(left), self._compile_number_operand(right)
         kind = _INTEGER if a.kind == b.kind == _INTEGER else _NUMBER
-        return Expression(kind, lambda: _calculate(str(operator), kind, a.column(), b.column()))
+        return CompiledExpression(
+            kind, lambda: _build_arithmetic(str(operator), kind, a.build_column(), b.build_column())
+        )
 
-    def _compare(self, left: Any, token: Token, right: Any) -> Expression:
+    def _compile_compare(self, left: Any, token: Token, right: Any) -> CompiledExpression:
         a, b = self.compile(left), self.compile(right)
         operator = COMPARE_WORDS.get(str(token), str(token))
         is_equality = operator in ("==", "!=")
-        if not _comparable(a.kind, b.kind) or (_RECORD in (a.kind, b.kind) and not is_equality):
+        if not _is_comparable(a.kind, b.kind) or (_RECORD in (a.kind, b.kind) and not is_equality):
             raise ConditionError(
                 f"'{token}' at position {token.column} cannot compare a {a.kind} with a {b.kind}."
             )
-        return Expression(_BOOLEAN, lambda: _compared(operator, a, b))
+        return CompiledExpression(_BOOLEAN, lambda: _build_comparison(operator, a, b))
 
-    def _method(self, owner: Any, name: Token, *arguments: Any) -> Expression:
+    def _compile_method(self, owner: Any, name: Token, *arguments: Any) -> CompiledExpression:
         method, given = str(name), [a for a in arguments if a is not None]
         text = self.compile(owner)
         if method == "equals" and len(given) == 1:
-            return self._compare(owner, name.update(value="=="), given[0])
+            return self._compile_compare(owner, name.update(value="=="), given[0])
         known = _METHODS.get(method)
         if known is None or text.kind != _TEXT or len(given) != known.arguments:
             raise ConditionError(
@@ -220,8 +228,9 @@ class _Compiler:
         values = [self.compile(argument) for argument in given]
         if any(value.kind != _TEXT for value in values):
             raise ConditionError(f"'{method}' at position {name.column} needs a string.")
-        return Expression(
-            known.kind, lambda: known.apply(text.column(), *[v.column() for v in values])
+        return CompiledExpression(
+            known.kind,
+            lambda: known.apply(text.build_column(), *[v.build_column() for v in values]),
         )
 
 
@@ -231,7 +240,7 @@ class _Method(NamedTuple):
     apply: Callable[..., Column]
 
 
-def _functions() -> Any:
+def _import_functions() -> Any:
     from pyspark.sql import functions
 
     return functions
@@ -239,24 +248,26 @@ def _functions() -> Any:
 
 _METHODS: Final = {
     "equalsIgnoreCase": _Method(
-        _BOOLEAN, 1, lambda s, other: _functions().lower(s) == _functions().lower(other)
+        _BOOLEAN,
+        1,
+        lambda s, other: _import_functions().lower(s) == _import_functions().lower(other),
     ),
     "contains": _Method(_BOOLEAN, 1, lambda s, part: s.contains(part)),
     "startsWith": _Method(_BOOLEAN, 1, lambda s, part: s.startswith(part)),
     "endsWith": _Method(_BOOLEAN, 1, lambda s, part: s.endswith(part)),
-    "isEmpty": _Method(_BOOLEAN, 0, lambda s: s == _functions().lit("")),
-    "length": _Method(_INTEGER, 0, lambda s: _functions().length(s)),
-    "toLowerCase": _Method(_TEXT, 0, lambda s: _functions().lower(s)),
-    "toUpperCase": _Method(_TEXT, 0, lambda s: _functions().upper(s)),
-    "trim": _Method(_TEXT, 0, lambda s: _functions().trim(s)),
+    "isEmpty": _Method(_BOOLEAN, 0, lambda s: s == _import_functions().lit("")),
+    "length": _Method(_INTEGER, 0, lambda s: _import_functions().length(s)),
+    "toLowerCase": _Method(_TEXT, 0, lambda s: _import_functions().lower(s)),
+    "toUpperCase": _Method(_TEXT, 0, lambda s: _import_functions().upper(s)),
+    "trim": _Method(_TEXT, 0, lambda s: _import_functions().trim(s)),
 }
 
 
-def _value(schema: Schema, make: Callable[[], Column]) -> Expression:
-    return Expression(_kind(schema), make, schema.non_nullable)
+def _build_value(schema: Schema, make: Callable[[], Column]) -> CompiledExpression:
+    return CompiledExpression(_get_kind(schema), make, schema.non_nullable)
 
 
-def _kind(schema: Schema) -> str:
+def _get_kind(schema: Schema) -> str:
     inner = schema.non_nullable
     if inner.logical_type is not None:
         return _NUMBER if inner.logical_type is LogicalType.DECIMAL else inner.logical_type.value
@@ -270,33 +281,33 @@ def _kind(schema: Schema) -> str:
     return kinds.get(inner.type, inner.type.value)
 
 
-def _literal(kind: str, value: Any) -> Expression:
-    return Expression(kind, lambda: _functions().lit(value))
+def _build_literal(kind: str, value: Any) -> CompiledExpression:
+    return CompiledExpression(kind, lambda: _import_functions().lit(value))
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     parts = text.split("\\\\")
     return "\\".join(part.replace("\\", "") for part in parts)
 
 
-def _place(node: Any) -> str:
+def _describe_position(node: Any) -> str:
     return f"at position {node.meta.column}" if hasattr(node.meta, "column") else "in the condition"
 
 
-def _comparable(a: str, b: str) -> bool:
+def _is_comparable(a: str, b: str) -> bool:
     kinds = {a, b}
     return len(kinds) == 1 or _NULL in kinds or kinds <= {*_NUMBERS, _TEXT}
 
 
-def _true(value: Column) -> Column:
-    made: Column = _functions().coalesce(value, _functions().lit(False))
+def _make_non_null(value: Column) -> Column:
+    made: Column = _import_functions().coalesce(value, _import_functions().lit(False))
     return made
 
 
-def _compared(operator: str, a: Expression, b: Expression) -> Column:
+def _build_comparison(operator: str, a: CompiledExpression, b: CompiledExpression) -> Column:
     if _NULL in (a.kind, b.kind):
-        return _compared_to_null(operator, a, b)
-    left, right = a.column(), b.column()
+        return _build_null_comparison(operator, a, b)
+    left, right = a.build_column(), b.build_column()
     # JEXL compares as numbers as soon as one side is one.
     if a.kind == _TEXT and b.kind in _NUMBERS:
         left = left.try_cast("double")
@@ -317,19 +328,19 @@ def _compared(operator: str, a: Expression, b: Expression) -> Column:
             return left >= right
 
 
-def _compared_to_null(operator: str, a: Expression, b: Expression) -> Column:
-    value = (b if a.kind == _NULL else a).column()
+def _build_null_comparison(operator: str, a: CompiledExpression, b: CompiledExpression) -> Column:
+    value = (b if a.kind == _NULL else a).build_column()
     match operator:
         case "==":
             return value.isNull()
         case "!=":
             return value.isNotNull()
         case _:
-            made: Column = _functions().lit(False)
+            made: Column = _import_functions().lit(False)
             return made
 
 
-def _calculate(operator: str, kind: str, left: Column, right: Column) -> Column:
+def _build_arithmetic(operator: str, kind: str, left: Column, right: Column) -> Column:
     match operator:
         case "+":
             return left + right
@@ -340,7 +351,7 @@ def _calculate(operator: str, kind: str, left: Column, right: Column) -> Column:
         case "%" | "mod":
             return left % right
         case _ if kind == _INTEGER:
-            made: Column = _functions().call_function("div", left, right)
+            made: Column = _import_functions().call_function("div", left, right)
             return made
         case _:
             return left / right

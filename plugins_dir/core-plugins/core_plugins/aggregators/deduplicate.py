@@ -14,9 +14,9 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.plugin_lib.spark.columns import column
+from localcdap.plugin_lib.spark.columns import get_column
 
-from .keys import check_comparable, num_partitions
+from .keys import check_comparable, num_partitions_field
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -67,12 +67,12 @@ class Deduplicate(BatchAggregator):
             name="filterOperation",
             form="{input-field}:{function:max|min|any}",
         )
-        num_partitions: int | None = num_partitions()
+        num_partitions: int | None = num_partitions_field()
 
     config: Config
 
     def configure(self, stage: StageConfigurer) -> None:
-        choice = self._choice(stage)
+        choice = self._parse_choice(stage)
         schema = stage.input_schema
         if schema is None or self.config.macros & {"uniqueFields", "filterOperation"}:
             return
@@ -89,7 +89,7 @@ class Deduplicate(BatchAggregator):
             _check_choice(stage, schema, choice)
         stage.output_schema = schema.renamed(f"{schema.name}.dedup")
 
-    def _choice(self, stage: StageConfigurer) -> Choice | None:
+    def _parse_choice(self, stage: StageConfigurer) -> Choice | None:
         text = self.config.filter_operation
         if not text:
             return None
@@ -112,14 +112,14 @@ class Deduplicate(BatchAggregator):
         from pyspark.sql import functions as F  # noqa: N812
 
         names = df.columns
-        unique = [column(name) for name in self.config.unique_fields or names]
+        unique = [get_column(name) for name in self.config.unique_fields or names]
         if self.config.num_partitions:
             df = df.repartition(self.config.num_partitions, *unique)
         if not self.config.unique_fields:
             return df.distinct()
-        choice = self._choice(StageConfigurer(context.stage_name, {}))
-        record = F.struct(*[column(name) for name in names])
-        chosen = _chosen(record, choice, F.col(_ORDER)).alias(_RECORD)
+        choice = self._parse_choice(StageConfigurer(context.stage_name, {}))
+        record = F.struct(*[get_column(name) for name in names])
+        chosen = _build_choice(record, choice, F.col(_ORDER)).alias(_RECORD)
         groups = df.withColumn(_ORDER, F.monotonically_increasing_id()).groupBy(*unique)
         kept = groups.agg(chosen).select(_RECORD)
         return kept.select(*[F.col(_RECORD).getField(name).alias(name) for name in names])
@@ -147,7 +147,7 @@ def _is_number(schema: Schema) -> bool:
     return inner.type.is_numeric
 
 
-def _chosen(record: Column, choice: Choice | None, order: Column) -> Column:
+def _build_choice(record: Column, choice: Choice | None, order: Column) -> Column:
     """The aggregate that picks the record to keep. ``order`` is its place in the input."""
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -155,7 +155,7 @@ def _chosen(record: Column, choice: Choice | None, order: Column) -> Column:
         return F.min_by(record, order)
     if choice.function == "LAST":
         return F.max_by(record, order)
-    value = column(choice.field)
+    value = get_column(choice.field)
     is_null = value.isNull()
     if choice.function == "ANY":
         return F.min_by(record, F.struct(is_null, order))

@@ -14,9 +14,9 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.plugin_lib.spark.columns import column
+from localcdap.plugin_lib.spark.columns import get_column
 
-from .keys import check_comparable, num_partitions
+from .keys import check_comparable, num_partitions_field
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -41,7 +41,7 @@ class Distinct(BatchAggregator):
             macro=True,
             form="{input-field}",
         )
-        num_partitions: int | None = num_partitions()
+        num_partitions: int | None = num_partitions_field()
 
     config: Config
 
@@ -67,7 +67,7 @@ class Distinct(BatchAggregator):
         return self.config.fields or None
 
     def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
-        columns = [column(name) for name in self.config.fields or df.columns]
+        columns = [get_column(name) for name in self.config.fields or df.columns]
         compared = df.select(*columns)
         if self.config.num_partitions:
             compared = compared.repartition(self.config.num_partitions, *columns)

@@ -15,12 +15,12 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.plugin_lib.spark.columns import column
+from localcdap.plugin_lib.spark.columns import get_column
 
-from .aggregate_columns import ORDER, aggregate_column, needs_order
+from .aggregate_columns import ORDER, build_aggregate, needs_order
 from .aggregates import ALL, FUNCTIONS, Aggregate, parse_aggregates
 from .conditions import ConditionError
-from .keys import check_comparable, num_partitions
+from .keys import check_comparable, num_partitions_field
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -54,7 +54,7 @@ class GroupByAggregate(BatchAggregator):
             macro=True,
             form="{name}:{function:" + "|".join(FUNCTIONS) + "}({input-field}),",
         )
-        num_partitions: int | None = num_partitions()
+        num_partitions: int | None = num_partitions_field()
 
     config: Config
 
@@ -65,7 +65,7 @@ class GroupByAggregate(BatchAggregator):
         schema = stage.input_schema
         if schema is None or self.config.macros & {"groupByFields", "aggregates"}:
             return
-        keys = self._keys(stage, schema)
+        keys = self._find_keys(stage, schema)
         for aggregate in aggregates:
             aggregate.check(schema, stage.failures)
             if aggregate.name in [key.name for key in keys]:
@@ -74,10 +74,10 @@ class GroupByAggregate(BatchAggregator):
                     "Give it another name.",
                 ).with_config_property("aggregates", element=str(aggregate))
         if not len(stage.failures):
-            added = [aggregate.output_field(schema) for aggregate in aggregates]
+            added = [aggregate.make_output_field(schema) for aggregate in aggregates]
             stage.output_schema = Schema.record(f"{schema.name}.agg", [*keys, *added])
 
-    def _keys(self, stage: StageConfigurer, schema: Schema) -> list[Field]:
+    def _find_keys(self, stage: StageConfigurer, schema: Schema) -> list[Field]:
         keys: list[Field] = []
         names = self.config.group_by_fields
         if names is not None and not names:
@@ -94,7 +94,7 @@ class GroupByAggregate(BatchAggregator):
                 keys.append(found)
         return keys
 
-    def _aggregates(self) -> list[Aggregate]:
+    def _parse_aggregates(self) -> list[Aggregate]:
         return parse_aggregates(self.config.aggregates, FailureCollector())
 
     def input_fields(self, stage: StageConfigurer) -> list[str] | None:
@@ -102,11 +102,11 @@ class GroupByAggregate(BatchAggregator):
         if schema is None or not self.config.aggregates:
             return None
         needed = set(self.config.group_by_fields)
-        for aggregate in self._aggregates():
+        for aggregate in self._parse_aggregates():
             if aggregate.field != ALL:
                 needed.add(aggregate.field)
             try:
-                condition = aggregate.compiled(schema)
+                condition = aggregate.compile_condition(schema)
             except ConditionError:
                 return None
             needed |= condition.fields if condition is not None else frozenset()
@@ -115,11 +115,11 @@ class GroupByAggregate(BatchAggregator):
     def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
         from pyspark.sql import functions as F  # noqa: N812
 
-        schema, aggregates = context.input_schema, self._aggregates()
-        keys = [column(name) for name in self.config.group_by_fields]
+        schema, aggregates = context.input_schema, self._parse_aggregates()
+        keys = [get_column(name) for name in self.config.group_by_fields]
         if needs_order(aggregates):
             df = df.withColumn(ORDER, F.monotonically_increasing_id())
         if self.config.num_partitions:
             df = df.repartition(self.config.num_partitions, *keys)
-        columns = [aggregate_column(a, schema, context.raising) for a in aggregates]
+        columns = [build_aggregate(a, schema, context.raising) for a in aggregates]
         return df.groupBy(*keys).agg(*columns)

@@ -7,7 +7,7 @@ from typing import Any
 from localcdap.api import Schema, StageConfigurer, Type, field
 
 
-def num_partitions() -> Any:
+def num_partitions_field() -> Any:
     """The property ``numPartitions``."""
     return field(
         "Number of partitions to work in. Left empty, the engine decides.",

@@ -15,15 +15,15 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.plugin_lib.spark.columns import column
+from localcdap.plugin_lib.spark.columns import get_column
 
-from .keys import num_partitions
+from .keys import num_partitions_field
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 _ORDER: Final = "__localcdap_order"
-_PLACES: Final = ("keyField", "nameField", "valueField")
+_PROPERTIES: Final = ("keyField", "nameField", "valueField")
 
 
 @plugin(
@@ -74,21 +74,21 @@ class RowDenormalizer(BatchAggregator):
             name="fieldAliases",
             form="{name}:{output field},",
         )
-        num_partitions: int | None = num_partitions()
+        num_partitions: int | None = num_partitions_field()
 
     config: Config
 
     def configure(self, stage: StageConfigurer) -> None:
-        names = self._names(stage.failures)
+        names = self._find_outputs(stage.failures)
         schema = stage.input_schema
         if schema is None:
             return
         config = self.config
-        for place, name in zip(
-            _PLACES, (config.key_field, config.name_field, config.value_field), strict=True
+        for property, name in zip(
+            _PROPERTIES, (config.key_field, config.name_field, config.value_field), strict=True
         ):
             if name:
-                _check_field(stage, schema, place, name)
+                _check_field(stage, schema, property, name)
         if config.key_field in names:
             stage.failures.add(
                 f"Output field '{config.key_field}' has the name of the key field.",
@@ -99,7 +99,7 @@ class RowDenormalizer(BatchAggregator):
             fields += [(name, Schema.STRING.as_nullable) for name in names]
             stage.output_schema = Schema.record("output.schema", fields)
 
-    def _aliases(self, failures: FailureCollector) -> dict[str, str]:
+    def _parse_aliases(self, failures: FailureCollector) -> dict[str, str]:
         aliases = {}
         for entry in (part.strip() for part in self.config.field_aliases.split(",")):
             name, _, alias = (part.strip() for part in entry.partition(":"))
@@ -112,9 +112,9 @@ class RowDenormalizer(BatchAggregator):
                 ).with_config_property("fieldAliases", element=entry)
         return aliases
 
-    def _names(self, failures: FailureCollector) -> dict[str, list[str]]:
+    def _find_outputs(self, failures: FailureCollector) -> dict[str, list[str]]:
         """The output fields, each with the names in the data that lead to it."""
-        aliases = self._aliases(failures)
+        aliases = self._parse_aliases(failures)
         names = {aliases.get(name, name): list[str]() for name in self.config.output_fields or ()}
         for output, sources in names.items():
             sources += [name for name, alias in aliases.items() if alias == output]
@@ -129,32 +129,32 @@ class RowDenormalizer(BatchAggregator):
     def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
         from pyspark.sql import functions as F  # noqa: N812
 
-        key = column(self.config.key_field)
+        key = get_column(self.config.key_field)
         if self.config.num_partitions:
             df = df.repartition(self.config.num_partitions, key)
         df = df.withColumn(_ORDER, F.monotonically_increasing_id()).filter(key.isNotNull())
-        names = self._names(FailureCollector())
-        values = [self._value(sources).alias(output) for output, sources in names.items()]
+        names = self._find_outputs(FailureCollector())
+        values = [self._build_value(sources).alias(output) for output, sources in names.items()]
         return df.groupBy(key).agg(*values)
 
-    def _value(self, sources: list[str]) -> Column:
+    def _build_value(self, sources: list[str]) -> Column:
         from pyspark.sql import functions as F  # noqa: N812
 
-        boxed = F.struct(column(self.config.value_field).alias("v"))
-        wanted = column(self.config.name_field).isin(sources)
+        boxed = F.struct(get_column(self.config.value_field).alias("v"))
+        wanted = get_column(self.config.name_field).isin(sources)
         return F.max_by(boxed, F.when(wanted, F.col(_ORDER))).getField("v")
 
 
-def _check_field(stage: StageConfigurer, schema: Schema, place: str, name: str) -> None:
-    kind = place.removesuffix("Field").capitalize()
+def _check_field(stage: StageConfigurer, schema: Schema, property: str, name: str) -> None:
+    kind = property.removesuffix("Field").capitalize()
     found = schema.field(name)
     if found is None:
         stage.failures.add(
             f"{kind} field '{name}' does not exist in input schema"
-        ).with_config_property(place)
+        ).with_config_property(property)
     elif (
         found.schema.non_nullable.type is not Type.STRING or found.schema.non_nullable.logical_type
     ):
         stage.failures.add(
             f"{kind} field '{name}' in the input record must be a String"
-        ).with_config_property(place).with_input_field(name)
+        ).with_config_property(property).with_input_field(name)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api import Schema, StageError
 from localcdap.api.arrow import RecordCodec
-from localcdap.plugin_lib.files.workbooks import cell_text, sheet_cells
+from localcdap.plugin_lib.files.workbooks import format_cell, read_sheet_cells
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,7 +25,7 @@ TYPES: Final = {
     "boolean": Schema.BOOLEAN,
     "bytes": Schema.BYTES,
 }
-_MOST_COLUMNS: Final = 16_384
+_MAX_COLUMNS: Final = 16_384
 _BATCH: Final = 10_000
 _WHOLE: Final = {Schema.INT: 31, Schema.LONG: 63}
 """How many bits a number has beside its sign."""
@@ -33,7 +33,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True)
-class Selection:
+class ExcelSelection:
     """What is read of each workbook."""
 
     sheet: str | int
@@ -47,7 +47,7 @@ class Selection:
     """Whether a value that does not fit fails the run; otherwise its row is left out."""
 
 
-def column_index(letters: str) -> int | None:
+def parse_column_letters(letters: str) -> int | None:
     """The number of a column from 0 by its letters; None when they are none.
 
     >>> column_index("A"), column_index("AA"), column_index("a1")
@@ -58,23 +58,23 @@ def column_index(letters: str) -> int | None:
     number = 0
     for letter in letters.upper():
         number = number * 26 + ord(letter) - ord("A") + 1
-    return number - 1 if number <= _MOST_COLUMNS else None
+    return number - 1 if number <= _MAX_COLUMNS else None
 
 
-def read_workbook(file: str, schema: Schema, selection: Selection) -> Iterator[pa.RecordBatch]:
+def read_workbook(file: str, schema: Schema, selection: ExcelSelection) -> Iterator[pa.RecordBatch]:
     """The records of a workbook: its name, the sheet's, and the values of the columns.
 
     :raises StageError: when it cannot be read, lacks the sheet, or has a row that fails the run.
     """
     name, codec = Path(file).name, RecordCodec(schema)
-    sheet_name, rows = _rows(file, selection)
+    sheet_name, rows = _read_rows(file, selection)
     kinds = [field.schema for field in schema][2:]
     names = schema.field_names
     records: list[dict[str, Any]] = []
     for number, row in rows:
         try:
             values = [
-                _value(row[index] if index < len(row) else "", kind)
+                _convert_cell(row[index] if index < len(row) else "", kind)
                 for index, kind in zip(selection.columns, kinds, strict=True)
             ]
         except (ValueError, OverflowError) as error:
@@ -91,14 +91,14 @@ def read_workbook(file: str, schema: Schema, selection: Selection) -> Iterator[p
         yield codec.encode(records)
 
 
-def _rows(file: str, selection: Selection) -> tuple[str, Iterator[tuple[int, list[Any]]]]:
+def _read_rows(file: str, selection: ExcelSelection) -> tuple[str, Iterator[tuple[int, list[Any]]]]:
     """The sheet's name, and its rows that have values, with their numbers from 1."""
-    sheet_name, cells = sheet_cells(file, selection.sheet)
-    return sheet_name, _filled(file, cells, selection)
+    sheet_name, cells = read_sheet_cells(file, selection.sheet)
+    return sheet_name, _find_filled_rows(file, cells, selection)
 
 
-def _filled(
-    file: str, cells: list[list[Any]], selection: Selection
+def _find_filled_rows(
+    file: str, cells: list[list[Any]], selection: ExcelSelection
 ) -> Iterator[tuple[int, list[Any]]]:
     first = 1 if selection.skip_first_row else 0
     end = None if selection.rows_limit is None else first + selection.rows_limit
@@ -112,20 +112,20 @@ def _filled(
             )
 
 
-def _value(cell: Any, kind: Schema) -> Any:
+def _convert_cell(cell: Any, kind: Schema) -> Any:
     """A cell as a value of a field.
 
     :raises ValueError: when it is none.
     """
     if kind == Schema.STRING:
-        return cell_text(cell)
+        return format_cell(cell)
     if kind in _WHOLE:
-        return _whole(cell, _WHOLE[kind])
+        return _to_integer(cell, _WHOLE[kind])
     return _CONVERSIONS[kind](cell)
 
 
-def _whole(cell: Any, bits: int) -> int:
-    text = cell_text(cell).strip()
+def _to_integer(cell: Any, bits: int) -> int:
+    text = format_cell(cell).strip()
     if not re.fullmatch("[+-]?[0-9]+", text):
         raise ValueError(f"'{text}' is no whole number")
     number = int(text)
@@ -134,28 +134,28 @@ def _whole(cell: Any, bits: int) -> int:
     return number
 
 
-def _double(cell: Any) -> float:
-    text = cell_text(cell)
+def _to_double(cell: Any) -> float:
+    text = format_cell(cell)
     try:
         return float(text)
     except ValueError:
         raise ValueError(f"'{text}' is no number") from None
 
 
-def _boolean(cell: Any) -> bool:
-    text = cell_text(cell).strip().lower()
+def _to_boolean(cell: Any) -> bool:
+    text = format_cell(cell).strip().lower()
     if text not in ("true", "false"):
         raise ValueError(f"'{text}' is neither true nor false")
     return text == "true"
 
 
-def _bytes(cell: Any) -> bytes:
-    return cell_text(cell).encode()
+def _to_bytes(cell: Any) -> bytes:
+    return format_cell(cell).encode()
 
 
 _CONVERSIONS: Final[dict[Schema, Callable[[Any], Any]]] = {
-    Schema.FLOAT: _double,
-    Schema.DOUBLE: _double,
-    Schema.BOOLEAN: _boolean,
-    Schema.BYTES: _bytes,
+    Schema.FLOAT: _to_double,
+    Schema.DOUBLE: _to_double,
+    Schema.BOOLEAN: _to_boolean,
+    Schema.BYTES: _to_bytes,
 }

@@ -17,9 +17,13 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.api.rules import check_reference_name
-from localcdap.plugin_lib.files.inputs import FilesNotFoundError, input_files, require_file_system
+from localcdap.plugin_lib.files.inputs import (
+    FilesNotFoundError,
+    find_input_files,
+    require_file_system,
+)
 
-from .excel_rows import TYPES, Selection, column_index, read_workbook
+from .excel_rows import TYPES, ExcelSelection, parse_column_letters, read_workbook
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -136,7 +140,7 @@ class ExcelSource(BatchSource):
         check_reference_name(stage, config.reference_name)
         _check_values(stage, config)
         _check_unavailable(stage, config)
-        columns = self._columns(stage)
+        columns = self._parse_columns(stage)
         fields = [(FILE, Schema.STRING), (SHEET, Schema.STRING), *columns.values()]
         names = [name for name, _ in fields]
         for name in sorted({each for each in names if names.count(each) > 1}):
@@ -146,11 +150,11 @@ class ExcelSource(BatchSource):
         if not len(stage.failures):
             stage.output_schema = Schema.record("outputSchema", fields)
 
-    def _columns(self, stage: StageConfigurer) -> dict[str, tuple[str, Schema]]:
+    def _parse_columns(self, stage: StageConfigurer) -> dict[str, tuple[str, Schema]]:
         """Name and type of the field of each column, by the column's letters."""
         config = self.config
-        names = _pairs(stage, "columnMapping", config.renamed, config.columns, "an alias")
-        types = _pairs(stage, "outputSchema", config.types, config.columns, "a type")
+        names = _parse_pairs(stage, "columnMapping", config.renamed, config.columns, "an alias")
+        types = _parse_pairs(stage, "outputSchema", config.types, config.columns, "a type")
         if not config.columns and not config.types:
             stage.failures.add(
                 "'Field Name Schema Type Mapping' and 'Columns To Be Extracted' cannot both be empty.",
@@ -159,7 +163,7 @@ class ExcelSource(BatchSource):
         found = {}
         for letters in config.columns or types:
             written = types.get(letters, "string")
-            if column_index(letters) is None:
+            if parse_column_letters(letters) is None:
                 stage.failures.add(
                     f"'{letters}' is no column of a sheet.",
                     "Use the letters at its top, as A or BC.",
@@ -176,23 +180,25 @@ class ExcelSource(BatchSource):
     def read(self, context: SourceContext) -> DataFrame:
         config, schema = self.config, context.output_schema
         assert schema is not None
-        columns = self._columns(StageConfigurer(context.stage_name, {}))
-        selection = Selection(
+        columns = self._parse_columns(StageConfigurer(context.stage_name, {}))
+        selection = ExcelSelection(
             sheet=int(config.sheet_value) if config.sheet == _BY_NUMBER else config.sheet_value,
-            columns=tuple(column_index(letters) or 0 for letters in columns),
+            columns=tuple(parse_column_letters(letters) or 0 for letters in columns),
             skip_first_row=config.skip_first_row,
             ends_at_empty_row=config.ends_at_empty_row,
             rows_limit=int(config.rows_limit) if config.rows_limit else None,
             fails=config.on_error == _FAIL,
         )
-        files = self._files(context)
+        files = self._find_files(context)
         require_file_system(context, files)
         read = functools.partial(read_workbook, schema=schema, selection=selection)
         return context.generate(schema, files, read)
 
-    def _files(self, context: SourceContext) -> list[str]:
+    def _find_files(self, context: SourceContext) -> list[str]:
         try:
-            found = input_files(context.resolve_path(self.config.path), written=self.config.path)
+            found = find_input_files(
+                context.resolve_path(self.config.path), document_path=self.config.path
+            )
         except FilesNotFoundError as error:
             raise context.fail(str(error), "Check the 'filePath' property.") from None
         wanted = re.compile(self.config.pattern)
@@ -248,7 +254,7 @@ def _check_unavailable(stage: StageConfigurer, config: ExcelConfig) -> None:
         ).with_config_property("ifErrorRecord")
 
 
-def _pairs(
+def _parse_pairs(
     stage: StageConfigurer, name: str, texts: list[str], columns: list[str], what: str
 ) -> dict[str, str]:
     """The elements ``A:value`` of a property, by column."""

@@ -16,7 +16,7 @@ _WHICH: Final = (
     "Regular expression that the names of the files must match, when the path is a folder; all files by "
     "default."
 )
-_GO_ON: Final = "Whether the pipeline goes on when a file cannot be {}; the log tells which."
+_CONTINUE: Final = "Whether the pipeline goes on when a file cannot be {}; the log tells which."
 
 
 @plugin(
@@ -35,7 +35,7 @@ class FileMove(Action):
         )
         file_regex: str | None = field(_WHICH, default=None, macro=True, name=_REGEX)
         continue_on_error: bool = field(
-            _GO_ON.format("moved"), default=False, macro=True, name="continueOnError"
+            _CONTINUE.format("moved"), default=False, macro=True, name="continueOnError"
         )
 
     config: Config
@@ -45,19 +45,19 @@ class FileMove(Action):
 
     def run(self, context: ActionContext) -> None:
         config = self.config
-        source = _local(context, config.source)
-        target = _local(context, config.target)
+        source = _resolve_local(context, config.source)
+        target = _resolve_local(context, config.target)
         into_folder = source.is_dir() or config.target.endswith("/")
 
         def move(file: Path) -> None:
-            place = target / file.name if into_folder else target
-            if place.exists():
-                raise FileExistsError(f"'{place}' exists already")
-            place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.move(file, place)
+            destination = target / file.name if into_folder else target
+            if destination.exists():
+                raise FileExistsError(f"'{destination}' exists already")
+            destination.parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(file, destination)
 
-        files = _files(context, source, config.file_regex, config.continue_on_error)
-        _each(context, files, move, "moved", config.continue_on_error)
+        files = _find_files(context, source, config.file_regex, config.continue_on_error)
+        _apply_to_each(context, files, move, "moved", config.continue_on_error)
 
 
 @plugin(
@@ -73,7 +73,7 @@ class FileDelete(Action):
         )
         file_regex: str | None = field(_WHICH, default=None, macro=True, name=_REGEX)
         continue_on_error: bool = field(
-            _GO_ON.format("deleted"), default=False, macro=True, name="continueOnError"
+            _CONTINUE.format("deleted"), default=False, macro=True, name="continueOnError"
         )
 
     config: Config
@@ -83,9 +83,9 @@ class FileDelete(Action):
 
     def run(self, context: ActionContext) -> None:
         config = self.config
-        path = _local(context, config.path)
-        files = _files(context, path, config.file_regex, config.continue_on_error)
-        _each(context, files, _delete, "deleted", config.continue_on_error)
+        path = _resolve_local(context, config.path)
+        files = _find_files(context, path, config.file_regex, config.continue_on_error)
+        _apply_to_each(context, files, _delete, "deleted", config.continue_on_error)
 
 
 def _check_regex(stage: StageConfigurer, regex: str | None) -> None:
@@ -98,18 +98,20 @@ def _check_regex(stage: StageConfigurer, regex: str | None) -> None:
         ).with_config_property(_REGEX)
 
 
-def _local(context: ActionContext, path: str) -> Path:
+def _resolve_local(context: ActionContext, path: str) -> Path:
     """:raises StageError: for a path that does not lie on this machine."""
-    place = context.resolve_path(path)
-    if context.is_remote or is_remote(place):
+    destination = context.resolve_path(path)
+    if context.is_remote or is_remote(destination):
         raise context.fail(
-            f"'{place}' does not lie on this machine, whose files alone actions reach.",
+            f"'{destination}' does not lie on this machine, whose files alone actions reach.",
             "Name a local folder for it under [locations] in localcdap.toml, and run it here.",
         )
-    return Path(place)
+    return Path(destination)
 
 
-def _files(context: ActionContext, path: Path, regex: str | None, go_on: bool) -> list[Path]:
+def _find_files(
+    context: ActionContext, path: Path, regex: str | None, continue_on_error: bool
+) -> list[Path]:
     """What a path means: itself, or what is in the folder and matches.
 
     :raises StageError: when there is nothing of that path.
@@ -118,7 +120,7 @@ def _files(context: ActionContext, path: Path, regex: str | None, go_on: bool) -
         if path.exists() or path.is_symlink():
             return [path]
         message = f"path '{path}' does not exist."
-        if go_on:
+        if continue_on_error:
             context.logger.warning("%s", message)
             return []
         raise context.fail(message, "Check the path, or set 'continueOnError' to true.")
@@ -129,12 +131,12 @@ def _files(context: ActionContext, path: Path, regex: str | None, go_on: bool) -
     return [entry for entry in inside if entry.is_file() and wanted.fullmatch(entry.name)]
 
 
-def _each(
+def _apply_to_each(
     context: ActionContext,
     files: Iterable[Path],
     act: Callable[[Path], None],
     done: str,
-    go_on: bool,
+    continue_on_error: bool,
 ) -> None:
     count = 0
     for file in files:
@@ -143,7 +145,7 @@ def _each(
             count += 1
         except OSError as error:
             message = f"'{file}' cannot be {done}: {error}."
-            if not go_on:
+            if not continue_on_error:
                 raise context.fail(message, "Set 'continueOnError' to go on.") from None
             context.logger.warning("%s", message)
     context.logger.info("%d files %s", count, done)

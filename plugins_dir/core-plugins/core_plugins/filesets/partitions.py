@@ -39,7 +39,7 @@ class _Mark(msgspec.Struct):
     time: int
 
 
-def duration(text: str) -> datetime.timedelta:
+def parse_duration(text: str) -> datetime.timedelta:
     """A duration such as ``30m``.
 
     :raises ValueError: for a text that is none.
@@ -54,14 +54,14 @@ def check_duration(stage: StageConfigurer, name: str, text: str | None) -> None:
     """Add a failure for a property that is set and no duration."""
     if text:
         try:
-            duration(text)
+            parse_duration(text)
         except ValueError:
             stage.failures.add(f"'{text}' is no duration.", DURATION_ACTION).with_config_property(
                 name
             )
 
 
-def folder(context: SparkContext, name: str, base_path: str | None) -> str:
+def resolve_folder(context: SparkContext, name: str, base_path: str | None) -> str:
     """Where a file set lies.
 
     :raises StageError: when the base path has no place on this machine.
@@ -70,34 +70,34 @@ def folder(context: SparkContext, name: str, base_path: str | None) -> str:
     return context.resolve_path(written).rstrip("/")
 
 
-def milliseconds(moment: datetime.datetime) -> int:
+def to_milliseconds(moment: datetime.datetime) -> int:
     return int(moment.timestamp() * 1000)
 
 
-def mark(directory: str, time_ms: int) -> None:
+def write_mark(directory: str, time_ms: int) -> None:
     """Say the time of a partition that is being written."""
     Path(directory, MARK).write_bytes(msgspec.json.encode(_Mark(time_ms)))
 
 
-def found_in(folder: str) -> list[Partition]:
+def list_partitions(folder: str) -> list[Partition]:
     """The partitions of a file set, oldest first; none when there is no such folder."""
-    return sorted(_found(Path(folder)))
+    return sorted(_find_partitions(Path(folder)))
 
 
-def _found(place: Path) -> Iterator[Partition]:
-    if not place.is_dir():
+def _find_partitions(directory: Path) -> Iterator[Partition]:
+    if not directory.is_dir():
         return
-    for each in place.iterdir():
+    for each in directory.iterdir():
         if not each.is_dir() or each.name.startswith((".", "_")):
             continue
-        time_ms = _time(each)
+        time_ms = _read_time(each)
         if time_ms is not None:
             yield Partition(time_ms, str(each))
         else:
-            yield from _found(each)
+            yield from _find_partitions(each)
 
 
-def _time(directory: Path) -> int | None:
+def _read_time(directory: Path) -> int | None:
     try:
         return msgspec.json.decode((directory / MARK).read_bytes(), type=_Mark).time
     except (OSError, msgspec.DecodeError):
@@ -107,12 +107,12 @@ def _time(directory: Path) -> int | None:
 
 def remove_older(folder: str, limit_ms: int) -> int:
     """Remove the partitions before a time; how many there were."""
-    old = [each for each in found_in(folder) if each.time_ms < limit_ms]
+    old = [each for each in list_partitions(folder) if each.time_ms < limit_ms]
     for each in old:
         shutil.rmtree(each.directory, ignore_errors=True)
     return len(old)
 
 
-def no_failures() -> FailureCollector:
+def ignore_failures() -> FailureCollector:
     """For a configuration whose parts were checked as those of another one."""
     return FailureCollector("")

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 _DEFAULT_PATH: Final = "yyyy-MM-dd/HH-mm"
 _ANY: Final = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
-_NOTHING: Final = datetime.timedelta()
+_ZERO: Final = datetime.timedelta()
 _NAME: Final = "Name of the file set: a folder in 'filesets/NAMESPACE' of the instance's folder."
 _BASE: Final = "Folder of the file set, instead of the one named after it."
-_OLDER: Final = (
+_CLEAN: Final = (
     "Age beyond which partitions are removed before one is written, as 30d; by default they stay."
 )
 
@@ -40,7 +40,7 @@ class FilesetSinkConfig(PluginConfig):
     schema: Schema | None = field(
         "Fields that are written: all of the input, or some of them.", default=None, macro=True
     )
-    clean: str | None = field(_OLDER, default=None, macro=True, name="cleanPartitionsOlderThan")
+    clean: str | None = field(_CLEAN, default=None, macro=True, name="cleanPartitionsOlderThan")
     codec: str | None = field(
         "Compression, such as None, Snappy, GZip or Deflate, as the format has them.",
         default=None,
@@ -89,27 +89,27 @@ class FilesetSink(BatchSink):
     def configure(self, stage: StageConfigurer) -> None:
         partitions.check_duration(stage, "cleanPartitionsOlderThan", self.config.clean)
         if not self.config.contains_macro("schema"):
-            self._files("").configure(stage)
+            self._make_files_sink("").configure(stage)
 
-    def partition(self, at: datetime.datetime) -> tuple[datetime.datetime, str]:
+    def name_partition(self, at: datetime.datetime) -> tuple[datetime.datetime, str]:
         """The time of the partition of a run, and the name of its folder."""
-        return at, str(partitions.milliseconds(at))
+        return at, str(partitions.to_milliseconds(at))
 
     def write(self, df: DataFrame, context: SinkContext) -> None:
         if context.is_remote:
             raise context.fail(
                 "file sets are folders of this machine.", "Use a File sink on a cluster."
             )
-        folder = partitions.folder(context, self.config.name, self.config.base_path)
-        at, name = self.partition(context.logical_start_time)
+        folder = partitions.resolve_folder(context, self.config.name, self.config.base_path)
+        at, name = self.name_partition(context.logical_start_time)
         if self.config.clean:
-            limit = context.logical_start_time - partitions.duration(self.config.clean)
-            removed = partitions.remove_older(folder, partitions.milliseconds(limit))
+            limit = context.logical_start_time - partitions.parse_duration(self.config.clean)
+            removed = partitions.remove_older(folder, partitions.to_milliseconds(limit))
             context.logger.info("Removed %d old partitions of '%s'", removed, self.config.name)
-        written = self._files(f"{folder}/{name}").write_files(df, context)
-        partitions.mark(written, partitions.milliseconds(at))
+        written = self._make_files_sink(f"{folder}/{name}").write_files(df, context)
+        partitions.write_mark(written, partitions.to_milliseconds(at))
 
-    def _files(self, path: str) -> FilesSink:
+    def _make_files_sink(self, path: str) -> FilesSink:
         """The sink of files that writes the partition."""
         properties = {"path": path, "format": self.format}
         if self.config.schema is not None:
@@ -118,7 +118,7 @@ class FilesetSink(BatchSink):
             properties["compressionCodec"] = self.config.codec
         if isinstance(self.config, TextSinkConfig):
             properties["delimiter"] = self.config.delimiter
-        return FilesSink(FileSinkConfig.build(properties, partitions.no_failures()))
+        return FilesSink(FileSinkConfig.build(properties, partitions.ignore_failures()))
 
 
 class TimedSink(FilesetSink):
@@ -141,26 +141,26 @@ class TimedSink(FilesetSink):
             except ValueError as error:
                 stage.failures.add(f"Invalid '{name}': {error}.").with_config_property(name)
 
-    def partition(self, at: datetime.datetime) -> tuple[datetime.datetime, str]:
-        before = partitions.duration(self.config.offset) if self.config.offset else _NOTHING
+    def name_partition(self, at: datetime.datetime) -> tuple[datetime.datetime, str]:
+        before = partitions.parse_duration(self.config.offset) if self.config.offset else _ZERO
         moment = at - before
         in_zone = moment.astimezone(parse_zone(self.config.time_zone))
         if self.config.path_format:
             return moment, format_simple_date(in_zone, self.config.path_format)
         return (
             moment,
-            f"{format_simple_date(in_zone, _DEFAULT_PATH)}.{partitions.milliseconds(moment)}",
+            f"{format_simple_date(in_zone, _DEFAULT_PATH)}.{partitions.to_milliseconds(moment)}",
         )
 
 
-def _described(what: str, format: str) -> str:
+def _describe(what: str, format: str) -> str:
     return f"Writes {what} of a file set in {format}, as CDAP 3 to 5 did."
 
 
 @plugin(
     type="batchsink",
     name="TPFSAvro",
-    description=_described("a partition by time", "Avro"),
+    description=_describe("a partition by time", "Avro"),
 )
 class TimedAvroSink(TimedSink):
     format = "avro"
@@ -169,7 +169,7 @@ class TimedAvroSink(TimedSink):
 @plugin(
     type="batchsink",
     name="TPFSParquet",
-    description=_described("a partition by time", "Parquet"),
+    description=_describe("a partition by time", "Parquet"),
 )
 class TimedParquetSink(TimedSink):
     format = "parquet"
@@ -178,7 +178,7 @@ class TimedParquetSink(TimedSink):
 @plugin(
     type="batchsink",
     name="TPFSOrc",
-    description=_described("a partition by time", "ORC"),
+    description=_describe("a partition by time", "ORC"),
 )
 class TimedOrcSink(TimedSink):
     format = "orc"
@@ -187,7 +187,7 @@ class TimedOrcSink(TimedSink):
 @plugin(
     type="batchsink",
     name="SnapshotAvro",
-    description=_described("a snapshot", "Avro"),
+    description=_describe("a snapshot", "Avro"),
 )
 class SnapshotAvroSink(FilesetSink):
     format = "avro"
@@ -196,7 +196,7 @@ class SnapshotAvroSink(FilesetSink):
 @plugin(
     type="batchsink",
     name="SnapshotParquet",
-    description=_described("a snapshot", "Parquet"),
+    description=_describe("a snapshot", "Parquet"),
 )
 class SnapshotParquetSink(FilesetSink):
     format = "parquet"
@@ -205,7 +205,7 @@ class SnapshotParquetSink(FilesetSink):
 @plugin(
     type="batchsink",
     name="SnapshotText",
-    description=_described("a snapshot", "delimited text"),
+    description=_describe("a snapshot", "delimited text"),
 )
 class SnapshotTextSink(FilesetSink):
     Config = TextSinkConfig

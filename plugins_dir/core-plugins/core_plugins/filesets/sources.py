@@ -14,7 +14,7 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.plugin_lib.files.inputs import FilesNotFoundError, input_files
+from localcdap.plugin_lib.files.inputs import FilesNotFoundError, find_input_files
 from localcdap.plugin_lib.files.readers.records import read_files
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
 
@@ -66,7 +66,9 @@ class FilesetSource(BatchSource):
                 "Schema must be specified.", "Set it to the fields to read."
             ).with_config_property("schema")
 
-    def chosen(self, found: Sequence[Partition], context: SourceContext) -> list[Partition]:
+    def choose_partitions(
+        self, found: Sequence[Partition], context: SourceContext
+    ) -> list[Partition]:
         """The partitions to read; of snapshots the latest."""
         return list(found[-1:])
 
@@ -77,19 +79,19 @@ class FilesetSource(BatchSource):
             raise context.fail(
                 "file sets are folders of this machine.", "Use a File source on a cluster."
             )
-        place = partitions.folder(context, self.config.name, self.config.base_path)
-        found = partitions.found_in(place)
+        place = partitions.resolve_folder(context, self.config.name, self.config.base_path)
+        found = partitions.list_partitions(place)
         if not found:
             raise context.fail(
                 f"file set '{self.config.name}' has no partitions in '{place}'.",
                 "Run the pipeline that writes it, or put folders there whose names end in their time, as "
                 "2015-01-20/20-42.1421786520000.",
             )
-        chosen = self.chosen(found, context)
+        chosen = self.choose_partitions(found, context)
         context.logger.info("Reads %d of %d partitions in '%s'", len(chosen), len(found), place)
-        files = [file for each in chosen for file in _files(each.directory)]
+        files = [file for each in chosen for file in _list_files(each.directory)]
         config = FileSourceConfig.build(
-            {"path": place, "format": self.format}, partitions.no_failures()
+            {"path": place, "format": self.format}, partitions.ignore_failures()
         )
         return read_files(context, config, files, schema) if files else context.empty(schema)
 
@@ -104,51 +106,53 @@ class TimedSource(FilesetSource):
         partitions.check_duration(stage, "duration", self.config.duration)
         partitions.check_duration(stage, "delay", self.config.delay)
 
-    def chosen(self, found: Sequence[Partition], context: SourceContext) -> list[Partition]:
-        first, end = window(self.config.duration, self.config.delay, context)
+    def choose_partitions(
+        self, found: Sequence[Partition], context: SourceContext
+    ) -> list[Partition]:
+        first, end = get_time_range(self.config.duration, self.config.delay, context)
         return [each for each in found if first <= each.time_ms < end]
 
 
-def window(duration: str, delay: str, context: SourceContext) -> tuple[int, int]:
+def get_time_range(duration: str, delay: str, context: SourceContext) -> tuple[int, int]:
     """The time that a source reads, its end excluded, in milliseconds since 1970."""
     end = context.logical_start_time
     if delay:
-        end -= partitions.duration(delay)
-    return partitions.milliseconds(end - partitions.duration(duration)), partitions.milliseconds(
-        end
-    )
+        end -= partitions.parse_duration(delay)
+    return partitions.to_milliseconds(
+        end - partitions.parse_duration(duration)
+    ), partitions.to_milliseconds(end)
 
 
-def _files(directory: str) -> list[str]:
+def _list_files(directory: str) -> list[str]:
     try:
-        return input_files(directory, recursive=True)
+        return find_input_files(directory, recursive=True)
     except FilesNotFoundError:
         return []
 
 
-def _described(what: str, format: str) -> str:
+def _describe(what: str, format: str) -> str:
     return f"Reads {what} of a file set in {format}, as CDAP 3 to 5 did."
 
 
-@plugin(type="batchsource", name="TPFSAvro", description=_described("partitions by time", "Avro"))
+@plugin(type="batchsource", name="TPFSAvro", description=_describe("partitions by time", "Avro"))
 class TimedAvroSource(TimedSource):
     format = "avro"
 
 
 @plugin(
-    type="batchsource", name="TPFSParquet", description=_described("partitions by time", "Parquet")
+    type="batchsource", name="TPFSParquet", description=_describe("partitions by time", "Parquet")
 )
 class TimedParquetSource(TimedSource):
     format = "parquet"
 
 
-@plugin(type="batchsource", name="TPFSOrc", description=_described("partitions by time", "ORC"))
+@plugin(type="batchsource", name="TPFSOrc", description=_describe("partitions by time", "ORC"))
 class TimedOrcSource(TimedSource):
     format = "orc"
 
 
 @plugin(
-    type="batchsource", name="SnapshotAvro", description=_described("the latest snapshot", "Avro")
+    type="batchsource", name="SnapshotAvro", description=_describe("the latest snapshot", "Avro")
 )
 class SnapshotAvroSource(FilesetSource):
     format = "avro"
@@ -157,7 +161,7 @@ class SnapshotAvroSource(FilesetSource):
 @plugin(
     type="batchsource",
     name="SnapshotParquet",
-    description=_described("the latest snapshot", "Parquet"),
+    description=_describe("the latest snapshot", "Parquet"),
 )
 class SnapshotParquetSource(FilesetSource):
     format = "parquet"
@@ -166,7 +170,7 @@ class SnapshotParquetSource(FilesetSource):
 @plugin(
     type="batchsource",
     name="SnapshotText",
-    description=_described("the latest snapshot", "lines of text"),
+    description=_describe("the latest snapshot", "lines of text"),
 )
 class SnapshotTextSource(FilesetSource):
     format = "text"

@@ -16,14 +16,14 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.plugin_lib.files.inputs import FilesNotFoundError, input_files
+from localcdap.plugin_lib.files.inputs import FilesNotFoundError, find_input_files
 from localcdap.plugin_lib.files.readers.lines import PathField
 from localcdap.plugin_lib.files.readers.records import read_files
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
-from localcdap.plugin_lib.spark.columns import column, type_ddl
+from localcdap.plugin_lib.spark.columns import get_column, to_ddl
 
 from . import partitions
-from .sources import window
+from .sources import get_time_range
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -102,11 +102,11 @@ class StreamSource(BatchSource):
                 f"Use one of {', '.join(FORMATS)}.",
             ).with_config_property("format")
             return
-        body = self._body(stage, format)
+        body = self._find_body_schema(stage, format)
         if body is not None:
             stage.output_schema = Schema.record("event", [_TS, _HEADERS, *body])
 
-    def _body(self, stage: StageConfigurer, format: str) -> Schema | None:
+    def _find_body_schema(self, stage: StageConfigurer, format: str) -> Schema | None:
         """The fields of the line; None when they are not known."""
         given = self.config.schema
         if not format:
@@ -129,7 +129,7 @@ class StreamSource(BatchSource):
 
     def read(self, context: SourceContext) -> DataFrame:
         assert context.output_schema is not None
-        times = self._files(context)
+        times = self._find_files(context)
         if not times:
             return context.empty(context.output_schema)
         format = (self.config.format or "").lower()
@@ -138,26 +138,30 @@ class StreamSource(BatchSource):
         properties = {"path": "-", "format": "text" if format not in _DELIMITED else format}
         if self.config.delimiter:
             properties |= {"format": "delimited", "delimiter": self.config.delimiter}
-        config = FileSourceConfig.build(properties | {"pathField": _FILE}, partitions.no_failures())
+        config = FileSourceConfig.build(
+            properties | {"pathField": _FILE}, partitions.ignore_failures()
+        )
         lines = read_files(
             context, config, list(times), Schema.record(_BODY, [*read, (_FILE, Schema.STRING)])
         )
         return lines.select(
-            _time(times).alias("ts"), _no_headers().alias("headers"), *_values(format, body)
+            _build_time(times).alias("ts"),
+            _build_headers().alias("headers"),
+            *_build_values(format, body),
         )
 
-    def _files(self, context: SourceContext) -> dict[str, int]:
+    def _find_files(self, context: SourceContext) -> dict[str, int]:
         """The files to read, with their times in milliseconds since 1970."""
-        folder = self._folder(context)
+        folder = self._resolve_folder(context)
         try:
-            found = input_files(folder, recursive=True)
+            found = find_input_files(folder, recursive=True)
         except FilesNotFoundError:
             raise context.fail(
                 f"stream '{self.config.name}' has no files in '{folder}'.",
                 "Put files with an event in each line there, or name another folder under [locations] in "
                 f'localcdap.toml: "stream://{self.config.name}" = "data/folder"',
             ) from None
-        first, end = window(self.config.duration, self.config.delay, context)
+        first, end = get_time_range(self.config.duration, self.config.delay, context)
         times = {file: Path(file).stat().st_mtime_ns // 1_000_000 for file in found}
         chosen = {file: time for file, time in times.items() if first <= time < end}
         if len(chosen) < len(times):
@@ -169,7 +173,7 @@ class StreamSource(BatchSource):
             )
         return chosen
 
-    def _folder(self, context: SourceContext) -> str:
+    def _resolve_folder(self, context: SourceContext) -> str:
         if context.is_remote:
             raise context.fail(
                 "streams are folders of this machine.", "Use a File source on a cluster."
@@ -180,43 +184,45 @@ class StreamSource(BatchSource):
             return context.resolve_path(f"streams/{context.namespace}/{self.config.name}")
 
 
-def _time(times: dict[str, int]) -> Column:
+def _build_time(times: dict[str, int]) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
-    shown = PathField(_FILE, filename_only=False).shown
+    shown = PathField(_FILE, filename_only=False).format_path
     entries = [F.lit(part) for file, ms in times.items() for part in (shown(file), ms)]
-    return F.coalesce(F.element_at(F.create_map(*entries), column(_FILE)), F.lit(0)).cast("bigint")
+    return F.coalesce(F.element_at(F.create_map(*entries), get_column(_FILE)), F.lit(0)).cast(
+        "bigint"
+    )
 
 
-def _no_headers() -> Column:
+def _build_headers() -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
     return F.create_map().cast("map<string,string>")
 
 
-def _values(format: str, body: Schema) -> list[Column]:
+def _build_values(format: str, body: Schema) -> list[Column]:
     """The fields of the line."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    line = column(_BODY)
+    line = get_column(_BODY)
     if not format:
         return [F.encode(line, "UTF-8").alias(_BODY)]
     if format == "clf":
-        return combined_log_columns(line, body)
+        return build_combined_log_columns(line, body)
     names = body.field_names
-    return [line.alias(names[0])] if format == "text" else [column(name) for name in names]
+    return [line.alias(names[0])] if format == "text" else [get_column(name) for name in names]
 
 
-def combined_log_columns(line: Column, schema: Schema) -> list[Column]:
+def build_combined_log_columns(line: Column, schema: Schema) -> list[Column]:
     """The fields of a line, by their order; null where the line has ``-``, or is none of the format."""
     from pyspark.sql import functions as F  # noqa: N812
 
     columns = []
     for number, each in enumerate(schema, start=1):
         if number > len(_PARTS):
-            columns.append(F.lit(None).cast(type_ddl(each.schema)).alias(each.name))
+            columns.append(F.lit(None).cast(to_ddl(each.schema)).alias(each.name))
             continue
         text = F.regexp_extract(line, _LINE, number)
         value = F.when(~text.isin("", "-"), text)
-        columns.append(value.try_cast(type_ddl(each.schema)).alias(each.name))
+        columns.append(value.try_cast(to_ddl(each.schema)).alias(each.name))
     return columns

@@ -15,7 +15,7 @@ _AS: Final = " as "
 _SQL_TOKEN: Final = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"|`[^`]+`|[\w$]+|\S")
 
 
-class Selected(NamedTuple):
+class SelectedField(NamedTuple):
     """A field of the output."""
 
     stage: str
@@ -30,7 +30,7 @@ class Selected(NamedTuple):
 class JoinDefinition:
     """A join that was read; :meth:`check` says whether it fits the inputs."""
 
-    selected: tuple[Selected, ...]
+    selected: tuple[SelectedField, ...]
     required: frozenset[str]
     in_memory: frozenset[str]
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class JoinDefinition:
     aliases: Mapping[str, str] = field(default_factory=dict)
     """Alias by stage; a stage without one goes by its name."""
 
-    def alias(self, stage: str) -> str:
+    def get_alias(self, stage: str) -> str:
         return self.aliases.get(stage, stage)
 
     def check(self, inputs: Mapping[str, Schema | None], failures: FailureCollector) -> None:
@@ -101,7 +101,7 @@ class JoinDefinition:
             keys = [(stage, self.keys[stage][i], schema) for stage, schema in known]
             first: tuple[str, str, Schema] | None = None
             for stage, name, schema in keys:
-                type = _field_type(schema, name)
+                type = _get_field_type(schema, name)
                 if not is_comparable(type):
                     failures.add(
                         f"Join key '{stage}'.'{name}' is or holds a map, and maps cannot be "
@@ -128,17 +128,17 @@ class JoinDefinition:
             failures.add(
                 "Advanced outer joins must specify an input to load in memory."
             ).with_config_property("inMemoryInputs")
-        known = {self.alias(stage).lower(): stage for stage in inputs}
+        known = {self.get_alias(stage).lower(): stage for stage in inputs}
         if len(known) < len(inputs):
             failures.add("Two inputs have the same alias.").with_config_property("inputAliases")
         fields = {n.lower() for schema in inputs.values() if schema for n in schema.field_names}
-        for alias, name in qualified_names(condition):
+        for alias, name in find_qualified_names(condition):
             stage = known.get(alias.lower())
             schema = inputs[stage] if stage is not None else None
             if stage is None and alias.lower() not in fields:
                 failures.add(
                     f"'{alias}' in the join condition is neither an input nor an alias of one.",
-                    f"Choose from: {', '.join(map(self.alias, inputs))}.",
+                    f"Choose from: {', '.join(map(self.get_alias, inputs))}.",
                 ).with_config_property("conditionExpression")
             elif schema is not None and name.lower() not in map(str.lower, schema.field_names):
                 failures.add(
@@ -172,19 +172,19 @@ class JoinDefinition:
             if message is not None:
                 failures.add(message).with_config_property("selectedFields", element=str(selected))
 
-    def output_schema(self, inputs: Mapping[str, Schema | None]) -> Schema | None:
+    def build_output_schema(self, inputs: Mapping[str, Schema | None]) -> Schema | None:
         """The schema of the joined records, for a join that fits; None when a selected stage has none."""
         fields = []
         for selected in self.selected:
             schema = inputs[selected.stage]
             if schema is None:
                 return None
-            type = _declared(schema, selected.field)
+            type = _get_declared_type(schema, selected.field)
             is_optional = selected.stage not in self.required
             fields.append(Field(selected.alias, type.as_nullable if is_optional else type))
         return Schema.record("join.output", fields)
 
-    def fields_of(self, stage: str, schema: Schema) -> list[str]:
+    def list_input_fields(self, stage: str, schema: Schema) -> list[str]:
         """The fields of an input that the join reads."""
         needed = {s.field for s in self.selected if s.stage == stage}
         needed.update(self.keys.get(stage, ()))
@@ -220,19 +220,19 @@ def check_output(expected: Schema, given: Schema, failures: FailureCollector) ->
             ).with_output_field(extra.name)
 
 
-def parse_selected(text: str, failures: FailureCollector) -> tuple[Selected, ...]:
+def parse_selected(text: str, failures: FailureCollector) -> tuple[SelectedField, ...]:
     """Read ``stage.field as alias, …``."""
     found = []
-    for element in _parts(text, ","):
-        parts = _parts(element, _AS)
-        path = _parts(parts[0], ".")
+    for element in _split(text, ","):
+        parts = _split(element, _AS)
+        path = _split(parts[0], ".")
         if len(path) != 2 or len(parts) > 2:
             failures.add(
                 "Invalid syntax. Selected Fields must be of syntax "
                 f"<stageName>.<oldFieldName> as <alias>, but found {element}"
             ).with_config_property("selectedFields", element=element)
             continue
-        found.append(Selected(path[0], path[1], parts[-1] if len(parts) == 2 else path[1]))
+        found.append(SelectedField(path[0], path[1], parts[-1] if len(parts) == 2 else path[1]))
     if not found and not len(failures):
         failures.add("Must select at least one field").with_config_property("selectedFields")
     return tuple(found)
@@ -241,13 +241,13 @@ def parse_selected(text: str, failures: FailureCollector) -> tuple[Selected, ...
 def parse_keys(text: str, failures: FailureCollector) -> dict[str, tuple[str, ...]]:
     """Read ``a.x = b.y & a.z = b.w`` into the fields of each stage."""
     keys: dict[str, tuple[str, ...]] = {}
-    comparisons = _parts(text, "&")
+    comparisons = _split(text, "&")
     if not comparisons:
         failures.add("Join keys cannot be empty").with_config_property("joinKeys")
     for comparison in comparisons:
         seen: set[str] = set()
-        for element in _parts(comparison, "="):
-            path = _parts(element, ".")
+        for element in _split(comparison, "="):
+            path = _split(element, ".")
             if len(path) != 2:
                 failures.add(
                     f"'{element}' in the join keys is not of syntax <stageName>.<fieldName>."
@@ -267,7 +267,7 @@ def parse_keys(text: str, failures: FailureCollector) -> dict[str, tuple[str, ..
 def parse_aliases(text: str, failures: FailureCollector) -> dict[str, str]:
     """Read ``stage=alias;stage2=alias2``."""
     aliases = {}
-    for element in _parts(text, ";"):
+    for element in _split(text, ";"):
         stage, equals, alias = (part.strip() for part in element.partition("="))
         if equals and stage and alias:
             aliases[stage] = alias
@@ -278,7 +278,7 @@ def parse_aliases(text: str, failures: FailureCollector) -> dict[str, str]:
     return aliases
 
 
-def qualified_names(sql: str) -> Iterator[tuple[str, str]]:
+def find_qualified_names(sql: str) -> Iterator[tuple[str, str]]:
     """Each ``name.field`` of an SQL expression, the first two parts of a longer path."""
     tokens = _SQL_TOKEN.findall(sql)
     at = 0
@@ -297,15 +297,15 @@ def _is_name(token: str) -> bool:
     return token.startswith("`") or (token[0].isalpha() or token[0] == "_")
 
 
-def _parts(text: str, separator: str) -> list[str]:
+def _split(text: str, separator: str) -> list[str]:
     return [part.strip() for part in text.split(separator) if part.strip()]
 
 
-def _declared(schema: Schema, name: str) -> Schema:
+def _get_declared_type(schema: Schema, name: str) -> Schema:
     found = schema.field(name)
     assert found is not None, name
     return found.schema
 
 
-def _field_type(schema: Schema, name: str) -> Schema:
-    return _declared(schema, name).non_nullable
+def _get_field_type(schema: Schema, name: str) -> Schema:
+    return _get_declared_type(schema, name).non_nullable

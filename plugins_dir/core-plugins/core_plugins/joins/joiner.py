@@ -16,7 +16,7 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.plugin_lib.spark.columns import column
+from localcdap.plugin_lib.spark.columns import get_column
 
 from .definition import (
     JoinDefinition,
@@ -179,14 +179,14 @@ class Joiner(BatchJoiner):
         self._check_distribution(stage)
         if self.config.macros & set(_DEFINING):
             return
-        definition = self._definition(failures)
+        definition = self._parse_definition(failures)
         if definition is None or len(failures):
             return
         definition.check(inputs, failures)
         if len(failures):
             return
         stage.joined_stages = list(definition.keys or inputs)
-        made = definition.output_schema(inputs)
+        made = definition.build_output_schema(inputs)
         if has_unknown and self.config.schema is not None:
             if made is not None:
                 check_output(made, self.config.schema, failures)
@@ -222,7 +222,7 @@ class Joiner(BatchJoiner):
                 f"Choose from: {', '.join(stage.input_schemas)}.",
             ).with_config_property("distributionStageName")
 
-    def _definition(self, failures: FailureCollector) -> JoinDefinition | None:
+    def _parse_definition(self, failures: FailureCollector) -> JoinDefinition | None:
         config = self.config
         kind = config.condition_type.lower()
         if kind not in (BASIC, ADVANCED):
@@ -245,95 +245,99 @@ class Joiner(BatchJoiner):
         return JoinDefinition(selected, required, in_memory, {}, condition, aliases)
 
     def input_fields_by_stage(self, stage: StageConfigurer) -> dict[str, list[str]] | None:
-        definition = self._definition(FailureCollector())
+        definition = self._parse_definition(FailureCollector())
         if definition is None:
             return None
         return {
-            name: definition.fields_of(name, schema)
+            name: definition.list_input_fields(name, schema)
             for name, schema in stage.input_schemas.items()
             if schema is not None
         }
 
     def apply(self, inputs: Mapping[str, DataFrame], context: SparkContext) -> DataFrame:
         failures = FailureCollector(context.stage_name)
-        definition = self._definition(failures)
+        definition = self._parse_definition(failures)
         if definition is None or len(failures):
             raise context.fail("; ".join(failure.message for failure in failures))
         if definition.condition is not None:
-            joined = self._on_condition(definition, definition.condition, inputs)
+            joined = self._join_on_condition(definition, definition.condition, inputs)
         else:
-            joined = self._on_keys(definition, inputs)
+            joined = self._join_on_keys(definition, inputs)
         if self.config.num_partitions:
             joined = joined.repartition(self.config.num_partitions)
         return joined
 
-    def _ordered(self, definition: JoinDefinition, inputs: Mapping[str, DataFrame]) -> list[str]:
+    def _order_inputs(
+        self, definition: JoinDefinition, inputs: Mapping[str, DataFrame]
+    ) -> list[str]:
         """The inputs in the order of joining: required ones first, the most skewed before all."""
         skewed = self.config.most_skewed_input
         return sorted(inputs, key=lambda s: (s not in definition.required, s != skewed))
 
-    def _on_keys(self, definition: JoinDefinition, inputs: Mapping[str, DataFrame]) -> DataFrame:
+    def _join_on_keys(
+        self, definition: JoinDefinition, inputs: Mapping[str, DataFrame]
+    ) -> DataFrame:
         """Every column is renamed to ``stage.field``, so that none is ambiguous."""
-        order = self._ordered(definition, inputs)
-        sides = {name: _side(definition, name, inputs[name]) for name in order}
+        order = self._order_inputs(definition, inputs)
+        sides = {name: _select_side(definition, name, inputs[name]) for name in order}
         first, *others = order
         joined = sides[first]
-        left_keys = _key_columns(definition, first)
+        left_keys = _get_key_columns(definition, first)
         for name in others:
-            right_keys = _key_columns(definition, name)
+            right_keys = _get_key_columns(definition, name)
             pairs = zip(left_keys, right_keys, strict=True)
-            condition = reduce(lambda a, b: a & b, [self._equal(*pair) for pair in pairs])
-            how = _how(definition, first, name)
+            condition = reduce(lambda a, b: a & b, [self._compare_keys(*pair) for pair in pairs])
+            how = _get_join_type(definition, first, name)
             joined = joined.join(sides[name], condition, how)
             if how == "full":
-                left_keys = _first_of(left_keys, right_keys)
+                left_keys = _coalesce_keys(left_keys, right_keys)
         return joined.select(
-            *[column(f"{s.stage}.{s.field}").alias(s.alias) for s in definition.selected]
+            *[get_column(f"{s.stage}.{s.field}").alias(s.alias) for s in definition.selected]
         )
 
-    def _equal(self, left: Column, right: Column) -> Column:
+    def _compare_keys(self, left: Column, right: Column) -> Column:
         return left.eqNullSafe(right) if self.config.join_null_keys else left == right
 
-    def _on_condition(
+    def _join_on_condition(
         self, definition: JoinDefinition, condition: str, inputs: Mapping[str, DataFrame]
     ) -> DataFrame:
         from pyspark.sql import functions as F  # noqa: N812
 
-        left, right = self._ordered(definition, inputs)
+        left, right = self._order_inputs(definition, inputs)
         sides = []
         for name in (left, right):
             df = F.broadcast(inputs[name]) if name in definition.in_memory else inputs[name]
-            sides.append(df.alias(definition.alias(name)))
-        joined = sides[0].join(sides[1], F.expr(condition), _how(definition, left, right))
+            sides.append(df.alias(definition.get_alias(name)))
+        joined = sides[0].join(sides[1], F.expr(condition), _get_join_type(definition, left, right))
         return joined.select(
             *[
-                F.col(f"`{definition.alias(s.stage)}`.`{s.field}`").alias(s.alias)
+                F.col(f"`{definition.get_alias(s.stage)}`.`{s.field}`").alias(s.alias)
                 for s in definition.selected
             ]
         )
 
 
-def _side(definition: JoinDefinition, name: str, df: DataFrame) -> DataFrame:
+def _select_side(definition: JoinDefinition, name: str, df: DataFrame) -> DataFrame:
     from pyspark.sql import functions as F  # noqa: N812
 
     needed = {s.field for s in definition.selected if s.stage == name}
     needed.update(definition.keys[name])
-    side = df.select(*[column(f).alias(f"{name}.{f}") for f in df.columns if f in needed])
+    side = df.select(*[get_column(f).alias(f"{name}.{f}") for f in df.columns if f in needed])
     return F.broadcast(side) if name in definition.in_memory else side
 
 
-def _key_columns(definition: JoinDefinition, name: str) -> list[Column]:
-    return [column(f"{name}.{key}") for key in definition.keys[name]]
+def _get_key_columns(definition: JoinDefinition, name: str) -> list[Column]:
+    return [get_column(f"{name}.{key}") for key in definition.keys[name]]
 
 
-def _how(definition: JoinDefinition, first: str, name: str) -> str:
+def _get_join_type(definition: JoinDefinition, first: str, name: str) -> str:
     """Spark's type of join; ``first`` is required when any input is."""
     if first not in definition.required:
         return "full"
     return "inner" if name in definition.required else "left"
 
 
-def _first_of(left: list[Column], right: list[Column]) -> list[Column]:
+def _coalesce_keys(left: list[Column], right: list[Column]) -> list[Column]:
     from pyspark.sql import functions as F  # noqa: N812
 
     return [F.coalesce(a, b) for a, b in zip(left, right, strict=True)]

@@ -13,18 +13,18 @@ from typing import Any, Final
 
 from localcdap.api import LogicalType, Schema, Type
 
-from .record_coercion import INT_RANGE, LONG_RANGE, Coerce, record_coercer
+from .record_coercion import INT_RANGE, LONG_RANGE, Coerce, make_record_coercer
 
 EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MIDNIGHT: Final = datetime.datetime(1970, 1, 1)
 
 
-class WrongValueError(ValueError):
+class ScriptValueError(ValueError):
     """A value does not fit its schema. The message names the field and both types."""
 
 
-def coercer(schema: Schema, name: str = "", *, cuts: bool = True) -> Coerce:
-    """What turns a script's value into a value of the schema; raises :class:`WrongValueError`.
+def make_coercer(schema: Schema, name: str = "", *, cuts: bool = True) -> Coerce:
+    """What turns a script's value into a value of the schema; raises :class:`ScriptValueError`.
 
     Dates and times may be ISO texts, epoch numbers of the schema's unit, or Python's own objects;
     decimals numbers, texts or the bytes of the unscaled number; bytes may be a list of numbers.
@@ -34,13 +34,13 @@ def coercer(schema: Schema, name: str = "", *, cuts: bool = True) -> Coerce:
     """
     inner = schema.non_nullable
     if inner.type is Type.RECORD:
-        members = _members(inner, name, cuts)
-        otherwise = _null_aware(schema, _record(members, name), name)
-        return record_coercer(inner, list(members.values()), otherwise)
-    return _null_aware(schema, _converter(inner, name, cuts), name)
+        members = _make_members(inner, name, cuts)
+        otherwise = _make_nullable(schema, _make_record_converter(members, name), name)
+        return make_record_coercer(inner, list(members.values()), otherwise)
+    return _make_nullable(schema, _make_converter(inner, name, cuts), name)
 
 
-def _null_aware(schema: Schema, convert: Coerce, name: str) -> Coerce:
+def _make_nullable(schema: Schema, convert: Coerce, name: str) -> Coerce:
     is_nullable = schema.is_nullable or schema.type is Type.NULL
 
     def coerce(value: Any) -> Any:
@@ -48,109 +48,115 @@ def _null_aware(schema: Schema, convert: Coerce, name: str) -> Coerce:
             return convert(value)
         if is_nullable:
             return None
-        raise WrongValueError(f"field '{name}' is null, but its schema does not allow null")
+        raise ScriptValueError(f"field '{name}' is null, but its schema does not allow null")
 
     return coerce
 
 
-def _converter(schema: Schema, name: str, cuts: bool) -> Coerce:
+def _make_converter(schema: Schema, name: str, cuts: bool) -> Coerce:
     match schema.type:
         case Type.ARRAY if schema.items is not None:
-            return _array(coercer(schema.items, f"{name}[]", cuts=cuts), name)
+            return _make_array_converter(make_coercer(schema.items, f"{name}[]", cuts=cuts), name)
         case Type.MAP if schema.values is not None and schema.keys is not None:
-            keys = coercer(schema.keys, f"keys of {name}", cuts=cuts)
-            return _map(keys, coercer(schema.values, f"{name}.*", cuts=cuts), name)
+            keys = make_coercer(schema.keys, f"keys of {name}", cuts=cuts)
+            return _make_map_converter(
+                keys, make_coercer(schema.values, f"{name}.*", cuts=cuts), name
+            )
         case Type.UNION:
             choices = [
-                coercer(m, name, cuts=False) for m in schema.members if m.type is not Type.NULL
+                make_coercer(m, name, cuts=False) for m in schema.members if m.type is not Type.NULL
             ]
-            return _union(choices, name)
+            return _make_union_converter(choices, name)
         case _:
-            return _simple(schema, name, cuts)
+            return _make_checked_converter(schema, name, cuts)
 
 
-def _array(item: Coerce, name: str) -> Coerce:
+def _make_array_converter(item: Coerce, name: str) -> Coerce:
     def convert(value: Any) -> list[Any]:
         if not isinstance(value, (list, tuple)):
-            raise _wrong(name, "an array", value)
+            raise _build_error(name, "an array", value)
         return [item(element) for element in value]
 
     return convert
 
 
-def _map(key: Coerce, item: Coerce, name: str) -> Coerce:
+def _make_map_converter(key: Coerce, item: Coerce, name: str) -> Coerce:
     def convert(value: Any) -> dict[Any, Any]:
         if not isinstance(value, dict):
-            raise _wrong(name, "a map", value)
+            raise _build_error(name, "a map", value)
         return {key(k): item(v) for k, v in value.items()}
 
     return convert
 
 
-def _members(schema: Schema, name: str, cuts: bool) -> dict[str, Coerce]:
+def _make_members(schema: Schema, name: str, cuts: bool) -> dict[str, Coerce]:
     prefix = f"{name}." if name else ""
-    return {f.name: coercer(f.schema, prefix + f.name, cuts=cuts) for f in schema}
+    return {f.name: make_coercer(f.schema, prefix + f.name, cuts=cuts) for f in schema}
 
 
-def _record(members: dict[str, Coerce], name: str) -> Coerce:
+def _make_record_converter(members: dict[str, Coerce], name: str) -> Coerce:
     def convert(value: Any) -> dict[str, Any]:
         if not isinstance(value, dict):
-            raise _wrong(name, "a record", value)
+            raise _build_error(name, "a record", value)
         get = value.get
         return {member: coerce(get(member)) for member, coerce in members.items()}
 
     return convert
 
 
-def _union(choices: list[Coerce], name: str) -> Coerce:
+def _make_union_converter(choices: list[Coerce], name: str) -> Coerce:
     def convert(value: Any) -> Any:
         for choice in choices:
             try:
                 return choice(value)
-            except WrongValueError:
+            except ScriptValueError:
                 continue
-        raise _wrong(name, "one of the types of its union", value)
+        raise _build_error(name, "one of the types of its union", value)
 
     return convert
 
 
-def _simple(schema: Schema, name: str, cuts: bool) -> Coerce:
+def _make_checked_converter(schema: Schema, name: str, cuts: bool) -> Coerce:
     wanted = schema.display_name
-    convert = _simple_converter(schema, cuts)
+    convert = _make_simple_converter(schema, cuts)
 
-    def checked(value: Any) -> Any:
+    def convert_checked(value: Any) -> Any:
         try:
             return convert(value)
         except (TypeError, ValueError, OverflowError, decimal.InvalidOperation):
-            raise _wrong(name, f"of type {wanted}", value) from None
+            raise _build_error(name, f"of type {wanted}", value) from None
 
-    return checked
+    return convert_checked
 
 
-def _wrong(name: str, wanted: str, value: Any) -> WrongValueError:
+def _build_error(name: str, wanted: str, value: Any) -> ScriptValueError:
     shown = repr(value)
     shown = shown if len(shown) <= 60 else shown[:57] + "..."
     subject = f"field '{name}'" if name else "an emitted record"
-    return WrongValueError(f"{subject} must be {wanted}, not {shown}")
+    return ScriptValueError(f"{subject} must be {wanted}, not {shown}")
 
 
-def _simple_converter(schema: Schema, cuts: bool) -> Coerce:
+def _make_simple_converter(schema: Schema, cuts: bool) -> Coerce:
     match schema.logical_type:
         case None:
-            return _PLAIN[schema.type] if schema.type in _PLAIN else _special(schema, cuts)
+            return (
+                _PLAIN[schema.type]
+                if schema.type in _PLAIN
+                else _make_special_converter(schema, cuts)
+            )
         case LogicalType.DECIMAL:
-            return _decimal(schema.scale or 0)
+            return _make_decimal_converter(schema.scale or 0)
         case logical:
             return _LOGICAL[logical]
 
 
-def _special(schema: Schema, cuts: bool) -> Coerce:
+def _make_special_converter(schema: Schema, cuts: bool) -> Coerce:
     if schema.type is Type.ENUM:
-        return _enum(schema.symbols)
-    return _whole(INT_RANGE if schema.type is Type.INT else LONG_RANGE, cuts)
+        return _make_enum_converter(schema.symbols)
+    return _make_integer_converter(INT_RANGE if schema.type is Type.INT else LONG_RANGE, cuts)
 
 
-def _whole(limits: tuple[int, int], cuts: bool) -> Coerce:
+def _make_integer_converter(limits: tuple[int, int], cuts: bool) -> Coerce:
     lowest, highest = limits
 
     def convert(value: Any) -> int:
@@ -169,25 +175,25 @@ def _whole(limits: tuple[int, int], cuts: bool) -> Coerce:
     return convert
 
 
-def _double(value: Any) -> float:
+def _to_double(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(value)
     return float(value)
 
 
-def _boolean(value: Any) -> bool:
+def _to_boolean(value: Any) -> bool:
     if not isinstance(value, bool):
         raise TypeError(value)
     return value
 
 
-def _string(value: Any) -> str:
+def _to_string(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(value)
     return value
 
 
-def _enum(symbols: tuple[str, ...]) -> Coerce:
+def _make_enum_converter(symbols: tuple[str, ...]) -> Coerce:
     def convert(value: Any) -> str:
         if value not in symbols:
             raise ValueError(value)
@@ -196,7 +202,7 @@ def _enum(symbols: tuple[str, ...]) -> Coerce:
     return convert
 
 
-def _bytes(value: Any) -> bytes:
+def _to_bytes(value: Any) -> bytes:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value)
     if not isinstance(value, (list, tuple)):
@@ -204,11 +210,11 @@ def _bytes(value: Any) -> bytes:
     return bytes(int(element) & 0xFF for element in value)
 
 
-def _null(value: Any) -> None:
+def _reject_null(value: Any) -> None:
     raise TypeError(value)
 
 
-def _date(value: Any) -> datetime.date:
+def _to_date(value: Any) -> datetime.date:
     if isinstance(value, datetime.datetime):
         return value.date()
     if isinstance(value, datetime.date):
@@ -218,7 +224,7 @@ def _date(value: Any) -> datetime.date:
     return (EPOCH + datetime.timedelta(days=int(value))).date()
 
 
-def _time(unit: str) -> Coerce:
+def _make_time_converter(unit: str) -> Coerce:
     def convert(value: Any) -> datetime.time:
         if isinstance(value, datetime.time):
             return value
@@ -229,7 +235,7 @@ def _time(unit: str) -> Coerce:
     return convert
 
 
-def _timestamp(unit: str) -> Coerce:
+def _make_timestamp_converter(unit: str) -> Coerce:
     def convert(value: Any) -> datetime.datetime:
         if isinstance(value, str):
             value = datetime.datetime.fromisoformat(value.removesuffix("[UTC]"))
@@ -240,18 +246,18 @@ def _timestamp(unit: str) -> Coerce:
     return convert
 
 
-def _datetime(value: Any) -> datetime.datetime:
+def _to_datetime(value: Any) -> datetime.datetime:
     if isinstance(value, datetime.datetime):
         return value
     return datetime.datetime.fromisoformat(value)
 
 
-def _decimal(scale: int) -> Coerce:
+def _make_decimal_converter(scale: int) -> Coerce:
     def convert(value: Any) -> decimal.Decimal:
         if isinstance(value, bool):
             raise TypeError(value)
         if isinstance(value, (list, tuple, bytes, bytearray)):
-            unscaled = int.from_bytes(_bytes(value), "big", signed=True)
+            unscaled = int.from_bytes(_to_bytes(value), "big", signed=True)
             return decimal.Decimal(unscaled).scaleb(-scale)
         return decimal.Decimal(value if isinstance(value, decimal.Decimal) else str(value))
 
@@ -259,18 +265,18 @@ def _decimal(scale: int) -> Coerce:
 
 
 _PLAIN: Final[dict[Type, Coerce]] = {
-    Type.NULL: _null,
-    Type.BOOLEAN: _boolean,
-    Type.FLOAT: _double,
-    Type.DOUBLE: _double,
-    Type.STRING: _string,
-    Type.BYTES: _bytes,
+    Type.NULL: _reject_null,
+    Type.BOOLEAN: _to_boolean,
+    Type.FLOAT: _to_double,
+    Type.DOUBLE: _to_double,
+    Type.STRING: _to_string,
+    Type.BYTES: _to_bytes,
 }
 _LOGICAL: Final[dict[LogicalType, Coerce]] = {
-    LogicalType.DATE: _date,
-    LogicalType.TIME_MILLIS: _time("milliseconds"),
-    LogicalType.TIME_MICROS: _time("microseconds"),
-    LogicalType.TIMESTAMP_MILLIS: _timestamp("milliseconds"),
-    LogicalType.TIMESTAMP_MICROS: _timestamp("microseconds"),
-    LogicalType.DATETIME: _datetime,
+    LogicalType.DATE: _to_date,
+    LogicalType.TIME_MILLIS: _make_time_converter("milliseconds"),
+    LogicalType.TIME_MICROS: _make_time_converter("microseconds"),
+    LogicalType.TIMESTAMP_MILLIS: _make_timestamp_converter("milliseconds"),
+    LogicalType.TIMESTAMP_MICROS: _make_timestamp_converter("microseconds"),
+    LogicalType.DATETIME: _to_datetime,
 }

@@ -18,10 +18,10 @@ from localcdap.api import (
     plugin,
 )
 
-from .coercion import WrongValueError, coercer
-from .javascript_engine import ScriptEngine, ScriptError, check_script, turns
+from .coercion import ScriptValueError, make_coercer
+from .javascript_engine import ScriptEngine, ScriptError, check_script, run_in_turns
 from .javascript_values import RecordEncoder
-from .lookups import DESCRIPTION, check_declared, check_tables, declared_tables
+from .lookups import DESCRIPTION, check_declared, check_tables, parse_declared_tables
 from .record_coercion import INT_RANGE
 
 _LEVELS: Final = {
@@ -42,7 +42,7 @@ class ScriptTransform(Transform):
     config: Any
 
     def configure(self, stage: StageConfigurer) -> None:
-        stage.output_schema = self.declared_schema() or stage.input_schema
+        stage.output_schema = self.get_declared_schema() or stage.input_schema
         stage.error_schema = stage.input_schema
         if self.config.script:
             problem = check_script(self.config.script, self.usage)
@@ -54,13 +54,13 @@ class ScriptTransform(Transform):
         check_tables(stage, self.config.lookup)
 
     def lookup_tables(self) -> Sequence[str]:
-        return declared_tables(self.config.lookup)
+        return parse_declared_tables(self.config.lookup)
 
-    def declared_schema(self) -> Schema | None:
+    def get_declared_schema(self) -> Schema | None:
         """The output schema that the properties state; None for that of the input."""
         return None
 
-    def source(self) -> str:
+    def build_script(self) -> str:
         """The script that is run; its function ``transform`` takes an emitter."""
         raise NotImplementedError
 
@@ -68,11 +68,11 @@ class ScriptTransform(Transform):
         output = context.output_schema or context.input_schema
         self._context = context
         self._encoder = RecordEncoder(context.input_schema)
-        self._coerce = coercer(output)
-        self._coerce_error = coercer(context.input_schema)
+        self._coerce = make_coercer(output)
+        self._coerce_error = make_coercer(context.input_schema)
         tables = [context.lookup(name) for name in self.lookup_tables()]
         self._engine = ScriptEngine(
-            self.source(), output, context.input_schema, context.arguments, tables
+            self.build_script(), output, context.input_schema, context.arguments, tables
         )
 
     def destroy(self) -> None:
@@ -86,11 +86,11 @@ class ScriptTransform(Transform):
 
         :raises ScriptError: when the script fails, or gives a value that does not fit the schema.
         """
-        for events in turns(self._engine, list(records), self._encoder.encode):
+        for events in run_in_turns(self._engine, list(records), self._encoder.encode):
             for event in events:
                 try:
                     self._apply(event, emit)
-                except WrongValueError as error:
+                except ScriptValueError as error:
                     raise ScriptError(f"Could not transform input: {error}.") from None
 
     def _apply(self, event: list[Any], emit: Emitter) -> None:
@@ -98,7 +98,7 @@ class ScriptTransform(Transform):
             case ["record", record]:
                 emit(self._coerce(record))
             case ["error", code, message, record]:
-                emit.error(self._coerce_error(record), _error_code(code), message)
+                emit.error(self._coerce_error(record), _to_error_code(code), message)
             case ["alert", payload]:
                 emit.alert(payload)
             case ["log", level, text]:
@@ -138,15 +138,15 @@ class JavaScript(ScriptTransform):
 
     config: Config
 
-    def declared_schema(self) -> Schema | None:
+    def get_declared_schema(self) -> Schema | None:
         return self.config.schema
 
-    def source(self) -> str:
+    def build_script(self) -> str:
         return self.config.script
 
 
-def _error_code(code: Any) -> int:
+def _to_error_code(code: Any) -> int:
     lowest, highest = INT_RANGE
     if not lowest <= code <= highest:
-        raise WrongValueError("errorCode must be a valid Integer")
+        raise ScriptValueError("errorCode must be a valid Integer")
     return int(code)

@@ -134,7 +134,7 @@ def check_script(script: str, usage: str) -> str | None:
         try:
             v8.eval(f"throw 0;{script}", timeout_sec=TIME_LIMIT_S)
         except JSParseException as error:
-            return _parse_problem(str(error))
+            return _describe_parse_error(str(error))
         except JSEvalException:
             pass
     if re.search(rf"\b{usage.partition('(')[0]}\b", script) is None:
@@ -179,10 +179,10 @@ class ScriptEngine:
             made = harness(json.dumps(settings), declared, UNDECLARED)
             self._run: Any = made["run"]
             for table in tables:
-                for column, name, part in table.parts():
+                for column, name, part in table.iterate_parts():
                     made["allocate"](table.name, column, name, part.nbytes)[:] = part
         except JSEvalException as error_:
-            raise ScriptError(f"Invalid script: {_runtime_problem(error_)}.") from None
+            raise ScriptError(f"Invalid script: {_describe_runtime_error(error_)}.") from None
 
     def run(self, batch: str) -> tuple[list[list[Any]], int]:
         """What the script did with the first records of a batch, and how many they were.
@@ -208,13 +208,13 @@ class ScriptEngine:
                 "Look for a loop that does not end.",
             ) from None
         except JSEvalException as error:
-            raise self._failed(_runtime_problem(error)) from None
+            raise self._build_error(_describe_runtime_error(error)) from None
         events, done, failure = decode(answer)
         if failure is not None:
-            raise self._failed(_located(*failure))
+            raise self._build_error(_add_line(*failure))
         return events, done
 
-    def _failed(self, problem: str) -> ScriptError:
+    def _build_error(self, problem: str) -> ScriptError:
         # V8 reports the end of its memory in several ways, this is the one that is always right.
         if self._v8.was_hard_memory_limit_reached():
             return ScriptError(
@@ -228,7 +228,9 @@ class ScriptEngine:
         self._v8.close()
 
 
-def turns(engine: ScriptEngine, records: list[Any], encode: Any) -> Iterator[list[list[Any]]]:
+def run_in_turns(
+    engine: ScriptEngine, records: list[Any], encode: Any
+) -> Iterator[list[list[Any]]]:
     """The events of all records, as often as V8 hands them back."""
     while records:
         events, done = engine.run(encode(records))
@@ -236,7 +238,7 @@ def turns(engine: ScriptEngine, records: list[Any], encode: Any) -> Iterator[lis
         records = records[done:]
 
 
-def _parse_problem(text: str) -> str:
+def _describe_parse_error(text: str) -> str:
     first = text.splitlines()[0]
     match = _PARSE_POSITION.match(first)
     if match is None:
@@ -244,12 +246,12 @@ def _parse_problem(text: str) -> str:
     return f"{first[match.end() :]} (line {match[1]})"
 
 
-def _runtime_problem(error: Exception) -> str:
+def _describe_runtime_error(error: Exception) -> str:
     text = str(error)
-    return _located(_PARSE_POSITION.sub("", text.splitlines()[0]), text) if text else repr(error)
+    return _add_line(_PARSE_POSITION.sub("", text.splitlines()[0]), text) if text else repr(error)
 
 
-def _located(message: str, stack: str) -> str:
+def _add_line(message: str, stack: str) -> str:
     """The message with the line of the script where it happened."""
     place = _POSITION.search(stack)
     return f"{message} (line {place[1]})" if place else message

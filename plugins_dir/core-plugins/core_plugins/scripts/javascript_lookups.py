@@ -15,12 +15,12 @@ from localcdap.api import Field, Lookup, Schema, StageError
 from localcdap.api.arrow import RecordCodec
 
 from .javascript_values import RecordEncoder
-from .lookups import undeclared, value_text
+from .lookups import describe_undeclared, format_value
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MOST_BYTES: Final = 256 * 2**20
+MAX_BYTES: Final = 256 * 2**20
 """Of all tables of one script: every task that runs it holds them."""
 
 HARNESS: Final = r"""
@@ -115,11 +115,11 @@ HARNESS: Final = r"""
 """A function from settings to two others. A column has the parts ``data``, ``nulls`` where there are any (a
 byte for each row), and ``ends`` where it is text (where each value begins, and where the last one ends)."""
 
-UNDECLARED: Final = undeclared("{}")
+UNDECLARED: Final = describe_undeclared("{}")
 _NUMBERS: Final = (Schema.INT, Schema.FLOAT, Schema.DOUBLE)
 
 
-class Column(msgspec.Struct):
+class ScriptColumn(msgspec.Struct):
     """A column in the form in which it goes into V8."""
 
     name: str
@@ -135,9 +135,11 @@ class ScriptTable:
     def __init__(self, lookup: Lookup) -> None:
         keys, rows = lookup.sorted_rows()
         self.name: Final = lookup.name
-        self.keys: Final = Column("", "text", _text_parts(keys))
+        self.keys: Final = ScriptColumn("", "text", _build_text_parts(keys))
         self.columns: Final = [
-            _text_column(field.name, array) if lookup.shape.is_key_value else _column(field, array)
+            _build_text_column(field.name, array)
+            if lookup.shape.is_key_value
+            else _build_column(field, array)
             for field, array in zip(lookup.schema, rows.columns, strict=True)
         ]
         self.settings: Final = {
@@ -148,7 +150,7 @@ class ScriptTable:
             "columns": [{"name": each.name, "kind": each.kind} for each in self.columns],
         }
 
-    def parts(self) -> Iterator[tuple[int, str, memoryview]]:
+    def iterate_parts(self) -> Iterator[tuple[int, str, memoryview]]:
         """The place of a column, -1 for the keys, the name of a part of it, and its bytes."""
         for place, column in enumerate([self.keys, *self.columns], start=-1):
             for name, part in column.parts.items():
@@ -157,53 +159,53 @@ class ScriptTable:
 
 def check_size(tables: Iterable[ScriptTable]) -> None:
     """:raises StageError: (without a stage) when they are too large for a script."""
-    size = sum(part.nbytes for table in tables for _, _, part in table.parts())
-    if size > MOST_BYTES:
+    size = sum(part.nbytes for table in tables for _, _, part in table.iterate_parts())
+    if size > MAX_BYTES:
         raise StageError(
             f"The tables that the script looks into take {size >> 20} MiB; at most "
-            f"{MOST_BYTES >> 20} MiB can be held beside a script.",
+            f"{MAX_BYTES >> 20} MiB can be held beside a script.",
             "Look the values up with a ValueMapper or a Joiner before it.",
         )
 
 
-def _column(field: Field, array: pa.Array) -> Column:
+def _build_column(field: Field, array: pa.Array) -> ScriptColumn:
     import pyarrow as pa
 
     schema = field.schema.non_nullable
     if schema == Schema.STRING:
-        kind, parts = "text", _text_parts(array)
+        kind, parts = "text", _build_text_parts(array)
     elif schema in _NUMBERS:
-        kind, parts = "number", {"data": _plain(array.cast(pa.float64()), 0.0)}
+        kind, parts = "number", {"data": _fill_nulls(array.cast(pa.float64()), 0.0)}
     elif schema == Schema.LONG:
-        kind, parts = "long", {"data": _plain(array, 0)}
+        kind, parts = "long", {"data": _fill_nulls(array, 0)}
     elif schema == Schema.BOOLEAN:
-        kind, parts = "boolean", {"data": _plain(array.cast(pa.uint8()), 0)}
+        kind, parts = "boolean", {"data": _fill_nulls(array.cast(pa.uint8()), 0)}
     else:
-        return Column(field.name, "json", _text_parts(_json(field, array)))
-    return Column(field.name, kind, parts | _nulls(array))
+        return ScriptColumn(field.name, "json", _build_text_parts(_encode_json(field, array)))
+    return ScriptColumn(field.name, kind, parts | _build_nulls(array))
 
 
-def _text_column(name: str, array: pa.Array) -> Column:
+def _build_text_column(name: str, array: pa.Array) -> ScriptColumn:
     """The values of a key-value table, which are texts whatever they are in the table."""
     import pyarrow as pa
 
     if not pa.types.is_string(array.type):
-        array = pa.array([value_text(value) for value in array.to_pylist()], pa.large_string())
-    return Column(name, "text", _text_parts(array) | _nulls(array))
+        array = pa.array([format_value(value) for value in array.to_pylist()], pa.large_string())
+    return ScriptColumn(name, "text", _build_text_parts(array) | _build_nulls(array))
 
 
-def _json(field: Field, array: pa.Array) -> pa.Array:
+def _encode_json(field: Field, array: pa.Array) -> pa.Array:
     """Values of other types as the script sees those of its input."""
     import pyarrow as pa
 
     schema = Schema.record("row", [field])
     records = RecordCodec(schema).decode(pa.RecordBatch.from_arrays([array], names=[field.name]))
     encoder = RecordEncoder(schema)
-    texts = [msgspec.json.encode(encoder.encoded(record)[field.name]) for record in records]
+    texts = [msgspec.json.encode(encoder.encode_record(record)[field.name]) for record in records]
     return pa.array(texts, pa.large_binary())
 
 
-def _text_parts(array: pa.Array) -> dict[str, Any]:
+def _build_text_parts(array: pa.Array) -> dict[str, Any]:
     import pyarrow as pa
 
     wide = array.cast(pa.large_binary())
@@ -217,12 +219,12 @@ def _text_parts(array: pa.Array) -> dict[str, Any]:
     }
 
 
-def _plain(array: pa.Array, instead: float) -> Any:
+def _fill_nulls(array: pa.Array, instead: float) -> Any:
     """The values of an array of numbers, with others in place of nulls."""
     return array.fill_null(instead).to_numpy(zero_copy_only=False)
 
 
-def _nulls(array: pa.Array) -> dict[str, Any]:
+def _build_nulls(array: pa.Array) -> dict[str, Any]:
     import pyarrow as pa
 
     if not array.null_count:

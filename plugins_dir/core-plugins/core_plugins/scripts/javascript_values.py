@@ -38,14 +38,14 @@ class RecordEncoder:
     """Turns records of one schema into the JSON text of an array."""
 
     def __init__(self, schema: Schema) -> None:
-        self._encoders = {f.name: e for f in schema if (e := _encoder(f.schema)) is not None}
+        self._encoders = {f.name: e for f in schema if (e := _make_encoder(f.schema)) is not None}
 
     def encode(self, records: list[Record]) -> str:
         if self._encoders:
-            records = [self.encoded(record) for record in records]
+            records = [self.encode_record(record) for record in records]
         return msgspec.json.encode(records).decode()
 
-    def encoded(self, record: Record) -> Record:
+    def encode_record(self, record: Record) -> Record:
         """A record of values that JSON can hold."""
         changed = dict(record)
         for name, encode in self._encoders.items():
@@ -58,80 +58,84 @@ class RecordEncoder:
 def decode(text: str) -> Any:
     """The values of JSON text that the script's side made."""
     decoded = msgspec.json.decode(text)
-    return _unmarked(decoded) if MARK_IN_JSON in text else decoded
+    return _unmark(decoded) if MARK_IN_JSON in text else decoded
 
 
-def _unmarked(value: Any) -> Any:
+def _unmark(value: Any) -> Any:
     if isinstance(value, list):
-        return [_unmarked(element) for element in value]
+        return [_unmark(element) for element in value]
     if not isinstance(value, dict):
         return value
     marked = value.get(MARK)
     if isinstance(marked, str) and len(value) == 1:
         return int(marked[1:]) if marked[0] == "i" else float(marked[1:].replace("Infinity", "inf"))
-    return {key: _unmarked(element) for key, element in value.items()}
+    return {key: _unmark(element) for key, element in value.items()}
 
 
-def _encoder(schema: Schema) -> Encode | None:
+def _make_encoder(schema: Schema) -> Encode | None:
     """What prepares a non-null value for JSON; None when nothing is to be done."""
     inner = schema.non_nullable
     if inner.logical_type is not None:
-        return _LOGICAL.get(inner.logical_type) or _decimal(inner.scale or 0)
+        return _LOGICAL.get(inner.logical_type) or _make_decimal_encoder(inner.scale or 0)
     match inner.type:
         case Type.LONG:
-            return _long
+            return _encode_long
         case Type.FLOAT | Type.DOUBLE:
-            return _double
+            return _encode_double
         case Type.BYTES:
-            return _bytes
+            return _encode_bytes
         case Type.ARRAY if inner.items is not None:
-            return _array(_encoder(inner.items))
+            return _make_array_encoder(_make_encoder(inner.items))
         case Type.MAP if inner.values is not None:
-            return _map(_encoder(inner.values) or _same)
+            return _make_map_encoder(_make_encoder(inner.values) or _keep)
         case Type.RECORD:
-            return _record({f.name: e for f in inner if (e := _encoder(f.schema)) is not None})
+            return _make_record_encoder(
+                {f.name: e for f in inner if (e := _make_encoder(f.schema)) is not None}
+            )
         case Type.UNION:
-            return _any
+            return _encode_any
     return None
 
 
-def _long(value: int) -> Any:
+def _encode_long(value: int) -> Any:
     return value if -LARGEST_SAFE <= value <= LARGEST_SAFE else {MARK: f"i{value}"}
 
 
-def _double(value: float) -> Any:
+def _encode_double(value: float) -> Any:
     if math.isfinite(value):
         return value
     name = "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
     return {MARK: f"n{name}"}
 
 
-def _bytes(value: bytes | bytearray) -> list[int]:
+def _encode_bytes(value: bytes | bytearray) -> list[int]:
     return [byte - 256 if byte > 127 else byte for byte in value]
 
 
-def _array(item: Encode | None) -> Encode | None:
+def _make_array_encoder(item: Encode | None) -> Encode | None:
     if item is None:
         return None
     return lambda values: [None if v is None else item(v) for v in values]
 
 
-def _map(item: Encode) -> Encode:
-    return lambda values: _entries({k: None if v is None else item(v) for k, v in values.items()})
+def _make_map_encoder(item: Encode) -> Encode:
+    return lambda values: _encode_entries(
+        {k: None if v is None else item(v) for k, v in values.items()}
+    )
 
 
-def _entries(values: dict[str, Any]) -> dict[str, Any]:
+def _encode_entries(values: dict[str, Any]) -> dict[str, Any]:
     """A map, in another form where V8 would misread a key."""
     if _MISREAD.isdisjoint(values):
         return values
     return {MARK: "e", "entries": list(values.items())}
 
 
-def _same(value: Any) -> Any:
+def _keep(value: Any) -> Any:
     return value
 
 
-def _record(members: dict[str, Encode]) -> Encode | None:
+def _make_record_encoder(members: dict[str, Encode]) -> Encode | None:
     if not members:
         return None
 
@@ -145,58 +149,58 @@ def _record(members: dict[str, Encode]) -> Encode | None:
     return encode
 
 
-def _any(value: Any) -> Any:
+def _encode_any(value: Any) -> Any:
     """A union's value: what to do follows from its class."""
     if isinstance(value, bool):
         return value
     if isinstance(value, int):
-        return _long(value)
+        return _encode_long(value)
     if isinstance(value, float):
-        return _double(value)
+        return _encode_double(value)
     if isinstance(value, (bytes, bytearray)):
-        return _bytes(value)
+        return _encode_bytes(value)
     if isinstance(value, datetime.datetime):
-        return _micros(value) if value.tzinfo else value.isoformat()
+        return _encode_micros(value) if value.tzinfo else value.isoformat()
     if isinstance(value, datetime.date):
-        return _days(value)
+        return _encode_days(value)
     if isinstance(value, list):
-        return [None if v is None else _any(v) for v in value]
+        return [None if v is None else _encode_any(v) for v in value]
     if isinstance(value, dict):
-        return _entries({k: None if v is None else _any(v) for k, v in value.items()})
+        return _encode_entries({k: None if v is None else _encode_any(v) for k, v in value.items()})
     return value
 
 
-def _days(value: datetime.date) -> int:
+def _encode_days(value: datetime.date) -> int:
     return value.toordinal() - EPOCH.toordinal()
 
 
-def _micros(value: datetime.datetime) -> Any:
-    return _long((value - EPOCH) // _MICROSECOND)
+def _encode_micros(value: datetime.datetime) -> Any:
+    return _encode_long((value - EPOCH) // _MICROSECOND)
 
 
-def _millis(value: datetime.datetime) -> int:
+def _encode_millis(value: datetime.datetime) -> int:
     return (value - EPOCH) // _MILLISECOND
 
 
-def _time_micros(value: datetime.time) -> int:
+def _encode_time(value: datetime.time) -> int:
     seconds = (value.hour * 60 + value.minute) * 60 + value.second
     return seconds * 1_000_000 + value.microsecond
 
 
-def _decimal(scale: int) -> Encode:
+def _make_decimal_encoder(scale: int) -> Encode:
     def encode(value: Any) -> list[int]:
         unscaled = int(value.scaleb(scale))
         length = unscaled.bit_length() // 8 + 1
-        return _bytes(unscaled.to_bytes(length, "big", signed=True))
+        return _encode_bytes(unscaled.to_bytes(length, "big", signed=True))
 
     return encode
 
 
 _LOGICAL: Final[dict[LogicalType, Encode]] = {
-    LogicalType.DATE: _days,
-    LogicalType.TIME_MILLIS: lambda value: _time_micros(value) // 1000,
-    LogicalType.TIME_MICROS: _time_micros,
-    LogicalType.TIMESTAMP_MILLIS: _millis,
-    LogicalType.TIMESTAMP_MICROS: _micros,
+    LogicalType.DATE: _encode_days,
+    LogicalType.TIME_MILLIS: lambda value: _encode_time(value) // 1000,
+    LogicalType.TIME_MICROS: _encode_time,
+    LogicalType.TIMESTAMP_MILLIS: _encode_millis,
+    LogicalType.TIMESTAMP_MICROS: _encode_micros,
     LogicalType.DATETIME: lambda value: value.isoformat(),
 }

@@ -47,7 +47,7 @@ class Script(JavaScript):
 
     config: Config
 
-    def source(self) -> str:
+    def build_script(self) -> str:
         return self.config.script + _RETURNING
 
 
@@ -73,5 +73,5 @@ class ScriptFilter(ScriptTransform):
 
     config: Config
 
-    def source(self) -> str:
+    def build_script(self) -> str:
         return self.config.script + _FILTERING

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from localcdap.api import Lookup, StageConfigurer
 
-from .coercion import WrongValueError
+from .coercion import ScriptValueError
 
 PROPERTY: Final = "lookup"
 DESCRIPTION: Final = (
@@ -33,7 +33,7 @@ class LookupConfigError(Exception):
         self.corrective_action = corrective_action
 
 
-def declared_tables(text: str | None) -> list[str]:
+def parse_declared_tables(text: str | None) -> list[str]:
     """The names of the tables that the property declares.
 
     Older manuals of CDAP show the tables without 'tables' around them; that is read too. The properties of
@@ -65,14 +65,14 @@ def declared_tables(text: str | None) -> list[str]:
 def check_declared(stage: StageConfigurer, text: str | None) -> None:
     """Tell what is wrong with the property."""
     try:
-        declared_tables(text)
+        parse_declared_tables(text)
     except LookupConfigError as error:
         stage.failures.add(error.message, error.corrective_action).with_config_property(PROPERTY)
 
 
 def check_tables(stage: StageConfigurer, text: str | None) -> None:
     """Tell which of the tables are not there, or have no key. The property is right."""
-    for name in declared_tables(text):
+    for name in parse_declared_tables(text):
         shape = stage.find_table(name)
         if shape is None:
             problem = f"There is no table '{name}' to look values up in."
@@ -85,7 +85,7 @@ def check_tables(stage: StageConfigurer, text: str | None) -> None:
         stage.failures.add(problem, action).with_config_property(PROPERTY, element=name)
 
 
-def undeclared(name: Any) -> str:
+def describe_undeclared(name: Any) -> str:
     """What a script is told that asks for another table."""
     return f"table '{name}' is not declared; name it in the property '{PROPERTY}'"
 
@@ -100,22 +100,26 @@ class ScriptLookup:
     def lookup(self, *keys: Any) -> Any:
         """What a key finds, None for nothing; what several keys, or a list of them, find, by key."""
         if len(keys) != 1:
-            return self._several(keys)
+            return self._look_up_several(keys)
         (key,) = keys
-        return self._several(key) if isinstance(key, list | tuple | set) else self._one(key)
+        return (
+            self._look_up_several(key)
+            if isinstance(key, list | tuple | set)
+            else self._look_up_one(key)
+        )
 
-    def _several(self, keys: Iterable[Any]) -> dict[Any, Any]:
-        found = ((key, self._one(key)) for key in keys)
+    def _look_up_several(self, keys: Iterable[Any]) -> dict[Any, Any]:
+        found = ((key, self._look_up_one(key)) for key in keys)
         return {key: value for key, value in found if value is not None}
 
-    def _one(self, key: Any) -> Any:
+    def _look_up_one(self, key: Any) -> Any:
         if key is None:
             return None
         row = self._table.get(key if isinstance(key, str) else str(key))
         if row is None or not self._is_key_value:
             return row and dict(row)
         (value,) = row.values()
-        return value_text(value)
+        return format_value(value)
 
 
 class ScriptLookups:
@@ -127,11 +131,11 @@ class ScriptLookups:
     def get(self, name: str) -> ScriptLookup:
         """:raises WrongValueError: when the table was not declared."""
         if name not in self._lookups:
-            raise WrongValueError(undeclared(name))
+            raise ScriptValueError(describe_undeclared(name))
         return self._lookups[name]
 
 
-def value_text(value: Any) -> str | None:
+def format_value(value: Any) -> str | None:
     """The value of a key-value table as text."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")

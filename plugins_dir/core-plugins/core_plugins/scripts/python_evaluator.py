@@ -20,14 +20,14 @@ from localcdap.api import (
     plugin,
 )
 
-from .coercion import WrongValueError, coercer
+from .coercion import ScriptValueError, make_coercer
 from .lookups import (
     DESCRIPTION,
     ScriptLookup,
     ScriptLookups,
     check_declared,
     check_tables,
-    declared_tables,
+    parse_declared_tables,
 )
 from .record_coercion import INT_RANGE, Coerce
 
@@ -72,10 +72,10 @@ class PythonEvaluator(Transform):
         if not self.config.script:
             return
         try:
-            code = _compiled(self.config.script)
+            code = _compile_script(self.config.script)
         except SyntaxError as error:
             stage.failures.add(
-                f"Invalid script: {error.msg} (line {error.lineno}).", _advice(error)
+                f"Invalid script: {error.msg} (line {error.lineno}).", _get_advice(error)
             ).with_config_property("script")
         except ValueError as error:
             stage.failures.add(f"Invalid script: {error}.").with_config_property("script")
@@ -90,12 +90,12 @@ class PythonEvaluator(Transform):
         check_tables(stage, self.config.lookup)
 
     def lookup_tables(self) -> Sequence[str]:
-        return declared_tables(self.config.lookup)
+        return parse_declared_tables(self.config.lookup)
 
     def initialize(self, context: StageContext) -> None:
         output = context.output_schema or context.input_schema
-        self._coerce = coercer(output)
-        self._coerce_error = coercer(context.input_schema)
+        self._coerce = make_coercer(output)
+        self._coerce_error = make_coercer(context.input_schema)
         tables = ScriptLookups(context.lookup(name) for name in self.lookup_tables())
         self._context = ScriptContext(context, tables)
         self._function = self._load()
@@ -104,9 +104,9 @@ class PythonEvaluator(Transform):
         names: dict[str, Any] = {"__name__": _FILE}
         try:
             # The script is the user's own program, as the class says.
-            exec(_compiled(self.config.script), names)  # noqa: S102
+            exec(_compile_script(self.config.script), names)  # noqa: S102
         except Exception as error:
-            raise StageError(f"Invalid script: {_located(error)}.") from error
+            raise StageError(f"Invalid script: {_describe_error(error)}.") from error
         function = names.get(_FUNCTION)
         if not callable(function):
             raise StageError(f"Invalid script: '{_FUNCTION}' is not a function.")
@@ -123,7 +123,7 @@ class PythonEvaluator(Transform):
             for record in records:
                 function(record, emitter, context)
         except Exception as error:
-            raise StageError(f"Could not transform input: {_located(error)}.") from error
+            raise StageError(f"Could not transform input: {_describe_error(error)}.") from error
 
 
 class ScriptEmitter:
@@ -144,9 +144,9 @@ class ScriptEmitter:
         """Emit an error record: ``errorCode`` (a number), ``errorMsg``, ``invalidRecord``."""
         code = error["errorCode"]
         if isinstance(code, bool) or not isinstance(code, (int, float)):
-            raise WrongValueError(f"errorCode must be a number, not {code!r}")
+            raise ScriptValueError(f"errorCode must be a number, not {code!r}")
         if not INT_RANGE[0] <= code <= INT_RANGE[1]:
-            raise WrongValueError("errorCode must be a valid Integer")
+            raise ScriptValueError("errorCode must be a valid Integer")
         record = self._coerce_error(error["invalidRecord"])
         self._into.error(record, int(code), str(error.get("errorMsg") or ""))
 
@@ -175,17 +175,17 @@ class ScriptContext:
         return self._lookups.get(name)
 
 
-def _compiled(script: str) -> CodeType:
+def _compile_script(script: str) -> CodeType:
     return compile(script, _FILE, "exec", dont_inherit=True)
 
 
-def _advice(error: SyntaxError) -> str | None:
+def _get_advice(error: SyntaxError) -> str | None:
     if "print" in (error.msg or "") or "except" in (error.text or ""):
         return "The script is read as Python 3; older ones may need small changes."
     return None
 
 
-def _located(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     """The error with the line of the script where it happened."""
     line = None
     traceback = error.__traceback__
@@ -193,6 +193,6 @@ def _located(error: Exception) -> str:
         if traceback.tb_frame.f_code.co_filename == _FILE:
             line = traceback.tb_lineno
         traceback = traceback.tb_next
-    is_ours = isinstance(error, WrongValueError)
+    is_ours = isinstance(error, ScriptValueError)
     text = str(error) if is_ours else f"{type(error).__name__}: {error}"
     return text if line is None else f"{text} (line {line})"

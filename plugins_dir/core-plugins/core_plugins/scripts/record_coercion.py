@@ -27,15 +27,20 @@ _FITTING: Final = {
 """When a value needs no coercion."""
 
 
-def record_coercer(schema: Schema, members: Sequence[Coerce], otherwise: Coerce) -> Coerce:
+def make_record_coercer(schema: Schema, members: Sequence[Coerce], otherwise: Coerce) -> Coerce:
     """A function that makes a new record of a dict that has all fields of a schema.
 
     :param members: the coercers of the fields, for values that do not fit as they are.
     :param otherwise: does the same for whatever else there is, and says what is wrong with it.
     """
-    parts = [_part(field.name, field.schema, f"m{number}") for number, field in enumerate(schema)]
+    parts = [
+        _write_entry(field.name, field.schema, f"m{number}") for number, field in enumerate(schema)
+    ]
     is_simple = all(field.schema.non_nullable in _FITTING for field in schema)
-    fits = [f"len(record) == {len(parts)}", *(_test(f.name, f.schema) for f in schema if is_simple)]
+    fits = [
+        f"len(record) == {len(parts)}",
+        *(_write_test(f.name, f.schema) for f in schema if is_simple),
+    ]
     source = f"""\
 def coerce(record):
     if record.__class__ is dict:
@@ -55,14 +60,14 @@ def coerce(record):
     return made
 
 
-def _part(name: str, schema: Schema, member: str) -> str:
+def _write_entry(name: str, schema: Schema, member: str) -> str:
     """The entry of one field in the display of the new record."""
     if schema.non_nullable not in _FITTING:
         return f"{name!r}: {member}(record[{name!r}])"
-    return f"{name!r}: v if {_test(name, schema)} else {member}(v)"
+    return f"{name!r}: v if {_write_test(name, schema)} else {member}(v)"
 
 
-def _test(name: str, schema: Schema) -> str:
+def _write_test(name: str, schema: Schema) -> str:
     """Whether the value of one field, which becomes ``v``, needs no coercion."""
     fits = _FITTING[schema.non_nullable]
     if schema.is_nullable:

@@ -17,9 +17,9 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.api.rules import check_table_key, check_table_name
-from localcdap.plugin_lib.spark.checks import required
-from localcdap.plugin_lib.spark.columns import column
-from localcdap.plugin_lib.spark.lookups import KEY, VALUE, key_values
+from localcdap.plugin_lib.spark.checks import require_value
+from localcdap.plugin_lib.spark.columns import get_column
+from localcdap.plugin_lib.spark.lookups import KEY, VALUE, read_key_values
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -51,13 +51,13 @@ class KeyValueSource(BatchSource):
         stage.output_schema = _RECORD
 
     def read(self, context: SourceContext) -> DataFrame:
-        rows = key_values(context, self.config.name)
-        rows = rows.where(column(KEY).isNotNull() & column(VALUE).isNotNull())
-        return rows.select([_bytes(rows, name).alias(name) for name in (KEY, VALUE)])
+        rows = read_key_values(context, self.config.name)
+        rows = rows.where(get_column(KEY).isNotNull() & get_column(VALUE).isNotNull())
+        return rows.select([_to_bytes(rows, name).alias(name) for name in (KEY, VALUE)])
 
 
-def _bytes(rows: DataFrame, name: str) -> Column:
-    value = column(name)
+def _to_bytes(rows: DataFrame, name: str) -> Column:
+    value = get_column(name)
     return value if dict(rows.dtypes)[name] == "binary" else value.cast("string").cast("binary")
 
 
@@ -95,40 +95,40 @@ class KeyValueSink(BatchSink):
         check_table_name(stage, self.config)
         if stage.input_schema is None:
             return
-        for name, chosen in self._properties():
+        for name, field_name in self._list_properties():
             if not self.config.contains_macro(name):
-                _check_field(stage, stage.input_schema, name, chosen)
+                _check_field(stage, stage.input_schema, name, field_name)
 
     def configure_connected(self, stage: StageConfigurer) -> None:
         if not self.config.contains_macro("name"):
             check_table_key(stage, self.config.name, KEY)
 
-    def _properties(self) -> list[tuple[str, str]]:
+    def _list_properties(self) -> list[tuple[str, str]]:
         return [("key.field", self.config.key_field), ("value.field", self.config.value_field)]
 
     def write(self, df: DataFrame, context: SinkContext) -> None:
         parts = []
-        for name, (_, chosen) in zip((KEY, VALUE), self._properties(), strict=True):
-            found = context.input_schema.field(chosen)
+        for name, (_, field_name) in zip((KEY, VALUE), self._list_properties(), strict=True):
+            found = context.input_schema.field(field_name)
             assert found is not None  # checked by configure, at run start too
             parts.append(Field(name, found.schema.non_nullable))
         columns = [
-            required(context, column(chosen), chosen, part.schema).alias(part.name)
-            for part, (_, chosen) in zip(parts, self._properties(), strict=True)
+            require_value(context, get_column(field_name), field_name, part.schema).alias(part.name)
+            for part, (_, field_name) in zip(parts, self._list_properties(), strict=True)
         ]
         schema = Schema.record(_RECORD.name or "", parts)
         context.write_table(self.config.name, df.select(columns), schema, KEY)
 
 
-def _check_field(stage: StageConfigurer, schema: Schema, name: str, chosen: str) -> None:
-    found = schema.field(chosen)
+def _check_field(stage: StageConfigurer, schema: Schema, name: str, field_name: str) -> None:
+    found = schema.field(field_name)
     if found is None:
         stage.failures.add(
-            f"Field '{chosen}' must exist in the input schema.",
+            f"Field '{field_name}' must exist in the input schema.",
             f"Set '{name}' to one of {', '.join(schema.field_names)}.",
         ).with_config_property(name)
     elif found.schema.non_nullable not in _TYPES:
         stage.failures.add(
-            f"Field '{chosen}' is of unexpected type '{found.schema.display_name}'.",
+            f"Field '{field_name}' is of unexpected type '{found.schema.display_name}'.",
             "It must be of type 'bytes' or 'string'.",
-        ).with_config_property(name).with_input_field(chosen)
+        ).with_config_property(name).with_input_field(field_name)

@@ -20,8 +20,8 @@ from localcdap.api.rules import (
     check_table_key,
     check_table_name,
 )
-from localcdap.plugin_lib.spark.checks import required
-from localcdap.plugin_lib.spark.columns import column
+from localcdap.plugin_lib.spark.checks import require_value
+from localcdap.plugin_lib.spark.columns import get_column
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -92,5 +92,8 @@ class TableSink(BatchSink):
         key = self.config.row_field
         # A row cannot be without a key, whatever the schema allows.
         fields = [(f.name, f.schema.non_nullable if f.name == key else f.schema) for f in schema]
-        columns = [required(context, column(name), name, part).alias(name) for name, part in fields]
+        columns = [
+            require_value(context, get_column(name), name, part).alias(name)
+            for name, part in fields
+        ]
         context.write_table(self.config.name, df.select(columns), schema, key)

@@ -14,7 +14,7 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.api.rules import check_simple_fields, check_table_name
-from localcdap.plugin_lib.spark.conversion import conformed_columns
+from localcdap.plugin_lib.spark.conversion import conform_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -74,4 +74,4 @@ class TableSource(BatchSource):
         schema = context.output_schema
         assert schema is not None
         rows = context.read_table(self.config.name)
-        return rows.select(conformed_columns(context, rows, schema))
+        return rows.select(conform_columns(context, rows, schema))

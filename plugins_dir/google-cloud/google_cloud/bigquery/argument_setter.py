@@ -16,9 +16,9 @@ from localcdap.api import (
 )
 from localcdap.api.rules import check_reference_name
 
-from ..account import TablesConfig
-from .row_arguments import set_row
-from .tables import check_table, quoted, table_name
+from ..account import BigQueryConfig
+from .row_arguments import set_row_arguments
+from .tables import check_table, get_table_name, quote_identifier
 
 _CONDITIONS: Final = "argumentSelectionConditions"
 
@@ -30,7 +30,7 @@ _CONDITIONS: Final = "argumentSelectionConditions"
 )
 @capability(Capabilities.Mode.NATIVE)
 class BigQueryArgumentSetter(Action):
-    class Config(TablesConfig):
+    class Config(BigQueryConfig):
         dataset: str = field("Dataset of the table.", macro=True)
         table: str = field("Table with the arguments, each in a column of its name.", macro=True)
         conditions: str = field(
@@ -54,7 +54,7 @@ class BigQueryArgumentSetter(Action):
         if config.contains_macro(_CONDITIONS):
             return
         try:
-            list(_pairs(config.conditions or ""))
+            list(_parse_conditions(config.conditions or ""))
         except ValueError as error:
             stage.failures.add(
                 str(error), "Write column=value, with semicolons between several."
@@ -62,20 +62,23 @@ class BigQueryArgumentSetter(Action):
 
     def run(self, context: ActionContext) -> None:
         config = self.config
-        name = table_name(config.dataset, config.table)
-        columns = ", ".join(quoted(column) for column in config.columns)
+        name = get_table_name(config.dataset, config.table)
+        columns = ", ".join(quote_identifier(column) for column in config.columns)
         # A text is taken for a value of the column's type.
-        where = " AND ".join(f"{quoted(c)} = {_literal(v)}" for c, v in _pairs(config.conditions))
-        found = context.run_sql([f"SELECT {columns} FROM {quoted(name)} WHERE {where}"])  # noqa: S608
+        where = " AND ".join(
+            f"{quote_identifier(c)} = {_quote_literal(v)}"
+            for c, v in _parse_conditions(config.conditions)
+        )
+        found = context.run_sql([f"SELECT {columns} FROM {quote_identifier(name)} WHERE {where}"])  # noqa: S608
         if found.rows != 1 or found.first is None:
             raise context.fail(
                 f"{found.rows} rows of table '{name}' have {config.conditions}; it must be one.",
                 f"Change '{_CONDITIONS}', or the table.",
             )
-        set_row(context, found.first)
+        set_row_arguments(context, found.first)
 
 
-def _pairs(text: str) -> Iterator[tuple[str, str]]:
+def _parse_conditions(text: str) -> Iterator[tuple[str, str]]:
     """Columns and their values.
 
     :raises ValueError: when there are none, or one has no column.
@@ -90,5 +93,5 @@ def _pairs(text: str) -> Iterator[tuple[str, str]]:
         yield column.strip(), value.strip()
 
 
-def _literal(value: str) -> str:
+def _quote_literal(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"

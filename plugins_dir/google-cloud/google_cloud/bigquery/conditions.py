@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from .expressions import ROUNDED, numeric, take_meaning, untranslated
-from .sql import SqlError, condition, place_in, written
+from .expressions import ROUNDED, build_error, translate_expressions, translate_numeric
+from .sql import SqlError, describe_position, format_sql, parse_condition
 
 _SIDES: Final = {"": "held", "T": "held", "S": "given"}
 """The two sides of CDAP's MERGE, and those of :class:`localcdap.api.tables.TableWrite`."""
 
 
-def predicate(text: str, table: str = "", columns: Sequence[str] = ()) -> str:
+def to_spark_condition(text: str, table: str = "", columns: Sequence[str] = ()) -> str:
     """A condition of BigQuery in the SQL of Spark.
 
     :param table: may stand before a column.
@@ -22,15 +22,15 @@ def predicate(text: str, table: str = "", columns: Sequence[str] = ()) -> str:
     from sqlglot import expressions as exp
 
     # What is wrapped can be replaced.
-    wrapped = exp.Paren(this=condition(text))
+    wrapped = exp.Paren(this=parse_condition(text))
     _refuse(wrapped, text)
     known = {name.lower(): name for name in columns}
     for node in reversed(list(wrapped.walk())):
         match node:
             case exp.Column():
-                _name(node, table, known)
+                _resolve_column(node, table, known)
             case exp.DataType():
-                numeric(node)
+                translate_numeric(node)
             case exp.Cast() | exp.TryCast() if node.to.this is exp.DataType.Type.BIGINT:
                 # Spark cuts fractions off; BigQuery rounds them, halves away from zero.
                 digits = type(node)(this=node.this.copy(), to=exp.DataType.build(ROUNDED))
@@ -39,7 +39,7 @@ def predicate(text: str, table: str = "", columns: Sequence[str] = ()) -> str:
                 node.replace(exp.cast(node.expression.copy(), "DATE"))
             case exp.Extract() if node.this.name.upper() == "ISOWEEK":
                 node.set("this", exp.var("WEEK"))
-    return written(wrapped.this, "spark")
+    return format_sql(wrapped.this, "spark")
 
 
 def _refuse(parsed: Any, text: str) -> None:
@@ -50,18 +50,18 @@ def _refuse(parsed: Any, text: str) -> None:
         match node:
             case exp.Table() if node.name:
                 raise SqlError(
-                    f"A condition cannot read another table: '{node.name}'{place_in(text, node)}.",
+                    f"A condition cannot read another table: '{node.name}'{describe_position(text, node)}.",
                     "Join the two tables in the pipeline.",
                 )
             case exp.Extract() if node.this.sql("bigquery").upper().startswith("WEEK"):
-                raise untranslated(node, text, "Use ISOWEEK, or days.")
+                raise build_error(node, text, "Use ISOWEEK, or days.")
             case exp.Time() | exp.CurrentTime():
-                raise untranslated(node, text, "Use EXTRACT(HOUR FROM …), or whole timestamps.")
+                raise build_error(node, text, "Use EXTRACT(HOUR FROM …), or whole timestamps.")
             case exp.DataType() if node.this is exp.DataType.Type.TIME:
-                raise untranslated(node.parent, text, "Use EXTRACT(HOUR FROM …).")
+                raise build_error(node.parent, text, "Use EXTRACT(HOUR FROM …).")
 
 
-def _name(column: Any, table: str, known: dict[str, str]) -> None:
+def _resolve_column(column: Any, table: str, known: dict[str, str]) -> None:
     """Take the table from before a column, and give it the name that the table has for it."""
     from sqlglot import expressions as exp
 
@@ -73,7 +73,7 @@ def _name(column: Any, table: str, known: dict[str, str]) -> None:
         first.replace(exp.to_identifier(known[first.name.lower()], quoted=True))
 
 
-def matching(text: str) -> str:
+def to_duckdb_condition(text: str) -> str:
     """A condition on the rows that a MERGE may match, as ``TableWrite.among`` takes it.
 
     Columns are those of the table, also as ``T.column``; those of the records are ``S.column``.
@@ -83,25 +83,25 @@ def matching(text: str) -> str:
     from sqlglot import expressions as exp
 
     # What is wrapped can be replaced.
-    wrapped = exp.Paren(this=condition(text))
+    wrapped = exp.Paren(this=parse_condition(text))
     for column in wrapped.find_all(exp.Column):
         side = _SIDES.get(column.table.upper())
         if side is None:
             raise SqlError(
-                f"'{column.sql('bigquery')}' is no column of the table{place_in(text, column)}.",
+                f"'{column.sql('bigquery')}' is no column of the table{describe_position(text, column)}.",
                 "Name columns alone, or as T.column.",
             )
         column.set("table", exp.to_identifier(side))
-    take_meaning(wrapped, text)
-    return written(wrapped.this, "duckdb")
+    translate_expressions(wrapped, text)
+    return format_sql(wrapped.this, "duckdb")
 
 
-def columns_matched(text: str) -> list[str]:
+def list_columns(text: str) -> list[str]:
     """The columns of the table that such a condition names, each once.
 
-    :raises SqlError: as :func:`matching`.
+    :raises SqlError: as :func:`to_duckdb_condition`.
     """
     from sqlglot import expressions as exp
 
-    found = condition(text).find_all(exp.Column)
+    found = parse_condition(text).find_all(exp.Column)
     return list(dict.fromkeys(each.name for each in found if each.table.upper() in ("", "T")))

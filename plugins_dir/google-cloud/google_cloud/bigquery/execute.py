@@ -16,17 +16,17 @@ from localcdap.api import (
     plugin,
 )
 
-from ..account import WITHOUT_EFFECT, AccountConfig
-from .row_arguments import set_row
+from ..account import WITHOUT_EFFECT, GoogleAccountConfig
+from .row_arguments import set_row_arguments
 from .sql import SqlError
-from .statements import Statement, storing, translated
-from .tables import check_table, table_name
+from .statements import Statement, build_store_statements, translate_statements
+from .tables import check_table, get_table_name
 
 _RETRIES: Final = "retries, without effect here"
 _UNKNOWN_FUNCTION: Final = re.compile(r"Function with name (\w+) does not exist")
 
 
-class BigQueryExecuteConfig(AccountConfig):
+class BigQueryExecuteConfig(GoogleAccountConfig):
     sql: str = field(
         "What to execute, in the SQL of BigQuery: queries, and statements that change tables; several with "
         "semicolons between, of which all or none take effect.",
@@ -154,12 +154,12 @@ class BigQueryExecute(Action):
             ).with_config_property("dialect")
         elif not config.contains_macro("sql"):
             try:
-                translated(config.sql)
+                translate_statements(config.sql)
             except SqlError as error:
                 stage.failures.add(error.message, error.action).with_config_property("sql")
 
     def run(self, context: ActionContext) -> None:
-        statements = translated(self.config.sql)
+        statements = translate_statements(self.config.sql)
         for statement in statements:
             context.logger.info("Executed as: %s", statement.sql)
         try:
@@ -167,14 +167,14 @@ class BigQueryExecute(Action):
             makes = [statement.makes for statement in statements if statement.makes is not None]
             result = context.run_sql(sql, changes, makes)
         except StageError as error:
-            raise self._told(context, error) from None
+            raise self._explain_error(context, error) from None
         context.logger.info("%d rows", result.rows)
         context.metrics.count("records.processed", result.rows)
         if self.config.row_as_arguments:
             if result.first is None:
                 context.logger.warning("No row was found, so no arguments are set.")
             else:
-                set_row(context, result.first)
+                set_row_arguments(context, result.first)
 
     def _work(self, statements: list[Statement]) -> tuple[list[str], list[str]]:
         """What to run, and the names of the tables that it changes."""
@@ -183,11 +183,11 @@ class BigQueryExecute(Action):
         dataset, table = self.config.dataset, self.config.table
         is_query = statements[-1].changes is None
         if dataset and table and self.config.store_results and is_query:
-            sql[-1:] = storing(statements[-1], dataset, table)
-            changes.append(table_name(dataset, table))
+            sql[-1:] = build_store_statements(statements[-1], dataset, table)
+            changes.append(get_table_name(dataset, table))
         return sql, list(dict.fromkeys(changes))
 
-    def _told(self, context: ActionContext, error: StageError) -> Exception:
+    def _explain_error(self, context: ActionContext, error: StageError) -> Exception:
         """The error with a function that is not here named as it stands in the property."""
         missing = _UNKNOWN_FUNCTION.search(error.message)
         if missing is None:

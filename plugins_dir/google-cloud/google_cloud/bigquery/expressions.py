@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from .sql import SqlError, place_in
+from .sql import SqlError, describe_position
 
 NUMERIC: Final = "DECIMAL(38, 9)"
 """The digits of a NUMERIC, and those behind the point."""
@@ -18,7 +18,7 @@ _WEEKS: Final = {"WEEK": "%U", "WEEK(SUNDAY)": "%U", "WEEK(MONDAY)": "%W"}
 """Weeks as formats of a date; that of the days before the first one is 0."""
 
 
-def take_meaning(parsed: Any, text: str) -> None:
+def translate_expressions(parsed: Any, text: str) -> None:
     """Give types, operators and functions the meaning that they have in BigQuery.
 
     :param text: in which the statement stands.
@@ -26,12 +26,12 @@ def take_meaning(parsed: Any, text: str) -> None:
     """
     # What is inside comes before what is around it.
     for node in reversed(list(parsed.walk())):
-        meaning = _MEANINGS.get(type(node).__name__)
-        if meaning is not None:
-            meaning(node, text)
+        translate = _TRANSLATIONS.get(type(node).__name__)
+        if translate is not None:
+            translate(node, text)
 
 
-def numeric(kind: Any, _: str = "") -> None:
+def translate_numeric(kind: Any, _: str = "") -> None:
     """Give a NUMERIC its digits."""
     from sqlglot import expressions as exp
 
@@ -40,7 +40,7 @@ def numeric(kind: Any, _: str = "") -> None:
         kind.replace(exp.DataType.build(NUMERIC))
 
 
-def _divided(node: Any, _: str) -> None:
+def _translate_division(node: Any, _: str) -> None:
     """A division by zero fails; DuckDB's gives an infinity."""
     from sqlglot import expressions as exp
 
@@ -52,14 +52,14 @@ def _divided(node: Any, _: str) -> None:
     node.set("expression", exp.case().when(zero, failed).else_(divisor.copy()))
 
 
-def _integer(cast: Any, _: str) -> None:
+def _translate_integer_cast(cast: Any, _: str) -> None:
     from sqlglot import expressions as exp
 
     if cast.to.this is exp.DataType.Type.BIGINT and not isinstance(cast.this, exp.Literal):
         cast.set("this", type(cast)(this=cast.this.copy(), to=exp.DataType.build(ROUNDED)))
 
 
-def _dated(node: Any, _: str) -> None:
+def _translate_date_function(node: Any, _: str) -> None:
     """A function of dates gives a date, of datetimes a datetime; a text is a date."""
     from sqlglot import expressions as exp
 
@@ -67,7 +67,7 @@ def _dated(node: Any, _: str) -> None:
     node.replace(exp.func("CAST_TO_TYPE", node.copy(), like))
 
 
-def _elapsed(node: Any, _: str) -> None:
+def _translate_difference(node: Any, _: str) -> None:
     """Whole units that have passed between two timestamps, not ends of units between them."""
     from sqlglot import expressions as exp
 
@@ -75,20 +75,20 @@ def _elapsed(node: Any, _: str) -> None:
     node.replace(exp.func("DATESUB", unit, node.expression.copy(), node.this.copy()))
 
 
-def _moment(node: Any, _: str) -> None:
+def _translate_timestamp(node: Any, _: str) -> None:
     from sqlglot import expressions as exp
 
     node.replace(exp.cast(node.copy(), "TIMESTAMPTZ"))
 
 
-def _now(node: Any, _: str) -> None:
+def _translate_current_datetime(node: Any, _: str) -> None:
     from sqlglot import expressions as exp
 
     zone = node.this.copy() if node.this else exp.Literal.string("UTC")
     node.replace(exp.AtTimeZone(this=exp.CurrentTimestamp(), zone=zone))
 
 
-def _extracted(node: Any, text: str) -> None:
+def _translate_extract(node: Any, text: str) -> None:
     from sqlglot import expressions as exp
 
     part, value = node.this.sql(dialect="bigquery").upper(), node.expression.copy()
@@ -103,46 +103,46 @@ def _extracted(node: Any, text: str) -> None:
         number = exp.func("STRFTIME", value, exp.Literal.string(_WEEKS[part]))
         node.replace(exp.cast(number, "BIGINT"))
     elif part.startswith("WEEK"):
-        raise untranslated(node, text, "Weeks begin on SUNDAY or MONDAY here, or are ISOWEEK.")
+        raise build_error(node, text, "Weeks begin on SUNDAY or MONDAY here, or are ISOWEEK.")
 
 
-def _formatted(node: Any, text: str) -> None:
+def _translate_format(node: Any, text: str) -> None:
     from sqlglot import expressions as exp
 
     if not node.this.is_string or _PRINTED.fullmatch(node.this.name) is None:
-        raise untranslated(
+        raise build_error(
             node, text, "Formats of numbers and texts are, such as '%05d', '%.2f' and '%s'."
         )
     arguments = [each.copy() for each in (node.this, *node.expressions)]
     node.replace(exp.Anonymous(this="PRINTF", expressions=arguments))
 
 
-def _safe(node: Any, _: str) -> None:
+def _translate_safe(node: Any, _: str) -> None:
     from sqlglot import expressions as exp
 
     node.replace(exp.Anonymous(this="TRY", expressions=[node.this.copy()]))
 
 
-def untranslated(node: Any, text: str, action: str) -> SqlError:
+def build_error(node: Any, text: str, action: str) -> SqlError:
     """What to raise for a part of SQL that has no meaning here."""
     shown = node.sql(dialect="bigquery")
-    return SqlError(f"'{shown}' is not translated{place_in(text, node)}.", action)
+    return SqlError(f"'{shown}' is not translated{describe_position(text, node)}.", action)
 
 
-_MEANINGS: Final[dict[str, Callable[[Any, str], None]]] = {
-    "Cast": _integer,
-    "CurrentDatetime": _now,
-    "DataType": numeric,
-    "DateAdd": _dated,
-    "DateSub": _dated,
-    "DateTrunc": _dated,
-    "Div": _divided,
-    "Extract": _extracted,
-    "Format": _formatted,
-    "SafeFunc": _safe,
-    "StrToTime": _moment,
-    "TimestampDiff": _elapsed,
-    "TryCast": _integer,
-    "UnixToTime": _moment,
+_TRANSLATIONS: Final[dict[str, Callable[[Any, str], None]]] = {
+    "Cast": _translate_integer_cast,
+    "CurrentDatetime": _translate_current_datetime,
+    "DataType": translate_numeric,
+    "DateAdd": _translate_date_function,
+    "DateSub": _translate_date_function,
+    "DateTrunc": _translate_date_function,
+    "Div": _translate_division,
+    "Extract": _translate_extract,
+    "Format": _translate_format,
+    "SafeFunc": _translate_safe,
+    "StrToTime": _translate_timestamp,
+    "TimestampDiff": _translate_difference,
+    "TryCast": _translate_integer_cast,
+    "UnixToTime": _translate_timestamp,
 }
 """By class of sqlglot's nodes; not all of its versions have each of them."""

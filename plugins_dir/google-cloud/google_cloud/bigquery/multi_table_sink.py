@@ -16,17 +16,17 @@ from localcdap.api import (
 )
 from localcdap.api.rules import check_reference_name
 from localcdap.api.tables import TableLoading, TableWrite
-from localcdap.plugin_lib.spark.columns import column
+from localcdap.plugin_lib.spark.columns import get_column
 
-from ..account import WITHOUT_EFFECT, TablesConfig
-from ..multi_sinks import SPLIT, check_split_field, schemas_of_places
-from .tables import check_table, table_name
+from ..account import WITHOUT_EFFECT, BigQueryConfig
+from ..multi_sinks import SPLIT, check_split_field, parse_schema_arguments
+from .tables import check_table, get_table_name
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-class BigQueryMultiConfig(TablesConfig):
+class BigQueryMultiConfig(BigQueryConfig):
     dataset: str = field("Dataset of the tables.", macro=True)
     split_field: str = field(
         "Field that names the table of a record. The run's argument 'multisink.NAME' holds the schema of "
@@ -105,31 +105,31 @@ class BigQueryMultiTable(BatchSink):
         from pyspark.sql import functions as f
 
         config = self.config
-        tables = schemas_of_places(context, "table")
+        tables = parse_schema_arguments(context, "table")
         how = TableWrite(truncate=config.truncate, relaxes=config.relaxes)
         loads = [
-            TableLoading(table_name(config.dataset, _bare(name)), schema, how)
+            TableLoading(get_table_name(config.dataset, _strip_database(name)), schema, how)
             for name, schema in tables.items()
         ]
-        split = column(config.split_field)
+        split = get_column(config.split_field)
         which = f.lit(None).cast("int")
         for number, name in enumerate(tables):
-            which = f.when(split.isin(name, _bare(name)), f.lit(number)).otherwise(which)
+            which = f.when(split.isin(name, _strip_database(name)), f.lit(number)).otherwise(which)
         used = [field.name for field in context.input_schema]
-        columns = [_guarded(context, name, which, list(tables.values())) for name in used]
+        columns = [_check_nulls(context, name, which, list(tables.values())) for name in used]
         context.load_tables(df.select(*columns, which.alias("")), loads)
 
 
-def _bare(name: str) -> str:
+def _strip_database(name: str) -> str:
     """A table's name without the database before it: BigQuery takes no dots."""
     return name.rpartition(".")[2]
 
 
-def _guarded(context: SinkContext, name: str, which: Column, tables: list[Schema]) -> Column:
+def _check_nulls(context: SinkContext, name: str, which: Column, tables: list[Schema]) -> Column:
     """A field that fails the run where it is null in a record of a table that does not allow that."""
     from pyspark.sql import functions as f
 
-    value = column(name)
+    value = get_column(name)
     fields = ((number, schema.field(name)) for number, schema in enumerate(tables))
     strict = [number for number, each in fields if each and not each.schema.is_nullable]
     if not strict or not context.input_schema.field(name).schema.is_nullable:  # type: ignore[union-attr]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from localcdap.api import LogicalType, Schema, SourceContext, StageConfigurer, TableShape, Type
 from localcdap.api.tables import Partitioning
-from localcdap.plugin_lib.spark.columns import column
+from localcdap.plugin_lib.spark.columns import get_column
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -23,14 +23,14 @@ _TIMES: Final = (
 _KINDS: Final[dict[str, Literal["time", "integer"]]] = {"TIME": "time", "INTEGER": "integer"}
 _HOURS: Final = ("HOUR", "HOURLY")
 """Units of partitions that need a field with a time of day."""
-_MOST_CLUSTERED: Final = 4
+_MAX_CLUSTERED: Final = 4
 _FROM: Final = "partitionFrom"
 _TO: Final = "partitionTo"
-_NO_TIMES: Final = "is partitioned by the time at which its rows came in, which is not kept here"
+_NO_TIMES: Final = "is partitioned by ingestion time, which is not stored here"
 _FILTER: Final = f"Remove '{_FROM}' and '{_TO}', and write a condition on a column into 'filter'."
 
 
-def partitioning_of(config: BigQuerySinkConfig) -> Partitioning | None:
+def get_partitioning(config: BigQuerySinkConfig) -> Partitioning | None:
     """By what a table that the sink makes is parted; None for one that is not."""
     kind = _KINDS.get("TIME" if config.create_partitioned_table else config.partitioning_type)
     return None if kind is None else Partitioning(kind, config.partition_by_field)
@@ -41,13 +41,13 @@ def check_partitioning(stage: StageConfigurer, config: BigQuerySinkConfig, schem
     deciding = ("partitionByField", "partitioningType", "createPartitionedTable")
     if any(map(config.contains_macro, deciding)):
         return
-    parted = partitioning_of(config)
-    if parted is None:
+    partitioning = get_partitioning(config)
+    if partitioning is None:
         return
-    if parted.field is not None:
-        _check_field(stage, config, parted, schema)
-    if parted.kind == "integer":
-        if parted.field is None:
+    if partitioning.field is not None:
+        _check_field(stage, config, partitioning, schema)
+    if partitioning.kind == "integer":
+        if partitioning.field is None:
             stage.failures.add(
                 "Partition column not provided.", "Set the column for integer partitioning."
             ).with_config_property("partitionByField")
@@ -63,10 +63,10 @@ def check_held_partitioning(
     deciding = ("partitionByField", "partitioningType", "createPartitionedTable")
     if held.partitioning is None or any(map(config.contains_macro, deciding)):
         return
-    wanted, column = partitioning_of(config), held.partitioning.field
+    wanted, column = get_partitioning(config), held.partitioning.field
     if wanted is None or wanted.kind != held.partitioning.kind:
         stage.warnings.add(
-            f"Destination table '{table}' is partitioned by {_shown(held.partitioning)}, and remains so.",
+            f"Destination table '{table}' is partitioned by {_describe(held.partitioning)}, and remains so.",
             "Set 'partitioningType' and 'partitionByField' to what the table has.",
         ).with_config_property("partitioningType")
     elif column is not None and wanted.field != column:
@@ -76,14 +76,18 @@ def check_held_partitioning(
         ).with_config_property("partitionByField")
 
 
-def _shown(parted: Partitioning) -> str:
-    return f"column '{parted.field}'" if parted.field is not None else "the time rows came in"
+def _describe(partitioning: Partitioning) -> str:
+    return (
+        f"column '{partitioning.field}'"
+        if partitioning.field is not None
+        else "the time rows came in"
+    )
 
 
 def _check_field(
-    stage: StageConfigurer, config: BigQuerySinkConfig, parted: Partitioning, schema: Schema
+    stage: StageConfigurer, config: BigQuerySinkConfig, partitioning: Partitioning, schema: Schema
 ) -> None:
-    name = str(parted.field)
+    name = str(partitioning.field)
     field = schema.field(name)
     if field is None:
         stage.failures.add(
@@ -92,7 +96,7 @@ def _check_field(
         ).with_config_property("partitionByField")
         return
     type = field.schema.non_nullable
-    if parted.kind == "integer":
+    if partitioning.kind == "integer":
         fits = type.logical_type is None and type.type in (Type.INT, Type.LONG)
         wanted = "an int or long"
     elif config.time_partitioning_type in _HOURS:
@@ -133,10 +137,10 @@ def _check_ranges(stage: StageConfigurer, config: BigQuerySinkConfig) -> None:
 
 def _check_clustering(stage: StageConfigurer, config: BigQuerySinkConfig, schema: Schema) -> None:
     names = config.clustering_order
-    if len(names) > _MOST_CLUSTERED:
+    if len(names) > _MAX_CLUSTERED:
         stage.failures.add(
             f"Found '{len(names)}' number of clustering fields.",
-            f"Expected at most '{_MOST_CLUSTERED}' clustering fields.",
+            f"Expected at most '{_MAX_CLUSTERED}' clustering fields.",
         ).with_config_property("clusteringOrder")
         return
     for name in names:
@@ -150,17 +154,17 @@ def _check_clustering(stage: StageConfigurer, config: BigQuerySinkConfig, schema
 def check_dates(stage: StageConfigurer, config: BigQuerySourceConfig) -> None:
     """Add failures for what is no date, and a beginning behind the end."""
     found = []
-    for name, told, text in (
+    for name, label, text in (
         (_FROM, "start", config.partition_from),
         (_TO, "end", config.partition_to),
     ):
         if not text or config.contains_macro(name):
             continue
         try:
-            found.append(_date(text))
+            found.append(_parse_date(text))
         except ValueError:
             stage.failures.add(
-                f"Invalid partition {told} date '{text}'.",
+                f"Invalid partition {label} date '{text}'.",
                 "Ensure the date exists and has the format 'yyyy-MM-dd'.",
             ).with_config_property(name)
     if len(found) == 2 and found[0] > found[1]:
@@ -170,18 +174,23 @@ def check_dates(stage: StageConfigurer, config: BigQuerySourceConfig) -> None:
         ).with_config_property(_FROM).with_config_property(_TO)
 
 
-def check_kept(
+def check_ingestion_time(
     stage: StageConfigurer, config: BigQuerySourceConfig, table: str, held: TableShape | None
 ) -> None:
     """Add a failure for dates where the table does not keep what they are compared with."""
-    parted = held.partitioning if held is not None else None
-    if parted is not None and parted.kind == "time" and parted.field is None and _bounds(config):
+    partitioning = held.partitioning if held is not None else None
+    if (
+        partitioning is not None
+        and partitioning.kind == "time"
+        and partitioning.field is None
+        and _parse_bounds(config)
+    ):
         failure = stage.failures.add(f"Table '{table}' {_NO_TIMES}.", _FILTER)
-        for name in _bounds(config):
+        for name in _parse_bounds(config):
             failure.with_config_property(name)
 
 
-def parts_between(
+def select_partitions(
     context: SourceContext, config: BigQuerySourceConfig, table: str, rows: DataFrame
 ) -> DataFrame:
     """The rows of the partitions between the dates, the last one excluded; all of a table that has none.
@@ -190,7 +199,7 @@ def parts_between(
 
     :raises StageError: when the table does not keep what the dates are compared with.
     """
-    bounds, held = _bounds(config), context.find_table(table)
+    bounds, held = _parse_bounds(config), context.find_table(table)
     if not bounds or held is None or held.partitioning is None or held.partitioning.kind != "time":
         return rows
     if held.partitioning.field is None:
@@ -198,19 +207,19 @@ def parts_between(
     # Case tells no columns of BigQuery apart. The session's time zone is UTC.
     wanted = held.partitioning.field.lower()
     field = next(name for name in held.schema.field_names if name.lower() == wanted)
-    day = column(field).cast("date")
+    day = get_column(field).cast("date")
     for name, date in bounds.items():
         rows = rows.where(day >= date if name == _FROM else day < date)
     return rows
 
 
-def _bounds(config: BigQuerySourceConfig) -> dict[str, datetime.date]:
+def _parse_bounds(config: BigQuerySourceConfig) -> dict[str, datetime.date]:
     """The dates that are known, by property."""
     given = ((_FROM, config.partition_from), (_TO, config.partition_to))
-    return {name: _date(text) for name, text in given if text}
+    return {name: _parse_date(text) for name, text in given if text}
 
 
-def _date(text: str) -> datetime.date:
+def _parse_date(text: str) -> datetime.date:
     """:raises ValueError: when it is no date of the form ``yyyy-MM-dd``."""
     date = datetime.date.fromisoformat(text.strip())
     if date.isoformat() != text.strip():

@@ -10,10 +10,10 @@ from typing import Any
 from localcdap.api import ActionContext
 
 
-def set_row(context: ActionContext, row: dict[str, Any]) -> None:
+def set_row_arguments(context: ActionContext, row: dict[str, Any]) -> None:
     """Set an argument for each column. Nested values and nulls are told, and left out."""
     for name, value in row.items():
-        text = value_text(value)
+        text = format_value(value)
         if text is None:
             kind = "null" if value is None else "nested"
             context.logger.warning("Column '%s' is %s and not made an argument.", name, kind)
@@ -21,7 +21,7 @@ def set_row(context: ActionContext, row: dict[str, Any]) -> None:
             context.set_argument(name, text)
 
 
-def value_text(value: Any) -> str | None:
+def format_value(value: Any) -> str | None:
     """A value as BigQuery's own clients give it as a text: timestamps are seconds since 1970.
 
     :returns: None for null and what is nested.

@@ -16,13 +16,13 @@ from localcdap.api import (
 )
 from localcdap.api.rules import check_names, check_reference_name, check_table_key
 from localcdap.api.tables import Order, TableWrite
-from localcdap.plugin_lib.spark.conversion import conformed_columns
+from localcdap.plugin_lib.spark.conversion import conform_columns
 
-from .conditions import columns_matched, matching
-from .partitions import check_held_partitioning, check_partitioning, partitioning_of
+from .conditions import list_columns, to_duckdb_condition
+from .partitions import check_held_partitioning, check_partitioning, get_partitioning
 from .sink_config import BigQuerySinkConfig
 from .sql import SqlError
-from .tables import check_columns, check_table, check_written, table_name
+from .tables import check_columns, check_input_fields, check_table, get_table_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -48,17 +48,17 @@ class BigQuerySink(BatchSink):
         self._check_operation(stage)
         if self._filter and not config.contains_macro("operation"):
             try:
-                matching(self._filter)
+                to_duckdb_condition(self._filter)
             except SqlError as error:
                 stage.failures.add(error.message, error.action).with_config_property(
                     "partitionFilter"
                 )
-        schema = self._written(stage.input_schema)
+        schema = self._get_written_schema(stage.input_schema)
         if schema is None or config.contains_macro("schema"):
             return
         check_names(stage, schema)
         if stage.input_schema is not None:
-            check_written(stage, stage.input_schema, schema)
+            check_input_fields(stage, stage.input_schema, schema)
         if config.operation.lower() != _INSERT and not config.contains_macro("operation"):
             self._check_fields(stage, schema)
         check_partitioning(stage, config, schema)
@@ -66,11 +66,11 @@ class BigQuerySink(BatchSink):
     def configure_connected(self, stage: StageConfigurer) -> None:
         """Compare the fields with the columns of the table, where there is one that stays."""
         config = self.config
-        schema = self._written(stage.input_schema)
+        schema = self._get_written_schema(stage.input_schema)
         deciding = ("dataset", "table", "schema", "truncateTable", "allowSchemaRelaxation")
         if schema is None or any(map(config.contains_macro, deciding)):
             return
-        name = table_name(config.dataset, config.table)
+        name = get_table_name(config.dataset, config.table)
         held = stage.find_table(name)
         if held is not None:
             check_held_partitioning(stage, config, name, held)
@@ -89,7 +89,7 @@ class BigQuerySink(BatchSink):
         if not self._filter or self.config.contains_macro("operation"):
             return
         known = [name.lower() for name in held.field_names]
-        for name in columns_matched(self._filter):
+        for name in list_columns(self._filter):
             if name.lower() not in known:
                 stage.failures.add(
                     f"Column '{name}' of 'partitionFilter' does not exist in table '{table}'.",
@@ -121,10 +121,10 @@ class BigQuerySink(BatchSink):
                     f"Use one of {', '.join(schema.field_names)}.",
                 ).with_config_property("relationTableKey", element=name)
         self._check_repeated(stage, "relationTableKey", "Table key", self.config.table_key)
-        by = [_sorting(element)[0] for element in self.config.dedupe_by]
+        by = [_parse_order(element)[0] for element in self.config.dedupe_by]
         self._check_repeated(stage, "dedupeBy", "Dedupe by", by)
         for element in self.config.dedupe_by:
-            name, order = _sorting(element)
+            name, order = _parse_order(element)
             if schema.field(name) is None:
                 stage.failures.add(
                     f"Dedupe by field '{name}' does not exist in the schema.",
@@ -144,30 +144,30 @@ class BigQuerySink(BatchSink):
                 f"Remove duplicates of {label} field '{field}'.",
             ).with_config_property(name)
 
-    def _written(self, given: Schema | None) -> Schema | None:
+    def _get_written_schema(self, given: Schema | None) -> Schema | None:
         return self.config.schema or given
 
     def write(self, df: DataFrame, context: SinkContext) -> None:
         config = self.config
-        schema = self._written(context.input_schema)
+        schema = self._get_written_schema(context.input_schema)
         assert schema is not None
         operation: Any = config.operation.lower()  # its choices are those of TableWrite
         how = TableWrite(
             operation=operation,
             keys=tuple(config.table_key) if operation != _INSERT else (),
             dedupe_by=tuple(
-                Order(name, order == "desc") for name, order in map(_sorting, config.dedupe_by)
+                Order(name, order == "desc") for name, order in map(_parse_order, config.dedupe_by)
             ),
             truncate=config.truncate,
             relaxes=config.relaxes,
-            among=matching(self._filter) if self._filter else None,
-            partitioning=partitioning_of(config),
+            among=to_duckdb_condition(self._filter) if self._filter else None,
+            partitioning=get_partitioning(config),
         )
-        name = table_name(config.dataset, config.table)
-        context.load_table(name, df.select(conformed_columns(context, df, schema)), schema, how)
+        name = get_table_name(config.dataset, config.table)
+        context.load_table(name, df.select(conform_columns(context, df, schema)), schema, how)
 
 
-def _sorting(element: str) -> tuple[str, str]:
+def _parse_order(element: str) -> tuple[str, str]:
     """Field and order of an element such as ``updated_at desc`` or ``updated_at:DESC``."""
     name, _, order = element.strip().replace(":", " ").partition(" ")
     return name, order.strip().lower() or "asc"

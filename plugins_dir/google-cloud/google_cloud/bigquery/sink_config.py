@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from localcdap.api import Schema, field
 
-from ..account import WITHOUT_EFFECT, TablesConfig
+from ..account import WITHOUT_EFFECT, BigQueryConfig
 
 _PARTITIONS = "partitions"
 _UNITS = ("DAY", "HOUR", "MONTH", "YEAR", "DAILY", "HOURLY", "MONTHLY", "YEARLY")
 OPERATIONS = ("Insert", "Update", "Upsert")
 
 
-class BigQuerySinkConfig(TablesConfig):
+class BigQuerySinkConfig(BigQueryConfig):
     dataset: str = field(
         "Dataset of the table. The table of this namespace called 'dataset.table' stands for it.",
         macro=True,

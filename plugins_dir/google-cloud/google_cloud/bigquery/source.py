@@ -13,13 +13,13 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.api.rules import check_reference_name
-from localcdap.plugin_lib.spark.conversion import conformed_columns
+from localcdap.plugin_lib.spark.conversion import conform_columns
 
-from .conditions import predicate
-from .partitions import check_dates, check_kept, parts_between
+from .conditions import to_spark_condition
+from .partitions import check_dates, check_ingestion_time, select_partitions
 from .source_config import BigQuerySourceConfig
 from .sql import SqlError
-from .tables import check_table, table_name
+from .tables import check_table, get_table_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -42,7 +42,7 @@ class BigQuerySource(BatchSource):
         check_dates(stage, config)
         if config.filter and not config.contains_macro("filter"):
             try:
-                predicate(config.filter)
+                to_spark_condition(config.filter)
             except SqlError as error:
                 stage.failures.add(error.message, error.action).with_config_property("filter")
         stage.output_schema = config.schema
@@ -52,9 +52,9 @@ class BigQuerySource(BatchSource):
         config = self.config
         if config.contains_macro("dataset") or config.contains_macro("table"):
             return
-        name = table_name(config.dataset, config.table)
+        name = get_table_name(config.dataset, config.table)
         found = stage.find_table(name)
-        check_kept(stage, config, name, found)
+        check_ingestion_time(stage, config, name, found)
         if config.schema is not None or config.contains_macro("schema"):
             return
         if found is not None:
@@ -69,8 +69,8 @@ class BigQuerySource(BatchSource):
         schema = context.output_schema
         assert schema is not None
         config = self.config
-        name = table_name(config.dataset, config.table)
-        rows = parts_between(context, config, name, context.read_table(name))
+        name = get_table_name(config.dataset, config.table)
+        rows = select_partitions(context, config, name, context.read_table(name))
         if config.filter:
-            rows = rows.where(predicate(config.filter, config.table.strip(), rows.columns))
-        return rows.select(conformed_columns(context, rows, schema))
+            rows = rows.where(to_spark_condition(config.filter, config.table.strip(), rows.columns))
+        return rows.select(conform_columns(context, rows, schema))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from localcdap.api import Schema, field
 
-from ..account import WITHOUT_EFFECT, TablesConfig
+from ..account import WITHOUT_EFFECT, BigQueryConfig
 
 
-class BigQuerySourceConfig(TablesConfig):
+class BigQuerySourceConfig(BigQueryConfig):
     dataset: str = field(
         "Dataset of the table. The table of this namespace called 'dataset.table' stands for it; "
         "'localcdap tables' lists all.",

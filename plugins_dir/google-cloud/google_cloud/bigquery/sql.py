@@ -7,7 +7,7 @@ from typing import Any, Final
 
 _BIGQUERY: Final = "bigquery"
 _WHERE: Final = re.compile(r"\A(\s*)WHERE\b", re.IGNORECASE)
-TIMES_OF_ROWS: Final = ("_PARTITIONTIME", "_PARTITIONDATE")
+INGESTION_TIMES: Final = ("_PARTITIONTIME", "_PARTITIONDATE")
 
 
 class SqlError(ValueError):
@@ -23,7 +23,7 @@ class SqlError(ValueError):
         self.action = action
 
 
-def condition(text: str) -> Any:
+def parse_condition(text: str) -> Any:
     """A condition, as a tree of sqlglot.
 
     :raises SqlError: for what is none, and one on when rows came in.
@@ -31,29 +31,30 @@ def condition(text: str) -> Any:
     from sqlglot import expressions as exp
 
     # CDAP leaves out a WHERE before it; blanks keep the places of what comes behind.
-    parsed = _parsed(_WHERE.sub(r"\1     ", text))
+    parsed = _parse(_WHERE.sub(r"\1     ", text))
     if isinstance(parsed, exp.Query | exp.DDL | exp.DML | exp.Command):
         raise SqlError(
             f"'{text}' is a statement, not a condition.", "Write what stands behind WHERE."
         )
-    refuse_times_of_rows(parsed, text)
+    reject_ingestion_times(parsed, text)
     return parsed
 
 
-def refuse_times_of_rows(parsed: Any, text: str) -> None:
+def reject_ingestion_times(parsed: Any, text: str) -> None:
     """:raises SqlError: for the columns that BigQuery gives every row that is parted by when it came in."""
     from sqlglot import expressions as exp
 
     for column in parsed.find_all(exp.Column):
         parts_table = column.find_ancestor(exp.PartitionedByProperty) is not None
-        if column.name.upper() in TIMES_OF_ROWS and not parts_table:
+        if column.name.upper() in INGESTION_TIMES and not parts_table:
             raise SqlError(
-                f"There is no '{column.name}' here: when rows came in is not kept{place_in(text, column)}.",
+                f"There is no '{column.name}' here: ingestion times are not stored"
+                f"{describe_position(text, column)}.",
                 "Write a condition on a column of the table.",
             )
 
 
-def parsed_statements(text: str) -> list[Any]:
+def parse_statements(text: str) -> list[Any]:
     """The statements of a text, as trees of sqlglot.
 
     :raises SqlError: when it is no SQL of BigQuery.
@@ -63,10 +64,10 @@ def parsed_statements(text: str) -> list[Any]:
     try:
         return list(parse(text, dialect=_BIGQUERY))
     except errors.SqlglotError as error:
-        raise _unreadable(error) from None
+        raise _build_parse_error(error) from None
 
 
-def place_in(text: str, node: Any) -> str:
+def describe_position(text: str, node: Any) -> str:
     """Where something stands in a text, for a message; empty when that is not known."""
     from sqlglot import expressions as exp
 
@@ -78,16 +79,16 @@ def place_in(text: str, node: Any) -> str:
     return f" (line {line}, column {start - text.rfind(chr(10), 0, start)})"
 
 
-def _parsed(text: str) -> Any:
+def _parse(text: str) -> Any:
     from sqlglot import errors, parse_one
 
     try:
         return parse_one(text, dialect=_BIGQUERY)
     except errors.SqlglotError as error:
-        raise _unreadable(error) from None
+        raise _build_parse_error(error) from None
 
 
-def written(parsed: Any, dialect: str) -> str:
+def format_sql(parsed: Any, dialect: str) -> str:
     """A tree in the SQL of another database.
 
     :raises SqlError: for what that one does not have.
@@ -102,11 +103,13 @@ def written(parsed: Any, dialect: str) -> str:
         ) from None
 
 
-def _unreadable(error: Exception) -> SqlError:
-    return SqlError(f"This is not SQL of BigQuery: {_place(error)}.", "Correct it there.")
+def _build_parse_error(error: Exception) -> SqlError:
+    return SqlError(
+        f"This is not SQL of BigQuery: {_describe_parse_error(error)}.", "Correct it there."
+    )
 
 
-def _place(error: Any) -> str:
+def _describe_parse_error(error: Any) -> str:
     found = getattr(error, "errors", None)
     if not found:
         return str(error).splitlines()[0].rstrip(".")

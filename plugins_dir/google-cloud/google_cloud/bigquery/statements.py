@@ -9,16 +9,16 @@ import msgspec
 
 from localcdap.api.tables import MadeTable, Partitioning
 
-from .expressions import take_meaning
+from .expressions import translate_expressions
 from .sql import (
-    TIMES_OF_ROWS,
+    INGESTION_TIMES,
     SqlError,
-    parsed_statements,
-    place_in,
-    refuse_times_of_rows,
-    written,
+    describe_position,
+    format_sql,
+    parse_statements,
+    reject_ingestion_times,
 )
-from .tables import quoted, table_name
+from .tables import get_table_name, quote_identifier
 
 _DUCKDB: Final = "duckdb"
 
@@ -34,50 +34,57 @@ class Statement(msgspec.Struct, frozen=True):
     """The table of a CREATE."""
 
 
-def translated(text: str) -> list[Statement]:
+def translate_statements(text: str) -> list[Statement]:
     """The statements of a text, each by itself; they are separated by semicolons.
 
     Projects are not told apart, and clusters and options of tables have no effect.
 
     :raises SqlError: for the first thing that cannot be read or translated, with its place.
     """
-    found = [_statement(parsed, text) for parsed in parsed_statements(text) if parsed is not None]
+    found = [
+        _translate_statement(parsed, text)
+        for parsed in parse_statements(text)
+        if parsed is not None
+    ]
     if not found:
         raise SqlError("There is no SQL.", "Write a statement, such as SELECT 1.")
     return found
 
 
-def storing(query: Statement, dataset: str, table: str) -> list[str]:
+def build_store_statements(query: Statement, dataset: str, table: str) -> list[str]:
     """What makes the rows of a query those of a table, which must not be there or have no rows."""
-    name = table_name(dataset, table)
-    held, told = quoted(name), f"'{name}' already exists and has rows".replace("'", "''")
+    name = get_table_name(dataset, table)
+    held, message = (
+        quote_identifier(name),
+        f"'{name}' already exists and has rows".replace("'", "''"),
+    )
     return [
         f"CREATE TABLE IF NOT EXISTS {held} AS FROM ({query.sql}) LIMIT 0",
-        f"SELECT CASE WHEN count(*) > 0 THEN error('Table {told}') END FROM {held}",  # noqa: S608
+        f"SELECT CASE WHEN count(*) > 0 THEN error('Table {message}') END FROM {held}",  # noqa: S608
         f"CREATE OR REPLACE TABLE {held} AS {query.sql}",
         f"FROM {held}",
     ]
 
 
-def _statement(parsed: Any, text: str) -> Statement:
+def _translate_statement(parsed: Any, text: str) -> Statement:
     from sqlglot import expressions as exp
 
-    target = _target(parsed)
-    _refuse(parsed, text)
-    refuse_times_of_rows(parsed, text)
+    target = _find_target(parsed)
+    _reject_unsupported(parsed, text)
+    reject_ingestion_times(parsed, text)
     changes, makes = None, None
     if target is not None:
-        changes = table_name(target.db, target.name)
+        changes = get_table_name(target.db, target.name)
     if isinstance(parsed, exp.Create) and changes is not None:
         only_missing = bool(parsed.args.get("exists"))
-        makes = MadeTable(changes, _partitioning(parsed), only_missing)
-    take_clauses(parsed)
-    take_meaning(parsed, text)
+        makes = MadeTable(changes, _find_partitioning(parsed), only_missing)
+    translate_clauses(parsed)
+    translate_expressions(parsed, text)
     _rename_tables(parsed, target, text)
-    return Statement(written(parsed, _DUCKDB), changes, makes)
+    return Statement(format_sql(parsed, _DUCKDB), changes, makes)
 
 
-def _partitioning(parsed: Any) -> Partitioning | None:
+def _find_partitioning(parsed: Any) -> Partitioning | None:
     """By what the table of a CREATE is parted: the column that its clause names first."""
     from sqlglot import expressions as exp
 
@@ -85,12 +92,12 @@ def _partitioning(parsed: Any) -> Partitioning | None:
     column = clause.find(exp.Identifier) if clause is not None else None
     if clause is None or column is None:
         return None
-    field = None if column.name.upper() in TIMES_OF_ROWS else column.name
+    field = None if column.name.upper() in INGESTION_TIMES else column.name
     ranges = clause.this.sql(dialect="bigquery").upper().startswith("RANGE_BUCKET")
     return Partitioning("integer" if ranges else "time", field)
 
 
-def _target(parsed: Any) -> Any:
+def _find_target(parsed: Any) -> Any:
     """The table that a statement changes; None for a query.
 
     :raises SqlError: for a kind of statement that cannot be carried out here.
@@ -118,31 +125,31 @@ def _target(parsed: Any) -> Any:
     )
 
 
-def _refuse(parsed: Any, text: str) -> None:
+def _reject_unsupported(parsed: Any, text: str) -> None:
     """:raises SqlError: for what DuckDB would take for something else."""
     from sqlglot import expressions as exp
 
     for node in parsed.walk():
         match node:
             case exp.Table() if node.args.get("version"):
-                told = "Tables have no earlier versions here"
+                message = "Tables have no earlier versions here"
             case exp.Table() if isinstance(node.this, exp.Func):
-                told = f"'{node.this.sql(dialect='bigquery')}' is no table"
+                message = f"'{node.this.sql(dialect='bigquery')}' is no table"
             case exp.Table() if "*" in node.name:
-                told = f"Tables with wildcards, such as '{node.name}', are not read here"
+                message = f"Tables with wildcards, such as '{node.name}', are not read here"
             case exp.Table() if "INFORMATION_SCHEMA" in f"{node.db}.{node.name}".upper():
-                told = "There is no INFORMATION_SCHEMA of BigQuery here"
+                message = "There is no INFORMATION_SCHEMA of BigQuery here"
             case exp.Parameter():
-                told = f"Parameter '{node.sql(dialect='bigquery')}' has no value"
+                message = f"Parameter '{node.sql(dialect='bigquery')}' has no value"
             case exp.Expression() if _is_in_namespace(node):
-                told = (
+                message = (
                     f"There is no function '{node.sql(dialect='bigquery').partition('(')[0]}' here"
                 )
             case exp.ModelAttribute():
-                told = "There are no models here"
+                message = "There are no models here"
             case _:
                 continue
-        raise SqlError(f"{told}{place_in(text, node)}.", "Write it in another way.")
+        raise SqlError(f"{message}{describe_position(text, node)}.", "Write it in another way.")
 
 
 def _is_in_namespace(node: Any) -> bool:
@@ -164,13 +171,13 @@ def _rename_tables(parsed: Any, target: Any, text: str) -> None:
     takes_alias = isinstance(parsed, exp.Update | exp.Delete | exp.Merge)
     for table in list(parsed.find_all(exp.Table)):
         if not table.db:
-            if table.name in _with_names(table):
+            if table.name in _find_with_names(table):
                 continue
             raise SqlError(
-                f"Table '{table.name}' must be qualified with a dataset{place_in(text, table)}.",
+                f"Table '{table.name}' must be qualified with a dataset{describe_position(text, table)}.",
                 "Write dataset.table.",
             )
-        name = table_name(table.db, table.name)
+        name = get_table_name(table.db, table.name)
         if not table.alias and (table is not target or takes_alias):
             table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name, quoted=True)))
         table.set("this", exp.to_identifier(name, quoted=True))
@@ -178,7 +185,7 @@ def _rename_tables(parsed: Any, target: Any, text: str) -> None:
         table.set("catalog", None)
 
 
-def _with_names(node: Any) -> Iterator[str]:
+def _find_with_names(node: Any) -> Iterator[str]:
     """The names that WITH clauses give around a place in a statement."""
     while node is not None:
         clause = node.args.get("with_") or node.args.get("with")
@@ -187,12 +194,12 @@ def _with_names(node: Any) -> Iterator[str]:
         node = node.parent
 
 
-def take_clauses(parsed: Any) -> None:
+def translate_clauses(parsed: Any) -> None:
     """Write the clauses of a statement as DuckDB has them."""
     from sqlglot import expressions as exp
 
     if isinstance(parsed, exp.Create):
-        _copy(parsed)
+        _translate_copy(parsed)
     for node in list(parsed.walk()):
         match node:
             case exp.Insert() if node.this == exp.var("ROW"):
@@ -206,7 +213,7 @@ def take_clauses(parsed: Any) -> None:
                 _count_from_zero(node.find_ancestor(exp.Select), node.args["offset"].name)
 
 
-def _copy(create: Any) -> None:
+def _translate_copy(create: Any) -> None:
     """LIKE, COPY and CLONE as the query that gives the rows; leave out what has no effect here."""
     from sqlglot import expressions as exp
 

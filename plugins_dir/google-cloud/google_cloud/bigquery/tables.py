@@ -17,7 +17,7 @@ _DATASET: Final = re.compile(r"[A-Za-z0-9_]{1,1024}")
 _TABLE: Final = re.compile(r"[\w\- ]{1,1024}")
 
 
-def table_name(dataset: str, table: str) -> str:
+def get_table_name(dataset: str, table: str) -> str:
     """The name of the table of this namespace that stands for one of BigQuery: ``dataset.table``.
 
     Projects are not told apart: a pipeline that names its project and one that leaves it to be detected mean
@@ -26,7 +26,7 @@ def table_name(dataset: str, table: str) -> str:
     return f"{dataset.strip()}.{table.strip()}"
 
 
-def quoted(name: str) -> str:
+def quote_identifier(name: str) -> str:
     """A name as an identifier in the SQL of DuckDB."""
     return '"' + name.replace('"', '""') + '"'
 
@@ -47,7 +47,7 @@ def check_table(
             ).with_config_property(name)
 
 
-def check_written(stage: StageConfigurer, given: Schema, written: Schema) -> None:
+def check_input_fields(stage: StageConfigurer, given: Schema, written: Schema) -> None:
     """Add a failure for each written field that the input lacks, unless it may be null, or whose values are
     of another type; an int and a long are told apart by their values.
     """
@@ -59,7 +59,7 @@ def check_written(stage: StageConfigurer, given: Schema, written: Schema) -> Non
                     f"Required output field '{each.name}' must be present in input schema.",
                     "Change the field to be nullable.",
                 ).with_output_field(each.name)
-        elif not _becomes(each.schema.non_nullable, field.schema.non_nullable):
+        elif not _can_convert(each.schema.non_nullable, field.schema.non_nullable):
             stage.failures.add(
                 f"Field '{each.name}' has type mismatch with input schema type "
                 f"'{field.schema.display_name}'.",
@@ -67,11 +67,11 @@ def check_written(stage: StageConfigurer, given: Schema, written: Schema) -> Non
             ).with_output_field(each.name).with_input_field(each.name)
 
 
-def _becomes(written: Schema, given: Schema) -> bool:
+def _can_convert(written: Schema, given: Schema) -> bool:
     if written == given or not (written.is_simple and given.is_simple):
         return written == given
     integers = written.logical_type is None and written.type is Type.INT
-    return takes(written, given) or (
+    return accepts(written, given) or (
         integers and given.logical_type is None and given.type is Type.LONG
     )
 
@@ -91,7 +91,7 @@ def check_columns(
                 stage.failures.add(
                     f"Field '{field.name}' is not a column of table '{table}'.", relax
                 ).with_input_field(field.name)
-        elif not takes(column.schema.non_nullable, field.schema.non_nullable):
+        elif not accepts(column.schema.non_nullable, field.schema.non_nullable):
             stage.failures.add(
                 f"Field '{field.name}' is {field.schema.display_name}, but column '{field.name}' of table "
                 f"'{table}' is {column.schema.display_name}.",
@@ -99,16 +99,18 @@ def check_columns(
             ).with_input_field(field.name)
 
 
-def takes(column: Schema, field: Schema) -> bool:
+def accepts(column: Schema, field: Schema) -> bool:
     """Whether a column may take a field's values; nested types are compared when the table is written."""
     if column == field or Type.NULL in (column.type, field.type):
         return True
     if column.logical_type is not None or field.logical_type is not None:
-        return column.logical_type is not None and _family(column) == _family(field)
+        return column.logical_type is not None and _get_type_family(column) == _get_type_family(
+            field
+        )
     return column.type is field.type or column.type in _WIDER.get(field.type, ())
 
 
-def _family(schema: Schema) -> str:
+def _get_type_family(schema: Schema) -> str:
     """What milliseconds and microseconds of one logical type have in common."""
     if schema.logical_type is None or schema.precision is not None:
         return str(schema)

@@ -14,8 +14,8 @@ from localcdap.api import (
 from localcdap.api.rules import check_reference_name
 from localcdap.plugin_lib.arguments import set_arguments
 
-from ..account import AccountConfig
-from .paths import check_storage_path, objects
+from ..account import GoogleAccountConfig
+from .paths import check_storage_path, resolve_objects
 
 
 @plugin(
@@ -25,7 +25,7 @@ from .paths import check_storage_path, objects
 )
 @capability(Capabilities.Mode.NATIVE)
 class GcsArgumentSetter(Action):
-    class Config(AccountConfig):
+    class Config(GoogleAccountConfig):
         reference_name: str | None = field(
             "Name of this action in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
             default=None,
@@ -44,7 +44,7 @@ class GcsArgumentSetter(Action):
         check_storage_path(stage, self.config, "path", self.config.path)
 
     def run(self, context: ActionContext) -> None:
-        file = objects(context, self.config.path)
+        file = resolve_objects(context, self.config.path)
         try:
             text = file.place.read_text(encoding="utf-8")
         except (OSError, ValueError) as error:

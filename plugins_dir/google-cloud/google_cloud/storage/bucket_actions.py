@@ -18,8 +18,8 @@ from localcdap.api import (
     plugin,
 )
 
-from ..account import WITHOUT_EFFECT, AccountConfig
-from .paths import check_storage_path, objects
+from ..account import WITHOUT_EFFECT, GoogleAccountConfig
+from .paths import check_storage_path, resolve_objects
 
 
 @plugin(
@@ -29,7 +29,7 @@ from .paths import check_storage_path, objects
 )
 @capability(Capabilities.Mode.NATIVE)
 class GcsBucketCreate(Action):
-    class Config(AccountConfig):
+    class Config(GoogleAccountConfig):
         paths: list[str] = field("Buckets and folders to make, with commas between.", macro=True)
         fail_if_exists: bool = field(
             "Whether one that is there fails the run; what was made before it is removed again.",
@@ -66,7 +66,7 @@ class GcsBucketCreate(Action):
         context.logger.info("%d folders made", len(made))
 
     def _make(self, context: ActionContext, path: str, made: list[Path]) -> None:
-        wanted = objects(context, path)
+        wanted = resolve_objects(context, path)
         place = wanted.place
         if place.exists():
             if self.config.fail_if_exists:
@@ -90,7 +90,7 @@ class GcsBucketCreate(Action):
 )
 @capability(Capabilities.Mode.NATIVE)
 class GcsBucketDelete(Action):
-    class Config(AccountConfig):
+    class Config(GoogleAccountConfig):
         paths: list[str] = field(
             "Objects and folders to delete with all that is in them, with commas between; patterns with '*' "
             "too. What is not there is passed over.",
@@ -106,7 +106,7 @@ class GcsBucketDelete(Action):
     def run(self, context: ActionContext) -> None:
         count = 0
         for path in self.config.paths:
-            for place in objects(context, path).found():
+            for place in resolve_objects(context, path).list_paths():
                 try:
                     _delete(place)
                     count += 1
@@ -131,7 +131,7 @@ def _delete(place: Path) -> None:
 )
 @capability(Capabilities.Mode.NATIVE)
 class GcsDoneFileMarker(PostAction):
-    class Config(PostActionConfig, AccountConfig):
+    class Config(PostActionConfig, GoogleAccountConfig):
         path: str = field(
             "Path of the file: gs://bucket/folder/_SUCCESS. One that is there stays as it is.",
             macro=True,
@@ -153,6 +153,6 @@ class GcsDoneFileMarker(PostAction):
         check_storage_path(stage, self.config, "path", self.config.path)
 
     def run(self, context: PostActionContext) -> None:
-        place = objects(context, self.config.path).place
+        place = resolve_objects(context, self.config.path).place
         place.parent.mkdir(parents=True, exist_ok=True)
         place.touch()

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from localcdap.api import Capabilities, SinkContext, StageConfigurer, capability, field, plugin
 from localcdap.api.rules import check_reference_name
 from localcdap.plugin_lib.files.sink import FilesSink
-from localcdap.plugin_lib.files.sink_checks import check_format, unwritable
-from localcdap.plugin_lib.spark.columns import column
-from localcdap.plugin_lib.spark.conversion import conformed_columns
+from localcdap.plugin_lib.files.sink_checks import check_format, find_unwritable
+from localcdap.plugin_lib.spark.columns import get_column
+from localcdap.plugin_lib.spark.conversion import conform_columns
 
-from ..multi_sinks import SPLIT, check_split_field, schemas_of_places
-from .paths import check_storage_path, storage_path
+from ..multi_sinks import SPLIT, check_split_field, parse_schema_arguments
+from .paths import add_scheme, check_storage_path
 from .sink import GcsSinkConfig
 
 if TYPE_CHECKING:
@@ -50,24 +50,24 @@ class GcsMultiFiles(FilesSink):
         check_split_field(stage, config, config.split_field)
 
     def write(self, df: DataFrame, context: SinkContext) -> None:
-        schemas = schemas_of_places(context, "folder")
+        schemas = parse_schema_arguments(context, "folder")
         for name, schema in schemas.items():
             for each in schema:
-                problem = unwritable(self.config.format_name, each)
+                problem = find_unwritable(self.config.format_name, each)
                 if problem is not None:
                     raise context.fail(
                         f"field '{each.name}' of folder '{name}' {problem}, which the "
                         f"'{self.config.format_name}' format cannot hold.",
                         f"Change the argument 'multisink.{name}', or use another format.",
                     )
-        path = storage_path(self.config.path).rstrip("/")
+        path = add_scheme(self.config.path).rstrip("/")
         # What comes before is computed once, however many folders there are.
         kept = df.persist() if len(schemas) > 1 else df
-        split = column(self.config.split_field)
+        split = get_column(self.config.split_field)
         try:
             for name, schema in schemas.items():
                 files = kept.where(split == name)
-                records = files.select(conformed_columns(context, files, schema))
+                records = files.select(conform_columns(context, files, schema))
                 self.write_folder(records, context, f"{path}/{name}", schema)
         finally:
             kept.unpersist()

@@ -16,7 +16,7 @@ SCHEME: Final = "gs://"
 _BUCKET: Final = re.compile(r"[a-z0-9._-]{1,222}")
 
 
-def storage_path(written: str) -> str:
+def add_scheme(written: str) -> str:
     """A path with its scheme, which the original lets one leave out: ``bucket/folder``."""
     text = written.strip()
     return text if text.startswith(SCHEME) else SCHEME + text.lstrip("/")
@@ -28,20 +28,20 @@ def check_storage_path(
     """Check that a property's path has a bucket of a possible name, and a folder on this machine."""
     if not written or config.contains_macro(name):
         return
-    bucket = storage_path(written)[len(SCHEME) :].partition("/")[0]
+    bucket = add_scheme(written)[len(SCHEME) :].partition("/")[0]
     if _BUCKET.fullmatch(bucket) is None:
         stage.failures.add(
             f"Invalid bucket name in path '{written}'.",
             "Write gs://bucket/folder; buckets have lower-case letters, digits, '-', '_' and '.'.",
         ).with_config_property(name)
     else:
-        stage.requires_location(name, storage_path(written))
+        stage.requires_location(name, add_scheme(written))
 
 
 _WILDCARD: Final = "*"
 
 
-class Objects(msgspec.Struct, frozen=True):
+class StorageObjects(msgspec.Struct, frozen=True):
     """What a path of Cloud Storage names on this machine."""
 
     written: str
@@ -63,7 +63,7 @@ class Objects(msgspec.Struct, frozen=True):
         """Whether what is put there goes into a folder: one that is there, or a path that ends with '/'."""
         return self.written.endswith("/") or self.place.is_dir()
 
-    def found(self) -> list[Path]:
+    def list_paths(self) -> list[Path]:
         """The files and folders that are there, sorted."""
         if not self.is_pattern:
             return [self.place] if self.place.exists() or self.place.is_symlink() else []
@@ -71,13 +71,13 @@ class Objects(msgspec.Struct, frozen=True):
         return [Path(path) for path in sorted(glob.glob(literal, include_hidden=True))]  # noqa: PTH207
 
 
-def objects(context: ControlContext, path: str) -> Objects:
+def resolve_objects(context: ControlContext, path: str) -> StorageObjects:
     """:raises StageError: for a path that does not lie on this machine."""
-    written = storage_path(path)
+    written = add_scheme(path)
     place = context.resolve_path(written)
     if context.is_remote or is_remote(place):
         raise context.fail(
             f"'{written}' does not lie on this machine, whose files alone actions reach.",
             "Name a local folder for it under [locations] in localcdap.toml, and run it here.",
         )
-    return Objects(written, Path(place))
+    return StorageObjects(written, Path(place))

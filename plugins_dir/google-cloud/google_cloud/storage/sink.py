@@ -6,11 +6,11 @@ from localcdap.api import Capabilities, StageConfigurer, capability, field, plug
 from localcdap.plugin_lib.files.sink import FilesSink
 from localcdap.plugin_lib.files.sink_config import FileSinkConfig
 
-from ..account import WITHOUT_EFFECT, AccountConfig
-from .paths import check_storage_path, storage_path
+from ..account import WITHOUT_EFFECT, GoogleAccountConfig
+from .paths import add_scheme, check_storage_path
 
 
-class GcsSinkConfig(AccountConfig, FileSinkConfig):
+class GcsSinkConfig(GoogleAccountConfig, FileSinkConfig):
     path: str = field(
         "Folder of Cloud Storage to write into: gs://bucket/folder. With the suffix appended it must not "
         "exist, or be empty; its files appear when the whole run has succeeded. Where the bucket lies on "
@@ -57,5 +57,5 @@ class GcsSink(FilesSink):
         super().configure(stage)
         check_storage_path(stage, self.config, "path", self.config.path)
 
-    def path(self) -> str:
-        return storage_path(self.config.path)
+    def get_path(self) -> str:
+        return add_scheme(self.config.path)

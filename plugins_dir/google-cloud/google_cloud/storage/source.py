@@ -6,11 +6,11 @@ from localcdap.api import Capabilities, StageConfigurer, capability, field, plug
 from localcdap.plugin_lib.files.source import FilesSource
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
 
-from ..account import WITHOUT_EFFECT, AccountConfig
-from .paths import check_storage_path, storage_path
+from ..account import WITHOUT_EFFECT, GoogleAccountConfig
+from .paths import add_scheme, check_storage_path
 
 
-class GcsSourceConfig(AccountConfig, FileSourceConfig):
+class GcsSourceConfig(GoogleAccountConfig, FileSourceConfig):
     reference_name: str | None = field(  # type: ignore[assignment]
         "Name of this source in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
         default=None,
@@ -53,5 +53,5 @@ class GcsSource(FilesSource):
                 "Put decrypted files into the folder of the bucket, and set 'encrypted' to false.",
             ).with_config_property("encrypted")
 
-    def path(self) -> str:
-        return storage_path(self.config.path)
+    def get_path(self) -> str:
+        return add_scheme(self.config.path)

@@ -19,7 +19,7 @@ from localcdap.api.rules import check_reference_name
 from localcdap.plugin_lib.files.sink import FilesSink
 from localcdap.plugin_lib.files.sink_config import FileSinkConfig
 
-from ..account import AccountConfig
+from ..account import GoogleAccountConfig
 from .paths import SCHEME, check_storage_path
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _FORMATS: Final = {
 )
 @capability(Capabilities.Mode.NATIVE)
 class GcsText(BatchSink):
-    class Config(AccountConfig):
+    class Config(GoogleAccountConfig):
         reference_name: str | None = field(
             "Name of this sink in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
             default=None,
@@ -83,12 +83,12 @@ class GcsText(BatchSink):
                 f"Invalid file type '{config.type}'.", f"Use one of {', '.join(_FORMATS)}."
             ).with_config_property("type")
         else:
-            self._files("").configure(stage)
+            self._make_files_sink("").configure(stage)
 
     def write(self, df: DataFrame, context: SinkContext) -> None:
-        self._files(self.config.place).write(df, context)
+        self._make_files_sink(self.config.place).write(df, context)
 
-    def _files(self, path: str) -> FilesSink:
+    def _make_files_sink(self, path: str) -> FilesSink:
         properties = {"path": path, **_FORMATS[self.config.type.strip().lower()]}
         if self.config.suffix:
             properties["suffix"] = self.config.suffix

@@ -16,11 +16,11 @@ from localcdap.api import (
     plugin,
 )
 
-from ..account import WITHOUT_EFFECT, AccountConfig
-from .paths import Objects, check_storage_path, objects
+from ..account import WITHOUT_EFFECT, GoogleAccountConfig
+from .paths import StorageObjects, check_storage_path, resolve_objects
 
 
-class TransferConfig(AccountConfig):
+class TransferConfig(GoogleAccountConfig):
     source: str = field(
         "Object or folder of Cloud Storage, or a pattern with '*': gs://bucket/reports/*.csv.",
         macro=True,
@@ -76,11 +76,11 @@ class _Transfer(Action):
     def transfer(
         self, context: ActionContext, act: Callable[[Path, Path], object], done: str
     ) -> None:
-        source = objects(context, self.config.source)
-        target = objects(context, self.config.target)
-        if not source.found():
+        source = resolve_objects(context, self.config.source)
+        target = resolve_objects(context, self.config.target)
+        if not source.list_paths():
             raise context.fail(f"There is nothing at '{source.written}'.", "Check the path.")
-        pairs = list(_pairs(source, target, recursive=self.config.recursive))
+        pairs = list(_pair_paths(source, target, recursive=self.config.recursive))
         taken = [to for _, to in pairs if to.exists()]
         if taken and not self.config.overwrite:
             raise context.fail(
@@ -95,9 +95,11 @@ class _Transfer(Action):
         context.logger.info("%d objects %s", len(pairs), done)
 
 
-def _pairs(source: Objects, target: Objects, *, recursive: bool) -> Iterator[tuple[Path, Path]]:
+def _pair_paths(
+    source: StorageObjects, target: StorageObjects, *, recursive: bool
+) -> Iterator[tuple[Path, Path]]:
     """Each file that is to be transferred, and where to."""
-    for found in source.found():
+    for found in source.list_paths():
         if source.is_pattern:
             base = target.place / found.name
         elif not target.name:

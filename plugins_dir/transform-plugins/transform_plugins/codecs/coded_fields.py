@@ -21,11 +21,11 @@ MALFORMED: Final = 31
 """Code of the error record of a value that cannot be decoded."""
 
 
-class CodingError(ValueError):
+class CodecError(ValueError):
     """A value that a codec does not take; the message says why."""
 
 
-class Wording(NamedTuple):
+class CodecOptions(NamedTuple):
     """How a plugin speaks of what it does."""
 
     property: str
@@ -41,42 +41,42 @@ class CodedFields(Transform):
     or gives null.
     """
 
-    wording: Wording
+    options: CodecOptions
     codecs: Mapping[str, Codec]
 
     config: Any
 
-    def coding(self) -> str:
+    def get_fields(self) -> str:
         """The list of fields and codecs."""
         raise NotImplementedError
 
     def configure(self, stage: StageConfigurer) -> None:
         stage.error_schema = stage.input_schema
         stage.output_schema = self.config.schema
-        coded = {name: codec for name, codec in self._parsed(stage).items() if codec != NONE}
+        coded = {name: codec for name, codec in self._parse_codecs(stage).items() if codec != NONE}
         for name, codec in coded.items():
             self._check_input(stage, name, f"{name}:{codec}")
             self._check_output(stage, name, f"{name}:{codec}")
         if stage.input_schema is not None and self.config.schema:
             _check_passed(stage, stage.input_schema, set(coded))
 
-    def _parsed(self, stage: StageConfigurer | None = None) -> dict[str, str]:
+    def _parse_codecs(self, stage: StageConfigurer | None = None) -> dict[str, str]:
         """The codec of each field; without a stage the list is known to be right."""
         found: dict[str, str] = {}
-        for element in filter(None, map(str.strip, (self.coding() or "").split(","))):
+        for element in filter(None, map(str.strip, (self.get_fields() or "").split(","))):
             name, _, codec = (part.strip() for part in element.partition(":"))
-            problem = self._problem(name, codec.upper(), found, element)
+            problem = self._find_problem(name, codec.upper(), found, element)
             if problem is None:
                 found[name] = codec.upper()
             elif stage is not None:
                 failure = stage.failures.add(*problem)
-                failure.with_config_property(self.wording.property, element=element)
+                failure.with_config_property(self.options.property, element=element)
         return found
 
-    def _problem(
+    def _find_problem(
         self, name: str, codec: str, found: Mapping[str, str], element: str
     ) -> tuple[str, str] | None:
-        word = self.wording.property
+        word = self.options.property
         if not name or not codec:
             return (
                 f"Configuration '{element}' is incorrectly formed.",
@@ -96,14 +96,14 @@ class CodedFields(Transform):
         if given is None:
             stage.failures.add(
                 f"Field '{name}' must be present in the input schema."
-            ).with_config_property(self.wording.property, element=element)
-        elif not _is_any(given.schema, self.wording.takes):
+            ).with_config_property(self.options.property, element=element)
+        elif not _is_any(given.schema, self.options.takes):
             failure = stage.failures.add(
                 f"Input field '{name}' is of unsupported type '{given.schema.display_name}'.",
-                f"Supported input types: {_listed(self.wording.takes)}.",
+                f"Supported input types: {_format_types(self.options.takes)}.",
             )
             failure.with_input_field(name)
-            failure.with_config_property(self.wording.property, element=element)
+            failure.with_config_property(self.options.property, element=element)
 
     def _check_output(self, stage: StageConfigurer, name: str, element: str) -> None:
         if not self.config.schema:
@@ -112,15 +112,15 @@ class CodedFields(Transform):
         if made is None:
             stage.failures.add(
                 f"Field '{name}' must be in output schema.",
-                f"Add it to the output schema, or remove it from '{self.wording.property}'.",
-            ).with_config_property(self.wording.property, element=element)
-        elif not _is_any(made.schema, self.wording.gives):
+                f"Add it to the output schema, or remove it from '{self.options.property}'.",
+            ).with_config_property(self.options.property, element=element)
+        elif not _is_any(made.schema, self.options.gives):
             failure = stage.failures.add(
                 f"Output field '{name}' is of invalid type '{made.schema.display_name}'.",
-                f"Ensure the field is of type {_listed(self.wording.gives)}.",
+                f"Ensure the field is of type {_format_types(self.options.gives)}.",
             )
             failure.with_output_field(name)
-            failure.with_config_property(self.wording.property, element=element)
+            failure.with_config_property(self.options.property, element=element)
 
     def input_fields(self, stage: StageConfigurer) -> list[str] | None:
         # Error records hold the whole input record.
@@ -132,7 +132,7 @@ class CodedFields(Transform):
         texts = {each.name for each in output if _is_any(each.schema, (Type.STRING,))}
         self._coded = [
             (name, self.codecs[codec], name in texts)
-            for name, codec in self._parsed().items()
+            for name, codec in self._parse_codecs().items()
             if codec != NONE
         ]
 
@@ -174,5 +174,5 @@ def _is_any(schema: Schema, types: tuple[Type, ...]) -> bool:
     return inner.type in types and inner.logical_type is None
 
 
-def _listed(types: tuple[Type, ...]) -> str:
+def _format_types(types: tuple[Type, ...]) -> str:
     return " or ".join(type.value for type in types)

@@ -11,28 +11,28 @@ from typing import IO, Final
 
 from localcdap.api import PluginConfig, Schema, Type, field, plugin
 
-from .coded_fields import Codec, CodedFields, CodingError, Wording
+from .coded_fields import Codec, CodecError, CodecOptions, CodedFields
 
-LARGEST: Final = 256 * 1024 * 1024
+MAX_BYTES: Final = 256 * 1024 * 1024
 """Bytes that a value may have once decompressed: a few kilobytes can stand for a machine's memory."""
 _ENTRY: Final = "c"
 _FORM: Final = "{input-field}:{type:SNAPPY|ZIP|GZIP|NONE}"
 
 
-def _snappy(data: bytes) -> bytes:
+def _compress_snappy(data: bytes) -> bytes:
     import cramjam
 
     return bytes(cramjam.snappy.compress_raw(data))
 
 
-def _zip(data: bytes) -> bytes:
+def _compress_zip(data: bytes) -> bytes:
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         archive.writestr(zipfile.ZipInfo(_ENTRY), data, zipfile.ZIP_DEFLATED)
     return made.getvalue()
 
 
-def _gzip(data: bytes) -> bytes:
+def _compress_gzip(data: bytes) -> bytes:
     return gzip.compress(data, mtime=0)
 
 
@@ -53,53 +53,59 @@ class Compressor(CodedFields):
         schema: Schema = field(description="The output schema. Compressed fields are bytes in it.")
 
     config: Config
-    wording = Wording("compressor", (Type.BYTES, Type.STRING), (Type.BYTES,))
-    codecs: Mapping[str, Codec] = {"SNAPPY": _snappy, "ZIP": _zip, "GZIP": _gzip}
+    options = CodecOptions("compressor", (Type.BYTES, Type.STRING), (Type.BYTES,))
+    codecs: Mapping[str, Codec] = {
+        "SNAPPY": _compress_snappy,
+        "ZIP": _compress_zip,
+        "GZIP": _compress_gzip,
+    }
 
-    def coding(self) -> str:
+    def get_fields(self) -> str:
         return self.config.compressor
 
 
-def _unsnappy(data: bytes) -> bytes:
+def _decompress_snappy(data: bytes) -> bytes:
     import cramjam
 
     try:
-        _refuse_over(cramjam.snappy.decompress_raw_len(data))
+        _check_size(cramjam.snappy.decompress_raw_len(data))
         return bytes(cramjam.snappy.decompress_raw(data))
     except cramjam.DecompressionError as error:
-        raise CodingError(f"it is not compressed with Snappy ({error})") from None
+        raise CodecError(f"it is not compressed with Snappy ({error})") from None
 
 
-def _unzip(data: bytes) -> bytes:
+def _decompress_zip(data: bytes) -> bytes:
     """All entries, one after the other."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             parts: list[bytes] = []
             for entry in archive.infolist():
                 with archive.open(entry) as opened:
-                    parts.append(_limited(opened, LARGEST - sum(len(part) for part in parts)))
+                    parts.append(
+                        _read_limited(opened, MAX_BYTES - sum(len(part) for part in parts))
+                    )
             return b"".join(parts)
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
-        raise CodingError(f"it is not a ZIP archive ({error})") from None
+        raise CodecError(f"it is not a ZIP archive ({error})") from None
 
 
-def _ungzip(data: bytes) -> bytes:
+def _decompress_gzip(data: bytes) -> bytes:
     try:
         with gzip.open(io.BytesIO(data)) as opened:
-            return _limited(opened, LARGEST)
+            return _read_limited(opened, MAX_BYTES)
     except (OSError, EOFError, zlib.error) as error:
-        raise CodingError(f"it is not compressed with GZIP ({error})") from None
+        raise CodecError(f"it is not compressed with GZIP ({error})") from None
 
 
-def _limited(opened: IO[bytes] | gzip.GzipFile, limit: int) -> bytes:
+def _read_limited(opened: IO[bytes] | gzip.GzipFile, limit: int) -> bytes:
     data = opened.read(limit + 1)
-    _refuse_over(LARGEST - limit + len(data))
+    _check_size(MAX_BYTES - limit + len(data))
     return data
 
 
-def _refuse_over(size: int) -> None:
-    if size > LARGEST:
-        raise CodingError(f"it has more than {LARGEST >> 20} MB when decompressed")
+def _check_size(size: int) -> None:
+    if size > MAX_BYTES:
+        raise CodecError(f"it has more than {MAX_BYTES >> 20} MB when decompressed")
 
 
 @plugin(
@@ -121,8 +127,12 @@ class Decompressor(CodedFields):
         )
 
     config: Config
-    wording = Wording("decompressor", (Type.BYTES,), (Type.BYTES, Type.STRING))
-    codecs: Mapping[str, Codec] = {"SNAPPY": _unsnappy, "ZIP": _unzip, "GZIP": _ungzip}
+    options = CodecOptions("decompressor", (Type.BYTES,), (Type.BYTES, Type.STRING))
+    codecs: Mapping[str, Codec] = {
+        "SNAPPY": _decompress_snappy,
+        "ZIP": _decompress_zip,
+        "GZIP": _decompress_gzip,
+    }
 
-    def coding(self) -> str:
+    def get_fields(self) -> str:
         return self.config.decompressor

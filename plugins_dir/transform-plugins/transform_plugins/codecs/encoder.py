@@ -10,7 +10,7 @@ from typing import Final
 
 from localcdap.api import PluginConfig, Schema, Type, field, plugin
 
-from .coded_fields import Codec, CodedFields, CodingError, Wording
+from .coded_fields import Codec, CodecError, CodecOptions, CodedFields
 
 _FORM: Final = "{input-field}:{type:STRING_BASE64|BASE64|STRING_BASE32|BASE32|HEX|NONE}"
 _TYPES: Final = (Type.BYTES, Type.STRING)
@@ -37,7 +37,7 @@ class Encoder(CodedFields):
         )
 
     config: Config
-    wording = Wording("encode", _TYPES, _TYPES)
+    options = CodecOptions("encode", _TYPES, _TYPES)
     codecs: Mapping[str, Codec] = {
         "STRING_BASE64": base64.b64encode,
         "BASE64": base64.b64encode,
@@ -46,29 +46,29 @@ class Encoder(CodedFields):
         "HEX": binascii.hexlify,
     }
 
-    def coding(self) -> str:
+    def get_fields(self) -> str:
         return self.config.encode
 
 
-def _base64(data: bytes) -> bytes:
+def _decode_base64(data: bytes) -> bytes:
     """Characters of no digit are passed over and padding may be missing, as in Apache Commons Codec."""
     digits = _NOT_BASE64.sub(b"", data.translate(bytes.maketrans(b"-_", b"+/")))
     digits = digits[:-1] if len(digits) % 4 == 1 else digits
     return base64.b64decode(digits + b"=" * (-len(digits) % 4))
 
 
-def _base32(data: bytes) -> bytes:
+def _decode_base32(data: bytes) -> bytes:
     digits = _NOT_BASE32.sub(b"", data.upper())
     while len(digits) % 8 in (1, 3, 6):  # a last digit that holds less than a byte
         digits = digits[:-1]
     return base64.b32decode(digits + b"=" * (-len(digits) % 8))
 
 
-def _hex(data: bytes) -> bytes:
+def _decode_hex(data: bytes) -> bytes:
     try:
         return binascii.unhexlify(data)
     except binascii.Error as error:
-        raise CodingError(str(error).lower()) from None
+        raise CodecError(str(error).lower()) from None
 
 
 @plugin(
@@ -90,14 +90,14 @@ class Decoder(CodedFields):
         )
 
     config: Config
-    wording = Wording("decode", _TYPES, _TYPES)
+    options = CodecOptions("decode", _TYPES, _TYPES)
     codecs: Mapping[str, Codec] = {
-        "STRING_BASE64": _base64,
-        "BASE64": _base64,
-        "STRING_BASE32": _base32,
-        "BASE32": _base32,
-        "HEX": _hex,
+        "STRING_BASE64": _decode_base64,
+        "BASE64": _decode_base64,
+        "STRING_BASE32": _decode_base32,
+        "BASE32": _decode_base32,
+        "HEX": _decode_hex,
     }
 
-    def coding(self) -> str:
+    def get_fields(self) -> str:
         return self.config.decode

@@ -14,7 +14,7 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.plugin_lib.spark.columns import column
+from localcdap.plugin_lib.spark.columns import get_column
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -73,12 +73,14 @@ class Hasher(Transform):
         hashed = set(self.config.fields)
         return df.select(
             *(
-                self._digest(column(name)).alias(name) if name in hashed else column(name)
+                self._build_digest(get_column(name)).alias(name)
+                if name in hashed
+                else get_column(name)
                 for name in context.input_schema.field_names
             )
         )
 
-    def _digest(self, value: Column) -> Column:
+    def _build_digest(self, value: Column) -> Column:
         from pyspark.sql import functions as F  # noqa: N812
 
         chosen = self.config.hash.lower()

@@ -108,16 +108,16 @@ class CSVFormatter(FormattedRecord):
         self._escaped = {ord("\n"): "\\n", ord("\r"): "\\r", ord("\\"): "\\\\"}
         self._escaped[ord(self._style.delimiter)] = "\\" + self._style.delimiter
 
-    def text(self, record: Record) -> str:
+    def format_record(self, record: Record) -> str:
         values = (record[name] for name in self._given)
         style = self._style
         texts = [
-            style.null if v is None else self._written(to_java_string(v), i)
+            style.null if v is None else self._format_value(to_java_string(v), i)
             for i, v in enumerate(values)
         ]
         return style.delimiter.join(texts) + style.end
 
-    def _written(self, text: str, index: int) -> str:
+    def _format_value(self, text: str, index: int) -> str:
         if not self._style.is_quoted:
             return text.translate(self._escaped)
         needs_quotes = (

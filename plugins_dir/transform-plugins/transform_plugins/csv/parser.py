@@ -18,7 +18,7 @@ from localcdap.api import (
     plugin,
 )
 
-from ..text_values import Convert, text_converter
+from ..text_values import Convert, find_text_converter
 from . import dialect
 from .dialect import CsvError, Dialect, Row
 
@@ -49,7 +49,7 @@ _DIALECTS: Final[dict[str, Dialect]] = {
 _BACKSLASH_DELIMITERS: Final = {"\\t": "\t", "\\u0001": "\x01"}
 
 
-class Column(NamedTuple):
+class CsvColumn(NamedTuple):
     """An output field that is parsed."""
 
     name: str
@@ -125,7 +125,7 @@ class CSVParser(Transform):
                 "Custom delimiter can only be used for format option 'Custom'.", "Remove delimiter."
             )
             failure.with_config_property("delimiter").with_config_property("format")
-        if is_custom and delimiter and len(_delimiter(delimiter)) != 1:
+        if is_custom and delimiter and len(_unescape_delimiter(delimiter)) != 1:
             stage.failures.add(
                 f"Delimiter '{delimiter}' is not a single character.", "Use one character."
             ).with_config_property("delimiter")
@@ -133,9 +133,9 @@ class CSVParser(Transform):
     def _check_columns(self, stage: StageConfigurer) -> None:
         if stage.input_schema is None:
             return
-        passed = self._passed_names(stage.input_schema)
+        passed = self._get_passed_names(stage.input_schema)
         for declared in self.config.schema or ():
-            if declared.name not in passed and text_converter(declared.schema) is None:
+            if declared.name not in passed and find_text_converter(declared.schema) is None:
                 stage.failures.add(
                     f"Output field '{declared.name}' is of type "
                     f"'{declared.schema.display_name}', which cannot be parsed from CSV.",
@@ -164,7 +164,7 @@ class CSVParser(Transform):
                 )
                 failure.with_input_field(given.name).with_output_field(given.name)
 
-    def _passed_names(self, schema: Schema) -> set[str]:
+    def _get_passed_names(self, schema: Schema) -> set[str]:
         return set(schema.field_names) - {self.config.source}
 
     def input_fields(self, stage: StageConfigurer) -> list[str] | None:
@@ -174,13 +174,15 @@ class CSVParser(Transform):
     def initialize(self, context: StageContext) -> None:
         chosen = self.config.format.lower()
         if chosen == CUSTOM:
-            self._dialect = dialect.unquoted(_delimiter(self.config.delimiter or ","))
+            self._dialect = dialect.unquoted(_unescape_delimiter(self.config.delimiter or ","))
         else:
             self._dialect = _DIALECTS[chosen]
-        passed = self._passed_names(context.input_schema)
+        passed = self._get_passed_names(context.input_schema)
         self._passed = [f.name for f in self.config.schema if f.name in passed]
         self._columns = [
-            Column(f.name, _converter(f.schema), f.schema.is_nullable, f.schema.display_name)
+            CsvColumn(
+                f.name, _find_converter(f.schema), f.schema.is_nullable, f.schema.display_name
+            )
             for f in self.config.schema
             if f.name not in passed
         ]
@@ -207,7 +209,7 @@ class CSVParser(Transform):
                 "repair the data.",
             )
         out: dict[str, Any] = {name: record[name] for name in self._passed}
-        column: Column | None = None
+        column: CsvColumn | None = None
         text: str | None = None
         try:
             for column, text in zip(columns, row, strict=False):
@@ -215,7 +217,7 @@ class CSVParser(Transform):
                 if text:
                     out[name] = text if convert is None else convert(text)
                 else:
-                    out[name] = _empty(column, text, row)
+                    out[name] = _convert_empty(column, text, row)
         except ValueError:
             assert column is not None
             raise StageError(
@@ -224,7 +226,7 @@ class CSVParser(Transform):
         return out
 
 
-def _empty(column: Column, text: str | None, row: Row) -> str | None:
+def _convert_empty(column: CsvColumn, text: str | None, row: Row) -> str | None:
     """The value of an empty or null text."""
     if text == "" and column.convert is None:
         return ""
@@ -237,9 +239,9 @@ def _empty(column: Column, text: str | None, row: Row) -> str | None:
     )
 
 
-def _converter(schema: Schema) -> Convert | None:
-    return None if schema.non_nullable.type is Type.STRING else text_converter(schema)
+def _find_converter(schema: Schema) -> Convert | None:
+    return None if schema.non_nullable.type is Type.STRING else find_text_converter(schema)
 
 
-def _delimiter(text: str) -> str:
+def _unescape_delimiter(text: str) -> str:
     return _BACKSLASH_DELIMITERS.get(text, text)

@@ -32,17 +32,17 @@ class JSONFormatter(FormattedRecord):
     config: Config
     types_of_text = (Type.STRING, Type.BYTES)
 
-    def text(self, record: Record) -> str:
-        members = {name: _json_value(record[name]) for name in self._given}
+    def format_record(self, record: Record) -> str:
+        members = {name: _to_json_value(record[name]) for name in self._given}
         return msgspec.json.encode(members).decode()
 
 
-def _json_value(value: Any) -> Any:
+def _to_json_value(value: Any) -> Any:
     if isinstance(value, bytes | bytearray | memoryview):
         return [byte - 256 if byte > 127 else byte for byte in bytes(value)]
     if isinstance(value, list | tuple):
-        return [_json_value(each) for each in value]
+        return [_to_json_value(each) for each in value]
     if isinstance(value, dict):
         keys = (key if isinstance(key, str) else str(record_to_json(key)) for key in value)
-        return dict(zip(keys, map(_json_value, value.values()), strict=True))
+        return dict(zip(keys, map(_to_json_value, value.values()), strict=True))
     return record_to_json(value)

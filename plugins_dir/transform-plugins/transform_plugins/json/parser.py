@@ -21,7 +21,7 @@ from localcdap.api import (
 )
 
 from .path import JsonPath, PathError
-from .values import WrongValueError, json_converter
+from .values import JsonValueError, make_json_converter
 
 UNREADABLE: Final = 31
 """Code of the error record of a text that is not JSON, or does not have the fields of the schema."""
@@ -59,7 +59,7 @@ class JSONParser(Transform):
         stage.output_schema = self.config.schema
         stage.error_schema = stage.input_schema
         self._check_input(stage)
-        self._paths(stage)
+        self._parse_paths(stage)
 
     def _check_input(self, stage: StageConfigurer) -> None:
         if stage.input_schema is None or not self.config.source:
@@ -75,7 +75,7 @@ class JSONParser(Transform):
                 "Ensure it is of type 'string'.",
             ).with_config_property("field").with_input_field(parsed.name)
 
-    def _paths(self, stage: StageConfigurer | None) -> dict[str, JsonPath]:
+    def _parse_paths(self, stage: StageConfigurer | None) -> dict[str, JsonPath]:
         """The compiled paths by output field; what is wrong with them goes to the stage's failures."""
         paths: dict[str, JsonPath] = {}
         for entry in (self.config.mapping or "").split(","):
@@ -96,12 +96,12 @@ class JSONParser(Transform):
         schema = self.config.schema
         self._fields: list[tuple[str, _Read]] = []
         if not self.config.mapping:
-            self._fields = [(f.name, _member(f.name, f.schema)) for f in schema]
+            self._fields = [(f.name, _make_member_reader(f.name, f.schema)) for f in schema]
             return
-        paths = self._paths(None)
+        paths = self._parse_paths(None)
         for f in schema:
             path = paths.get(f.name)
-            read = _copy(f.name) if path is None else _at(path, f.name, f.schema)
+            read = _make_copy(f.name) if path is None else _make_path_reader(path, f.name, f.schema)
             self._fields.append((f.name, read))
 
     def transform(self, record: Record, emit: Emitter) -> None:
@@ -112,27 +112,27 @@ class JSONParser(Transform):
         try:
             document = msgspec.json.decode(text)
             if not self.config.mapping and not isinstance(document, dict):
-                raise WrongValueError("it is not an object")
+                raise JsonValueError("it is not an object")
             out = {name: read(record, document) for name, read in self._fields}
         except msgspec.DecodeError as error:
             emit.error(record, UNREADABLE, f"Field '{self.config.source}' is not JSON: {error}.")
-        except WrongValueError as error:
+        except JsonValueError as error:
             emit.error(record, UNREADABLE, f"Cannot read field '{self.config.source}': {error}.")
         else:
             emit(out)
 
 
-def _member(name: str, schema: Schema) -> _Read:
-    convert = json_converter(schema, name)
+def _make_member_reader(name: str, schema: Schema) -> _Read:
+    convert = make_json_converter(schema, name)
     return lambda _, document: convert(document.get(name))
 
 
-def _copy(name: str) -> _Read:
+def _make_copy(name: str) -> _Read:
     return lambda record, _: record.get(name)
 
 
-def _at(path: JsonPath, name: str, schema: Schema) -> _Read:
-    convert = json_converter(schema, name)
+def _make_path_reader(path: JsonPath, name: str, schema: Schema) -> _Read:
+    convert = make_json_converter(schema, name)
     is_nullable = schema.is_nullable
 
     def read(_: Record, document: Any) -> Any:
@@ -141,7 +141,7 @@ def _at(path: JsonPath, name: str, schema: Schema) -> _Read:
         except KeyError:
             if is_nullable:
                 return None
-            raise WrongValueError(f"there is nothing at '{path.text}' for '{name}'") from None
+            raise JsonValueError(f"there is nothing at '{path.text}' for '{name}'") from None
         return convert(value)
 
     return read

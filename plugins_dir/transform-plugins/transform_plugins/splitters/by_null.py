@@ -16,7 +16,7 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.plugin_lib.spark.columns import column
+from localcdap.plugin_lib.spark.columns import get_column
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -70,16 +70,16 @@ class NullFieldSplitter(SplitterTransform):
                 f"Field '{name}' does not contain a non-null type in its union schema."
             ).with_input_field(name)
             return
-        stage.port_schemas[NON_NULL_PORT] = _without_null(schema, name)
+        stage.port_schemas[NON_NULL_PORT] = _drop_null(schema, name)
 
     def apply(self, df: DataFrame, context: SparkContext) -> Mapping[str, DataFrame]:
-        checked = column(self.config.checked)
+        checked = get_column(self.config.checked)
         return {
             NULL_PORT: df.filter(checked.isNull()),
             NON_NULL_PORT: df.filter(checked.isNotNull()),
         }
 
 
-def _without_null(schema: Schema, name: str) -> Schema:
+def _drop_null(schema: Schema, name: str) -> Schema:
     fields = [Field(f.name, f.schema.non_nullable) if f.name == name else f for f in schema]
     return Schema.record(f"{schema.name}.{NON_NULL_PORT}", fields)

@@ -17,7 +17,7 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.api.arrow import is_proper_union, union_tags
-from localcdap.plugin_lib.spark.columns import column
+from localcdap.plugin_lib.spark.columns import get_column
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _UNSUPPORTED: Final = (Type.ENUM, Type.MAP, Type.ARRAY, Type.UNION)
 
 
-class Member(NamedTuple):
+class UnionMember(NamedTuple):
     """One alternative of the union."""
 
     port: str
@@ -83,11 +83,11 @@ class UnionSplitter(SplitterTransform):
                 f"'{split.schema.display_name}'."
             ).with_config_property("unionField").with_input_field(name)
             return
-        for member in _members(split.schema):
+        for member in _list_members(split.schema):
             self._add_port(stage, schema, name, split.schema, member)
 
     def _add_port(
-        self, stage: StageConfigurer, schema: Schema, name: str, union: Schema, member: Member
+        self, stage: StageConfigurer, schema: Schema, name: str, union: Schema, member: UnionMember
     ) -> None:
         if member.schema.type in _UNSUPPORTED:
             stage.failures.add(
@@ -108,30 +108,30 @@ class UnionSplitter(SplitterTransform):
         if split is None or name is None:
             return {schema.name or "record": df}
         ports = {}
-        for member in _members(split.schema):
-            part = df.filter(_is_member(column(name), member))
+        for member in _list_members(split.schema):
+            part = df.filter(_is_member(get_column(name), member))
             if self.config.modify_schema:
-                part = part.withColumn(name, _value(column(name), member))
+                part = part.withColumn(name, _get_value(get_column(name), member))
             ports[member.port] = part
         return ports
 
 
-def _members(union: Schema) -> Iterator[Member]:
+def _list_members(union: Schema) -> Iterator[UnionMember]:
     tags = iter(union_tags(union) if is_proper_union(union) else [])
     for member in union.members:
         is_record = member.type is Type.RECORD
         port = (member.name or "record") if is_record else member.type.value
         tag = None if member.type is Type.NULL else next(tags, None)
-        yield Member(port, member, tag)
+        yield UnionMember(port, member, tag)
 
 
-def _is_member(value: Column, member: Member) -> Column:
+def _is_member(value: Column, member: UnionMember) -> Column:
     if member.schema.type is Type.NULL:
         return value.isNull()
     return (value if member.tag is None else value[member.tag]).isNotNull()
 
 
-def _value(value: Column, member: Member) -> Column:
+def _get_value(value: Column, member: UnionMember) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
     if member.schema.type is Type.NULL:

@@ -18,8 +18,8 @@ from localcdap.api import (
 )
 from localcdap.java.xml import XmlError, evaluate_path, read_document
 
-from ..text_values import text_converter
-from .documents import MALFORMED, path_problem, qualified_name, text_of
+from ..text_values import find_text_converter
+from .documents import MALFORMED, find_path_problem, get_qualified_name, get_text
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -62,11 +62,13 @@ class XMLMultiParser(Transform):
     def configure(self, stage: StageConfigurer) -> None:
         self._check_input(stage)
         path = self.config.path
-        problem = path_problem(path) if path and not self.config.contains_macro("xPath") else None
+        problem = (
+            find_path_problem(path) if path and not self.config.contains_macro("xPath") else None
+        )
         if problem is not None:
             stage.failures.add(f"{problem[0].upper()}{problem[1:]}.").with_config_property("xPath")
         for made in self.config.schema or ():
-            if text_converter(made.schema) is None:
+            if find_text_converter(made.schema) is None:
                 stage.failures.add(
                     f"Unsupported schema type {made.schema.display_name} for field '{made.name}'.",
                     "The schema may only contain simple types.",
@@ -116,16 +118,16 @@ class XMLMultiParser(Transform):
     def _record(self, node: Any) -> Record:
         out: dict[str, Any] = dict.fromkeys(self._fields)
         for child in node if hasattr(node, "tag") else ():
-            if isinstance(child.tag, str) and qualified_name(child) in out:
-                out[qualified_name(child)] = self._value(child)
+            if isinstance(child.tag, str) and get_qualified_name(child) in out:
+                out[get_qualified_name(child)] = self._convert_child(child)
         for name, schema in self._fields.items():
             if out[name] is None and not schema.is_nullable:
                 raise XmlError(f"it has no '{name}', which must not be null")
         return out
 
-    def _value(self, child: _Element) -> Any:
-        name, text = qualified_name(child), text_of(child)
-        convert = text_converter(self._fields[name])
+    def _convert_child(self, child: _Element) -> Any:
+        name, text = get_qualified_name(child), get_text(child)
+        convert = find_text_converter(self._fields[name])
         assert convert is not None
         try:
             return convert(text)

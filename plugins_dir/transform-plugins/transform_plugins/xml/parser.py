@@ -20,8 +20,8 @@ from localcdap.api import (
 )
 from localcdap.java.xml import XmlError, evaluate_path, read_document
 
-from ..text_values import text_converter
-from .documents import MALFORMED, path_problem, text_of
+from ..text_values import find_text_converter
+from .documents import MALFORMED, find_path_problem, get_text
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -109,14 +109,14 @@ class XMLParser(Transform):
             failure = stage.failures.add(f"Input field '{name}' must be of type string.")
             failure.with_config_property("input").with_input_field(name)
         stage.error_schema = stage.input_schema
-        paths = self._paths(stage)
-        stage.output_schema = self._output(stage, paths)
+        paths = self._parse_paths(stage)
+        stage.output_schema = self._build_output(stage, paths)
 
-    def _paths(self, stage: StageConfigurer | None = None) -> dict[str, str]:
+    def _parse_paths(self, stage: StageConfigurer | None = None) -> dict[str, str]:
         found: dict[str, str] = {}
         for element in filter(None, map(str.strip, (self.config.paths or "").split(","))):
             name, _, path = (unquote_plus(part.strip()) for part in element.partition(":"))
-            problem = path_problem(path) if name and path else "it must be '<field>:<path>'"
+            problem = find_path_problem(path) if name and path else "it must be '<field>:<path>'"
             if problem is None:
                 found[name] = path
             elif stage is not None:
@@ -126,7 +126,7 @@ class XMLParser(Transform):
                 ).with_config_property("xPathMappings", element=element)
         return found
 
-    def _output(self, stage: StageConfigurer, paths: dict[str, str]) -> Schema | None:
+    def _build_output(self, stage: StageConfigurer, paths: dict[str, str]) -> Schema | None:
         fields: dict[str, Schema] = {}
         for element in filter(None, map(str.strip, (self.config.types_of_fields or "").split(","))):
             name, _, type_name = (part.strip() for part in element.partition(":"))
@@ -152,7 +152,7 @@ class XMLParser(Transform):
     def initialize(self, context: StageContext) -> None:
         from lxml import etree
 
-        paths = self._paths()
+        paths = self._parse_paths()
         assert context.output_schema is not None
         self._fields = [
             (made.name, etree.XPath(paths[made.name]), made.schema.non_nullable)
@@ -166,7 +166,10 @@ class XMLParser(Transform):
                 raise XmlError("it is null")
             root = read_document(text)
             emit(
-                {name: self._value(name, path, schema, root) for name, path, schema in self._fields}
+                {
+                    name: self._read_value(name, path, schema, root)
+                    for name, path, schema in self._fields
+                }
             )
         except XmlError as error:
             message = f"Field '{self.config.source}' cannot be parsed: {error}"
@@ -175,7 +178,7 @@ class XMLParser(Transform):
             if self.config.on_error == _TO_ERRORS:
                 emit.error(record, MALFORMED, f"{message}.")
 
-    def _value(self, name: str, path: Any, schema: Schema, root: _Element) -> Any:
+    def _read_value(self, name: str, path: Any, schema: Schema, root: _Element) -> Any:
         found = evaluate_path(path, root)
         if len(found) > 1 and self.config.fail_on_array:
             raise XmlError(f"field '{name}' is an array of {len(found)} nodes")
@@ -183,9 +186,9 @@ class XMLParser(Transform):
             return None
         node = found[0]
         if hasattr(node, "tag") and len(node):
-            return _xml(name, node, schema)
-        text = text_of(node)
-        convert = text_converter(schema)
+            return _format_xml(name, node, schema)
+        text = get_text(node)
+        convert = find_text_converter(schema)
         assert convert is not None
         try:
             return convert(text)
@@ -195,7 +198,7 @@ class XMLParser(Transform):
             ) from None
 
 
-def _xml(name: str, node: Any, schema: Schema) -> str:
+def _format_xml(name: str, node: Any, schema: Schema) -> str:
     from lxml import etree
 
     if schema.type is not Type.STRING:

@@ -22,7 +22,7 @@ from localcdap.api import (
 )
 from localcdap.java.xml import XmlError, read_document
 
-from .documents import MALFORMED, qualified_name
+from .documents import MALFORMED, get_qualified_name
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -80,7 +80,7 @@ class XMLToJSON(Transform):
         stage.error_schema = schema
         if self.config.contains_macro("outputField") or not self.config.target:
             return
-        stage.output_schema = self._output()
+        stage.output_schema = self._build_output()
         self._check_output(stage, stage.output_schema)
 
     def _check_output(self, stage: StageConfigurer, output: Schema) -> None:
@@ -91,7 +91,7 @@ class XMLToJSON(Transform):
                     stage.failures.add(
                         f"Output Schema field: {made.name} type must be a String."
                     ).with_output_field(made.name)
-            elif stage.input_schema is not None and not _takes(
+            elif stage.input_schema is not None and not _accepts(
                 made.schema, given.schema if given else None
             ):
                 stage.failures.add(
@@ -99,7 +99,7 @@ class XMLToJSON(Transform):
                     "Only fields of the input are passed on; remove it, or make the types equal.",
                 ).with_output_field(made.name)
 
-    def _output(self) -> Schema:
+    def _build_output(self) -> Schema:
         schema, target = self.config.schema or _DEFAULT, self.config.target
         if schema.field(target) is not None:
             return schema
@@ -112,7 +112,7 @@ class XMLToJSON(Transform):
 
     def initialize(self, context: StageContext) -> None:
         left_out = (self.config.source, self.config.target)
-        names = (each.name for each in self._output() if each.name not in left_out)
+        names = (each.name for each in self._build_output() if each.name not in left_out)
         self._passed = [name for name in names if context.input_schema.field(name) is not None]
 
     def transform(self, record: Record, emit: Emitter) -> None:
@@ -126,25 +126,27 @@ class XMLToJSON(Transform):
             emit.error(record, MALFORMED, message)
             return
         out: dict[str, Any] = {name: record[name] for name in self._passed}
-        out[self.config.target] = msgspec.json.encode({qualified_name(root): _value(root)}).decode()
+        out[self.config.target] = msgspec.json.encode(
+            {get_qualified_name(root): _to_json_value(root)}
+        ).decode()
         emit(out)
 
 
-def _takes(made: Schema, given: Schema | None) -> bool:
+def _accepts(made: Schema, given: Schema | None) -> bool:
     if given is None:
         return made.is_nullable
     return made in (given, given.as_nullable)
 
 
-def _value(element: _Element) -> Any:
+def _to_json_value(element: _Element) -> Any:
     """An element's attributes, texts and children in their order."""
     found: dict[str, Any] = {}
     for name, text in element.attrib.items():
-        _add(found, name.rpartition("}")[2], _typed(text))
+        _add(found, name.rpartition("}")[2], _parse_text(text))
     _add_text(found, element.text)
     for child in element:
         if isinstance(child.tag, str):
-            _add(found, qualified_name(child), _value(child))
+            _add(found, get_qualified_name(child), _to_json_value(child))
         _add_text(found, child.tail)
     if not found:
         return ""
@@ -153,7 +155,7 @@ def _value(element: _Element) -> Any:
 
 def _add_text(found: dict[str, Any], text: str | None) -> None:
     if text and not text.isspace():
-        _add(found, _CONTENT, _typed(text.strip()))
+        _add(found, _CONTENT, _parse_text(text.strip()))
 
 
 def _add(found: dict[str, Any], name: str, value: Any) -> None:
@@ -166,7 +168,7 @@ def _add(found: dict[str, Any], name: str, value: Any) -> None:
         found[name] = [found[name], value]
 
 
-def _typed(text: str) -> Any:
+def _parse_text(text: str) -> Any:
     lowered = text.lower()
     if lowered in _WORDS:
         return _WORDS[lowered]
