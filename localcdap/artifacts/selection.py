@@ -23,10 +23,9 @@ from localcdap.artifacts.model import (
 )
 from localcdap.artifacts.parents import APPS
 from localcdap.artifacts.version import ArtifactVersion, VersionRange
+from localcdap.text import nearest_names
 
-_NEAREST: Final = 5
-_SIMILAR: Final = 60
-"""Least similarity of a name that is offered, in percent."""
+_MOST_SUGGESTIONS: Final = 5
 
 
 class Candidate(msgspec.Struct, frozen=True, eq=False):
@@ -95,22 +94,7 @@ def look_up(
         return PluginLookup(chosen.ref)
     if candidates:
         return PluginLookup(None, suggested=max(candidates, key=_by_version).ref)
-    return PluginLookup(None, nearest=nearest(name, names))
-
-
-def nearest(name: str, names: Iterable[str]) -> list[str]:
-    """Those of ``names`` that are similar to ``name``, the most similar first."""
-    from rapidfuzz import fuzz, process, utils
-
-    found = process.extract(
-        name,
-        sorted(set(names)),
-        scorer=fuzz.WRatio,
-        processor=utils.default_process,
-        score_cutoff=_SIMILAR,
-        limit=_NEAREST,
-    )
-    return [match[0] for match in found]
+    return PluginLookup(None, nearest=nearest_names(name, names, _MOST_SUGGESTIONS))
 
 
 class _Acceptance:

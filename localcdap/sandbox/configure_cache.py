@@ -40,7 +40,7 @@ class ConfigureCache:
         self._detected: OrderedDict[Hashable, ConnectedCheckResult] = OrderedDict()
         self._lock = threading.Lock()
 
-    def detected(self, request: ConfigureRequest) -> ConnectedCheckResult | None:
+    def find_connected(self, request: ConfigureRequest) -> ConnectedCheckResult | None:
         """What the last connected checks of the same stage gave, whether the request is for such or not."""
         with self._lock:
             return self._detected.get(_key(request))
@@ -57,7 +57,7 @@ class ConfigureCache:
             self._results.move_to_end(key)
             return kept[1]
 
-    def keep(self, request: ConfigureRequest, result: ConfigureResult, crashed: bool) -> None:
+    def store(self, request: ConfigureRequest, result: ConfigureResult, crashed: bool) -> None:
         """:param crashed: whether the plugin did not come to an end, which another time it may."""
         if request.locations is not None:
             now_ms = time.time_ns() // 1_000_000

@@ -1,7 +1,8 @@
-"""Jobs: functions of localcdap that call a plugin's code, and so are done in a worker.
+"""Jobs: functions of localcdap that call user code, and therefore run in a plugin worker.
 
-A job is a function at the top level of a module, from one Struct to another. Rooms above this one have jobs
-too; the worker finds them by name, as it would find the target of a process.
+A job is a function at the top level of a module that takes one Struct and returns one. It is all that a
+worker can be asked for: inspecting an artifact and configuring a stage are jobs too. Layers above this one
+define jobs of their own; the worker finds a job by its module and name.
 """
 
 from __future__ import annotations
@@ -16,38 +17,56 @@ import msgspec
 
 from localcdap.api.errors import BadRequestError
 from localcdap.api.serialization.structs import pack, unpack
+from localcdap.artifacts.inspection import inspect_artifact
+from localcdap.artifacts.model import Inspection
 
 _PACKAGE: Final = "localcdap."
 
 
-def job_name(job: Callable[..., Any]) -> str:
-    """The name by which a worker finds a job."""
+class InspectRequest(msgspec.Struct):
+    """An artifact content to be inspected."""
+
+    path: str
+    """A ``.py`` file or a folder."""
+    digest: str
+
+
+def inspect(request: InspectRequest) -> Inspection:
+    """Find the plugins and applications of an artifact in this process."""
+    return inspect_artifact(request.path, request.digest)
+
+
+def get_job_name(job: Callable[..., Any]) -> str:
+    """Return the name by which a worker finds a job."""
     return f"{job.__module__}:{job.__qualname__}"
 
 
 def run_job(name: str, request: msgspec.Raw) -> msgspec.Raw:
-    """Do a job in this process.
+    """Run a job in this process.
 
     :raises BadRequestError: when there is no such job.
     :raises LocalcdapError: what the job raises.
     """
-    job = _job(name)
-    return msgspec.Raw(pack(job(unpack(request, _request_type(job)))))
+    job = _find_job(name)
+    return msgspec.Raw(pack(job(unpack(request, _read_types(job)[0]))))
 
 
-def answer_type(job: Callable[..., Any]) -> Any:
-    """What a job answers."""
-    return typing.get_type_hints(job)["return"]
-
-
-def _request_type(job: Callable[..., Any]) -> Any:
-    return next(iter(typing.get_type_hints(job).values()))
+def get_answer_type(job: Callable[..., Any]) -> Any:
+    """Return the type of a job's result."""
+    return _read_types(job)[1]
 
 
 @lru_cache(maxsize=64)
-def _job(name: str) -> Callable[..., Any]:
+def _read_types(job: Callable[..., Any]) -> tuple[Any, Any]:
+    """Return the types of a job's request and result; reading them takes longer than a small job."""
+    hints = typing.get_type_hints(job)
+    return next(iter(hints.values())), hints["return"]
+
+
+@lru_cache(maxsize=64)
+def _find_job(name: str) -> Callable[..., Any]:
     module, _, function = name.partition(":")
     if not module.startswith(_PACKAGE):
-        raise BadRequestError(f"'{name}' is no job of localcdap.")
+        raise BadRequestError(f"'{name}' is not a job of localcdap.")
     found: Callable[..., Any] = getattr(importlib.import_module(module), function)
     return found

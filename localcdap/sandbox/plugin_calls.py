@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import datetime
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -26,6 +26,10 @@ from localcdap.sandbox.stage_configuration import ConfigureRequest, configure_st
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+_R = TypeVar("_R")
+_T = TypeVar("_T")
 
 
 class CallRequest(msgspec.Struct):
@@ -57,6 +61,39 @@ class TransformResult(msgspec.Struct):
     error_records: bytes
     errors: list[tuple[int, str]]
     """Code and message of each error record."""
+
+
+class JobRunner:
+    """What one plugin worker and the pool of workers have in common: the jobs that use one plugin."""
+
+    def do(self, job: Callable[[_R], _T], request: _R, plugin: PluginRef, who: str) -> _T:
+        """Run a job that calls a plugin's code.
+
+        :param who: the subject of the message when the plugin hung, crashed or took too much memory.
+        :raises PluginError: when it did.
+        :raises HostLostError: when the worker was closed meanwhile.
+        :raises LocalcdapError: what the job raised.
+        """
+        raise NotImplementedError
+
+    def call(self, request: CallRequest) -> bytes:
+        """Call a method of a plugin, and return its result packed.
+
+        :raises InvalidStageError: when the plugin's properties are wrong.
+        :raises PluginError: when the method raised, hung, crashed or took too much memory.
+        """
+        plugin = request.plugin
+        who = f"Method '{request.method}' of plugin '{plugin.name}'"
+        return self.do(call_plugin, request, plugin, who)
+
+    def transform(self, request: TransformRequest) -> TransformResult:
+        """Run records through a transform.
+
+        :raises InvalidStageError: when configuring the transform gives failures.
+        :raises PluginError: when it raised, hung, crashed, took too much memory, or is no such transform.
+        """
+        plugin = request.plugin
+        return self.do(transform_records, request, plugin, f"Plugin '{plugin.name}'")
 
 
 def call_plugin(request: CallRequest) -> bytes:

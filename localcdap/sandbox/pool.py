@@ -1,4 +1,4 @@
-"""The plugin workers of an instance: while a plugin takes long, others are not kept waiting."""
+"""The pool of plugin workers of an instance: a slow plugin does not block the others."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ from typing import Final, TypeVar
 from localcdap.api.errors import HostLostError
 from localcdap.artifacts.model import Inspection, PluginRef
 from localcdap.sandbox.configure_cache import ConfigureCache, ConnectedCheckResult
-from localcdap.sandbox.plugin_calls import CallRequest, TransformRequest, TransformResult
+from localcdap.sandbox.plugin_calls import JobRunner
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
 from localcdap.sandbox.supervisor import PluginWorker
 
 _R = TypeVar("_R")
 _T = TypeVar("_T")
 MOST: Final = 4
-"""Workers at once."""
+"""The most workers at once."""
 QUICK_S: Final = 1.0
-"""Seconds within which a plugin must come to an end, and its process start, to be taken for a quick one."""
+"""A plugin whose call ends within so many seconds, the start of its process included, counts as quick."""
 _PATIENCE_S: Final = 0.1
-"""Seconds for which a call waits for a worker before another one is started."""
+"""Seconds that a call waits for a worker before the pool starts another one."""
 
 
-class PluginWorkers:
-    """What :class:`PluginWorker` does, in up to four processes. Threads may share it.
+class PluginWorkers(JobRunner):
+    """What :class:`PluginWorker` does, in a pool of up to four processes. Threads may share it.
 
-    There is one process while that is enough. When it is busy for longer than most calls take, another
-    one is started; when no call is under way, all but one end. One of the four is only for plugins that
-    have been quick the last time, so that those that hang cannot take all.
+    There is one process while that is enough. When it is busy for longer than most calls take, the pool
+    starts another one; when no call is running, all but one end. One of the four serves only plugins whose
+    last call was quick, so that plugins that hang cannot occupy all of them.
 
     :param time_limit_s: seconds that one call may take.
     :param memory_mb: memory of each process, in MiB.
     """
 
     def __init__(self, time_limit_s: float = 10.0, memory_mb: int = 1024) -> None:
-        self._memo = ConfigureCache()
+        self._cache = ConfigureCache()
         self._new: Callable[[], PluginWorker] = lambda: PluginWorker(
-            time_limit_s, memory_mb, self._memo
+            time_limit_s, memory_mb, self._cache
         )
         self._changed = threading.Condition()
         self._idle = [self._new()]
         self._busy: dict[PluginWorker, bool] = {}
-        """With whether it is at a call that may take long."""
+        """The workers that run a call, and whether that call may take long."""
         self._quick: set[Hashable] = set()
         self._closed = False
 
@@ -56,43 +56,34 @@ class PluginWorkers:
 
     def inspect(self, path: str, digest: str) -> Inspection:
         """See :meth:`PluginWorker.inspect`."""
-        with self._worker(digest) as worker:
+        with self._use_worker(digest) as worker:
             return worker.inspect(path, digest)
 
     def configure(self, request: ConfigureRequest) -> ConfigureResult:
         """See :meth:`PluginWorker.configure`."""
-        kept = self._memo.find(request)
+        kept = self._cache.find(request)
         if kept is not None:
             return kept
-        key = (_class(request.plugin), request.locations is not None)
-        with self._worker(key) as worker:
+        key = (_get_class_key(request.plugin), request.locations is not None)
+        with self._use_worker(key) as worker:
             return worker.configure(request)
 
     def remembered(self, request: ConfigureRequest) -> ConfigureResult | None:
-        """What configuring gave before; None when the plugin would have to be asked."""
-        return self._memo.find(request)
+        """Return the remembered result of the same request; None when the plugin must be called."""
+        return self._cache.find(request)
 
     def detected(self, request: ConfigureRequest) -> ConnectedCheckResult | None:
-        """What the connected checks of the same stage gave the last time; None when there were none."""
-        return self._memo.detected(request)
-
-    def call(self, request: CallRequest) -> bytes:
-        """See :meth:`PluginWorker.call`."""
-        with self._worker((_class(request.plugin), request.method)) as worker:
-            return worker.call(request)
-
-    def transform(self, request: TransformRequest) -> TransformResult:
-        """See :meth:`PluginWorker.transform`."""
-        with self._worker((_class(request.plugin), "transform")) as worker:
-            return worker.transform(request)
+        """Return the last result of connected checks of the same stage; None when there were none."""
+        return self._cache.find_connected(request)
 
     def do(self, job: Callable[[_R], _T], request: _R, plugin: PluginRef, who: str) -> _T:
-        """See :meth:`PluginWorker.do`."""
-        with self._worker((_class(plugin), job)) as worker:
+        """See :meth:`JobRunner.do`."""
+        key = (_get_class_key(plugin), job, getattr(request, "method", None))
+        with self._use_worker(key) as worker:
             return worker.do(job, request, plugin, who)
 
     def close(self) -> None:
-        """End the processes, also from under calls that other threads wait for."""
+        """End the processes, even while other threads wait for calls in them."""
         with self._changed:
             self._closed = True
             workers = [*self._idle, *self._busy]
@@ -101,12 +92,12 @@ class PluginWorkers:
             worker.close()
 
     @contextlib.contextmanager
-    def _worker(self, key: Hashable) -> Iterator[PluginWorker]:
-        """A worker for one call.
+    def _use_worker(self, key: Hashable) -> Iterator[PluginWorker]:
+        """Take a worker for one call.
 
-        :param key: what is called; how long it takes now is remembered for the next time.
+        :param key: what is called; the pool remembers for the next time whether it was quick.
         """
-        worker = self._taken(may_be_long=key not in self._quick)
+        worker = self._take(may_be_long=key not in self._quick)
         start = time.monotonic()
         try:
             yield worker
@@ -114,10 +105,10 @@ class PluginWorkers:
             is_quick = time.monotonic() - start < QUICK_S
             self._give_back(worker, key, is_quick=is_quick)
 
-    def _taken(self, *, may_be_long: bool) -> PluginWorker:
-        """A worker that nobody else has; waits for one.
+    def _take(self, *, may_be_long: bool) -> PluginWorker:
+        """Wait for a worker that runs no call, and take it.
 
-        :raises HostLostError: when this is closed meanwhile.
+        :raises HostLostError: when the pool is closed meanwhile.
         """
         since = time.monotonic()
         with self._changed:
@@ -138,7 +129,7 @@ class PluginWorkers:
         with self._changed:
             (self._quick.add if is_quick else self._quick.discard)(key)
             del self._busy[worker]
-            # In front, so that the others can end, but behind them after a call that may have killed it.
+            # First in the list, so that the others can end; last after a slow call, which may have killed it.
             self._idle.insert(0 if is_quick else len(self._idle), worker)
             spare = [] if self._busy else self._idle[1:]
             self._idle = [each for each in self._idle if each not in spare]
@@ -147,5 +138,5 @@ class PluginWorkers:
             each.close()
 
 
-def _class(plugin: PluginRef) -> Hashable:
+def _get_class_key(plugin: PluginRef) -> Hashable:
     return plugin.digest, plugin.class_name

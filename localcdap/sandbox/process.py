@@ -52,9 +52,9 @@ class WorkerLostError(Exception):
     :param output: last of what it wrote to standard output and error.
     """
 
-    def __init__(self, loss: ExitReason, detail: str, output: str) -> None:
+    def __init__(self, reason: ExitReason, detail: str, output: str) -> None:
         super().__init__(detail)
-        self.loss = loss
+        self.reason = reason
         self.detail = detail
         self.output = output
 
@@ -95,7 +95,7 @@ class WorkerProcess:
             return False
         return not self._connection.poll()  # between calls only its end makes it readable
 
-    def service(self, time_limit_s: float) -> WorkerService:
+    def get_service(self, time_limit_s: float) -> WorkerService:
         """Its service. A call that meets a limit, or the end of the process, raises WorkerLostError."""
         return make_proxy(self, "worker", WorkerService, time_limit_s)
 
@@ -189,11 +189,11 @@ class WorkerProcess:
             return self._ended(ExitReason.CRASH, f"ended its process with exit code {code}")
         return self._ended(ExitReason.CRASH, f"crashed its process: {signal.strsignal(-code)}")
 
-    def _ended(self, loss: ExitReason, detail: str) -> WorkerLostError:
+    def _ended(self, reason: ExitReason, detail: str) -> WorkerLostError:
         self.kill()
         # Processes that the plugin put into another group may keep the stream open.
         self._output_read.wait(0.5)
-        return WorkerLostError(loss, detail, "\n".join(self._output))
+        return WorkerLostError(reason, detail, "\n".join(self._output))
 
 
 def _command(connection: int, memory_mb: int) -> list[str]:

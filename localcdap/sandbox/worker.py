@@ -1,8 +1,8 @@
-"""The plugin worker: the process in which user code is inspected and configured.
+"""The plugin worker: the process in which user code is inspected, configured and called.
 
-Started by :mod:`localcdap.sandbox.process`, which hands it one end of a connection. Standard output and
-standard error belong to the plugins; the connection is the only way to the host. The modules imported
-here are all that a start costs.
+:mod:`localcdap.sandbox.process` starts it and hands it one end of a connection. Standard output and
+standard error belong to the plugins; the connection is the only way to the host. A worker starts as fast as
+the modules that are imported here load.
 """
 
 from __future__ import annotations
@@ -11,84 +11,60 @@ import faulthandler
 import os
 import signal
 import sys
-from collections.abc import Callable
 from multiprocessing.connection import Connection
-from typing import Final, TypeVar
+from typing import Final
 
 import msgspec
 
+import localcdap.sandbox.stage_configuration  # noqa: F401 - loaded before the first call
 from localcdap.api.errors import LocalcdapError
 from localcdap.api.serialization.structs import pack
-from localcdap.artifacts.inspection import inspect_artifact
-from localcdap.artifacts.model import Inspection
 from localcdap.rpc.frames import Fault, to_fault
 from localcdap.rpc.peer import answer_calls
 from localcdap.sandbox.jobs import run_job
 from localcdap.sandbox.process_guard import ProcessGuard
 from localcdap.sandbox.process_limits import end_with_parent, limit_memory
-from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult, configure_stage
 
 OUT_OF_MEMORY: Final = 97
 """Exit code of a worker that reached its memory limit."""
-_T = TypeVar("_T")
 
 
-class Inspected(msgspec.Struct):
-    """An inspection, and why the worker must not be used again (None when it may)."""
-
-    inspection: Inspection
-    damage: str | None
-
-
-class Configured(msgspec.Struct):
-    """A configured stage, and why the worker must not be used again (None when it may)."""
-
-    result: ConfigureResult
-    damage: str | None
-
-
-class Done(msgspec.Struct):
-    """What came of a job, and why the worker must not be used again (None when it may)."""
+class JobResult(msgspec.Struct):
+    """The outcome of one job."""
 
     answer: msgspec.Raw
     """None when the job raised."""
     fault: Fault | None
     damage: str | None
+    """Why the process must not be used again; None when it may."""
 
 
 class WorkerService:
-    """What a worker does for its supervisor."""
+    """The service that a worker offers to its supervisor."""
 
     def __init__(self) -> None:
-        self._health = ProcessGuard()
+        self._guard = ProcessGuard()
 
     def ready(self) -> bool:
+        """Answer as soon as the process has started."""
         return True
 
-    def inspect(self, path: str, digest: str) -> Inspected:
-        found = self._guarded(lambda: inspect_artifact(path, digest))
-        return Inspected(found, self._health.restore())
-
-    def configure(self, request: ConfigureRequest) -> Configured:
-        result = self._guarded(lambda: configure_stage(request))
-        return Configured(result, self._health.restore())
-
-    def do(self, job: str, request: msgspec.Raw) -> Done:
-        """Do a job, see :mod:`localcdap.sandbox.jobs`."""
+    def run(self, job: str, request: msgspec.Raw) -> JobResult:
+        """Run a job (see :mod:`localcdap.sandbox.jobs`), and restore the process after it."""
         try:
-            answer, fault = self._guarded(lambda: run_job(job, request)), None
+            answer, fault = self._run(job, request), None
         except LocalcdapError as error:
             answer, fault = msgspec.Raw(pack(None)), to_fault(error)
-        return Done(answer, fault, self._health.restore())
+        return JobResult(answer, fault, self._guard.restore())
 
-    def _guarded(self, call: Callable[[], _T]) -> _T:
+    def _run(self, job: str, request: msgspec.Raw) -> msgspec.Raw:
         try:
-            return call()
+            return run_job(job, request)
         except MemoryError:
-            # Too little is left to answer, or to run anything else reliably.
+            # Too little memory is left to answer, or to run anything else reliably.
             os._exit(OUT_OF_MEMORY)
         finally:
-            self._health.exit_if_forked()
+            self._guard.exit_if_forked()
 
 
 def main(arguments: list[str]) -> None:
@@ -100,12 +76,12 @@ def main(arguments: list[str]) -> None:
     os.set_inheritable(connection, False)
     end_with_parent(supervisor)
     limit_memory(memory_mb)
-    # A descriptor of its own, so that the dump comes through when a plugin has closed the others.
+    # A separate descriptor: the dump must arrive even when a plugin has closed standard error.
     errors = os.dup(2)
     faulthandler.enable(errors, all_threads=False)
     faulthandler.register(signal.SIGUSR1, errors, all_threads=False)
     answer_calls(Connection(connection), {"worker": WorkerService()})
-    # Not sys.exit: threads and exit handlers of plugins must not hold the process.
+    # Not sys.exit: threads and exit handlers of plugins must not keep the process alive.
     os._exit(0)
 
 

@@ -238,10 +238,10 @@ def test_everything_is_inspected_again_with_another_version_of_what_plugins_deri
     for text, times in (("a = 1", 1), ("a = 1", 1), ("a = 10", 2), ("a = 10", 2)):
         if not module.exists() or module.read_text() != text:
             module.write_text(text)
-        sync._rooms.cache_clear()
+        sync._hash_base_packages.cache_clear()
         instance.synced()
         assert instance.inspector.inspected == ["hasher-1.0.0.py"] * times
-    sync._rooms.cache_clear()
+    sync._hash_base_packages.cache_clear()
 
 
 def test_lost_copy_is_made_again(instance):

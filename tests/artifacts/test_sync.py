@@ -1,13 +1,13 @@
-"""When everything is inspected again: the code that plugins derive from is another."""
+"""Artifacts are inspected again when the code that plugins build on has changed."""
 
 from __future__ import annotations
 
 from localcdap.artifacts.directories import sync
 
 
-def test_the_rooms_that_plugins_derive_from_are_there():
+def test_the_packages_that_plugins_build_on_are_there():
     assert [
-        room for room in sync._ROOMS if not (sync._PACKAGE / room / "__init__.py").exists()
+        name for name in sync._BASE_PACKAGES if not (sync._PACKAGE / name / "__init__.py").exists()
     ] == []
 
 
@@ -18,7 +18,7 @@ def test_a_change_in_one_of_them_is_seen(tmp_path, monkeypatch):
     seen = []
     for text in ("", "a = 1", "a = 12"):
         module.write_text(text)
-        seen.append(sync._rooms.__wrapped__())
+        seen.append(sync._hash_base_packages.__wrapped__())
     assert len(set(seen)) == 3
     (tmp_path / "api" / "notes.txt").write_text("nothing that runs")
-    assert sync._rooms.__wrapped__() == seen[-1]
+    assert sync._hash_base_packages.__wrapped__() == seen[-1]

@@ -28,8 +28,8 @@ _LOG: Final = logging.getLogger(__name__)
 _FORMAT: Final = f"4-{APP_VERSION}-{sys.implementation.cache_tag}"
 """Changes when inspection tells something new, so that everything is inspected again."""
 _PACKAGE: Final = Path(__file__).parents[2]
-_ROOMS: Final = ("api", "dataframes", "files", "java", "wrangler")
-"""What plugins derive from: with another version of these, a plugin may have other properties."""
+_BASE_PACKAGES: Final = ("api", "java", "plugin_lib")
+"""The packages that plugins build on: with another version of these, a plugin may have other properties."""
 
 
 class Inspector(Protocol):
@@ -152,8 +152,8 @@ class _Work:
         self._deployer = deployer
         self._inspector = inspector
         self._copies = copies
-        self._format = f"{_FORMAT}-{_rooms()}"
-        self._inspected_by = f"{self._format} {_installed_packages()}"
+        self._format = f"{_FORMAT}-{_hash_base_packages()}"
+        self._inspected_by = f"{self._format} {_hash_installed_packages()}"
         self._fresh: set[str] = set()
         self._retry_errors = retry_errors
 
@@ -285,10 +285,10 @@ def _is_same_place(entry: ArtifactEntry, place: ArtifactPath) -> bool:
 
 
 @functools.cache
-def _rooms() -> str:
+def _hash_base_packages() -> str:
     """Changes with the code that plugins derive from, as by an update of localcdap."""
     state = hashlib.sha256()
-    folders = [str(_PACKAGE / room) for room in _ROOMS]
+    folders = [str(_PACKAGE / name) for name in _BASE_PACKAGES]
     while folders:
         try:
             entries = sorted(os.scandir(folders.pop()), key=lambda entry: entry.name)
@@ -303,7 +303,7 @@ def _rooms() -> str:
     return state.hexdigest()[:16]
 
 
-def _installed_packages() -> str:
+def _hash_installed_packages() -> str:
     """Changes when packages are installed or removed, which may mend an import that failed."""
     state = hashlib.sha256()
     for folder in sys.path:

@@ -10,9 +10,9 @@ import msgspec
 
 from localcdap.api.errors import NotFoundError
 from localcdap.api.failures import ArtifactId
-from localcdap.artifacts.selection import nearest
 from localcdap.pipeline.library.application_model import LATEST, Application, ChangeDetail
 from localcdap.store.store import Transaction
+from localcdap.text import nearest_names
 
 _COLUMNS: Final = (
     "a.namespace, a.name, a.version, a.number, a.description, a.artifact, a.author, a.change, "
@@ -119,7 +119,7 @@ def _application(row: Sequence[Any]) -> Application:
 
 def _no_application(tx: Transaction, namespace: str, name: str) -> NotFoundError:
     names = [each.name for each in latest_of_all(tx, namespace)]
-    similar = nearest(name, names) or names[:10]
+    similar = nearest_names(name, names, limit=5) or names[:10]
     known = ", ".join(similar) or "none; deploy one: localcdap import FILE"
     return NotFoundError(
         f"There is no application '{name}' in namespace '{namespace}'.", f"There are: {known}."

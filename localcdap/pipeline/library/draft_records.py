@@ -9,9 +9,9 @@ import msgspec
 
 from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
 from localcdap.api.failures import ArtifactId
-from localcdap.artifacts.selection import nearest
 from localcdap.pipeline.library.draft_model import Draft
 from localcdap.store.store import Transaction
+from localcdap.text import nearest_names
 
 OWNER: Final = ""
 """Users are not told apart."""
@@ -86,7 +86,7 @@ class DraftRecords:
         draft = self.find(key)
         if draft is None:
             names = [each.name for each in self.list()]
-            known = ", ".join(nearest(key, names) or names[:10]) or "none"
+            known = ", ".join(nearest_names(key, names, limit=5) or names[:10]) or "none"
             raise NotFoundError(
                 f"There is no draft '{key}' in namespace '{self._space[0]}'.",
                 f"There are: {known}.",

@@ -9,13 +9,13 @@ import msgspec
 
 from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
 from localcdap.artifacts.model import ArtifactSelector
-from localcdap.artifacts.selection import nearest
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.document.source import require_text
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate, by_name
 from localcdap.pipeline.validation.plugins import Artifacts
 from localcdap.store.store import Store, Transaction
+from localcdap.text import nearest_names
 
 _SELECT: Final = (
     "SELECT type, name, plugin, artifact, properties, locked, description "
@@ -109,7 +109,7 @@ class TemplateService:
             namespace, type, template.plugin_name, template.artifact
         )
         for unknown in template.properties.keys() - plugin.properties.keys():
-            near = nearest(unknown, plugin.properties) or list(plugin.properties)
+            near = nearest_names(unknown, plugin.properties, limit=5) or list(plugin.properties)
             raise BadRequestError(
                 f"Plugin '{plugin.name}' has no property '{unknown}'.",
                 f"It has: {', '.join(near)}.",

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from localcdap.api.failures import ValidationFailure
-from localcdap.artifacts.selection import nearest
 from localcdap.pipeline.document.failures import structural
 from localcdap.pipeline.document.model import App
 from localcdap.pipeline.rules.condition_rules import CONDITION_RULES
@@ -25,6 +24,7 @@ from localcdap.pipeline.rules.plugin_types import (
     STREAMING,
 )
 from localcdap.pipeline.rules.structure import Structure
+from localcdap.text import nearest_names
 
 Rule = Callable[[Structure], Iterator[ValidationFailure]]
 
@@ -77,7 +77,7 @@ def _known_types(pipeline: Structure) -> Iterator[ValidationFailure]:
             )
         else:
             message = f"Unknown plugin type '{type}' of stage '{stage}'."
-            near = nearest(type.lower(), BATCH)
+            near = nearest_names(type.lower(), BATCH, limit=5)
             action = f"Use one of {', '.join(near or sorted(BATCH))}."
         yield structural(message, action, stage=stage)
 
@@ -85,7 +85,7 @@ def _known_types(pipeline: Structure) -> Iterator[ValidationFailure]:
 def _connected_stages_exist(pipeline: Structure) -> Iterator[ValidationFailure]:
     names = list(pipeline.types)
     for connection, name in pipeline.dangling:
-        near = nearest(name, names)
+        near = nearest_names(name, names, limit=5)
         action = f"Did you mean '{near[0]}'?" if near else f"Stages: {', '.join(names) or 'none'}."
         other = connection.target if name == connection.source else connection.source
         yield structural(

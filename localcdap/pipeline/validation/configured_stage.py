@@ -7,10 +7,10 @@ import msgspec
 from localcdap.api.failures import UNKNOWN_PROPERTY, Cause, ValidationFailure
 from localcdap.api.schema import Schema
 from localcdap.artifacts.model import PluginRef
-from localcdap.artifacts.selection import nearest
 from localcdap.pipeline.document.model import StageUse
 from localcdap.pipeline.rules.plugin_types import ACTIONS, CONDITION, SINKS, SOURCES
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
+from localcdap.text import nearest_names
 
 
 class Outcome(msgspec.Struct):
@@ -81,7 +81,7 @@ def warnings_of(outcome: Outcome) -> list[ValidationFailure]:
 
 def _unknown(name: str, outcome: Outcome) -> ValidationFailure:
     free = outcome.declared - outcome.stage.plugin.properties.keys()
-    near = nearest(name, free)
+    near = nearest_names(name, free, limit=5)
     if near:
         action = f"Did you mean '{near[0]}'?"
     else:

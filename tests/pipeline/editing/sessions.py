@@ -31,14 +31,14 @@ class InProcess:
         if kept is None:
             self.calls.append(request.stage)
             kept = configure_stage(request)
-            self._memo.keep(request, kept, crashed=False)
+            self._memo.store(request, kept, crashed=False)
         return kept
 
     def remembered(self, request: ConfigureRequest) -> ConfigureResult | None:
         return self._memo.find(request)
 
     def detected(self, request: ConfigureRequest) -> ConnectedCheckResult | None:
-        return self._memo.detected(request)
+        return self._memo.find_connected(request)
 
 
 class Bench:
