@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
-from localcdap.api.capability import Capabilities, canonical
+from localcdap.api.capability import Capabilities, normalize_capability
 from localcdap.api.errors import SettingsError
 from localcdap.engine.cluster.address import problem_of, public
 
@@ -283,7 +283,7 @@ def _capabilities(value: object) -> list[str]:
         raise ValueError(f"Expected a list of capabilities such as ['mode_cloud'], got {value!r}")
     if isinstance(value, list) and not all(part.strip() for part in parts):
         raise ValueError("A capability is not empty")
-    return list(dict.fromkeys(canonical(part) for part in parts if part.strip()))
+    return list(dict.fromkeys(normalize_capability(part) for part in parts if part.strip()))
 
 
 def _unknown_profiles(
@@ -308,7 +308,9 @@ def _spelled(attribute: str, value: object) -> object:
     if attribute == "plugin_required_capabilities":
         parts = [value] if isinstance(value, str) else value
         if isinstance(parts, list) and all(isinstance(part, str) for part in parts):
-            return [canonical(part) for part in ",".join(parts).split(",") if part.strip()]
+            return [
+                normalize_capability(part) for part in ",".join(parts).split(",") if part.strip()
+            ]
     if attribute == "plugin_directories" and isinstance(value, str):
         return [part.strip() for part in value.split(",") if part.strip()]
     if attribute == "engine_cores" and isinstance(value, int):

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
+from localcdap.api.deprecation import build_getattr
 from localcdap.api.schema import Schema
 from localcdap.api.serialization.arrow_reader import reader, row_maker
 from localcdap.api.serialization.arrow_types import (
     MAX_DECIMAL_PRECISION,
-    arrow_schema,
-    arrow_type,
     from_arrow_schema,
     is_proper_union,
-    union_tags,
+    list_union_tags,
+    to_arrow_schema,
+    to_arrow_type,
 )
 from localcdap.api.serialization.arrow_writer import members, writer
 from localcdap.api.serialization.value_types import matches
@@ -24,13 +25,22 @@ if TYPE_CHECKING:
 __all__ = [
     "MAX_DECIMAL_PRECISION",
     "RecordCodec",
-    "arrow_schema",
-    "arrow_type",
     "from_arrow_schema",
     "is_proper_union",
+    "list_union_tags",
     "matches",
-    "union_tags",
+    "to_arrow_schema",
+    "to_arrow_type",
 ]
+
+__getattr__ = build_getattr(
+    __name__,
+    {
+        "arrow_schema": "to_arrow_schema",
+        "arrow_type": "to_arrow_type",
+        "union_tags": "list_union_tags",
+    },
+)
 
 
 class RecordCodec:
@@ -41,9 +51,9 @@ class RecordCodec:
     """
 
     def __init__(self, schema: Schema) -> None:
-        """:raises SchemaError: for what Arrow and Spark cannot hold, see :func:`arrow_type`."""
+        """:raises SchemaError: for what Arrow and Spark cannot hold, see :func:`to_arrow_type`."""
         self.schema: Final = schema
-        self.arrow: Final = arrow_schema(schema)
+        self.arrow: Final = to_arrow_schema(schema)
         self._readers = {f.name: reader(f.schema) for f in schema}
         self._rows = row_maker(list(self._readers))
         self._writers = {f.name: writer(f.schema, f.name) for f in schema}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from localcdap.api.declarations import refuse
+from localcdap.api.declarations import reject_declaration
 
 _Class = TypeVar("_Class", bound=type)
 
@@ -43,7 +43,7 @@ _ALIASES: Final = {
 _MARK: Final = "__localcdap_capabilities__"
 
 
-def canonical(value: str) -> str:
+def normalize_capability(value: str) -> str:
     """The one spelling of a capability: lower case, aliases of the design document resolved."""
     folded = value.strip().casefold()
     return _ALIASES.get(folded, folded)
@@ -58,25 +58,27 @@ def capability(*values: str) -> Callable[[_Class], _Class]:
 
     def mark(cls: _Class) -> _Class:
         if not values:
-            refuse(
+            reject_declaration(
                 cls, "@capability names no capability; leave it away to have those of the system."
             )
         for value in values:
             if problem := _problem(value):
-                refuse(cls, problem)
-        declared = {canonical(value) for value in values if not _problem(value)}
+                reject_declaration(cls, problem)
+        declared = {normalize_capability(value) for value in values if not _problem(value)}
         # setattr: the mark is not part of the class's own interface.
         setattr(cls, _MARK, vars(cls).get(_MARK, frozenset()) | declared)
         return cls
 
     if len(values) == 1 and isinstance(values[0], type):
         # Without parentheses the class itself is the value.
-        refuse(values[0], '@capability needs its values, for instance @capability("mode_native").')
+        reject_declaration(
+            values[0], '@capability needs its values, for instance @capability("mode_native").'
+        )
         return values[0]
     return mark
 
 
-def capabilities_of(cls: type) -> frozenset[str]:
+def get_capabilities(cls: type) -> frozenset[str]:
     """What ``cls`` is capable of: exactly what it declares itself, else what the nearest of its bases
     declares that does, else everything of the system.
     """

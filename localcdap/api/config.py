@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from localcdap.api.declarations import refuse
+from localcdap.api.declarations import reject_declaration
 from localcdap.api.errors import SchemaError
 from localcdap.api.failures import FailureCollector
 from localcdap.api.schema import Schema
@@ -285,7 +285,7 @@ def _hints(cls: type) -> dict[str, Any]:
     try:
         return typing.get_type_hints(cls)
     except Exception as error:  # an annotation is any code at all
-        refuse(cls, f"its annotations cannot be read: {type(error).__name__}: {error}")
+        reject_declaration(cls, f"its annotations cannot be read: {type(error).__name__}: {error}")
         return {}
 
 
@@ -295,7 +295,7 @@ def _value_type(owner: type, attribute: str, hint: Any) -> Any:
         members = [m for m in typing.get_args(hint) if m is not type(None)]
         hint = members[0] if len(members) == 1 else hint
     if hint not in _PARSERS:
-        refuse(
+        reject_declaration(
             owner,
             f"field '{attribute}' has the unsupported type {_shown(hint)}; use str, int, float, bool, "
             "list[str] or Schema, or one of these | None.",

@@ -10,7 +10,7 @@ import msgspec
 from localcdap.api.config import PluginConfig, field
 from localcdap.api.plugin import Plugin
 from localcdap.api.stage import StageConfigurer, StageContext
-from localcdap.api.tables import MadeTable, TableResult
+from localcdap.api.tables import CreatedTable, TableResult
 
 
 class StageStatistics(msgspec.Struct, frozen=True):
@@ -49,7 +49,7 @@ class ActionContext(ControlContext, Protocol):
         self,
         statements: Sequence[str],
         changes: Sequence[str] = (),
-        makes: Sequence[MadeTable] = (),
+        makes: Sequence[CreatedTable] = (),
     ) -> TableResult:
         """Carry out SQL statements on the structured datasets of this namespace, at once, all or none.
 

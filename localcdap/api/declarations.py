@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 
-class Problem(NamedTuple):
+class DeclarationProblem(NamedTuple):
     """A class that declares something wrongly."""
 
     owner: type
@@ -20,14 +20,14 @@ class _Noted:
     """The problems of this process by module, and whether they are being noted at all."""
 
     def __init__(self) -> None:
-        self.by_module: dict[str, list[Problem]] = {}
+        self.by_module: dict[str, list[DeclarationProblem]] = {}
         self.is_on = False
 
 
 _noted: Final = _Noted()
 
 
-def refuse(owner: type, message: str) -> None:
+def reject_declaration(owner: type, message: str) -> None:
     """Tell that the declaration of a class is wrong.
 
     :param message: what is wrong, without the name of the class.
@@ -35,11 +35,11 @@ def refuse(owner: type, message: str) -> None:
     """
     if not _noted.is_on:
         raise TypeError(f"{owner.__qualname__}: {message}")
-    _noted.by_module.setdefault(owner.__module__, []).append(Problem(owner, message))
+    _noted.by_module.setdefault(owner.__module__, []).append(DeclarationProblem(owner, message))
 
 
 @contextlib.contextmanager
-def noting() -> Iterator[None]:
+def collect_problems() -> Iterator[None]:
     """Note problems instead of raising them. For one thread of a process only."""
     _noted.is_on = True
     try:
@@ -48,6 +48,6 @@ def noting() -> Iterator[None]:
         _noted.is_on = False
 
 
-def noted(module: str) -> list[Problem]:
+def list_problems(module: str) -> list[DeclarationProblem]:
     """The problems noted when a module was imported, in the order of its text."""
     return _noted.by_module.get(module, [])

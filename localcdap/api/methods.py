@@ -18,7 +18,7 @@ import msgspec
 
 from localcdap.api.errors import BadRequestError
 from localcdap.api.schema import Schema
-from localcdap.api.serialization.structs import plain, revived
+from localcdap.api.serialization.structs import decode_schema, encode_schema
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _MARK: Final = "__localcdap_method__"
@@ -56,7 +56,7 @@ def plugin_method(name: str, description: str = "") -> Callable[[_Function], _Fu
     return mark
 
 
-class Method:
+class CallableMethod:
     """A marked method of a plugin class.
 
     :raises TypeError: when its request or answer cannot be JSON, or it takes other arguments.
@@ -100,7 +100,7 @@ class Method:
     def _converted(self, request: Any) -> Any:
         try:
             given = {} if request is None else request
-            return msgspec.convert(given, self._request, dec_hook=revived)
+            return msgspec.convert(given, self._request, dec_hook=decode_schema)
         except msgspec.ValidationError as error:
             what, _, place = str(error).partition(" - at `$")
             field = place.rstrip("`").lstrip(".")
@@ -111,17 +111,17 @@ class Method:
             ) from None
 
 
-def methods_of(cls: type) -> dict[str, Method]:
+def find_plugin_methods(cls: type) -> dict[str, CallableMethod]:
     """The methods of a plugin class that can be called from outside, by name.
 
     :raises TypeError: when two have the same name, or one cannot be called so.
     """
-    found: dict[str, Method] = {}
+    found: dict[str, CallableMethod] = {}
     for attribute in dir(cls):
         function = inspect.getattr_static(cls, attribute)
         if not hasattr(function, _MARK) or not inspect.isfunction(function):
             continue
-        method = Method(cls, function)
+        method = CallableMethod(cls, function)
         if method.name in found:
             raise TypeError(f"plugin method '{method.name}' is defined twice.")
         found[method.name] = method
@@ -142,7 +142,7 @@ def _schema_hook(type: Any) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     try:
-        return plain(value)
+        return encode_schema(value)
     except NotImplementedError as error:
         raise TypeError(str(error)) from None
 

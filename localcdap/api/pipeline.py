@@ -12,7 +12,7 @@ from localcdap.api.failures import ArtifactId, ValidationFailure
 from localcdap.api.schema import Schema
 
 
-class Connection(msgspec.Struct, frozen=True, rename={"source": "from", "target": "to"}):
+class StageConnection(msgspec.Struct, frozen=True, rename={"source": "from", "target": "to"}):
     """A connection between two stages.
 
     ``port`` is set behind a splitter, ``condition`` (``true`` or ``false``) behind a condition.
@@ -72,7 +72,7 @@ class StageSpec(msgspec.Struct, rename="camel"):
     max_preview_records: int = 100
 
 
-class EndingAction(msgspec.Struct):
+class PostActionSpec(msgspec.Struct):
     """A post action."""
 
     name: str
@@ -84,7 +84,7 @@ class PipelineSpec(msgspec.Struct, rename="camel"):
 
     stages: list[StageSpec]
     """In topological order."""
-    connections: list[Connection]
+    connections: list[StageConnection]
     resources: Resources
     driver_resources: Resources
     client_resources: Resources
@@ -93,7 +93,7 @@ class PipelineSpec(msgspec.Struct, rename="camel"):
     num_of_records_preview: int
     properties: dict[str, str]
     """Engine properties, without their ``system.<engine>.`` prefix."""
-    ending_actions: list[EndingAction]
+    ending_actions: list[PostActionSpec]
     engine: str
     connections_used: list[str] = []
 

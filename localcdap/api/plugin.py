@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from localcdap.api.config import PluginConfig
-from localcdap.api.declarations import refuse
+from localcdap.api.declarations import reject_declaration
 from localcdap.api.stage import (
     Emitter,
     ErrorRecord,
@@ -71,7 +71,7 @@ class Plugin:
             (Grain.BATCH, "transform_batch"),
             (Grain.RECORD, "transform"),
         ):
-            if overrides(cls, method):
+            if has_override(cls, method):
                 return grain
         return Grain.NONE
 
@@ -197,7 +197,7 @@ class BatchAggregator(_DataTransform):
 
     @classmethod
     def grain(cls) -> Grain:
-        return Grain.DATAFRAME if overrides(cls, "apply") else Grain.RECORD
+        return Grain.DATAFRAME if has_override(cls, "apply") else Grain.RECORD
 
 
 class BatchJoiner(_DataTransform):
@@ -241,7 +241,7 @@ def plugin(*, type: str, name: str, description: str) -> Callable[[_Plugin], _Pl
     def mark(cls: _Plugin) -> _Plugin:
         problem = _declaration_problem(cls, type, name, description)
         if problem:
-            refuse(cls, problem)
+            reject_declaration(cls, problem)
         else:
             # setattr: the mark is not part of the class's own interface.
             setattr(cls, PLUGIN_MARK, (type, name.strip(), description.strip()))
@@ -270,7 +270,7 @@ PLUGIN_MARK: Final = "__localcdap_plugin__"
 """Class attribute (type, name, description) set by :func:`plugin`; look in the class's own ``vars``."""
 
 
-def overrides(cls: type, method: str) -> bool:
+def has_override(cls: type, method: str) -> bool:
     """Whether a plugin class, or a base of it outside this module, provides the method itself."""
     for owner in cls.__mro__:
         if method in vars(owner):

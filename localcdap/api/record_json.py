@@ -31,6 +31,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from localcdap.api.deprecation import build_getattr
 from localcdap.api.errors import BadRequestError
 from localcdap.api.schema import LogicalType, Schema, Type
 
@@ -42,7 +43,7 @@ _ZONE_NAME: Final = re.compile(r"\[[\w/+-]+\]$")
 _RANGES: Final = {Type.INT: (-(2**31), 2**31 - 1), Type.LONG: (-(2**63), 2**63 - 1)}
 
 
-def record_to_json(value: Any) -> Any:
+def encode_json_record(value: Any) -> Any:
     """A record, or one of its values, as decoded JSON."""
     match value:
         case None | bool() | int() | str():
@@ -56,9 +57,9 @@ def record_to_json(value: Any) -> Any:
         case datetime.date() | datetime.time():
             return value.isoformat()
         case Mapping():
-            return {_key_to_json(key): record_to_json(each) for key, each in value.items()}
+            return {_key_to_json(key): encode_json_record(each) for key, each in value.items()}
         case list() | tuple():
-            return [record_to_json(each) for each in value]
+            return [encode_json_record(each) for each in value]
     return str(value)
 
 
@@ -67,11 +68,11 @@ def _not_finite(value: float) -> str:
 
 
 def _key_to_json(key: Any) -> str:
-    plain = record_to_json(key)
+    plain = encode_json_record(key)
     return plain if isinstance(plain, str) else json.dumps(plain)
 
 
-def records_from_json(
+def decode_json_records(
     schema: Schema, records: Iterable[Any], source: str | None = None
 ) -> list[dict[str, Any]]:
     """The records that decoded JSON means, with the fields of the schema in its order.
@@ -322,8 +323,8 @@ _NUMBERS: Final = (Type.INT, Type.LONG, Type.FLOAT, Type.DOUBLE)
 _BOOLEANS: Final = {"true": True, "false": False}
 
 
-def record_from_text(schema: Schema, values: Mapping[str, str]) -> dict[str, Any]:
-    """A record for :func:`records_from_json`, which tells what does not fit.
+def decode_text_record(schema: Schema, values: Mapping[str, str]) -> dict[str, Any]:
+    """A record for :func:`decode_json_records`, which tells what does not fit.
 
     Numbers and booleans are read; arrays, maps and records are written as JSON; all else is as JSON has it.
     An empty text is null, unless the field is a string that must not be null.
@@ -348,3 +349,13 @@ def _value(schema: Schema, name: str, text: str) -> Any:
         except ValueError:
             return text
     return text
+
+
+__getattr__ = build_getattr(
+    __name__,
+    {
+        "record_from_text": "decode_text_record",
+        "record_to_json": "encode_json_record",
+        "records_from_json": "decode_json_records",
+    },
+)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
+from localcdap.api.deprecation import build_getattr
 from localcdap.api.schema import Schema
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 from typing import Literal
 
 
-class Order(msgspec.Struct, frozen=True):
+class SortField(msgspec.Struct, frozen=True):
     """A field to sort by."""
 
     field: str
@@ -38,7 +39,7 @@ class TableWrite(msgspec.Struct, frozen=True):
     """``insert`` adds rows; ``update`` changes those whose keys are equal; ``upsert`` does both."""
     keys: tuple[str, ...] = ()
     """The fields that tell rows apart, of an update or upsert. Null is equal to nothing."""
-    dedupe_by: tuple[Order, ...] = ()
+    dedupe_by: tuple[SortField, ...] = ()
     """Which of several written rows with equal keys counts: the first in this order."""
     truncate: bool = False
     """Whether the rows and columns that are there are removed first. Of an insert."""
@@ -59,7 +60,7 @@ class TableLoading(msgspec.Struct, frozen=True):
     how: TableWrite = TableWrite()
 
 
-class MadeTable(msgspec.Struct, frozen=True):
+class CreatedTable(msgspec.Struct, frozen=True):
     """A table that an SQL statement makes."""
 
     name: str
@@ -145,3 +146,6 @@ class Lookup(Protocol):
         The columns of the rows are those of :attr:`schema`, by position. For plugins that search by their
         own means; the workers of a machine share the memory.
         """
+
+
+__getattr__ = build_getattr(__name__, {"MadeTable": "CreatedTable", "Order": "SortField"})

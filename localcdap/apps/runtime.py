@@ -14,11 +14,11 @@ import msgspec
 from localcdap.api.app.application import APPLICATION_MARK, SystemApplication
 from localcdap.api.app.context import SystemContext
 from localcdap.api.app.events import SystemEventListener
-from localcdap.api.app.http_status import status_of
+from localcdap.api.app.http_status import find_http_status
 from localcdap.api.app.namespaces import NamespaceSummary
-from localcdap.api.app.routes import BODY, Handler, Parameter, handlers
+from localcdap.api.app.routes import BODY, RouteHandler, RouteParameter, find_route_handlers
 from localcdap.api.errors import BadRequestError, LocalcdapError, NotFoundError
-from localcdap.api.serialization.structs import plain, revived
+from localcdap.api.serialization.structs import decode_schema, encode_schema
 from localcdap.apps.model import AppAnswer, AppRequest, listener_key
 
 _LOG: Final = logging.getLogger(__name__)
@@ -31,7 +31,10 @@ class Router:
 
     def __init__(self, service: object, find_namespace: Spaces) -> None:
         self._find_namespace = find_namespace
-        found = [(name, Handler(name, function)) for name, function in handlers(type(service))]
+        found = [
+            (name, RouteHandler(name, function))
+            for name, function in find_route_handlers(type(service))
+        ]
         # A path that is written out wins over one with a placeholder at the same place.
         found.sort(key=lambda each: _specific(each[1].route.path))
         self._routes = [
@@ -45,7 +48,7 @@ class Router:
             return self._answer(request)
         except LocalcdapError as error:
             body = {"message": error.message, "correctiveAction": error.corrective_action}
-            return AppAnswer(status_of(error), body)
+            return AppAnswer(find_http_status(error), body)
         except (Exception, SystemExit) as error:
             _LOG.exception("%s %s", request.method, request.path)
             message = f"{type(error).__name__}: {error}"
@@ -76,7 +79,7 @@ class Router:
 class _Bound(msgspec.Struct, frozen=True):
     """A route of an object."""
 
-    handler: Handler
+    handler: RouteHandler
     pattern: re.Pattern[str]
     method: Callable[..., Any]
 
@@ -125,7 +128,7 @@ class _Arguments:
             )
         return found
 
-    def _value(self, parameter: Parameter) -> Any:
+    def _value(self, parameter: RouteParameter) -> Any:
         try:
             if parameter.name in self._parts:
                 return _converted(self._parts[parameter.name], parameter.type)
@@ -140,7 +143,7 @@ class _Arguments:
             self._problems.append(f"{where}: {error}.")
         return parameter.default
 
-    def _body(self, parameter: Parameter) -> Any:
+    def _body(self, parameter: RouteParameter) -> Any:
         body = self._request.body
         if body is None:
             self._need(parameter, "The body is missing.")
@@ -150,14 +153,16 @@ class _Arguments:
                 body = body.decode() if parameter.type is str else msgspec.json.decode(body)
             except (UnicodeDecodeError, msgspec.DecodeError) as error:
                 raise BadRequestError(str(error)) from None
-        return msgspec.convert(body, parameter.type, dec_hook=revived)
+        return msgspec.convert(body, parameter.type, dec_hook=decode_schema)
 
-    def _need(self, parameter: Parameter, message: str) -> None:
+    def _need(self, parameter: RouteParameter, message: str) -> None:
         if parameter.required:
             self._problems.append(message)
 
 
-def _given(query: Mapping[str, str | list[str]], parameter: Parameter) -> str | list[str] | None:
+def _given(
+    query: Mapping[str, str | list[str]], parameter: RouteParameter
+) -> str | list[str] | None:
     given = query.get(parameter.name)
     if given is None or parameter.is_many:
         return [given] if isinstance(given, str) else given
@@ -165,11 +170,11 @@ def _given(query: Mapping[str, str | list[str]], parameter: Parameter) -> str | 
 
 
 def _converted(text: str | list[str], type: Any) -> Any:
-    return msgspec.convert(text, type, strict=False, dec_hook=revived)
+    return msgspec.convert(text, type, strict=False, dec_hook=decode_schema)
 
 
 def _plain(value: Any) -> Any:
-    return msgspec.to_builtins(value, enc_hook=plain, str_keys=True)
+    return msgspec.to_builtins(value, enc_hook=encode_schema, str_keys=True)
 
 
 def _pattern(path: str) -> re.Pattern[str]:
@@ -220,7 +225,7 @@ class AppRuntime:
             router = self._router(request.service)
         except LocalcdapError as error:
             body = {"message": error.message, "correctiveAction": error.corrective_action}
-            return AppAnswer(status_of(error), body)
+            return AppAnswer(find_http_status(error), body)
         return router.answer(request)
 
     def deliver(self, listener: str) -> int:

@@ -11,11 +11,11 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from localcdap.api.app.application import ApplicationClass, describe
-from localcdap.api.capability import capabilities_of
+from localcdap.api.app.application import ApplicationClass, describe_application
+from localcdap.api.capability import get_capabilities
 from localcdap.api.config import PluginConfig, PluginProperty
-from localcdap.api.declarations import noted, noting
-from localcdap.api.methods import PluginMethod, methods_of
+from localcdap.api.declarations import collect_problems, list_problems
+from localcdap.api.methods import PluginMethod, find_plugin_methods
 from localcdap.api.plugin import PLUGIN_MARK, Plugin
 from localcdap.artifacts.loading import (
     find_application_classes,
@@ -45,7 +45,7 @@ def inspect_artifact(path: str, digest: str) -> Inspection:
     found = _Findings(place)
     for name in list_module_names(path):
         try:
-            with noting():
+            with collect_problems():
                 module = import_module(path, digest, name)
         except MemoryError:
             raise
@@ -75,14 +75,14 @@ class _Findings:
 
         :param name: of the module, as the artifact's own code names it.
         """
-        for problem in noted(module.__name__):
+        for problem in list_problems(module.__name__):
             self.errors.append(_told(problem.owner, problem.message, self._place))
         for attribute, cls in find_plugin_classes(module):
             with self._telling(cls):
                 self._plugins.append((_described(cls, f"{name}.{attribute}"), cls))
         for attribute, application in find_application_classes(module):
             with self._telling(application):
-                described = describe(application, f"{name}.{attribute}")
+                described = describe_application(application, f"{name}.{attribute}")
                 self._applications.append(_as_read(described, ApplicationClass))
 
     def inspection(self) -> Inspection:
@@ -119,7 +119,7 @@ def _described(cls: type[Plugin], class_name: str) -> PluginClass:
         name=name,
         description=_encodable(description),
         class_name=class_name,
-        capabilities=sorted(capabilities_of(cls)),
+        capabilities=sorted(get_capabilities(cls)),
         properties=[
             _as_read(declared.describe(), PluginProperty)
             for declared in cls.Config.declared().values()
@@ -127,7 +127,7 @@ def _described(cls: type[Plugin], class_name: str) -> PluginClass:
         grain=cls.grain().value,
         methods=[
             _as_read(method.describe(), PluginMethod)
-            for _, method in sorted(methods_of(cls).items())
+            for _, method in sorted(find_plugin_methods(cls).items())
         ],
     )
 

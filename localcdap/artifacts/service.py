@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from localcdap.api.capability import SYSTEM_CAPABILITIES, canonical
+from localcdap.api.capability import SYSTEM_CAPABILITIES, normalize_capability
 from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
 from localcdap.artifacts.catalog import (
     AnyNamespace,
@@ -88,7 +88,7 @@ class ArtifactService:
         self._synchronizer = ArtifactSynchronizer(self._index, inspector, self._copies, deployer)
         self._system_directory = system_directory.absolute()
         self._plugin_directories = [folder.absolute() for folder in plugin_directories]
-        self._required = frozenset(canonical(value) for value in required_capabilities)
+        self._required = frozenset(normalize_capability(value) for value in required_capabilities)
         self._on_change = on_change
         self._namespaces = namespaces or AnyNamespace()
         self._changing = threading.Lock()
@@ -173,7 +173,7 @@ class ArtifactService:
         :raises BadRequestError: when scope or version of the selector cannot be read.
         """
         self._namespaces.require(namespace)
-        asked = {canonical(value) for value in capabilities}
+        asked = {normalize_capability(value) for value in capabilities}
         if self._required and not asked <= self._required:
             return []
         return [

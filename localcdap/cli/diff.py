@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 import msgspec
 
-from localcdap.api.pipeline import Connection
+from localcdap.api.pipeline import StageConnection
 from localcdap.cli.errors import NO
 from localcdap.cli.files import is_file, read_pipeline
 from localcdap.cli.options import Instance, instance_options
@@ -112,7 +112,7 @@ def _mark(kind: str) -> str:
     return click.style(mark, fg=colour)
 
 
-def _format_connection(connection: Connection) -> str:
+def _format_connection(connection: StageConnection) -> str:
     branch = connection.port or connection.condition
     return f"{connection} ({branch})" if branch else str(connection)
 

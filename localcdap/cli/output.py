@@ -11,13 +11,13 @@ import click
 import msgspec
 
 from localcdap.api.failures import ValidationFailure
-from localcdap.api.serialization.structs import plain
+from localcdap.api.serialization.structs import encode_schema
 from localcdap.text import sanitize_for_terminal
 
 
 def print_json(answer: object) -> None:
     """Print one JSON document on stdout."""
-    encoded = msgspec.json.encode(answer, enc_hook=plain)
+    encoded = msgspec.json.encode(answer, enc_hook=encode_schema)
     click.echo(msgspec.json.format(encoded, indent=2))
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from localcdap.api.arrow import from_arrow_schema
 from localcdap.api.errors import ConflictError
 from localcdap.api.schema import Schema
-from localcdap.api.tables import MadeTable, TableWrite
+from localcdap.api.tables import CreatedTable, TableWrite
 from localcdap.engine.driver.statements import Statements, StatementsDone
 from localcdap.namespaces.service import NamespaceService
 from localcdap.rpc.methods import non_idempotent
@@ -81,7 +81,7 @@ class StatementService:
         namespace: str,
         table: ChangedTable,
         held: Schema | None,
-        made: MadeTable | None,
+        made: CreatedTable | None,
     ) -> None:
         if table.file is None:
             self._tables.drop(tx, namespace, table.name)

@@ -13,7 +13,7 @@ import msgspec
 
 from localcdap.api.errors import EngineError
 from localcdap.api.locations import Locations
-from localcdap.api.serialization.structs import plain, revived
+from localcdap.api.serialization.structs import decode_schema, encode_schema
 from localcdap.artifacts.model import PluginRef
 from localcdap.engine.preview.given import GivenStream
 from localcdap.engine.preview.running import Trial
@@ -111,7 +111,7 @@ def write_order(run_directory: Path, order: WorkOrder) -> None:
     draft = run_directory / f".{ORDER}"
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
-        file.write(msgspec.json.encode(order, enc_hook=plain))
+        file.write(msgspec.json.encode(order, enc_hook=encode_schema))
     draft.rename(run_directory / ORDER)
 
 
@@ -119,7 +119,7 @@ def read_order(run_directory: Path) -> WorkOrder:
     """:raises EngineError: when the order cannot be read."""
     path = run_directory / ORDER
     try:
-        return msgspec.json.decode(path.read_bytes(), type=WorkOrder, dec_hook=revived)
+        return msgspec.json.decode(path.read_bytes(), type=WorkOrder, dec_hook=decode_schema)
     except (OSError, msgspec.DecodeError) as error:
         raise EngineError(f"The work order {path} cannot be read: {error}.") from error
 

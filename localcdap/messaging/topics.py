@@ -16,7 +16,7 @@ import msgspec
 
 from localcdap.api.app.events import SYSTEM_NAMESPACE, SystemEvent
 from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
-from localcdap.api.serialization.structs import plain
+from localcdap.api.serialization.structs import encode_schema
 from localcdap.store.store import Store, Transaction
 
 PAYLOAD_LIMIT: Final = 4 * 1024 * 1024
@@ -260,7 +260,7 @@ def _topic(row: tuple[Any, ...]) -> Topic:
 
 def _encoded(payload: Any) -> str:
     try:
-        data = msgspec.json.encode(payload, enc_hook=plain)
+        data = msgspec.json.encode(payload, enc_hook=encode_schema)
     except (TypeError, NotImplementedError, ValueError, RecursionError) as error:
         raise BadRequestError(f"A message's payload cannot be written as JSON: {error}") from None
     if len(data) > PAYLOAD_LIMIT:

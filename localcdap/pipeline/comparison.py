@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.errors import SchemaError
-from localcdap.api.pipeline import Connection
+from localcdap.api.pipeline import StageConnection
 from localcdap.api.schema import Schema
 from localcdap.pipeline.document.model import PipelineDocument, StageUse
 
@@ -64,8 +64,8 @@ class PipelineComparison(msgspec.Struct):
     settings: list[Change]
     stages: list[StageChange]
     """Those of the first pipeline in its order, then added ones."""
-    added_connections: list[Connection]
-    removed_connections: list[Connection]
+    added_connections: list[StageConnection]
+    removed_connections: list[StageConnection]
     """With the names that the stages have in the second pipeline."""
 
     @property
@@ -215,11 +215,11 @@ def _settings(first: PipelineDocument, second: PipelineDocument) -> Iterator[Cha
 
 
 def _missing(
-    connections: Sequence[Connection],
-    others: Sequence[Connection],
+    connections: Sequence[StageConnection],
+    others: Sequence[StageConnection],
     names: Mapping[str, str],
     other_names: Mapping[str, str],
-) -> list[Connection]:
+) -> list[StageConnection]:
     """The connections that are not among the others, both with new names."""
     known = {_with_names(connection, other_names) for connection in others}
     return [
@@ -229,7 +229,7 @@ def _missing(
     ]
 
 
-def _with_names(connection: Connection, names: Mapping[str, str]) -> Connection:
+def _with_names(connection: StageConnection, names: Mapping[str, str]) -> StageConnection:
     return msgspec.structs.replace(
         connection,
         source=names.get(connection.source, connection.source),

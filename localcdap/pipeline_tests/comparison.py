@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.errors import BadRequestError
-from localcdap.api.record_json import record_to_json, records_from_json
+from localcdap.api.record_json import decode_json_records, encode_json_record
 from localcdap.api.schema import LogicalType, Schema
 from localcdap.pipeline_tests.model import RELATIVE_TOLERANCE, Expectation
 
@@ -80,9 +80,9 @@ class _Comparison:
             if field is not None and value is not None:
                 alone = Schema.record("record", [field])
                 try:
-                    fitting[name] = record_to_json(records_from_json(alone, [{name: value}])[0])[
-                        name
-                    ]
+                    fitting[name] = encode_json_record(
+                        decode_json_records(alone, [{name: value}])[0]
+                    )[name]
                 except BadRequestError:
                     continue
         return _by_value(fitting, schema)

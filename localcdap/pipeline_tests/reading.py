@@ -50,7 +50,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from localcdap.api.errors import BadRequestError
-from localcdap.api.record_json import record_to_json
+from localcdap.api.record_json import encode_json_record
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline_tests import values
 from localcdap.pipeline_tests.model import Expectation, Fails, Golden, Mistake, Records, stream_of
@@ -246,7 +246,7 @@ class _Reader:
                 self.note(path, error.message)
                 return None
         elif isinstance(value, list):
-            found = Records([record_to_json(each) for each in value])
+            found = Records([encode_json_record(each) for each in value])
         else:
             self.note(
                 path,

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from localcdap.api.record_json import record_from_text
+from localcdap.api.record_json import decode_text_record
 from localcdap.api.schema import Schema
 from localcdap.engine.preview.samples import StageSample
 from localcdap.pipeline_tests.case_model import CaseResult, CaseStatus
@@ -109,7 +109,7 @@ def _compare(output: str, how: Expectation, given: Given, verdict: Verdict) -> N
     if how.records is not None:
         records = how.records.records
         if how.records.are_text and given.schema is not None:
-            records = [record_from_text(given.schema, each) for each in records]
+            records = [decode_text_record(given.schema, each) for each in records]
         wanted = len(records) if wanted is None else wanted
         found = differences(records, given.records, how, given.schema)
     if found or (wanted is not None and wanted != given.count):

@@ -43,7 +43,7 @@ class Incapable(msgspec.Struct, rename="camel"):
 
 
 def incapable(
-    plugins: Mapping[str, PluginRef], capabilities_of: CapabilitiesOf, required: Collection[str]
+    plugins: Mapping[str, PluginRef], get_capabilities: CapabilitiesOf, required: Collection[str]
 ) -> list[Incapable]:
     """Every plugin that is not capable of all that is required, in the order of ``plugins``.
 
@@ -51,7 +51,7 @@ def incapable(
     """
     found = []
     for stage, plugin in plugins.items() if required else ():
-        lacking = sorted(set(required) - set(capabilities_of(plugin)))
+        lacking = sorted(set(required) - set(get_capabilities(plugin)))
         if lacking:
             found.append(Incapable(stage, plugin.type, plugin.name, plugin.artifact, lacking))
     return found
@@ -59,7 +59,7 @@ def incapable(
 
 def require_capabilities(
     plugins: Mapping[str, PluginRef],
-    capabilities_of: CapabilitiesOf,
+    get_capabilities: CapabilitiesOf,
     required: Collection[str],
     asked_by: str,
 ) -> None:
@@ -68,7 +68,7 @@ def require_capabilities(
     :param asked_by: who requires it, such as ``profile 'cluster'`` or ``a preview``.
     :raises IncapableError: naming every stage with its plugin and what it lacks, and who asks for it.
     """
-    found = incapable(plugins, capabilities_of, required)
+    found = incapable(plugins, get_capabilities, required)
     if not found:
         return
     count = "1 plugin" if len(found) == 1 else f"{len(found)} plugins"

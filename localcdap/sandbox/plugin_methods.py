@@ -9,7 +9,7 @@ import msgspec
 
 from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.api.failures import FailureCollector
-from localcdap.api.methods import Method, methods_of
+from localcdap.api.methods import CallableMethod, find_plugin_methods
 from localcdap.api.plugin import Plugin
 from localcdap.artifacts.loading import load_plugin
 from localcdap.artifacts.model import PluginRef
@@ -59,8 +59,8 @@ def call_method(request: MethodRequest) -> MethodAnswer:
         raise to_plugin_error(where, error, Path(ref.path)) from error
 
 
-def _method(cls: type[Plugin], ref: PluginRef, name: str) -> Method:
-    methods = methods_of(cls)
+def _method(cls: type[Plugin], ref: PluginRef, name: str) -> CallableMethod:
+    methods = find_plugin_methods(cls)
     if name not in methods:
         known = ", ".join(methods) or "none"
         raise NotFoundError(f"Plugin '{ref.name}' has no method '{name}'; it has: {known}.")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from localcdap.api.arrow import MAX_DECIMAL_PRECISION, union_tags
+from localcdap.api.arrow import MAX_DECIMAL_PRECISION, list_union_tags
 from localcdap.api.errors import StoreError
 from localcdap.api.schema import LogicalType, Schema, Type
 
@@ -53,7 +53,7 @@ def to_column_type(schema: Schema) -> str:
             return _struct(inner.field_names, [f.schema for f in inner])
         case Type.UNION:
             members = [m for m in inner.members if m.type is not Type.NULL]
-            return _struct(union_tags(inner), members)
+            return _struct(list_union_tags(inner), members)
         case _:
             return _SIMPLE[inner.type]
 

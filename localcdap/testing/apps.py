@@ -12,9 +12,9 @@ from typing import Any, Final, Self
 
 import msgspec
 
-from localcdap.api.app.application import SystemApplication, describe
+from localcdap.api.app.application import SystemApplication, describe_application
 from localcdap.api.app.events import SYSTEM_NAMESPACE, SystemEventListener
-from localcdap.api.serialization.structs import plain
+from localcdap.api.serialization.structs import encode_schema
 from localcdap.apps.context import AppContext
 from localcdap.apps.deployer import AppDeployer
 from localcdap.apps.model import AppAnswer, AppRequest
@@ -85,7 +85,9 @@ class AppTester:
             )
             self._delivery.add(DeletedNamespaceCleanup(tables.admin))
             self._artifacts = _artifacts(store, folder, self.namespaces)
-            AppDeployer(tables.admin).deploy(SYSTEM_NAMESPACE, [describe(app, app.__qualname__)])
+            AppDeployer(tables.admin).deploy(
+                SYSTEM_NAMESPACE, [describe_application(app, app.__qualname__)]
+            )
             platform = AppPlatform(
                 self.namespaces,
                 self._artifacts,
@@ -165,7 +167,7 @@ class AppTester:
     def _answer(
         self, method: str, path: str, body: Any, service: str | None, query: dict[str, Any]
     ) -> AppAnswer:
-        sent = msgspec.to_builtins(body, builtin_types=(bytes,), enc_hook=plain)
+        sent = msgspec.to_builtins(body, builtin_types=(bytes,), enc_hook=encode_schema)
         texts = {
             name: [_text(each) for each in value] if isinstance(value, list) else _text(value)
             for name, value in query.items()

@@ -9,7 +9,7 @@ from localcdap.api.control import Action, Condition, PostAction, StageStatistics
 from localcdap.api.errors import BadRequestError, StageError
 from localcdap.api.locations import Locations
 from localcdap.api.plugin import Plugin
-from localcdap.api.tables import Lookup, MadeTable, TableResult
+from localcdap.api.tables import CreatedTable, Lookup, TableResult
 from localcdap.engine.plan.flow import Stage, instantiate
 from localcdap.engine.tasks.context import CountingMetrics, FactsContext
 from localcdap.testing.output import StageOutput
@@ -60,7 +60,7 @@ class StandInContext(FactsContext):
         self,
         statements: Sequence[str],
         changes: Sequence[str] = (),
-        makes: Sequence[MadeTable] = (),
+        makes: Sequence[CreatedTable] = (),
     ) -> TableResult:
         raise self.fail(
             f"there are no tables here that {len(statements)} statements could be run on.",

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import BadRequestError
 from localcdap.api.locations import Locations
-from localcdap.api.pipeline import Connection
+from localcdap.api.pipeline import StageConnection
 from localcdap.api.plugin import Plugin
 from localcdap.api.schema import Schema
 from localcdap.api.stage import Record
@@ -239,12 +239,12 @@ class PipelineTester:
             )
         return self.flow.stage(name)
 
-    def _connection(self, source: str, target: str) -> Connection:
+    def _connection(self, source: str, target: str) -> StageConnection:
         named = source in self._names
         stage, _, port = (source, "", "") if named else source.rpartition(".")
-        return Connection(stage or source, target, port or None)
+        return StageConnection(stage or source, target, port or None)
 
-    def _given(self, connection: Connection, ref: PluginRef) -> Schema:
+    def _given(self, connection: StageConnection, ref: PluginRef) -> Schema:
         """The schema of the records that a connection carries."""
         stage = self._stage(connection.source)
         if ref.type == ERROR_TRANSFORM:

@@ -14,7 +14,7 @@ from localcdap.api.plugin import (
     Grain,
     Plugin,
     SplitterTransform,
-    overrides,
+    has_override,
 )
 from localcdap.api.schema import Schema
 from localcdap.api.stage import Record
@@ -89,7 +89,7 @@ def _emit_all(plugin: Any, records: list[Record], stage: Stage, output: StageOut
         for row in records:
             failed = FailedRecord(row["record"], row["code"], row["message"], row["stage"])
             plugin.transform(failed, emit)
-    elif overrides(type(plugin), "transform_records"):
+    elif has_override(type(plugin), "transform_records"):
         plugin.transform_records(records, emit)
     else:
         for record in records:

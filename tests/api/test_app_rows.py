@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import pytest
 
 from localcdap.api.app import InvalidTableFieldError, StructuredRows, TransactionError
-from localcdap.api.app.rows import row_class
+from localcdap.api.app.rows import create_row_class
 
-Row = row_class(("name", "id", "size"), ("id", "name"))
+Row = create_row_class(("name", "id", "size"), ("id", "name"))
 
 
 def test_a_row_is_a_read_only_mapping():

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from localcdap.api.arrow import (
     RecordCodec,
-    arrow_schema,
-    arrow_type,
     is_proper_union,
+    list_union_tags,
     matches,
-    union_tags,
+    to_arrow_schema,
+    to_arrow_type,
 )
 from localcdap.api.errors import SchemaError, StageError
 from localcdap.api.schema import LogicalType, Schema, Type
@@ -73,7 +73,7 @@ def encoded(schema: Schema, *given) -> list:
     ],
 )
 def test_each_type_has_its_arrow_type(schema, expected):
-    assert arrow_type(schema) == expected
+    assert to_arrow_type(schema) == expected
 
 
 def test_columns_allow_null_where_the_schema_does():
@@ -81,7 +81,7 @@ def test_columns_allow_null_where_the_schema_does():
         "r", [("a", Schema.INT), ("b", Schema.INT.as_nullable), ("n", Schema.NULL)]
     )
 
-    assert [(f.name, f.nullable) for f in arrow_schema(schema)] == [
+    assert [(f.name, f.nullable) for f in to_arrow_schema(schema)] == [
         ("a", False),
         ("b", True),
         ("n", True),
@@ -111,8 +111,8 @@ def test_members_of_a_union_are_tagged_each_differently():
     )
     clashing = Schema.union([point.renamed("p_2"), point.renamed("p"), point.renamed("p")])
 
-    assert union_tags(union) == ["int", "time-micros", "point", "array", "int_4"]
-    assert len(set(union_tags(clashing))) == 3
+    assert list_union_tags(union) == ["int", "time-micros", "point", "array", "int_4"]
+    assert len(set(list_union_tags(clashing))) == 3
 
 
 def test_a_nullable_type_is_no_proper_union():

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from localcdap.api.capability import (
     SYSTEM_CAPABILITIES,
     Capabilities,
-    canonical,
-    capabilities_of,
     capability,
+    get_capabilities,
+    normalize_capability,
 )
 
 
@@ -17,8 +17,8 @@ def test_a_class_without_capabilities_has_all_of_the_system_and_no_other():
     class Plain:
         pass
 
-    assert capabilities_of(Plain) == set(SYSTEM_CAPABILITIES)
-    assert "pii" not in capabilities_of(Plain)
+    assert get_capabilities(Plain) == set(SYSTEM_CAPABILITIES)
+    assert "pii" not in get_capabilities(Plain)
 
 
 def test_a_class_has_exactly_what_it_declares():
@@ -26,7 +26,7 @@ def test_a_class_has_exactly_what_it_declares():
     class Marked:
         pass
 
-    assert capabilities_of(Marked) == {"mode_native", "pii"}
+    assert get_capabilities(Marked) == {"mode_native", "pii"}
 
 
 def test_several_declarations_add_up_and_replace_those_of_a_base():
@@ -42,9 +42,9 @@ def test_several_declarations_add_up_and_replace_those_of_a_base():
     class Silent(Parent):
         pass
 
-    assert capabilities_of(Parent) == {"a", "b"}
-    assert capabilities_of(Child) == {"c"}
-    assert capabilities_of(Silent) == {"a", "b"}
+    assert get_capabilities(Parent) == {"a", "b"}
+    assert get_capabilities(Child) == {"c"}
+    assert get_capabilities(Silent) == {"a", "b"}
 
 
 @pytest.mark.parametrize(
@@ -60,13 +60,13 @@ def test_several_declarations_add_up_and_replace_those_of_a_base():
     ],
 )
 def test_a_capability_has_one_spelling(given, meant):
-    assert canonical(given) == meant
+    assert normalize_capability(given) == meant
 
 
 @given(st.text())
 def test_case_and_space_around_make_no_difference(text):
-    assert canonical(canonical(text)) == canonical(text)
-    assert canonical(f" {text.casefold()} ") == canonical(text)
+    assert normalize_capability(normalize_capability(text)) == normalize_capability(text)
+    assert normalize_capability(f" {text.casefold()} ") == normalize_capability(text)
 
 
 @pytest.mark.parametrize("value", ["", "  ", None, 5, ["a"]])

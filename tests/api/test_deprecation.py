@@ -66,3 +66,20 @@ def test_modules_of_the_version_before_can_be_imported(module: str, name: str):
         found = importlib.import_module(module)
 
     assert isinstance(getattr(found, name), type)
+
+
+@pytest.mark.parametrize(
+    ("module", "old", "new"),
+    [
+        ("localcdap.api.arrow", "arrow_schema", "to_arrow_schema"),
+        ("localcdap.api.directive", "Range", "NumberRange"),
+        ("localcdap.api.directive.argument", "Range", "NumberRange"),
+        ("localcdap.api.record_json", "records_from_json", "decode_json_records"),
+        ("localcdap.api.tables", "Order", "SortField"),
+    ],
+)
+def test_names_of_the_version_before_are_the_new_ones(module: str, old: str, new: str):
+    found = importlib.import_module(module)
+
+    with pytest.warns(DeprecationWarning, match=f"use {module}.{new}"):
+        assert getattr(found, old) is getattr(found, new)

@@ -12,18 +12,18 @@ from hypothesis import given
 from localcdap.api.errors import SchemaError
 from localcdap.api.failures import ArtifactId, FailureCollector
 from localcdap.api.pipeline import (
-    Connection,
-    EndingAction,
     OutputPort,
     PipelineSpec,
     PipelineValidation,
     PluginSpec,
+    PostActionSpec,
     Resources,
+    StageConnection,
     StageSpec,
     StageValidation,
 )
 from localcdap.api.schema import Schema
-from localcdap.api.serialization.structs import pack, plain, revived, unpack
+from localcdap.api.serialization.structs import decode_schema, encode_schema, pack, unpack
 from tests.api.strategies import SCHEMAS
 
 ROW = Schema.record("row", [("a", Schema.INT)])
@@ -46,7 +46,7 @@ def stage() -> StageSpec:
 def pipeline() -> PipelineSpec:
     return PipelineSpec(
         stages=[stage()],
-        connections=[Connection("src", "hash"), Connection("split", "x", port="big")],
+        connections=[StageConnection("src", "hash"), StageConnection("split", "x", port="big")],
         resources=Resources(),
         driver_resources=Resources(2048, 2),
         client_resources=Resources(),
@@ -54,13 +54,13 @@ def pipeline() -> PipelineSpec:
         process_timing_enabled=False,
         num_of_records_preview=100,
         properties={"spark.x": "1"},
-        ending_actions=[EndingAction("mail", PLUGIN)],
+        ending_actions=[PostActionSpec("mail", PLUGIN)],
         engine="spark",
     )
 
 
 def as_json(value) -> dict:
-    return json.loads(msgspec.json.encode(value, enc_hook=plain))
+    return json.loads(msgspec.json.encode(value, enc_hook=encode_schema))
 
 
 def test_a_stage_in_json_has_cdaps_keys_and_schemas_as_objects():
@@ -122,9 +122,9 @@ def answers() -> list:
     "answer", answers(), ids=["pipeline", "failures", "stage", "stage failures"]
 )
 def test_answers_survive_json_and_messagepack(answer):
-    encoded = msgspec.json.encode(answer, enc_hook=plain)
+    encoded = msgspec.json.encode(answer, enc_hook=encode_schema)
 
-    assert msgspec.json.decode(encoded, type=type(answer), dec_hook=revived) == answer
+    assert msgspec.json.decode(encoded, type=type(answer), dec_hook=decode_schema) == answer
     assert unpack(pack(answer), type(answer)) == answer
 
 
@@ -137,9 +137,9 @@ def test_integers_beyond_64_bits_become_floats():
 @given(SCHEMAS)
 def test_schemas_survive_both_codecs(schema):
     port = OutputPort("p", schema)
-    encoded = msgspec.json.encode(port, enc_hook=plain)
+    encoded = msgspec.json.encode(port, enc_hook=encode_schema)
 
-    assert msgspec.json.decode(encoded, type=OutputPort, dec_hook=revived) == port
+    assert msgspec.json.decode(encoded, type=OutputPort, dec_hook=decode_schema) == port
     assert unpack(pack(port), OutputPort) == port
 
 
@@ -147,7 +147,7 @@ def test_what_is_no_struct_is_refused():
     with pytest.raises(NotImplementedError, match="A object cannot be encoded"):
         pack(object())
     with pytest.raises(NotImplementedError, match="A object cannot be encoded"):
-        msgspec.json.encode(object(), enc_hook=plain)
+        msgspec.json.encode(object(), enc_hook=encode_schema)
 
 
 @pytest.mark.parametrize("garbage", [b"", b"\xc1", b"\x91" * 5000, pack({"port": 5})])
@@ -162,4 +162,4 @@ def test_a_wrong_schema_in_a_message_is_a_schema_error():
 
 
 def test_a_connection_is_shown_as_an_arrow():
-    assert str(Connection("a", "b")) == "a -> b"
+    assert str(StageConnection("a", "b")) == "a -> b"

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from localcdap.api.errors import BadRequestError
-from localcdap.api.record_json import record_to_json, records_from_json
+from localcdap.api.record_json import decode_json_records, encode_json_record
 from localcdap.api.schema import Schema, Type
 from tests.api.strategies import RECORD_SCHEMAS, values
 
@@ -78,8 +78,8 @@ CERTAIN = RECORD_SCHEMAS.filter(lambda schema: not has_union(schema))
 
 
 def test_the_form_that_is_documented():
-    assert record_to_json(RECORD) == WRITTEN
-    assert records_from_json(ALL, [WRITTEN]) == [RECORD]
+    assert encode_json_record(RECORD) == WRITTEN
+    assert decode_json_records(ALL, [WRITTEN]) == [RECORD]
 
 
 @settings(max_examples=25, deadline=None)
@@ -87,9 +87,9 @@ def test_the_form_that_is_documented():
 def test_every_record_comes_back(drawn):
     schema, record = drawn
 
-    text = json.dumps(record_to_json(record))
+    text = json.dumps(encode_json_record(record))
 
-    (found,) = records_from_json(schema, [json.loads(text)])
+    (found,) = decode_json_records(schema, [json.loads(text)])
     assert shown(found) == shown(record)
 
 
@@ -104,7 +104,7 @@ def test_every_record_comes_back(drawn):
 def test_timestamps_of_any_zone_are_read_as_utc(written, moment):
     schema = Schema.record("r", [("at", Schema.TIMESTAMP)])
 
-    (record,) = records_from_json(schema, [{"at": written}])
+    (record,) = decode_json_records(schema, [{"at": written}])
 
     assert (record["at"].hour, record["at"].minute) == moment
     assert record["at"].tzinfo is datetime.UTC
@@ -127,7 +127,7 @@ def test_all_that_does_not_fit_is_told_with_its_place():
     ]
 
     with pytest.raises(BadRequestError) as caught:
-        records_from_json(schema, given_records, "people")
+        decode_json_records(schema, given_records, "people")
 
     assert caught.value.message.splitlines() == [
         "The records of 'people' do not fit their schema:",
@@ -151,5 +151,5 @@ def test_all_that_does_not_fit_is_told_with_its_place():
 )
 def test_any_json_is_read_or_refused(schema, garbage):
     with contextlib.suppress(BadRequestError):
-        (found,) = records_from_json(schema, [garbage])
+        (found,) = decode_json_records(schema, [garbage])
         assert list(found) == schema.field_names

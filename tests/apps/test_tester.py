@@ -20,7 +20,7 @@ from localcdap.api.app import (
     get,
     post,
 )
-from localcdap.api.app.application import describe
+from localcdap.api.app.application import describe_application
 from localcdap.api.errors import ConflictError
 from localcdap.apps.deployer import AppDeployer
 from localcdap.apps.model import AppRequest
@@ -173,11 +173,11 @@ def test_a_table_that_cannot_become_what_is_asked_for(app, cdap_app):
     deployment = AppDeployer(app.tables)
 
     with pytest.raises(ConflictError, match="Application 'other': Table experiments exists"):
-        deployment.deploy("system", [describe(OtherApp, "x.OtherApp")])
+        deployment.deploy("system", [describe_application(OtherApp, "x.OtherApp")])
     with pytest.raises(
         ConflictError, match="in the namespace 'system' only, and 'catalogue' is in"
     ):
-        deployment.deploy("default", [describe(Catalogue, "x.Catalogue")])
+        deployment.deploy("default", [describe_application(Catalogue, "x.Catalogue")])
     assert app.tables.get_schema("experiments") == EXPERIMENTS
 
 
@@ -191,7 +191,7 @@ def test_a_wrong_declaration_is_refused_with_every_reason():
         services = [Wrong]
 
     with pytest.raises(TypeError) as caught:
-        describe(WrongApp, "x.WrongApp")
+        describe_application(WrongApp, "x.WrongApp")
     assert "no parameter 'id'" in str(caught.value)
     assert "nothing can be converted to the type of 'count'" in str(caught.value)
     assert "a GET request has no body" in str(caught.value)
@@ -209,7 +209,7 @@ def test_paths_that_are_none(path):
         services = [Wrong]
 
     with pytest.raises(TypeError, match="path"):
-        describe(WrongApp, "x.WrongApp")
+        describe_application(WrongApp, "x.WrongApp")
 
 
 SEGMENTS = st.sampled_from(

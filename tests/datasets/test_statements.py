@@ -48,9 +48,9 @@ class World:
         file = folder / "rows.parquet"
         import pyarrow.parquet as pq
 
-        from localcdap.api.serialization.arrow_types import arrow_schema
+        from localcdap.api.serialization.arrow_types import to_arrow_schema
 
-        pq.write_table(pa.Table.from_pylist(ROWS, arrow_schema(ITEMS)), file)
+        pq.write_table(pa.Table.from_pylist(ROWS, to_arrow_schema(ITEMS)), file)
         with self.store.transaction() as tx:
             self.tables.append(tx, "default", "s.items", ITEMS, [file])
             self.tables.upsert_parquet(tx, "default", "keyed", ITEMS, "id", [file])

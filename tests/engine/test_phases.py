@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from localcdap.api.failures import ArtifactId
-from localcdap.api.pipeline import Connection, PipelineSpec, PluginSpec, Resources, StageSpec
+from localcdap.api.pipeline import PipelineSpec, PluginSpec, Resources, StageConnection, StageSpec
 from localcdap.engine.plan.phases import Route
 
 TYPES = {
@@ -33,7 +33,7 @@ def route(*ways: str) -> Route:
         StageSpec(n, PluginSpec(TYPES[n[0]], "X", {}, artifact), {}, [], {}, {}, None, None)
         for n in order
     ]
-    connections = list(dict.fromkeys(Connection(a, b) for a, b in pairs))
+    connections = list(dict.fromkeys(StageConnection(a, b) for a, b in pairs))
     sizes = Resources()
     return Route(
         PipelineSpec(stages, connections, sizes, sizes, sizes, True, True, 100, {}, [], "SPARK")

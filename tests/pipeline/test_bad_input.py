@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from localcdap.api.errors import BadRequestError, DocumentError, NotFoundError
 from localcdap.api.pipeline import PipelineValidation, StageValidation
-from localcdap.api.serialization.structs import pack, plain, unpack
+from localcdap.api.serialization.structs import encode_schema, pack, unpack
 from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.pipeline.service import PipelineRequest, StageRequest, StageSchema, StudioService
 from tests.pipeline.json_documents import JSON, changed_pipelines
@@ -37,7 +37,7 @@ def _judged(document: Any) -> PipelineValidation | None:
         return None
     assert (answer.spec is None) == bool(answer.errors)
     assert unpack(pack(answer), PipelineValidation) == answer
-    json.loads(msgspec.json.encode(answer, enc_hook=plain))
+    json.loads(msgspec.json.encode(answer, enc_hook=encode_schema))
     for failure in (*answer.errors, *answer.warnings):
         assert failure.message
     return answer

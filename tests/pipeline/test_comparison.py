@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcdap.api.pipeline import Connection
+from localcdap.api.pipeline import StageConnection
 from localcdap.pipeline.comparison import Change, compare_pipelines
 from localcdap.pipeline.document.reader import read_document
 from tests.pipeline.pipelines import record, stage
@@ -98,8 +98,8 @@ def test_a_stage_with_little_in_common_is_another_one():
     found = compare_pipelines(PLAIN, document([A, other, Z], ["A>Other", "Other>Z"]))
 
     assert [(s.name, s.kind) for s in found.stages] == [("T", "removed"), ("Other", "added")]
-    assert found.added_connections == [Connection("A", "Other"), Connection("Other", "Z")]
-    assert found.removed_connections == [Connection("A", "T"), Connection("T", "Z")]
+    assert found.added_connections == [StageConnection("A", "Other"), StageConnection("Other", "Z")]
+    assert found.removed_connections == [StageConnection("A", "T"), StageConnection("T", "Z")]
 
 
 def test_settings_are_compared_by_their_meaning():

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from localcdap.api.errors import DocumentError
 from localcdap.api.failures import ArtifactId
-from localcdap.api.pipeline import Connection, Resources
-from localcdap.api.serialization.structs import plain
+from localcdap.api.pipeline import Resources, StageConnection
+from localcdap.api.serialization.structs import encode_schema
 from localcdap.artifacts.model import ArtifactSelector
 from localcdap.pipeline.document.model import App
 from localcdap.pipeline.document.reader import read_document
@@ -60,7 +60,7 @@ def test_all_forms_hold_the_same_pipeline(document):
     for given_as in (document, json.dumps(document), json.dumps(document).encode()):
         read = read_document(given_as)
         assert [stage.name for stage in read.stages] == ["a", "z"]
-        assert read.connections == [Connection("a", "z")]
+        assert read.connections == [StageConnection("a", "z")]
         assert read.app is App.BATCH
         assert read.source == before
         assert check(read) == []
@@ -217,10 +217,10 @@ def test_connections_collapse_and_conditions_may_be_booleans():
         ]
     }
     assert read_document(document).connections == [
-        Connection("a", "z"),
-        Connection("a", "z", None, "true"),
-        Connection("a", "z", None, "false"),
-        Connection("a", "z", "1"),
+        StageConnection("a", "z"),
+        StageConnection("a", "z", None, "true"),
+        StageConnection("a", "z", None, "false"),
+        StageConnection("a", "z", "1"),
     ]
 
 
@@ -406,7 +406,7 @@ def test_any_json_is_read_or_refused(value):
         except DocumentError:
             continue
         answer = resolve_pipeline(read, SHELF, configure_stage)
-        msgspec.json.encode(answer, enc_hook=plain)
+        msgspec.json.encode(answer, enc_hook=encode_schema)
         assert json.dumps(read.source) == json.dumps(before)
 
 

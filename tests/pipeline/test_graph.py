@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcdap.api.pipeline import Connection
+from localcdap.api.pipeline import StageConnection
 from localcdap.pipeline.rules.graph import Graph
 from localcdap.pipeline.rules.structure import Structure
 from localcdap.pipeline.validation.plugins import IndexedPlugins
@@ -16,7 +16,7 @@ from tests.pipeline.shelf import mock_shelf
 
 
 def graph(stages: str, connections: str = "") -> Graph:
-    return Graph(stages, [Connection(*each) for each in connections.split()])
+    return Graph(stages, [StageConnection(*each) for each in connections.split()])
 
 
 def test_order_puts_inputs_first_and_keeps_the_document_otherwise():
@@ -30,7 +30,7 @@ def test_order_holds_the_stages_of_cycles_and_those_behind_them():
 
 def test_long_pipelines_need_no_deep_stack():
     names = [str(i) for i in range(5000)]
-    line = Graph(names, [Connection(a, b) for a, b in zip(names, names[1:], strict=False)])
+    line = Graph(names, [StageConnection(a, b) for a, b in zip(names, names[1:], strict=False)])
     assert line.order() == names
     assert line.knots() == []
     assert len(line.after("0")) == 4999
@@ -59,7 +59,7 @@ def graphs(draw):
 @given(graphs())
 def test_every_stage_has_its_place_after_inputs_that_are_on_no_cycle_with_it(drawn):
     stages, pairs = drawn
-    made = Graph(stages, [Connection(*pair) for pair in pairs])
+    made = Graph(stages, [StageConnection(*pair) for pair in pairs])
     order = made.order()
     assert sorted(order) == sorted(stages)
     together = {frozenset((a, b)) for knot in made.knots() for a in knot for b in knot}
@@ -71,7 +71,7 @@ def test_every_stage_has_its_place_after_inputs_that_are_on_no_cycle_with_it(dra
 @given(graphs())
 def test_cycles_are_ways_and_are_found_exactly_when_there_are_some(drawn):
     stages, pairs = drawn
-    made = Graph(stages, [Connection(*pair) for pair in pairs])
+    made = Graph(stages, [StageConnection(*pair) for pair in pairs])
     cycles = made.cycles()
     for cycle in cycles:
         assert all(pair in pairs for pair in zip(cycle, [*cycle[1:], cycle[0]], strict=True))

@@ -10,7 +10,7 @@ import pytest
 
 from localcdap.api.errors import BadRequestError, DocumentError, NotFoundError
 from localcdap.api.schema import Schema
-from localcdap.api.serialization.structs import plain
+from localcdap.api.serialization.structs import encode_schema
 from localcdap.artifacts.loading import load_plugin
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.macros.evaluation import MacroContext
@@ -35,7 +35,7 @@ def studio() -> StudioService:
 
 def test_a_valid_pipeline_has_a_specification_and_no_errors(studio):
     answer = studio.validate_pipeline(PipelineRequest(SMALL))
-    encoded = json.loads(msgspec.json.encode(answer, enc_hook=plain))
+    encoded = json.loads(msgspec.json.encode(answer, enc_hook=encode_schema))
     assert encoded["errors"] == []
     spec = encoded["spec"]
     assert spec["connections"][0] == {"from": "s", "to": "t", "port": None, "condition": None}
@@ -256,7 +256,7 @@ def guarded_resolver() -> PipelineResolver:
 
 
 def told(answer) -> str:
-    return msgspec.json.encode(answer, enc_hook=plain).decode()
+    return msgspec.json.encode(answer, enc_hook=encode_schema).decode()
 
 
 @pytest.mark.parametrize("value", ["${secure(k)}", "${password}"])

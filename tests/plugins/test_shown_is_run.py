@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from localcdap.api.record_json import record_to_json
+from localcdap.api.record_json import encode_json_record
 from localcdap.api.schema import Schema
 from localcdap.api.tables import TableShape
 from localcdap.artifacts.directories.artifact_paths import find_system
@@ -460,7 +460,7 @@ def test_a_stage_that_is_debugged_gives_what_it_gives_in_a_run(
     sample = SAMPLES[plugin]
     stage = {"type": plugin[0], "name": plugin[1], "properties": sample.properties}
     given = [
-        GivenRecords(source, record_to_json(records), schema.to_json())
+        GivenRecords(source, encode_json_record(records), schema.to_json())
         for source, (schema, records) in sample.inputs.items()
     ]
 
@@ -474,9 +474,13 @@ def test_a_stage_that_is_debugged_gives_what_it_gives_in_a_run(
     run = ran(plugin)
     output = answer.output.records if answer.output else []
     errors = [(e.record, e.code, e.message) for e in answer.error_records]
-    assert in_any_order(output) == in_any_order(record_to_json(run.records))
-    assert {port: each.records for port, each in answer.ports.items()} == record_to_json(run.ports)
-    assert errors == [(record_to_json(e["record"]), e["code"], e["message"]) for e in run.errors]
+    assert in_any_order(output) == in_any_order(encode_json_record(run.records))
+    assert {port: each.records for port, each in answer.ports.items()} == encode_json_record(
+        run.ports
+    )
+    assert errors == [
+        (encode_json_record(e["record"]), e["code"], e["message"]) for e in run.errors
+    ]
 
 
 def in_any_order(records: list[Any]) -> list[str]:

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from localcdap.api import BatchSource
-from localcdap.api.methods import methods_of, plugin_method
+from localcdap.api.methods import find_plugin_methods, plugin_method
 from localcdap.artifacts.directories.contents import digest
 from localcdap.artifacts.inspection import inspect_artifact
 from localcdap.artifacts.parents import ParentRange
@@ -204,7 +204,7 @@ def test_the_method_that_is_shown_is_one():
     shown = {"msgspec": msgspec, "BatchSource": BatchSource, "plugin_method": plugin_method}
     exec(python_block("@plugin_method"), shown)
 
-    assert list(methods_of(shown["Tables"])) == ["list-tables"]
+    assert list(find_plugin_methods(shown["Tables"])) == ["list-tables"]
 
 
 def test_the_edits_that_are_shown_can_be_made(tmp_path, monkeypatch):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import StoreError
 from localcdap.api.schema import Schema
-from localcdap.api.tables import Order, Partitioning, TableWrite
+from localcdap.api.tables import Partitioning, SortField, TableWrite
 from localcdap.store.store import Store
 from localcdap.store.tables import DatasetTables
 
@@ -63,7 +63,7 @@ def item(k, at, v):
 
 
 INSERT = TableWrite()
-UPSERT = TableWrite("upsert", ("k",), (Order("at", descending=True),))
+UPSERT = TableWrite("upsert", ("k",), (SortField("at", descending=True),))
 
 
 def test_inserts_add_and_truncation_begins_anew(table):

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from localcdap.api.arrow import RecordCodec, arrow_schema
+from localcdap.api.arrow import RecordCodec, to_arrow_schema
 from localcdap.api.errors import ConflictError, NotFoundError, StoreError
 from localcdap.api.schema import LogicalType, Schema
 from localcdap.store.store import Store
@@ -119,7 +119,7 @@ def rows(tables: DatasetTables, tmp_path: Path) -> Callable[..., Rows]:
     def rows(name: str = "t", key: str = "id", space: str = "default") -> Rows:
         snapshot = tables.export_parquet(space, name, tmp_path / "snapshot" / "new")
         (file,) = snapshot.files
-        batch = pq.read_table(file).cast(arrow_schema(snapshot.schema)).to_batches()
+        batch = pq.read_table(file).cast(to_arrow_schema(snapshot.schema)).to_batches()
         records = [r for b in batch for r in RecordCodec(snapshot.schema).decode(b)]
         return sorted(records, key=lambda r: r[key])
 

@@ -10,10 +10,10 @@ import msgspec
 
 from localcdap.api.app.context import SystemContext
 from localcdap.api.app.events import SystemEventListener
-from localcdap.api.app.routes import BODY, Handler, handlers
+from localcdap.api.app.routes import BODY, RouteHandler, find_route_handlers
 from localcdap.api.app.specification import StructuredTableSpecification
 from localcdap.api.app.transactions import TransactionContext
-from localcdap.api.declarations import refuse
+from localcdap.api.declarations import reject_declaration
 
 _App = TypeVar("_App", bound="type[SystemApplication]")
 APPLICATION_MARK: Final = "__localcdap_application__"
@@ -55,7 +55,7 @@ def application(*, name: str, description: str) -> Callable[[_App], _App]:
     def mark(cls: _App) -> _App:
         problem = _problem(cls, name, description)
         if problem:
-            refuse(cls, problem)
+            reject_declaration(cls, problem)
         else:
             setattr(cls, APPLICATION_MARK, (name, description.strip()))
         return cls
@@ -104,7 +104,7 @@ class ApplicationClass(msgspec.Struct, rename="camel"):
     listeners: list[ListenerDetail]
 
 
-def describe(cls: type[SystemApplication], class_name: str) -> ApplicationClass:
+def describe_application(cls: type[SystemApplication], class_name: str) -> ApplicationClass:
     """What an application consists of.
 
     :raises TypeError: when one of its parts is none; says where.
@@ -153,11 +153,11 @@ def _unique(classes: Sequence[Any], base: type, what: str) -> Iterator[Any]:
 
 
 def _service(cls: type[SystemService]) -> ServiceDetail:
-    found: list[Handler] = []
+    found: list[RouteHandler] = []
     problems: list[str] = []
-    for name, function in handlers(cls):
+    for name, function in find_route_handlers(cls):
         try:
-            found.append(Handler(name, function))
+            found.append(RouteHandler(name, function))
         except (TypeError, NameError) as error:  # a name in an annotation that means nothing
             problems.append(str(error))
     counts = Counter((each.route.method, each.route.path) for each in found)
@@ -170,7 +170,7 @@ def _service(cls: type[SystemService]) -> ServiceDetail:
     return ServiceDetail(cls.name, list(cls.tables), [_route(each) for each in found])
 
 
-def _route(handler: Handler) -> RouteDetail:
+def _route(handler: RouteHandler) -> RouteDetail:
     return RouteDetail(
         handler.route.method,
         handler.route.path,

@@ -38,7 +38,7 @@ _STATUSES: Final[tuple[tuple[int, tuple[type[Exception], ...]], ...]] = (
 )
 
 
-def status_of(error: BaseException) -> int:
+def find_http_status(error: BaseException) -> int:
     """The status of an answer that tells of an error; 500 for what nobody expected.
 
     A plugin that fails is the fault of who chose it: 400.

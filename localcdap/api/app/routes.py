@@ -63,7 +63,7 @@ def delete(path: str, *, status: int = 200) -> Callable[[_Method], _Method]:
     return _marked(Route("DELETE", path, status))
 
 
-class Parameter(msgspec.Struct, frozen=True):
+class RouteParameter(msgspec.Struct, frozen=True):
     """A parameter of a routed method."""
 
     name: str
@@ -77,7 +77,7 @@ class Parameter(msgspec.Struct, frozen=True):
         return typing.get_origin(self.type) in (list, set, tuple, frozenset)
 
 
-class Handler:
+class RouteHandler:
     """A routed method, taken apart.
 
     :raises TypeError: when it cannot be called by a request; says every reason.
@@ -98,7 +98,7 @@ class Handler:
         return [each.name for each in self.parameters if each.type is NamespaceSummary]
 
     @property
-    def query(self) -> list[Parameter]:
+    def query(self) -> list[RouteParameter]:
         """The parameters that come from the query."""
         taken = {BODY, *self.route.parts}
         return [each for each in self.parameters if each.name not in taken]
@@ -125,7 +125,7 @@ class Handler:
                 yield f"'{name}' is a namespace, but no part of its path"
 
 
-def handlers(service: type) -> Iterator[tuple[str, Callable[..., Any]]]:
+def find_route_handlers(service: type) -> Iterator[tuple[str, Callable[..., Any]]]:
     """The routed methods of a class, by name, in the order of their definition."""
     for owner in reversed(service.__mro__):
         for name in vars(owner):
@@ -142,7 +142,7 @@ def _marked(route: Route) -> Callable[[_Method], _Method]:
     return mark
 
 
-def _parameters(function: Callable[..., Any]) -> Iterator[Parameter]:
+def _parameters(function: Callable[..., Any]) -> Iterator[RouteParameter]:
     """:raises TypeError: when it takes parameters without a name."""
     hints = typing.get_type_hints(function, include_extras=True)
     for place, (name, given) in enumerate(inspect.signature(function).parameters.items()):
@@ -151,4 +151,6 @@ def _parameters(function: Callable[..., Any]) -> Iterator[Parameter]:
         if given.kind not in (given.POSITIONAL_OR_KEYWORD, given.KEYWORD_ONLY):
             raise TypeError(f"{function.__name__}: '{name}' must be a parameter with a name")
         required = given.default is given.empty
-        yield Parameter(name, hints.get(name, str), required, None if required else given.default)
+        yield RouteParameter(
+            name, hints.get(name, str), required, None if required else given.default
+        )

@@ -78,7 +78,7 @@ class StructuredRow(_Mapping):
 
 
 @lru_cache(maxsize=256)
-def row_class(columns: tuple[str, ...], primary_key: tuple[str, ...]) -> type[StructuredRow]:
+def create_row_class(columns: tuple[str, ...], primary_key: tuple[str, ...]) -> type[StructuredRow]:
     """The class of rows with these fields, for those who implement tables."""
     places = {name: place for place, name in enumerate(columns)}
     members = {"_places": places, "_key": tuple(places[name] for name in primary_key)}

@@ -15,8 +15,9 @@ with ``#pragma load-directives reverse;`` or the property ``udd``.
 
 from __future__ import annotations
 
+from localcdap.api.deprecation import build_getattr
 from localcdap.api.directive import argument
-from localcdap.api.directive.argument import Argument, ArgumentKind, Range
+from localcdap.api.directive.argument import Argument, ArgumentKind, NumberRange
 from localcdap.api.directive.directive import (
     Directive,
     DirectiveError,
@@ -37,9 +38,11 @@ __all__ = [
     "Frame",
     "Native",
     "NoNativeFormError",
-    "Range",
+    "NumberRange",
     "Row",
     "RowContext",
     "argument",
     "plugin",
 ]
+
+__getattr__ = build_getattr(__name__, {"Range": "NumberRange"})

@@ -14,6 +14,8 @@ from typing import Any, Final
 
 import msgspec
 
+from localcdap.api.deprecation import build_getattr
+
 REQUIRED: Final = object()
 
 
@@ -46,7 +48,7 @@ class ArgumentKind(enum.Enum):
     """``prop:{key='value', other=1}``; read as ``dict[str, str | int | Decimal | bool]``."""
 
 
-class Range(msgspec.Struct, frozen=True):
+class NumberRange(msgspec.Struct, frozen=True):
     """A range of numbers, both ends part of it, and what stands for it."""
 
     start: Any
@@ -193,3 +195,6 @@ def properties(
     :param label: how usages show the argument, for instance ``prop:{precision=<precision>}``.
     """
     return Argument(ArgumentKind.PROPERTIES, description, default, name=name, label=label)
+
+
+__getattr__ = build_getattr(__name__, {"Range": "NumberRange"})

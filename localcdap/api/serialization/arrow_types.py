@@ -20,7 +20,7 @@ MAX_DECIMAL_PRECISION: Final = 38
 """The most digits of a decimal that Arrow's decimal128 and Spark can hold."""
 
 
-def union_tags(union: Schema) -> list[str]:
+def list_union_tags(union: Schema) -> list[str]:
     """Member names of the struct that stands for a union, one for each non-null alternative.
 
     A tag is the lower-case type, the logical type, or the record's name; repeated ones are numbered.
@@ -44,7 +44,7 @@ def is_proper_union(schema: Schema) -> bool:
     return schema.type is Type.UNION and schema.non_nullable.type is Type.UNION
 
 
-def arrow_type(schema: Schema) -> pa.DataType:
+def to_arrow_type(schema: Schema) -> pa.DataType:
     """The Arrow type of a value.
 
     :raises SchemaError: for what Arrow and Spark cannot hold: recursive records, decimals with more
@@ -59,7 +59,7 @@ def arrow_type(schema: Schema) -> pa.DataType:
         case Type.ARRAY if inner.items is not None:
             return pa.list_(_arrow_field("element", inner.items))
         case Type.MAP if inner.keys is not None and inner.values is not None:
-            return pa.map_(arrow_type(inner.keys), _arrow_field("value", inner.values))
+            return pa.map_(to_arrow_type(inner.keys), _arrow_field("value", inner.values))
         case Type.RECORD:
             if inner.fields is None:
                 raise SchemaError(
@@ -68,13 +68,13 @@ def arrow_type(schema: Schema) -> pa.DataType:
             return pa.struct([_arrow_field(f.name, f.schema) for f in inner.fields])
         case Type.UNION:
             members = [m for m in inner.members if m.type is not Type.NULL]
-            pairs = zip(union_tags(inner), members, strict=True)
-            return pa.struct([pa.field(tag, arrow_type(m), nullable=True) for tag, m in pairs])
+            pairs = zip(list_union_tags(inner), members, strict=True)
+            return pa.struct([pa.field(tag, to_arrow_type(m), nullable=True) for tag, m in pairs])
         case _:
             return _simple_types()[inner.type]
 
 
-def arrow_schema(schema: Schema) -> pa.Schema:
+def to_arrow_schema(schema: Schema) -> pa.Schema:
     """The Arrow schema of a batch of records."""
     import pyarrow as pa
 
@@ -85,7 +85,7 @@ def _arrow_field(name: str, schema: Schema) -> pa.Field:
     import pyarrow as pa
 
     nullable = schema.is_nullable or schema.type is Type.NULL
-    return pa.field(name, arrow_type(schema), nullable=nullable)
+    return pa.field(name, to_arrow_type(schema), nullable=nullable)
 
 
 @lru_cache(maxsize=1)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.errors import StageError
 from localcdap.api.schema import Schema, Type
-from localcdap.api.serialization.arrow_types import arrow_type, union_tags
+from localcdap.api.serialization.arrow_types import list_union_tags, to_arrow_type
 from localcdap.api.serialization.value_types import deciding_classes, fits, matches, usual_classes
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def writer(schema: Schema, path: str) -> Writer:
     """
     inner = schema.non_nullable
     parts = _parts(inner, path)
-    write = _leaf(inner, path) if parts is None else _spread(parts, arrow_type(inner))
+    write = _leaf(inner, path) if parts is None else _spread(parts, to_arrow_type(inner))
     if schema.is_nullable or schema.type is Type.NULL:
         return write
 
@@ -79,14 +79,14 @@ def _wanted(schema: Schema) -> str:
     if schema.type is Type.ENUM:
         return f"one of {', '.join(schema.symbols)}"
     if schema.type is Type.UNION:
-        return f"one of the types {', '.join(union_tags(schema))}"
+        return f"one of the types {', '.join(list_union_tags(schema))}"
     return f"of type {schema.display_name}"
 
 
 def _leaf(schema: Schema, path: str) -> Writer:
     import pyarrow as pa
 
-    type_ = arrow_type(schema)
+    type_ = to_arrow_type(schema)
     usual = usual_classes(schema) | {_NONE}
     symbols = {*schema.symbols, None}
 
@@ -157,7 +157,7 @@ def _spread(write: Writer, arrow: pa.DataType) -> Writer:
 def _lists(schema: Schema, items: Writer, path: str) -> Writer:
     import pyarrow as pa
 
-    type_ = arrow_type(schema)
+    type_ = to_arrow_type(schema)
 
     def write(values: list[Any]) -> pa.Array:
         _check(values, schema, path)
@@ -170,7 +170,7 @@ def _lists(schema: Schema, items: Writer, path: str) -> Writer:
 def _maps(schema: Schema, keys: Writer, items: Writer, path: str) -> Writer:
     import pyarrow as pa
 
-    type_ = arrow_type(schema)
+    type_ = to_arrow_type(schema)
 
     def write(values: list[Any]) -> pa.Array:
         _check(values, schema, path)
@@ -185,7 +185,7 @@ def _maps(schema: Schema, keys: Writer, items: Writer, path: str) -> Writer:
 def _structs(schema: Schema, path: str) -> Writer:
     import pyarrow as pa
 
-    type_ = arrow_type(schema)
+    type_ = to_arrow_type(schema)
     writers = {f.name: writer(f.schema, f"{path}.{f.name}") for f in schema}
 
     def write(values: list[Any]) -> pa.Array:
@@ -201,7 +201,7 @@ def _structs(schema: Schema, path: str) -> Writer:
 def _unions(union: Schema, path: str) -> Writer:
     import pyarrow as pa
 
-    type_ = arrow_type(union)
+    type_ = to_arrow_type(union)
     choices = [m for m in union.members if m.type is not Type.NULL]
     writers = [writer(m.as_nullable, path) for m in choices]
     by_class = deciding_classes(choices)

@@ -1,8 +1,8 @@
 """Structs as MessagePack and JSON: how a :class:`Schema` is a member of a Struct.
 
-JSON codecs take :func:`plain` and :func:`revived` as their hooks: a schema is a JSON object there. Between
-processes and in spools (:func:`pack`, :func:`unpack`) it is its document as text, because few schemas
-cross many times: text is a key under which the parsed schema is remembered.
+JSON encoders and decoders take :func:`encode_schema` and :func:`decode_schema` as hooks: in JSON a schema is
+an object. Between processes and in spools (:func:`pack`, :func:`unpack`) a schema is the text of its
+document: the same few schemas are sent many times, and parsed schemas are cached by their text.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ import msgspec
 from localcdap.api.schema import Schema
 
 
-def plain(value: Any) -> Any:
+def encode_schema(value: Any) -> Any:
     """``enc_hook`` for JSON: a schema as its document."""
     if isinstance(value, Schema):
         return value.to_json()
     raise NotImplementedError(f"A {type(value).__name__} cannot be encoded.")
 
 
-def revived(type: Any, value: Any) -> Any:
+def decode_schema(type: Any, value: Any) -> Any:
     """``dec_hook``: a schema from its document, or the document's text."""
     if type is not Schema:
         raise NotImplementedError(f"A {type} cannot be decoded.")
@@ -89,4 +89,4 @@ _parsed: Final = lru_cache(maxsize=2048)(Schema.parse)
 
 @lru_cache(maxsize=1024)
 def _unpacker(type: Any) -> msgspec.msgpack.Decoder[Any]:
-    return msgspec.msgpack.Decoder(type, dec_hook=revived)
+    return msgspec.msgpack.Decoder(type, dec_hook=decode_schema)

@@ -23,7 +23,7 @@ def uploaded(spark: SparkSession, snapshot: TableFiles) -> DataFrame:
     """
     import pyarrow.parquet as pq
 
-    from localcdap.api.arrow import arrow_schema
+    from localcdap.api.arrow import to_arrow_schema
 
     size = size_of(snapshot)
     if size > _MOST_BYTES:
@@ -32,7 +32,7 @@ def uploaded(spark: SparkSession, snapshot: TableFiles) -> DataFrame:
             f"{_MOST_BYTES // 1024**3} GiB go to a cluster.",
             "Write the table to files that the cluster can read, and read those.",
         )
-    rows = pq.read_table(snapshot.files).cast(arrow_schema(snapshot.schema))
+    rows = pq.read_table(snapshot.files).cast(to_arrow_schema(snapshot.schema))
     return spark.createDataFrame(rows, spark_schema(snapshot.schema))
 
 

@@ -23,7 +23,7 @@ from typing import Final, Protocol
 import msgspec
 
 from localcdap.api.errors import ConflictError
-from localcdap.api.serialization.structs import plain, revived
+from localcdap.api.serialization.structs import decode_schema, encode_schema
 from localcdap.engine.driver.tables import TableLoad
 
 _LOG: Final = logging.getLogger("localcdap.engine")
@@ -158,7 +158,9 @@ class Staging:
         if self._moves:
             self._folders.require_free([move.final for move in self._moves])
         journal = Journal(self._moves, table_loads, ends_run)
-        _write_synced(self._directory / _JOURNAL, msgspec.json.encode(journal, enc_hook=plain))
+        _write_synced(
+            self._directory / _JOURNAL, msgspec.json.encode(journal, enc_hook=encode_schema)
+        )
         if self._moves:
             self._folders.move(self._moves)
         return journal
@@ -196,7 +198,7 @@ def decision(run_directory: Path) -> Journal | None:
     journal = run_directory / _JOURNAL
     if not journal.exists():
         return None
-    return msgspec.json.decode(journal.read_bytes(), type=Journal, dec_hook=revived)
+    return msgspec.json.decode(journal.read_bytes(), type=Journal, dec_hook=decode_schema)
 
 
 def staged(run_directory: Path) -> list[str]:

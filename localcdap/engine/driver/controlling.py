@@ -8,7 +8,7 @@ from typing import Final
 from localcdap.api.control import Action, Condition, PostAction, StageStatistics
 from localcdap.api.errors import LocalcdapError, StageError
 from localcdap.api.plugin import Plugin
-from localcdap.api.tables import MadeTable, TableResult
+from localcdap.api.tables import CreatedTable, TableResult
 from localcdap.artifacts.loading import load_plugin
 from localcdap.engine.driver.blame import working_on
 from localcdap.engine.driver.contexts import DriverContext, Surroundings
@@ -98,7 +98,7 @@ class Control(DriverContext):
         self,
         statements: Sequence[str],
         changes: Sequence[str] = (),
-        makes: Sequence[MadeTable] = (),
+        makes: Sequence[CreatedTable] = (),
     ) -> TableResult:
         asked = Statements(self.namespace, list(statements), list(changes), list(makes))
         try:

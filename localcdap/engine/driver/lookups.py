@@ -79,9 +79,9 @@ def _check_size(name: str, snapshot: TableFiles) -> None:
 def _rows(snapshot: TableFiles) -> pa.Table:
     import pyarrow.parquet as pq
 
-    from localcdap.api.arrow import arrow_schema
+    from localcdap.api.arrow import to_arrow_schema
 
-    schema = arrow_schema(snapshot.schema)
+    schema = to_arrow_schema(snapshot.schema)
     if not snapshot.files:
         return schema.empty_table()
     return pq.read_table(snapshot.files).cast(schema)

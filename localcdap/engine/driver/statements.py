@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.errors import HostError
-from localcdap.api.tables import MadeTable, TableResult
+from localcdap.api.tables import CreatedTable, TableResult
 from localcdap.engine.driver.hosts import reach_host
 from localcdap.rpc.methods import non_idempotent
 
@@ -24,7 +24,7 @@ class Statements(msgspec.Struct):
     """Each a single statement of DuckDB."""
     changes: list[str]
     """Names of the tables that are changed, made or dropped; those of a query alone are none."""
-    makes: list[MadeTable] = []
+    makes: list[CreatedTable] = []
     """Those of them that are made."""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api.errors import StageError
-from localcdap.api.pipeline import Connection
+from localcdap.api.pipeline import StageConnection
 from localcdap.engine.driver.blame import working_on
 from localcdap.engine.driver.contexts import Surroundings
 from localcdap.engine.driver.controlling import Controls
@@ -48,7 +48,7 @@ class Workflow:
         around.arguments = self._arguments
         self._controls: Final = Controls(around, order.pipeline, self._arguments)
         self._counts: Final[dict[str, StageCounts]] = {}
-        self._live: set[Connection] = set()
+        self._live: set[StageConnection] = set()
         """The connections that lead on from what has run."""
         self._done: Final[set[str]] = set()
         """The stages that have run, or were skipped."""

@@ -7,7 +7,7 @@ import msgspec
 from localcdap.api.config import PluginConfig
 from localcdap.api.errors import StageError
 from localcdap.api.failures import FailureCollector
-from localcdap.api.pipeline import Connection
+from localcdap.api.pipeline import StageConnection
 from localcdap.api.plugin import Plugin
 from localcdap.api.schema import Schema
 from localcdap.api.stage import StageConfigurer
@@ -86,7 +86,7 @@ class Flow(msgspec.Struct):
 
     stages: list[Stage]
     """In topological order."""
-    connections: list[Connection]
+    connections: list[StageConnection]
 
     def stage(self, name: str) -> Stage:
         return next(s for s in self.stages if s.name == name)

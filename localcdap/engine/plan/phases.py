@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from localcdap.api.errors import StageError
-from localcdap.api.pipeline import Connection, PipelineSpec
+from localcdap.api.pipeline import PipelineSpec, StageConnection
 from localcdap.engine.plan.flow import ACTIONS, CONDITION, CONTROL, DATA_TYPES, SOURCE
 
 
@@ -46,13 +46,13 @@ class Route:
         firsts = sorted(groups, key=lambda group: order[group[0]])
         self.steps: Final = self._ordered([sorted(g, key=order.__getitem__) for g in firsts])
 
-    def carries_records(self, connection: Connection) -> bool:
+    def carries_records(self, connection: StageConnection) -> bool:
         """Whether records flow along a connection, and it does not only say what comes first."""
         source, target = self.types[connection.source], self.types[connection.target]
         gives = source in DATA_TYPES or connection.source in self.forwarding
         return gives and (target not in CONTROL or target == CONDITION) and target != SOURCE
 
-    def entries(self, stages: Iterable[str], live: Container[Connection]) -> list[str]:
+    def entries(self, stages: Iterable[str], live: Container[StageConnection]) -> list[str]:
         """The conditions that give records to a phase along live connections."""
         inside = set(stages)
         found = [
@@ -122,7 +122,7 @@ class Route:
         ]
 
 
-def _forwarding(types: dict[str, str], connections: list[Connection]) -> frozenset[str]:
+def _forwarding(types: dict[str, str], connections: list[StageConnection]) -> frozenset[str]:
     found: set[str] = set()
     size = -1
     while size != len(found):

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from localcdap.api.errors import InvalidPipelineError, StageError
-from localcdap.api.pipeline import Connection, PipelineSpec, StageSpec
+from localcdap.api.pipeline import PipelineSpec, StageConnection, StageSpec
 from localcdap.api.schema import Schema
 from localcdap.artifacts.loading import load_plugin
 from localcdap.engine.driver.host_tables import table_finder
@@ -45,7 +45,7 @@ class Resolved:
         """Engine properties that are Spark's, such as ``spark.sql.shuffle.partitions``."""
         self.route: Final = Route(msgspec.structs.replace(spec, stages=list(self._specs.values())))
 
-    def phase(self, stages: Collection[str], live: Collection[Connection]) -> Flow:
+    def phase(self, stages: Collection[str], live: Collection[StageConnection]) -> Flow:
         """Data stages, in topological order, with the conditions that stand before and behind them.
 
         Of the conditions those before come first, as sources, those behind come last, as sinks.

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from localcdap.api.arrow import MAX_DECIMAL_PRECISION, union_tags
+from localcdap.api.arrow import MAX_DECIMAL_PRECISION, list_union_tags
 from localcdap.api.errors import SchemaError
 from localcdap.api.schema import LogicalType, Schema, Type
 
@@ -23,7 +23,7 @@ def spark_schema(schema: Schema, *, nullable: bool = False) -> StructType:
 
     :param nullable: allow null everywhere, also inside values, whatever the schema says. Arrow refuses to
         convert a null record whose members must not be null, so what Python makes is typed like this.
-    :raises SchemaError: for what Spark cannot hold, see :func:`localcdap.api.arrow.arrow_type`.
+    :raises SchemaError: for what Spark cannot hold, see :func:`localcdap.api.arrow.to_arrow_type`.
     """
     from pyspark.sql.types import StructType
 
@@ -62,7 +62,7 @@ def spark_type(schema: Schema, *, nullable: bool = False) -> DataType:
             return StructType([_field(f.name, f.schema, nullable) for f in inner.fields])
         case Type.UNION:
             members = [m for m in inner.members if m.type is not Type.NULL]
-            tagged = zip(union_tags(inner), members, strict=True)
+            tagged = zip(list_union_tags(inner), members, strict=True)
             return StructType(
                 [StructField(tag, spark_type(m, nullable=nullable), True) for tag, m in tagged]
             )

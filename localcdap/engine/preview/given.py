@@ -9,7 +9,7 @@ import msgspec
 
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import BadRequestError
-from localcdap.api.record_json import record_from_text, records_from_json
+from localcdap.api.record_json import decode_json_records, decode_text_record
 from localcdap.api.schema import Schema
 from localcdap.engine.plan.flow import SPLITTER, Flow, Stage, Stream
 from localcdap.engine.tasks.plan import error_record_schema
@@ -68,12 +68,12 @@ def _batch(stage: Stage, stream: Stream, given: GivenStream | None) -> pa.Record
         return RecordCodec(schema).encode([])
     records = given.records
     if given.are_text:
-        records = [record_from_text(schema, each) for each in records]
+        records = [decode_text_record(schema, each) for each in records]
     if stream.errors:
         records = [
             {"stage": stream.stage} | each if isinstance(each, dict) else each for each in records
         ]
-    return RecordCodec(schema).encode(records_from_json(schema, records, str(stream)))
+    return RecordCodec(schema).encode(decode_json_records(schema, records, str(stream)))
 
 
 def _schema(stage: Stage, stream: Stream) -> Schema:

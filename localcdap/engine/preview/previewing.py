@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from localcdap.api.errors import EngineError, StageError
-from localcdap.api.pipeline import Connection
+from localcdap.api.pipeline import StageConnection
 from localcdap.engine.driver.contexts import Surroundings
 from localcdap.engine.driver.reporting import status
 from localcdap.engine.driver.running import Run
@@ -115,7 +115,7 @@ class PreviewRun(Run):
         trial = preview.trial
         assert trial is not None
         stage = trial.stage
-        connections = [Connection(name, stage.name) for name in stage.input_schemas]
+        connections = [StageConnection(name, stage.name) for name in stage.input_schemas]
         given, around = self._while_connecting(partial(given_batches, stage, trial.inputs))
         spool.append(status(RunStatus.RUNNING))
         stepwise = Stepwise(

@@ -19,7 +19,7 @@ import msgspec
 
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import BadRequestError, StageError
-from localcdap.api.record_json import records_from_json
+from localcdap.api.record_json import decode_json_records
 from localcdap.artifacts.loading import load_plugin
 from localcdap.engine.plan.flow import ERROR_TRANSFORM, SPLITTER, Stage, Stream, instantiate
 from localcdap.engine.preview.feeds import feed, feed_schema
@@ -145,7 +145,7 @@ def _batch(stage: Stage, stream: Stream, records: list[Any]) -> pa.RecordBatch:
             {"stage": stream.stage} | each if isinstance(each, dict) else each for each in records
         ]
     try:
-        return RecordCodec(schema).encode(records_from_json(schema, records, stream.stage))
+        return RecordCodec(schema).encode(decode_json_records(schema, records, stream.stage))
     except StageError as error:
         raise BadRequestError(
             f"The records of '{stream.stage}' do not fit their schema: {error.message}",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from localcdap.api.arrow import RecordCodec
-from localcdap.api.record_json import record_to_json
+from localcdap.api.record_json import encode_json_record
 from localcdap.api.schema import Schema
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class StageSample(msgspec.Struct, rename="camel"):
 
 def shown_records(schema: Schema, batch: pa.RecordBatch, most: int) -> list[Any]:
     """The first records of a batch as JSON."""
-    return [record_to_json(each) for each in RecordCodec(schema).decode(batch.slice(0, most))]
+    return [encode_json_record(each) for each in RecordCodec(schema).decode(batch.slice(0, most))]
 
 
 def shown_errors(schema: Schema, batch: pa.RecordBatch, most: int) -> list[Rejected]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from localcdap.api.arrow import arrow_schema
+from localcdap.api.arrow import to_arrow_schema
 from localcdap.api.schema import Schema
 
 if TYPE_CHECKING:
@@ -38,11 +38,11 @@ class Layout:
         self.reported: Final = reported
         self._alone: Final = len(schemas) == 1
         if self._alone:
-            fields = [f.with_nullable(True) for f in arrow_schema(schemas[0])]
+            fields = [f.with_nullable(True) for f in to_arrow_schema(schemas[0])]
         else:
             fields = [pa.field(OUTLET, pa.int32())]
             for index, schema in enumerate(schemas):
-                struct = pa.struct([f.with_nullable(True) for f in arrow_schema(schema)])
+                struct = pa.struct([f.with_nullable(True) for f in to_arrow_schema(schema)])
                 fields.append(pa.field(outlet_column(index), struct))
         if reported:
             fields.append(pa.field(REPORT, pa.binary()))

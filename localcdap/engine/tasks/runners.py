@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, Final, cast
 
 from localcdap.api.arrow import RecordCodec
-from localcdap.api.plugin import Grain, overrides
+from localcdap.api.plugin import Grain, has_override
 from localcdap.api.schema import Schema
 from localcdap.artifacts.loading import load_plugin
 from localcdap.engine.plan.flow import (
@@ -103,7 +103,7 @@ class TransformRunner(Runner):
         super().__init__(stage)
         self._codec: Final = RecordCodec(cast(Schema, stage.facts.output_schema))
 
-        self._takes_many: Final = overrides(type(self.plugin), "transform_records")
+        self._takes_many: Final = has_override(type(self.plugin), "transform_records")
 
     def run(self, chunk: Chunk, *, last: bool) -> Streams:
         if self._takes_many:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from localcdap.api.failures import ValidationFailure
-from localcdap.api.pipeline import Connection, Resources
+from localcdap.api.pipeline import Resources, StageConnection
 from localcdap.artifacts.model import ArtifactSelector
 from localcdap.pipeline.document.values import json_text
 
@@ -69,7 +69,7 @@ class PipelineDocument(msgspec.Struct):
     description: str | None
     stages: list[StageUse]
     """In document order; those of a 3.x configuration converted."""
-    connections: list[Connection]
+    connections: list[StageConnection]
     """In document order, without repetitions."""
     post_actions: list[StageUse]
     problems: list[ValidationFailure]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from localcdap.api.failures import ValidationFailure
-from localcdap.api.pipeline import Connection
+from localcdap.api.pipeline import StageConnection
 from localcdap.pipeline.document.failures import structural
 from localcdap.pipeline.document.model import Path, PluginUse, StageUse
 from localcdap.pipeline.document.values import (
@@ -144,9 +144,9 @@ def _check_plugin(
 
 def read_connections(
     config: Mapping[str, Any], problems: list[ValidationFailure]
-) -> list[Connection]:
+) -> list[StageConnection]:
     """The connections in order, each once (CDAP 6 ``ETLConfig``: a set)."""
-    found: dict[Connection, None] = {}
+    found: dict[StageConnection, None] = {}
     for index, node in enumerate(_list(config, "connections", problems)):
         if not isinstance(node, Mapping):
             message = f"Invalid connection 'connections[{index}]': it must be an object."
@@ -159,7 +159,7 @@ def read_connections(
             problems.append(structural(message, "Name the stage, or remove the connection."))
             continue
         port = as_text(node.get("port")) or None
-        found[Connection(source, target, port, _condition(node.get("condition")))] = None
+        found[StageConnection(source, target, port, _condition(node.get("condition")))] = None
     return list(found)
 
 

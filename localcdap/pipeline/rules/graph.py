@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
-from localcdap.api.pipeline import Connection
+from localcdap.api.pipeline import StageConnection
 
 
 class Graph:
@@ -14,11 +14,11 @@ class Graph:
     Connections from or to a stage that does not exist are left out.
     """
 
-    def __init__(self, stages: Iterable[str], connections: Iterable[Connection]) -> None:
+    def __init__(self, stages: Iterable[str], connections: Iterable[StageConnection]) -> None:
         self.stages: list[str] = list(dict.fromkeys(stages))
-        self.incoming: dict[str, list[Connection]] = {stage: [] for stage in self.stages}
+        self.incoming: dict[str, list[StageConnection]] = {stage: [] for stage in self.stages}
         """Connections into each stage."""
-        self.outgoing: dict[str, list[Connection]] = {stage: [] for stage in self.stages}
+        self.outgoing: dict[str, list[StageConnection]] = {stage: [] for stage in self.stages}
         self.inputs: dict[str, list[str]] = {stage: [] for stage in self.stages}
         """Stages before each stage, each once, in connection order."""
         self.outputs: dict[str, list[str]] = {stage: [] for stage in self.stages}
@@ -26,7 +26,7 @@ class Graph:
             if connection.source in self.outgoing and connection.target in self.incoming:
                 self._add(connection)
 
-    def _add(self, connection: Connection) -> None:
+    def _add(self, connection: StageConnection) -> None:
         source, target = connection.source, connection.target
         self.outgoing[source].append(connection)
         self.incoming[target].append(connection)

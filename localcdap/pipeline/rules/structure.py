@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from functools import cached_property
 
-from localcdap.api.pipeline import Connection
+from localcdap.api.pipeline import StageConnection
 from localcdap.pipeline.document.model import App, PipelineDocument, StageUse
 from localcdap.pipeline.rules.graph import Graph
 from localcdap.pipeline.rules.plugin_types import (
@@ -31,7 +31,7 @@ class Structure:
         for stage in document.stages:
             self.types.setdefault(stage.name, stage.plugin.type)
         self.graph = Graph(self.types, document.connections)
-        self.dangling: list[tuple[Connection, str]] = [
+        self.dangling: list[tuple[StageConnection, str]] = [
             (connection, name)
             for connection in document.connections
             for name in (connection.source, connection.target)

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from localcdap.api.failures import INVALID_STAGE, Cause, ValidationFailure
-from localcdap.api.pipeline import Connection
+from localcdap.api.pipeline import StageConnection
 from localcdap.api.schema import Schema, all_same_shape
 from localcdap.pipeline.document.failures import structural
 from localcdap.pipeline.document.model import StageUse
@@ -78,7 +78,7 @@ class Flow:
         failures = [_unknown(stage, cause) for cause in dict.fromkeys(causes)]
         return Incoming(schemas, common, failures + different, is_tainted)
 
-    def _along(self, connection: Connection) -> Schema | None:
+    def _along(self, connection: StageConnection) -> Schema | None:
         outcome = self._outcomes.get(connection.source)
         if outcome is None:
             return None  # on a cycle, which has its own failure
@@ -223,7 +223,7 @@ class Propagation:
 
 
 _NOTHING: Final = ConfigureResult([])
-_Links = tuple[list[Connection], list[Connection]]
+_Links = tuple[list[StageConnection], list[StageConnection]]
 
 
 def _links(structure: Structure, stage: str) -> _Links:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from localcdap.api.failures import ValidationFailure
-from localcdap.api.pipeline import EndingAction, OutputPort, PipelineSpec, PluginSpec, StageSpec
+from localcdap.api.pipeline import OutputPort, PipelineSpec, PluginSpec, PostActionSpec, StageSpec
 from localcdap.artifacts.model import PluginRef
 from localcdap.pipeline.document.failures import structural
 from localcdap.pipeline.document.model import PipelineDocument, PluginUse
@@ -53,7 +53,7 @@ def pipeline_spec(
         process_timing_enabled=document.process_timing_enabled,
         num_of_records_preview=document.num_of_records_preview,
         properties=properties,
-        ending_actions=[EndingAction(each.stage.name, _plugin_spec(each)) for each in ending],
+        ending_actions=[PostActionSpec(each.stage.name, _plugin_spec(each)) for each in ending],
         engine=document.engine,
         connections_used=list(dict.fromkeys(used)),
     )

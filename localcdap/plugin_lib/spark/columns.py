@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api import LogicalType, Schema, Type
-from localcdap.api.arrow import union_tags
+from localcdap.api.arrow import list_union_tags
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -70,7 +70,7 @@ def _format_type(schema: Schema, name: Callable[[str], str]) -> str:
             return _format_struct([(f.name, f.schema) for f in inner], name)
         case Type.UNION:
             members = [m for m in inner.members if m.type is not Type.NULL]
-            return _format_struct(list(zip(union_tags(inner), members, strict=True)), name)
+            return _format_struct(list(zip(list_union_tags(inner), members, strict=True)), name)
         case _:
             return _SIMPLE[inner.logical_type or inner.type]
 

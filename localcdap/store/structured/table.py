@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from localcdap.api.app.rows import StructuredRow, StructuredRows, row_class
+from localcdap.api.app.rows import StructuredRow, StructuredRows, create_row_class
 from localcdap.api.app.specification import StructuredTableSpecification
 from localcdap.api.app.table import (
     Filter,
@@ -147,6 +147,6 @@ class _Table(StructuredTable):
     def _rows(self, operation: op.Operation) -> StructuredRows:
         found = self._do(operation)
         assert isinstance(found, op.Rows)
-        rows = StructuredRows(row_class(tuple(found.columns), self._sql.key), found.values)
+        rows = StructuredRows(create_row_class(tuple(found.columns), self._sql.key), found.values)
         self._context.close_with_transaction(rows)
         return rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from localcdap.api.pipeline import Connection
+from localcdap.api.pipeline import StageConnection
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.rules.plugin_types import ALERT_PUBLISHER, ERROR_TRANSFORM
 
@@ -71,7 +71,7 @@ def chart_of(document: PipelineDocument) -> Chart:
     return Chart(tuple(names), tuple(dict.fromkeys(links)), tuple(dict.fromkeys(endings)))
 
 
-def _port(connection: Connection, target_type: str) -> Port:
+def _port(connection: StageConnection, target_type: str) -> Port:
     if connection.condition is not None:
         is_false = connection.condition.lower() == "false"
         return Port(Kind.FALSE if is_false else Kind.TRUE, connection.condition)

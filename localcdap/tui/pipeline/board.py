@@ -9,7 +9,7 @@ from textual import work
 from textual.binding import Binding, BindingType
 
 from localcdap.api.errors import LocalcdapError
-from localcdap.api.pipeline import Connection
+from localcdap.api.pipeline import StageConnection
 from localcdap.artifacts.model import PluginSummary
 from localcdap.pipeline.editing.edits import (
     AddStage,
@@ -243,7 +243,7 @@ class Board(StudioNode, Canvas):
         connections = self._connections()
         if not connections:
             return
-        chosen: Connection | None = connections[0]
+        chosen: StageConnection | None = connections[0]
         if len(connections) > 1:
             choices = [Choice(line_of(each), each) for each in connections]
             chosen = await self.studio.choose(choices, title="Remove a connection")
@@ -339,7 +339,7 @@ class Board(StudioNode, Canvas):
         states = ((stage, editor.state(stage)) for stage in editor.stages)
         return [stage for stage, state in states if state is not None and state.errors]
 
-    def _connections(self) -> list[Connection]:
+    def _connections(self) -> list[StageConnection]:
         stage = self._editor.selected
         return [] if stage is None else Wiring(self._editor.document).around(stage)
 

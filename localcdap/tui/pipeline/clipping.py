@@ -11,14 +11,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from localcdap.api.errors import BadRequestError, LocalcdapError
-from localcdap.api.pipeline import Connection
+from localcdap.api.pipeline import StageConnection
 from localcdap.pipeline.document.source import decode
 from localcdap.pipeline.document.values import as_text
 from localcdap.pipeline.editing.edits import AddStage, Connect, Edit, Together
 from localcdap.tui.pipeline.wiring import free_name
 
 
-def copied(nodes: Sequence[Mapping[str, Any]], connections: Sequence[Connection]) -> str:
+def copied(nodes: Sequence[Mapping[str, Any]], connections: Sequence[StageConnection]) -> str:
     """The text of stages and of the connections among them."""
     names = {as_text(node.get("name")) for node in nodes}
     links = [_link(c) for c in connections if {c.source, c.target} <= names]
@@ -76,7 +76,7 @@ def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
             yield each
 
 
-def _link(connection: Connection) -> dict[str, str]:
+def _link(connection: StageConnection) -> dict[str, str]:
     marks = {"port": connection.port, "condition": connection.condition}
     given = {key: value for key, value in marks.items() if value is not None}
     return {"from": connection.source, "to": connection.target, **given}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from localcdap.api.failures import ArtifactId
-from localcdap.api.pipeline import Connection
+from localcdap.api.pipeline import StageConnection
 from localcdap.artifacts.model import PluginSummary
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.values import artifact_json
@@ -92,7 +92,7 @@ class Wiring:
             return "records would go in a circle"
         return None
 
-    def around(self, stage: str) -> list[Connection]:
+    def around(self, stage: str) -> list[StageConnection]:
         """The connections from and to a stage."""
         return [each for each in self.connections if stage in (each.source, each.target)]
 
@@ -112,7 +112,7 @@ class Wiring:
         return False
 
 
-def cut(connection: Connection) -> Disconnect:
+def cut(connection: StageConnection) -> Disconnect:
     """The edit that removes exactly this connection."""
     return Disconnect(
         connection.source,
@@ -148,7 +148,7 @@ def _plugin(name: str, type: str, artifact: ArtifactId, label: str) -> dict[str,
     }
 
 
-def line_of(connection: Connection) -> str:
+def line_of(connection: StageConnection) -> str:
     """A connection, as it is said."""
     mark = connection.port or connection.condition
     return f"{connection.source} → {connection.target}" + (f" ({mark})" if mark else "")

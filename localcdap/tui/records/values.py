@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.errors import LocalcdapError
-from localcdap.api.record_json import record_to_json
+from localcdap.api.record_json import encode_json_record
 from localcdap.api.schema import Schema
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def is_number(value: Any) -> bool:
 
 def format_plain(value: Any) -> str:
     """Return a value as it is copied: a null as nothing; arrays, maps and records as JSON."""
-    plain = record_to_json(value)
+    plain = encode_json_record(value)
     if plain is None:
         return ""
     if isinstance(plain, str):
@@ -54,7 +54,7 @@ def format_plain(value: Any) -> str:
 
 def format_full(value: Any) -> str:
     """Return a value with all its lines, and JSON indented."""
-    plain = record_to_json(value)
+    plain = encode_json_record(value)
     if isinstance(plain, str):
         if plain[:1] in ("{", "["):
             try:
@@ -81,7 +81,7 @@ def _format_csv_field(value: Any) -> str:
 def to_json(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Return a JSON array of objects, one object on each line."""
     objects = (
-        json.dumps(dict(zip(names, map(record_to_json, row), strict=True)), ensure_ascii=False)
+        json.dumps(dict(zip(names, map(encode_json_record, row), strict=True)), ensure_ascii=False)
         for row in rows
     )
     return "[\n" + ",\n".join(objects) + "\n]"
@@ -118,10 +118,10 @@ def build_table(records: Sequence[Any], schema: Schema | None) -> pa.Table:
 
     if schema is not None:
         from localcdap.api.arrow import RecordCodec
-        from localcdap.api.record_json import records_from_json
+        from localcdap.api.record_json import decode_json_records
 
         try:
-            batch = RecordCodec(schema).encode(records_from_json(schema, records))
+            batch = RecordCodec(schema).encode(decode_json_records(schema, records))
             return pa.Table.from_batches([batch])
         except (LocalcdapError, pa.ArrowException):
             pass  # such as a recursive record: the types are guessed

@@ -8,7 +8,7 @@ import msgspec
 
 from localcdap.api import Schema
 from localcdap.api.errors import BadRequestError
-from localcdap.api.record_json import record_to_json, records_from_json
+from localcdap.api.record_json import decode_json_records, encode_json_record
 from localcdap.plugin_lib.wrangler.language import Problem
 from localcdap.plugin_lib.wrangler.recipe.propagation import columns_of, propagate
 from localcdap.plugin_lib.wrangler.recipe.registry import shipped
@@ -77,7 +77,7 @@ def sampled(config: WranglerConfig, request: SampleRequest) -> SampleAnswer:
         raise BadRequestError(
             f"The recipe cannot be tried: {told or 'it holds macros.'}", "Correct it first."
         )
-    records = records_from_json(request.schema, request.records, "records")
+    records = decode_json_records(request.schema, request.records, "records")
     field = config.input_field or ALL
     given = given_schema(field, request.schema)
     if field != ALL:
@@ -86,4 +86,4 @@ def sampled(config: WranglerConfig, request: SampleRequest) -> SampleAnswer:
     directives = [step.directive for step in steps.steps if step.directive is not None]
     tried = sample(directives, records, found.after, {})
     failures = [SampleFailure(place, each.code, each.message) for place, each in tried.failures]
-    return SampleAnswer(tried.schema, [record_to_json(row) for row in tried.rows], failures)
+    return SampleAnswer(tried.schema, [encode_json_record(row) for row in tried.rows], failures)

@@ -12,7 +12,7 @@ import pytest
 
 from localcdap.api.errors import BadRequestError, ConflictError, DocumentError, NotFoundError
 from localcdap.api.schema import Schema
-from localcdap.api.serialization.structs import pack, plain, unpack
+from localcdap.api.serialization.structs import encode_schema, pack, unpack
 from localcdap.pipeline.editing.edits import (
     AddStage,
     Connect,
@@ -311,7 +311,7 @@ def test_edits_are_read_from_json():
 def test_changes_cross_processes(bench):
     change = bench.apply(SetProperty("t", "field", "q"))
     assert unpack(pack(change), Change) == change
-    shown = json.loads(msgspec.json.encode(change, enc_hook=plain))
+    shown = json.loads(msgspec.json.encode(change, enc_hook=encode_schema))
     assert shown["stages"]["t"]["inputSchemas"]["s"]["fields"][0]["name"] == "a"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from localcdap.api.serialization.structs import plain
+from localcdap.api.serialization.structs import encode_schema
 from localcdap.pipeline.service import PipelineRequest
 from localcdap.testing.instance import TemporaryInstance
 
@@ -45,7 +45,7 @@ def test_a_connection_that_is_there_is_used_and_its_secret_not_shown(instance):
     request = PipelineRequest(pipeline("${conn(gcp)}"))
     answer = instance.cdap.studio.validate_pipeline(request)
     assert answer.errors == []
-    told = msgspec.json.encode(answer, enc_hook=plain).decode()
+    told = msgspec.json.encode(answer, enc_hook=encode_schema).decode()
     assert "top-secret-key" not in told
 
 

@@ -9,7 +9,7 @@ from wrangler_transform.wrangler import Wrangler
 
 from localcdap.api import FailureCollector, Schema
 from localcdap.api.errors import BadRequestError
-from localcdap.api.methods import methods_of
+from localcdap.api.methods import find_plugin_methods
 
 LINE = {"type": "record", "name": "line", "fields": [{"name": "body", "type": ["string", "null"]}]}
 
@@ -17,7 +17,7 @@ LINE = {"type": "record", "name": "line", "fields": [{"name": "body", "type": ["
 def ask(method: str, request: object = None, **properties: str):
     failures = FailureCollector("stage")
     plugin = Wrangler(Wrangler.Config.build(properties, failures))
-    return methods_of(Wrangler)[method].call(plugin, request)
+    return find_plugin_methods(Wrangler)[method].call(plugin, request)
 
 
 def test_the_directives_are_listed_with_what_an_editor_needs():

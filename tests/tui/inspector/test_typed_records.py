@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.api.errors import BadRequestError
-from localcdap.api.record_json import records_from_json
+from localcdap.api.record_json import decode_json_records
 from localcdap.api.schema import Schema
 from localcdap.tui.inspector.trials.generating import generated
 from localcdap.tui.inspector.trials.typed_records import records_of, text_of
@@ -59,7 +59,7 @@ def test_text_of_records_reads_back():
 def test_generated_records_are_the_same_for_the_same_seed_and_fit():
     made = generated(SCHEMA, 50, 1)
     assert made == generated(SCHEMA, 50, 1) != generated(SCHEMA, 50, 2)
-    assert len(records_from_json(SCHEMA, made)) == 50
+    assert len(decode_json_records(SCHEMA, made)) == 50
     assert None in [record["name"] for record in made]
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from localcdap.api.errors import BadRequestError
-from localcdap.api.pipeline import Connection
+from localcdap.api.pipeline import StageConnection
 from localcdap.pipeline.editing.edit_application import stage_names, written
 from localcdap.pipeline.editing.edited_document import Draft
 from localcdap.tui.pipeline.clipping import copied, pasted
@@ -19,7 +19,9 @@ from tests.tui.pipeline.documents import orders, pipeline
 def test_what_is_copied_can_be_pasted_beside_itself():
     document = orders()
     nodes = document["config"]["stages"]
-    text = copied(nodes[:2], [Connection("Orders", "Rename"), Connection("Rename", "Out")])
+    text = copied(
+        nodes[:2], [StageConnection("Orders", "Rename"), StageConnection("Rename", "Out")]
+    )
 
     edit, names = pasted(text, ["Orders", "Rename", "Out"])
     draft, _ = Draft.read(document)

@@ -13,7 +13,7 @@ from localcdap.api.directive import (
     argument,
     plugin,
 )
-from localcdap.api.directive.argument import Range
+from localcdap.api.directive.argument import NumberRange
 from localcdap.api.schema import Schema
 from localcdap.java.numbers import NumberFormatError, parse_double
 from localcdap.plugin_lib.wrangler.directives.columns import needed, no_column
@@ -29,7 +29,7 @@ class Quantize(Directive):
     examples = ("quantize :age :group 0:17='minor',18:120='adult'",)
     source: str = argument.column("The column with numbers, or texts that are numbers.")
     destination: str = argument.column("The column that gets the label; null outside all ranges.")
-    ranges: list[Range] = argument.ranges(
+    ranges: list[NumberRange] = argument.ranges(
         "From, to and label; both ends belong to a range, and the later of two that overlap counts."
     )
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from localcdap.api.directive.argument import ArgumentKind, Range
+from localcdap.api.directive.argument import ArgumentKind, NumberRange
 from localcdap.plugin_lib.wrangler.language.splitter import MASK
 
 if TYPE_CHECKING:
@@ -192,9 +192,9 @@ def _list(tokens: list[Any], start: int) -> Given:
     return Given(several, [_scalar(token) for token in tokens], start, has_macro)
 
 
-def _range(node: Any) -> Range:
+def _range(node: Any) -> NumberRange:
     low, high = str(node.children[0]).rstrip("=").rstrip().split(":")
-    return Range(number(low.strip()), number(high.strip()), _range_value(node.children[1]))
+    return NumberRange(number(low.strip()), number(high.strip()), _range_value(node.children[1]))
 
 
 def _range_value(token: Token) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from localcdap.api.directive.argument import Argument, ArgumentKind, Range
+from localcdap.api.directive.argument import Argument, ArgumentKind, NumberRange
 from localcdap.plugin_lib.wrangler.language.model import Call, Code, Recipe
 from localcdap.plugin_lib.wrangler.language.parser import parse
 
@@ -90,7 +90,7 @@ def _scalar(value: Any) -> str | None:
     return _quoted(value) if isinstance(value, str) else str(value)
 
 
-def _range(each: Range) -> str | None:
+def _range(each: NumberRange) -> str | None:
     value = _quoted(each.value)
     return None if value is None else f"{each.start}:{each.end}={value}"
 

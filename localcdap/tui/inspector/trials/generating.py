@@ -8,7 +8,7 @@ import json
 import random
 from typing import Any, Final
 
-from localcdap.api.record_json import record_to_json
+from localcdap.api.record_json import encode_json_record
 from localcdap.api.schema import LogicalType, Schema, Type
 
 _WORDS: Final = (
@@ -30,7 +30,7 @@ def generated(schema: Schema, count: int, seed: int = 0) -> list[Any]:
     """Records as JSON; the same for the same seed. About one in eight nullable values is null."""
     source = random.Random(seed)  # noqa: S311 - nothing secret
     maker = _Maker(source)
-    return [record_to_json(maker.record(schema, 0)) for _ in range(count)]
+    return [encode_json_record(maker.record(schema, 0)) for _ in range(count)]
 
 
 class _Maker:
@@ -65,7 +65,7 @@ class _Maker:
 
     def _key(self, schema: Schema, depth: int) -> str:
         """As in JSON, where a key that is no text is written as its JSON."""
-        key = record_to_json(self.value(schema, depth + 1))
+        key = encode_json_record(self.value(schema, depth + 1))
         return key if isinstance(key, str) else json.dumps(key)
 
     def _few(self, depth: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from localcdap.api.errors import BadRequestError
-from localcdap.api.pipeline import Connection
+from localcdap.api.pipeline import StageConnection
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.rules.plugin_types import CONDITION, ERROR_TRANSFORM
@@ -76,7 +76,7 @@ class Upstream:
         sources = dict.fromkeys(c.source for c in self._connections if c.target == stage)
         return [GivenRecords(each, self._arriving(cdap, stage, each, behind)) for each in sources]
 
-    def _between(self, source: str, target: str) -> list[Connection]:
+    def _between(self, source: str, target: str) -> list[StageConnection]:
         return [c for c in self._connections if (c.source, c.target) == (source, target)]
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 from textual.content import Content
 
-from localcdap.api.pipeline import Connection
+from localcdap.api.pipeline import StageConnection
 from localcdap.artifacts.model import ArtifactSelector
 from localcdap.pipeline.comparison import Change, PipelineComparison, StageChange
 from localcdap.text import plural
@@ -120,7 +120,7 @@ def _compare_words(before: str, after: str) -> tuple[Content, Content]:
     return Content.assemble(*one), Content.assemble(*other)
 
 
-def _format_connection(kind: str, connection: Connection) -> Content:
+def _format_connection(kind: str, connection: StageConnection) -> Content:
     branch = connection.port or connection.condition
     text = f"{connection.source} → {connection.target}{f' ({branch})' if branch else ''}"
     return Content.assemble("  ", _draw_mark(kind), " ", _colour(kind, text))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api import Schema, Type
-from localcdap.api.arrow import arrow_type
+from localcdap.api.arrow import to_arrow_type
 from localcdap.plugin_lib.spark.columns import get_column
 
 from .aggregates import ALL, Aggregate
@@ -64,7 +64,7 @@ def _cast_to_declared(
     if aggregate.function not in ("Sum", "Avg", "CountDistinct"):
         return made
     if type.logical_type is not None:
-        return made.cast(str(arrow_type(type)).replace("decimal128", "decimal"))
+        return made.cast(str(to_arrow_type(type)).replace("decimal128", "decimal"))
     narrow = made.cast(_SPARK_TYPES[type.type])
     if aggregate.function != "Sum" or type.type is not Type.INT:
         return narrow

@@ -15,7 +15,7 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.api.rules import check_names, check_reference_name, check_table_key
-from localcdap.api.tables import Order, TableWrite
+from localcdap.api.tables import SortField, TableWrite
 from localcdap.plugin_lib.spark.conversion import conform_columns
 
 from .conditions import list_columns, to_duckdb_condition
@@ -156,7 +156,8 @@ class BigQuerySink(BatchSink):
             operation=operation,
             keys=tuple(config.table_key) if operation != _INSERT else (),
             dedupe_by=tuple(
-                Order(name, order == "desc") for name, order in map(_parse_order, config.dedupe_by)
+                SortField(name, order == "desc")
+                for name, order in map(_parse_order, config.dedupe_by)
             ),
             truncate=config.truncate,
             relaxes=config.relaxes,

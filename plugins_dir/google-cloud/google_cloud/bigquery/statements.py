@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from localcdap.api.tables import MadeTable, Partitioning
+from localcdap.api.tables import CreatedTable, Partitioning
 
 from .expressions import translate_expressions
 from .sql import (
@@ -30,7 +30,7 @@ class Statement(msgspec.Struct, frozen=True):
     """In the SQL of DuckDB."""
     changes: str | None
     """Name of the table that it changes, makes or drops; None for a query."""
-    makes: MadeTable | None = None
+    makes: CreatedTable | None = None
     """The table of a CREATE."""
 
 
@@ -77,7 +77,7 @@ def _translate_statement(parsed: Any, text: str) -> Statement:
         changes = get_table_name(target.db, target.name)
     if isinstance(parsed, exp.Create) and changes is not None:
         only_missing = bool(parsed.args.get("exists"))
-        makes = MadeTable(changes, _find_partitioning(parsed), only_missing)
+        makes = CreatedTable(changes, _find_partitioning(parsed), only_missing)
     translate_clauses(parsed)
     translate_expressions(parsed, text)
     _rename_tables(parsed, target, text)

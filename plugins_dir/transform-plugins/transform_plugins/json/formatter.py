@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from localcdap.api import PluginConfig, Record, Schema, Type, field, plugin
-from localcdap.api.record_json import record_to_json
+from localcdap.api.record_json import encode_json_record
 
 from ..formatted_record import FormattedRecord
 
@@ -43,6 +43,6 @@ def _to_json_value(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_to_json_value(each) for each in value]
     if isinstance(value, dict):
-        keys = (key if isinstance(key, str) else str(record_to_json(key)) for key in value)
+        keys = (key if isinstance(key, str) else str(encode_json_record(key)) for key in value)
         return dict(zip(keys, map(_to_json_value, value.values()), strict=True))
-    return record_to_json(value)
+    return encode_json_record(value)

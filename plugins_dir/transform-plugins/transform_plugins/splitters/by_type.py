@@ -16,7 +16,7 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.api.arrow import is_proper_union, union_tags
+from localcdap.api.arrow import is_proper_union, list_union_tags
 from localcdap.plugin_lib.spark.columns import get_column
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class UnionSplitter(SplitterTransform):
 
 
 def _list_members(union: Schema) -> Iterator[UnionMember]:
-    tags = iter(union_tags(union) if is_proper_union(union) else [])
+    tags = iter(list_union_tags(union) if is_proper_union(union) else [])
     for member in union.members:
         is_record = member.type is Type.RECORD
         port = (member.name or "record") if is_record else member.type.value

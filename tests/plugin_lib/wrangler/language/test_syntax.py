@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from localcdap.api.directive.argument import Range
+from localcdap.api.directive.argument import NumberRange
 from tests.plugin_lib.wrangler.language.support import calls, only, read, shown
 
 PRESENT = [
@@ -63,9 +63,9 @@ PRESENT = [
                 "source": "a",
                 "destination": "b",
                 "ranges": [
-                    Range(0, 10, "low"),
-                    Range(10, Decimal("20.5"), "high"),
-                    Range(Decimal("20.5"), 30, ":c"),
+                    NumberRange(0, 10, "low"),
+                    NumberRange(10, Decimal("20.5"), "high"),
+                    NumberRange(Decimal("20.5"), 30, ":c"),
                 ],
             },
         ),
