@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from typing import Final, NamedTuple
+from typing import Final
 
 from localcdap.api import (
     PluginConfig,
@@ -15,6 +14,8 @@ from localcdap.api import (
     field,
     plugin,
 )
+from localcdap.java import commons_csv
+from localcdap.java.commons_csv import CsvFormat
 from localcdap.java.strings import to_java_string
 
 from ..formatted_record import FormattedRecord
@@ -36,24 +37,11 @@ _DELIMITERS: Final = {
     "CTRL-F": "\x06",
 }
 _DELIMITED: Final = "delimited"
-_QUOTE: Final = '"'
-
-
-class Style(NamedTuple):
-    """How values are written side by side."""
-
-    delimiter: str
-    end: str
-    is_quoted: bool
-    """Whether values are put in quotes where need be; else their special characters are escaped."""
-    null: str = ""
-
-
-_STYLES: Final = {
-    "excel": Style(",", "\r\n", is_quoted=True),
-    "rfc4180": Style(",", "\r\n", is_quoted=True),
-    "tdf": Style("\t", "\r\n", is_quoted=True),
-    "mysql": Style("\t", "\n", is_quoted=False, null="\\N"),
+_CSV_FORMATS: Final = {
+    "excel": commons_csv.EXCEL,
+    "rfc4180": commons_csv.RFC4180,
+    "tdf": commons_csv.TDF,
+    "mysql": commons_csv.MYSQL,
 }
 _FORMATS: Final = ("DELIMITED", "EXCEL", "MYSQL", "RFC4180", "TDF")
 
@@ -89,7 +77,7 @@ class CSVFormatter(FormattedRecord):
     def configure(self, stage: StageConfigurer) -> None:
         super().configure(stage)
         chosen, delimiter = self.config.format, self.config.delimiter
-        if chosen and chosen.lower() not in (_DELIMITED, *_STYLES):
+        if chosen and chosen.lower() not in (_DELIMITED, *_CSV_FORMATS):
             stage.failures.add(
                 "Format specified is not one of the allowed values.",
                 f"Please specify one of the following: {', '.join(_FORMATS)}.",
@@ -102,29 +90,10 @@ class CSVFormatter(FormattedRecord):
 
     def initialize(self, context: StageContext) -> None:
         super().initialize(context)
-        named = Style(_DELIMITERS[self.config.delimiter], "\r\n", is_quoted=True)
-        self._style = _STYLES.get(self.config.format.lower(), named)
-        self._special = re.compile(f"[\r\n{_QUOTE}{re.escape(self._style.delimiter)}]")
-        self._escaped = {ord("\n"): "\\n", ord("\r"): "\\r", ord("\\"): "\\\\"}
-        self._escaped[ord(self._style.delimiter)] = "\\" + self._style.delimiter
+        delimited = CsvFormat(_DELIMITERS[self.config.delimiter])
+        self._format = _CSV_FORMATS.get(self.config.format.lower(), delimited)
 
     def format_record(self, record: Record) -> str:
         values = (record[name] for name in self._given)
-        style = self._style
-        texts = [
-            style.null if v is None else self._format_value(to_java_string(v), i)
-            for i, v in enumerate(values)
-        ]
-        return style.delimiter.join(texts) + style.end
-
-    def _format_value(self, text: str, index: int) -> str:
-        if not self._style.is_quoted:
-            return text.translate(self._escaped)
-        needs_quotes = (
-            (not text and index == 0)
-            or (text and index == 0 and not (text[0].isascii() and text[0].isalnum()))
-            or (text[:1] <= "#" and text != "")
-            or (text[-1:] <= " " and text != "")
-            or self._special.search(text) is not None
-        )
-        return _QUOTE + text.replace(_QUOTE, _QUOTE * 2) + _QUOTE if needs_quotes else text
+        texts = (None if value is None else to_java_string(value) for value in values)
+        return self._format.format_row(texts) + self._format.record_separator

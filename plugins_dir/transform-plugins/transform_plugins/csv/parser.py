@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from localcdap.api import (
@@ -17,10 +18,10 @@ from localcdap.api import (
     field,
     plugin,
 )
+from localcdap.java import commons_csv
+from localcdap.java.commons_csv import CsvError, CsvFormat
 
 from ..text_values import Convert, find_text_converter
-from . import dialect
-from .dialect import CsvError, Dialect, Row
 
 MALFORMED: Final = 31
 """Code of the error record of a text that is not CSV."""
@@ -36,17 +37,27 @@ _FORMATS: Final = (
     "PDL",
     "Custom",
 )
-_DIALECTS: Final[dict[str, Dialect]] = {
-    "default": dialect.DEFAULT,
-    "excel": dialect.EXCEL,
-    "mysql": dialect.MYSQL,
-    "rfc4180": dialect.RFC4180,
-    "tdf": dialect.TAB_DELIMITED,
-    "tab delimited": dialect.TAB_DELIMITED,
-    "pdl": dialect.unquoted("|"),
-    "pipe delimited": dialect.unquoted("|"),
-}
 _BACKSLASH_DELIMITERS: Final = {"\\t": "\t", "\\u0001": "\x01"}
+
+
+Row = Sequence[str | None]
+
+
+def _make_unquoted_format(delimiter: str) -> CsvFormat:
+    """Return the format of ``Pipe Delimited`` and ``Custom``: backslash escapes, no quotes."""
+    return CsvFormat(delimiter, quote=None, escape="\\", ignore_surrounding_spaces=True)
+
+
+_CSV_FORMATS: Final[dict[str, CsvFormat]] = {
+    "default": commons_csv.DEFAULT,
+    "excel": commons_csv.EXCEL,
+    "mysql": commons_csv.MYSQL,
+    "rfc4180": commons_csv.RFC4180,
+    "tdf": commons_csv.TDF,
+    "tab delimited": commons_csv.TDF,
+    "pdl": _make_unquoted_format("|"),
+    "pipe delimited": _make_unquoted_format("|"),
+}
 
 
 class CsvColumn(NamedTuple):
@@ -74,7 +85,7 @@ class CSVParser(Transform):
     class Config(PluginConfig):
         format: str = field(
             description=(
-                "The CSV dialect: DEFAULT, EXCEL, MYSQL, RFC4180, Pipe Delimited (or PDL), Tab "
+                "The CSV format: DEFAULT, EXCEL, MYSQL, RFC4180, Pipe Delimited (or PDL), Tab "
                 "Delimited (or TDF), or Custom together with a delimiter. Case does not matter."
             ),
             default="DEFAULT",
@@ -112,7 +123,7 @@ class CSVParser(Transform):
     def _check_format(self, stage: StageConfigurer) -> None:
         chosen, delimiter = self.config.format, self.config.delimiter
         is_custom = chosen.lower() == CUSTOM
-        if not is_custom and chosen.lower() not in _DIALECTS:
+        if not is_custom and chosen.lower() not in _CSV_FORMATS:
             stage.failures.add(
                 f"Format '{chosen}' is unsupported.",
                 f"Specify one of the following: {', '.join(_FORMATS)}.",
@@ -174,9 +185,9 @@ class CSVParser(Transform):
     def initialize(self, context: StageContext) -> None:
         chosen = self.config.format.lower()
         if chosen == CUSTOM:
-            self._dialect = dialect.unquoted(_unescape_delimiter(self.config.delimiter or ","))
+            self._format = _make_unquoted_format(_unescape_delimiter(self.config.delimiter or ","))
         else:
-            self._dialect = _DIALECTS[chosen]
+            self._format = _CSV_FORMATS[chosen]
         passed = self._get_passed_names(context.input_schema)
         self._passed = [f.name for f in self.config.schema if f.name in passed]
         self._columns = [
@@ -193,7 +204,7 @@ class CSVParser(Transform):
             emit(self._record(record, [None] * len(self._columns)))
             return
         try:
-            rows = self._dialect.rows(text)
+            rows = self._format.parse(text)
         except CsvError as error:
             emit.error(record, MALFORMED, str(error))
             return

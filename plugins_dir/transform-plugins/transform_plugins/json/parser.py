@@ -19,8 +19,8 @@ from localcdap.api import (
     field,
     plugin,
 )
+from localcdap.java.json_path import JsonPath, JsonPathError, NothingFoundError, parse_path
 
-from .path import JsonPath, PathError
 from .values import JsonValueError, make_json_converter
 
 UNREADABLE: Final = 31
@@ -83,9 +83,9 @@ class JSONParser(Transform):
             message = None
             if name and path and ":" not in path:
                 try:
-                    paths[name] = JsonPath(path)
-                except PathError as error:
-                    message = str(error)
+                    paths[name] = parse_path(path)
+                except JsonPathError as error:
+                    message = f"{error}."
             elif entry.strip():
                 message = "Both field name and JSON expression map must be provided."
             if message and stage is not None:
@@ -138,7 +138,7 @@ def _make_path_reader(path: JsonPath, name: str, schema: Schema) -> _Read:
     def read(_: Record, document: Any) -> Any:
         try:
             value = path.read(document)
-        except KeyError:
+        except NothingFoundError:
             if is_nullable:
                 return None
             raise JsonValueError(f"there is nothing at '{path.text}' for '{name}'") from None
