@@ -11,6 +11,7 @@ thread of the screen, unless the widget has gone or a newer call of the same gro
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -171,6 +172,24 @@ class StudioNode(MessagePump):
         :param ordered: all calls of this group are made, in order, and all results are handed over.
         """
         self.studio.calls.make(self, work, on_result, on_error, group, ordered=ordered)
+
+    async def call_and_wait(self, work: Work[_T]) -> _T:
+        """Call services and return the result, for code that runs in a worker of the screen.
+
+        :raises LocalcdapError: when the call does.
+        """
+        answer: asyncio.Future[_T] = asyncio.get_running_loop().create_future()
+
+        def take_result(result: _T) -> None:
+            if not answer.done():
+                answer.set_result(result)
+
+        def take_error(error: Exception) -> None:
+            if not answer.done():
+                answer.set_exception(error)
+
+        self.call(work, take_result, on_error=take_error)
+        return await answer
 
     def discard_results(self, group: str) -> None:
         """Discard the results of the running calls of a group."""

@@ -11,7 +11,7 @@ import pytest
 
 from localcdap.home import Home
 from localcdap.host.cdap import Cdap, connect
-from tests.tui.driving import Driver, at_rest, studio
+from tests.tui.studio_driver import Driver, at_rest, studio
 
 
 @pytest.fixture(autouse=True)

@@ -10,8 +10,8 @@ from localcdap.home import Home
 from localcdap.tui.app import StudioApp
 from localcdap.tui.dialogs.open_failed import OpenFailedDialog
 from localcdap.tui.host_connection import HostConnection
-from tests.tui.driving import LARGE, Driver
-from tests.tui.hosting import OtherHost
+from tests.tui.other_host import OtherHost
+from tests.tui.studio_driver import LARGE, Driver
 
 
 @pytest.fixture

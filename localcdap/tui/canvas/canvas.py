@@ -20,10 +20,10 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from localcdap.tui.canvas.chart import Chart
-from localcdap.tui.canvas.faces import Face
 from localcdap.tui.canvas.layout import Layout, layout
 from localcdap.tui.canvas.navigation import first, neighbour
 from localcdap.tui.canvas.painter import STYLES, Painter, blank, harmless
+from localcdap.tui.canvas.stage_card import Face
 from localcdap.tui.canvas.zoom import DOTS, NORMAL, SNUG, ZOOMS, Zoom
 
 _MARGIN: Final = 2

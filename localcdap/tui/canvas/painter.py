@@ -12,8 +12,8 @@ from rich.style import Style
 from textual.strip import Strip
 
 from localcdap.tui.canvas.cells import Cell, Cells
-from localcdap.tui.canvas.faces import Face, Mark
 from localcdap.tui.canvas.layout import Box, Layout
+from localcdap.tui.canvas.stage_card import Face, Mark
 from localcdap.tui.canvas.zoom import DOTS
 
 _THIN: Final = "╭─╮│╰╯├"

@@ -11,7 +11,7 @@ from localcdap.api.schema import Schema
 from localcdap.pipeline.editing.stage_states import StageState
 from localcdap.tui.inspector.properties import elements
 from localcdap.tui.inspector.properties.elements import Part
-from localcdap.tui.inspector.properties.offers import Offer, join_keys, joined_fields
+from localcdap.tui.inspector.properties.suggestions import Offer, join_keys, joined_fields
 
 _TYPES: Final = (
     *("boolean", "int", "long", "float", "double", "bytes", "string"),

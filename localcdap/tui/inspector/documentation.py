@@ -9,7 +9,7 @@ from textual.widgets import Markdown
 from localcdap.api.config import PluginProperty
 from localcdap.artifacts.model import PluginInfo
 from localcdap.host.cdap import Cdap
-from localcdap.tui.inspector.plugins import selector
+from localcdap.tui.inspector.plugin_details import selector
 from localcdap.tui.studio import StudioNode
 
 

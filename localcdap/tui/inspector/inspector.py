@@ -19,23 +19,24 @@ from localcdap.pipeline.document.values import artifact_json
 from localcdap.pipeline.editing.edits import SetPlugin, SetProperty
 from localcdap.pipeline.editing.stage_states import StageState
 from localcdap.tui.debouncer import Debouncer
+from localcdap.tui.document.editor import Editor
 from localcdap.tui.inspector import heading
-from localcdap.tui.inspector.asking import Given, MethodDialog, call_of
-from localcdap.tui.inspector.blame import Blamed, blamed
-from localcdap.tui.inspector.choices import chosen_method, chosen_version
 from localcdap.tui.inspector.context import Context
-from localcdap.tui.inspector.help import Help
-from localcdap.tui.inspector.panes import Panes
-from localcdap.tui.inspector.plugins import (
+from localcdap.tui.inspector.heading import Help
+from localcdap.tui.inspector.method_dialog import Given, MethodDialog, call_of
+from localcdap.tui.inspector.plugin_details import (
     Candidate,
     Declared,
     artifact_changes,
     candidates,
+    chosen_method,
+    chosen_version,
     declared,
 )
 from localcdap.tui.inspector.properties.field import Field
 from localcdap.tui.inspector.properties.form import Form
-from localcdap.tui.pipeline.editor import Editor
+from localcdap.tui.inspector.property_failures import Blamed, blamed
+from localcdap.tui.inspector.tabs import Panes
 from localcdap.tui.studio import StudioNode
 from localcdap.tui.widgets.cached_static import CachedStatic
 

@@ -1,1 +1,1 @@
-"""Keys: what they do here and now, their names, those of the user, the parts that they jump to."""
+"""Keys and commands: what they do on a screen, and the keymap file of the user."""

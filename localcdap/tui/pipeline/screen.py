@@ -15,12 +15,11 @@ from textual.widgets import Static
 from localcdap.api.errors import LocalcdapError
 from localcdap.host.cdap import Cdap
 from localcdap.tui.area_screen import AreaScreen
+from localcdap.tui.document.editor import Editor
+from localcdap.tui.document.local_document import Paper
+from localcdap.tui.document.source import Source, load
 from localcdap.tui.keys.commands import Command
-from localcdap.tui.pipeline.desk import Desk
-from localcdap.tui.pipeline.editor import Editor
-from localcdap.tui.pipeline.paper import Paper
-from localcdap.tui.pipeline.sources import Source, load
-from localcdap.tui.pipeline.waiting import result_of
+from localcdap.tui.pipeline.view import Desk
 from localcdap.tui.routes import (
     DeployedTarget,
     DraftTarget,
@@ -116,7 +115,7 @@ class PipelineScreen(AreaScreen):
             Choice[NavigationTarget]("a file …", _FILE),
             Choice[NavigationTarget]("a new pipeline", NewPipelineTarget()),
         ]
-        choices += await result_of(self, listed)
+        choices += await self.call_and_wait(listed)
         target = await self.studio.choose(choices, title="Open")
         if target is _FILE:
             path = await self.studio.pick_file("Open a pipeline")
@@ -134,7 +133,7 @@ class PipelineScreen(AreaScreen):
     async def _open(self, target: NavigationTarget, stage: str | None) -> None:
         namespace = self.studio.namespace
         try:
-            source, paper = await result_of(self, lambda cdap: load(cdap, namespace, target))
+            source, paper = await self.call_and_wait(lambda cdap: load(cdap, namespace, target))
         except LocalcdapError as error:
             self.studio.show_notice(error.message, error.corrective_action or "", "error")
             return

@@ -9,7 +9,7 @@ from textual.app import App
 
 from localcdap.tui.canvas.canvas import Canvas
 from localcdap.tui.canvas.chart import Chart, Link
-from localcdap.tui.canvas.faces import Face, Mark
+from localcdap.tui.canvas.stage_card import Face, Mark
 from localcdap.tui.canvas.zoom import COMPACT, DOTS, NORMAL, SNUG
 from tests.tui.canvas.charts import chain, large
 

@@ -16,16 +16,16 @@ from localcdap.home import Home
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.editing.edited_document import Draft as Sheet
 from localcdap.tui.app import StudioApp
+from localcdap.tui.document.editor import Editor
+from localcdap.tui.document.local_document import Paper
+from localcdap.tui.document.source import Source
 from localcdap.tui.host_connection import HostConnection
 from localcdap.tui.inspector.inspector import Inspector
 from localcdap.tui.inspector.properties.form import Form
-from localcdap.tui.pipeline.editor import Editor
-from localcdap.tui.pipeline.paper import Paper
-from localcdap.tui.pipeline.sources import Source
-from localcdap.tui.problems.problems import Problems
+from localcdap.tui.pipeline.problem_list import Problems
 from localcdap.tui.routes import DocumentTarget
 from localcdap.tui.widgets.footer import StudioFooter
-from tests.tui.driving import Driver
+from tests.tui.studio_driver import Driver
 
 
 class Desk(Screen[None]):

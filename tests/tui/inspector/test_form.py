@@ -9,8 +9,8 @@ from localcdap.pipeline.editing.edits import RenameStage, SetProperties, SetProp
 from localcdap.tui.dialogs.chooser import Chooser
 from localcdap.tui.inspector.properties.completion import Aid
 from localcdap.tui.inspector.properties.controls import AreaControl, LineControl, Toggle
-from localcdap.tui.inspector.properties.listing import ListControl
-from localcdap.tui.inspector.properties.plan import Kind
+from localcdap.tui.inspector.properties.field_plan import Kind
+from localcdap.tui.inspector.properties.list_control import ListControl
 from tests.tui.inspector.bench import inspecting, pipeline
 
 SCHEMA = (

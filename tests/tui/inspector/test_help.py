@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from textual.content import Content
 
-from localcdap.tui.inspector.help import cropped
+from localcdap.tui.inspector.heading import cropped
 
 
 @pytest.mark.parametrize(

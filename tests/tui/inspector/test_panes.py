@@ -11,12 +11,12 @@ from localcdap.api.schema import Schema
 from localcdap.engine.preview.samples import Rejected, StageSample
 from localcdap.pipeline.editing.edits import SetProperty
 from localcdap.runs.preview.model import Preview, PreviewStatus
-from localcdap.tui.inspector.asking import MethodDialog, template
+from localcdap.tui.inspector.method_dialog import MethodDialog, template
+from localcdap.tui.inspector.preview.debug_pane import TrialPane
+from localcdap.tui.inspector.preview.preview_pane import PreviewPane
+from localcdap.tui.inspector.preview.sample_view import SampleView
 from localcdap.tui.inspector.properties.form import MethodButton
-from localcdap.tui.inspector.properties.lines import Lines
-from localcdap.tui.inspector.trials.preview_pane import PreviewPane
-from localcdap.tui.inspector.trials.sample_view import SampleView
-from localcdap.tui.inspector.trials.trial_pane import TrialPane
+from localcdap.tui.inspector.schema.pane import Lines
 from tests.tui.inspector.bench import inspecting, pipeline
 from tests.tui.inspector.test_form import SOURCE
 

@@ -16,7 +16,7 @@ from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.log.rows import save_log
 from localcdap.tui.log.run_log import RunLog
 from tests.runs.writing import change, write_log, write_long_log, write_run
-from tests.tui.driving import Driver
+from tests.tui.studio_driver import Driver
 
 
 class LogScreen(AreaScreen):

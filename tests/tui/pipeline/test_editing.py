@@ -8,10 +8,10 @@ import pytest
 
 from localcdap.pipeline.editing.edits import SetProperty
 from localcdap.settings import load_settings
-from localcdap.tui.pipeline.palette import Chip, StagePalette
+from localcdap.tui.pipeline.plugin_palette import Chip, StagePalette
 from localcdap.tui.routes import DocumentTarget, NewPipelineTarget
-from tests.tui.driving import SMALL
 from tests.tui.pipeline.documents import orders, pipeline, stage
+from tests.tui.studio_driver import SMALL
 
 TEXT = json.dumps(orders())
 

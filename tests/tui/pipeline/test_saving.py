@@ -8,8 +8,8 @@ import os
 import pytest
 
 from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
-from localcdap.tui.pipeline.saving import deployed, saved_draft, saved_file
-from localcdap.tui.pipeline.sources import empty, load
+from localcdap.tui.document.source import empty, load
+from localcdap.tui.pipeline.save_actions import deployed, saved_draft, saved_file
 from localcdap.tui.routes import (
     DeployedTarget,
     DocumentTarget,

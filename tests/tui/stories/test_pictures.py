@@ -9,7 +9,7 @@ from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from localcdap.home import shipped_data
 from localcdap.tui.routes import DocumentTarget
-from tests.tui.driving import LARGE, SMALL
+from tests.tui.studio_driver import LARGE, SMALL
 
 SAMPLE = (shipped_data() / "demo" / "pipeline.json").read_text()
 

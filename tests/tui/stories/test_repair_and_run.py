@@ -9,9 +9,9 @@ from textual.widgets import OptionList
 
 from localcdap.engine.messages import RunStatus
 from localcdap.host import demo
-from localcdap.tui.inspector.trials.trial_pane import TrialPane
-from localcdap.tui.pipeline.running import Running
-from localcdap.tui.problems.problems import Problems
+from localcdap.tui.inspector.preview.debug_pane import TrialPane
+from localcdap.tui.pipeline.activity import Running
+from localcdap.tui.pipeline.problem_list import Problems
 from localcdap.tui.screens.runs.arguments import ArgumentRow, ArgumentsDialog
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

@@ -10,7 +10,7 @@ from textual.widgets import Input
 from textual_autocomplete import AutoComplete, DropdownItem, TargetState
 
 from localcdap.tui.inspector.context import Context
-from localcdap.tui.inspector.properties.offers import Offer
+from localcdap.tui.inspector.properties.suggestions import Offer
 
 Offers = Callable[[], Sequence[Offer]]
 _MOST: Final = 50

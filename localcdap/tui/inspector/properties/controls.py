@@ -14,7 +14,7 @@ from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
 from localcdap.api.schema import Schema
-from localcdap.tui.inspector.properties import highlighting
+from localcdap.tui.inspector.properties import highlighters as highlighting
 from localcdap.tui.inspector.schema.text import Unreadable, read, written
 from localcdap.tui.widgets.code_area import CodeArea
 

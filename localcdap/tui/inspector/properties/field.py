@@ -12,7 +12,6 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 
-from localcdap.tui.inspector.blame import Blame
 from localcdap.tui.inspector.context import Context
 from localcdap.tui.inspector.properties.completion import Aid
 from localcdap.tui.inspector.properties.controls import (
@@ -25,9 +24,10 @@ from localcdap.tui.inspector.properties.controls import (
     Toggle,
 )
 from localcdap.tui.inspector.properties.elements import Part, form_of, most_elements
-from localcdap.tui.inspector.properties.listing import ListControl
-from localcdap.tui.inspector.properties.offers import Offer
-from localcdap.tui.inspector.properties.plan import FieldPlan, Kind
+from localcdap.tui.inspector.properties.field_plan import FieldPlan, Kind
+from localcdap.tui.inspector.properties.list_control import ListControl
+from localcdap.tui.inspector.properties.suggestions import Offer
+from localcdap.tui.inspector.property_failures import Blame
 from localcdap.tui.inspector.schema.text import EXAMPLE
 from localcdap.tui.screens.settings.locations import ask_location_and_reopen, find_prefix
 from localcdap.tui.studio import Choice, StudioNode

@@ -20,11 +20,11 @@ from localcdap.api.config import PluginProperty
 from localcdap.api.methods import PluginMethod
 from localcdap.pipeline.document.values import as_properties
 from localcdap.pipeline.editing.edits import SetProperty
-from localcdap.tui.inspector.blame import Blame
+from localcdap.tui.document.editor import Editor
 from localcdap.tui.inspector.context import Context
 from localcdap.tui.inspector.properties.field import Field
-from localcdap.tui.inspector.properties.plan import planned
-from localcdap.tui.pipeline.editor import Editor
+from localcdap.tui.inspector.properties.field_plan import planned
+from localcdap.tui.inspector.property_failures import Blame
 from localcdap.tui.studio import get_studio
 
 SENT_AFTER_S: Final = 0.1

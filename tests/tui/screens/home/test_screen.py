@@ -15,7 +15,7 @@ from localcdap.pipeline.library.draft_model import DraftRequest
 from localcdap.tui.routes import DeployedTarget, PipelineFileTarget, RunTarget
 from localcdap.tui.screens.home.pipeline_import import FailedImportDialog
 from localcdap.tui.screens.home.screen import _spread
-from tests.tui.driving import SMALL
+from tests.tui.studio_driver import SMALL
 
 DEMO = (shipped_data() / "demo" / "pipeline.json").read_text()
 

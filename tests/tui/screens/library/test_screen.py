@@ -16,7 +16,7 @@ from localcdap.tui import routes as places
 from localcdap.tui.lists.filtered_list import FilteredList
 from localcdap.tui.screens.library.comparison import PipelineComparisonDialog
 from tests.e2e.pipelines import csv_source, json_sink, pipeline, schema, write
-from tests.tui.driving import SMALL
+from tests.tui.studio_driver import SMALL
 
 ROW = schema(id="int", name="string")
 

@@ -8,7 +8,7 @@ from textual.widgets import Static
 from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.tui.lists.filtered_list import FilteredList
 from localcdap.tui.screens.namespaces.preferences import PreferencesPanel, read_preferences
-from tests.tui.driving import SMALL
+from tests.tui.studio_driver import SMALL
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from localcdap.tui.routes import PluginTarget
 from localcdap.tui.screens.plugins.capability_filter import CapabilityToggle
 from localcdap.tui.screens.plugins.catalog import find_source_file
 from tests.artifacts.authoring import capable, source, write
-from tests.tui.driving import SMALL, studio
+from tests.tui.studio_driver import SMALL, studio
 
 
 def listing(driver) -> FilteredList:

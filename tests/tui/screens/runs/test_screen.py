@@ -20,7 +20,7 @@ from localcdap.tui.screens.runs.run_list import RunList
 from localcdap.tui.screens.runs.run_view import RunView
 from localcdap.tui.screens.runs.tables import StageTable
 from tests.runs.writing import change, write_log, write_run
-from tests.tui.driving import LARGE, SMALL, Driver
+from tests.tui.studio_driver import LARGE, SMALL, Driver
 
 SIZES = pytest.mark.parametrize("size", [SMALL, LARGE], ids=["small", "large"])
 ERROR = RunError("no file 'x'", "Write another path.", "In", ["  File plugin.py, line 3"])

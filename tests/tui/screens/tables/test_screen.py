@@ -17,7 +17,7 @@ from localcdap.tui.screens.tables.browser import TableBrowser
 from localcdap.tui.screens.tables.console import SqlConsole
 from localcdap.tui.screens.tables.editor import QueryEditor
 from localcdap.tui.screens.tables.query_status import QueryStatus
-from tests.tui.driving import SMALL
+from tests.tui.studio_driver import SMALL
 
 ROWS = 2500
 SPENDING = Schema.record(

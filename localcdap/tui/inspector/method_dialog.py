@@ -1,0 +1,199 @@
+"""Methods of a plugin, called from its form."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any, ClassVar, NamedTuple
+
+import msgspec
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Footer, Static
+
+from localcdap.api.errors import LocalcdapError
+from localcdap.api.methods import PluginMethod
+from localcdap.artifacts.model import PluginInfo
+from localcdap.host.cdap import Cdap
+from localcdap.pipeline.document.values import as_properties
+from localcdap.pipeline.methods import MethodCall, MethodPlugin, MethodResult
+from localcdap.tui.dialogs.dialog_screen import DialogScreen
+from localcdap.tui.document.editor import Editor
+from localcdap.tui.inspector.plugin_details import selector
+from localcdap.tui.inspector.properties.controls import Area
+from localcdap.tui.records.values import escape_unprintable
+
+
+class Given(NamedTuple):
+    """What requests of methods can be filled in with.
+
+    :param schema: of the stage's first input, as JSON.
+    :param sample: reads records of it.
+    """
+
+    schema: Any
+    sample: Callable[[], Awaitable[list[Any]]]
+
+
+class MethodDialog(DialogScreen[str | None]):
+    """Calls one method: its request above, its answer below. Its result is a schema that its user takes.
+
+    :param call: for the plugin as it is filled in now.
+    :param given: takes the place of members ``schema`` and ``records`` of the request.
+    :param takes_schema: whether the stage has a property for a schema that an answer proposes.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f9,ctrl+enter", "ask", "call", id="method.call"),
+        Binding("f3", "copy", "copy the answer", id="method.copy"),
+        Binding("f5", "take", "take the schema", id="method.take"),
+    ]
+    DEFAULT_CSS = """
+    MethodDialog { align: center middle; background: $background 60%; }
+    MethodDialog > Vertical {
+        width: 90; max-width: 96%; height: auto; max-height: 90%; padding: 1 2; background: $surface;
+    }
+    MethodDialog .description { color: $text-muted; height: auto; margin-bottom: 1; }
+    MethodDialog .state { height: auto; margin-top: 1; }
+    MethodDialog Area.-answer { max-height: 20; }
+    """
+
+    def __init__(
+        self,
+        method: PluginMethod,
+        call: MethodCall,
+        given: Given | None = None,
+        *,
+        takes_schema: bool = False,
+    ) -> None:
+        super().__init__()
+        self._method = method
+        self._request = call
+        self._given = given
+        self._takes_schema = takes_schema
+        self._schema: str | None = None
+        """That the last answer proposes."""
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield Static(Content.styled(self._method.name, "bold"))
+            yield Static(Content(self._method.description), classes="description")
+            if self._method.request is not None:
+                yield Area(template(self._method.request), "json")
+            yield Static(classes="state")
+            answer = Area("", "json")
+            answer.add_class("-answer")
+            answer.read_only = True
+            answer.display = False
+            yield answer
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        if self._method.request is None:
+            self.action_ask()
+        else:
+            self.run_worker(self._fill_in(self._method.request))
+
+    async def _fill_in(self, schema: Any) -> None:
+        """Put what is known into the request, unless its user writes it."""
+        members, area = request_of(schema), self.query(Area).first()
+        given, blank = self._given, area.text
+        if given is None or not {"schema", "records"} <= members.keys():
+            return
+        self._say("… reading records of the input", "dim")
+        records = await given.sample()
+        if self.is_attached and area.text == blank:
+            area.load_text(
+                escape_unprintable(told(members | {"schema": given.schema, "records": records}))
+            )
+            self._say("" if records else "No records could be read: write some here.", "dim")
+
+    @property
+    def answer(self) -> str:
+        """What stands in the answer."""
+        return self.query_one("Area.-answer", Area).text
+
+    def action_ask(self) -> None:
+        call = self._request
+        if self._method.request is not None:
+            try:
+                request = json.loads(self.query(Area).first().text)
+            except ValueError as error:
+                self._say(f"✗ The request is no JSON: {error}.", "$text-error")
+                return
+            call = msgspec.structs.replace(call, request=request)
+        self._say("… asking", "dim")
+
+        def ask(cdap: Cdap) -> MethodResult:
+            return cdap.methods.call(call)
+
+        self.call(ask, self._answered, on_error=self._failed, group="method")
+
+    def action_copy(self) -> None:
+        if self.answer:
+            self.studio.copy_text(self.answer, "answer")
+
+    def action_take(self) -> None:
+        self.dismiss(self._schema)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "take":
+            return self._schema is not None
+        return super().check_action(action, parameters)
+
+    def _answered(self, result: MethodResult) -> None:
+        self._say(f"✓ {result.artifact.name} {result.artifact.version} answered", "$text-success")
+        answer = self.query_one("Area.-answer", Area)
+        answer.load_text(
+            escape_unprintable(json.dumps(result.answer, indent=2, ensure_ascii=False))
+        )
+        answer.display = True
+        proposed = result.answer.get("schema") if isinstance(result.answer, dict) else None
+        takes = self._takes_schema and isinstance(proposed, dict)
+        self._schema = json.dumps(proposed, ensure_ascii=False) if takes else None
+        self.refresh_bindings()
+
+    def _failed(self, error: LocalcdapError) -> None:
+        action = f"\n  {error.corrective_action}" if error.corrective_action else ""
+        self._say(f"✗ {error.message}{action}", "$text-error")
+
+    def _say(self, text: str, style: str) -> None:
+        self.query_one(".state", Static).update(Content.styled(text, style))
+
+
+def call_of(method: PluginMethod, plugin: PluginInfo, stage: str, editor: Editor) -> MethodCall:
+    """The call of a method without its request, with the properties that the stage has so far."""
+    properties = as_properties(editor.properties(stage))
+    of = MethodPlugin(plugin.type, plugin.name, selector(plugin.artifact), properties)
+    return MethodCall(of, method.name, None, editor.namespace, editor.arguments)
+
+
+def template(schema: Any) -> str:
+    """A request to be filled in, from its JSON Schema."""
+    return told(request_of(schema))
+
+
+def told(request: dict[str, Any]) -> str:
+    """A request as JSON, a record in each line."""
+    lines = [f"  {json.dumps(name)}: {_lines(value)}" for name, value in request.items()]
+    return "{\n" + ",\n".join(lines) + "\n}" if lines else "{}"
+
+
+def _lines(value: Any) -> str:
+    if not (isinstance(value, list) and value):
+        return json.dumps(value, ensure_ascii=False)
+    return "[\n" + ",\n".join(f"    {json.dumps(v, ensure_ascii=False)}" for v in value) + "\n  ]"
+
+
+def request_of(schema: Any) -> dict[str, Any]:
+    """The members of a request, from its JSON Schema, with nothing in them."""
+    found = schema.get("$defs", {}).get(str(schema.get("$ref", "")).rpartition("/")[2], schema)
+    members = found.get("properties") or {}
+    empty = {"string": "", "integer": 0, "number": 0, "boolean": False, "array": [], "object": {}}
+    return {
+        name: each.get("default", empty.get(each.get("type")))
+        for name, each in members.items()
+        if name in found.get("required", members)
+    }

@@ -1,0 +1,86 @@
+"""What is known of the plugin of a stage: its declaration, other versions, what would repair it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from localcdap.api.errors import NotFoundError
+from localcdap.api.failures import ArtifactId
+from localcdap.api.methods import PluginMethod
+from localcdap.artifacts.model import ArtifactSelector, PluginInfo
+from localcdap.host.cdap import Cdap
+from localcdap.pipeline.document.model import PluginUse, StageUse
+from localcdap.tui.inspector.heading import named
+from localcdap.tui.studio import Choice, Studio
+
+_POLL_S: Final = 2.0
+
+
+class Declared(msgspec.Struct):
+    """What is known of the plugin of a stage, and what its properties can refer to."""
+
+    plugin: PluginInfo | None
+    preferences: dict[str, str]
+    secure_keys: list[str]
+    """Their names."""
+
+
+class Candidate(msgspec.Struct):
+    """A plugin that a stage could use."""
+
+    name: str
+    artifact: ArtifactId
+    description: str
+
+
+def declared(cdap: Cdap, namespace: str, pipeline: str, use: PluginUse) -> Declared:
+    """:param pipeline: the name of the one that the stage is in."""
+    preferences = cdap.preferences.of_pipeline(namespace, pipeline)
+    keys = [key.name for key in cdap.secure_keys.list_keys(namespace)]
+    return Declared(plugin_of(cdap, namespace, use), preferences, keys)
+
+
+def plugin_of(cdap: Cdap, namespace: str, use: PluginUse) -> PluginInfo | None:
+    """The plugin that a stage gets; None when there is none."""
+    try:
+        return cdap.artifacts.get_plugin(namespace, use.type, use.name, use.artifact)
+    except NotFoundError:
+        return None
+
+
+def candidates(cdap: Cdap, namespace: str, use: PluginUse) -> list[Candidate]:
+    """The versions of the plugin, highest first; all plugins of its type when there is none of its name."""
+    known = cdap.artifacts.list_plugins(namespace, use.type, all_versions=True)
+    found = [each for each in reversed(known) if each.name == use.name] or known
+    return [Candidate(each.name, each.artifact, each.description) for each in found]
+
+
+def selector(artifact: ArtifactId) -> ArtifactSelector:
+    return ArtifactSelector(artifact.scope, artifact.name, artifact.version)
+
+
+def artifact_changes(cdap: Cdap) -> Iterator[bool]:
+    """After each poll, whether artifacts changed."""
+    last = cdap.messaging.get_newest_id()
+    while True:
+        messages = cdap.messaging.fetch("system", "artifacts", last, wait_s=_POLL_S)
+        last = messages[-1].id if messages else last
+        yield bool(messages)
+
+
+async def chosen_method(studio: Studio, plugin: PluginInfo) -> PluginMethod | None:
+    """One of the methods, of which there is one at least; None when its user wants none after all."""
+    methods = plugin.methods
+    if len(methods) == 1:
+        return methods[0]
+    choices = [Choice(each.name, each, detail=each.description) for each in methods]
+    return await studio.choose(choices, title=f"What to ask {plugin.name}?")
+
+
+async def chosen_version(studio: Studio, use: StageUse, found: list[Candidate]) -> Candidate | None:
+    """What a stage shall use from now on; None when it stays as it is."""
+    choices = [Choice(f"{c.name}  {named(c.artifact)}", c, detail=c.description) for c in found]
+    return await studio.choose(choices, title=f"Which {use.plugin.name} shall '{use.name}' use?")

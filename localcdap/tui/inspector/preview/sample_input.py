@@ -1,0 +1,168 @@
+"""Records made up from a schema: usual values, and those that break plugins."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import decimal
+import io
+import json
+import random
+from typing import Any, Final
+
+from localcdap.api.errors import BadRequestError
+from localcdap.api.record_json import encode_json_record
+from localcdap.api.schema import LogicalType, Schema, Type
+
+
+def records_of(text: str, schema: Schema | None) -> list[Any]:
+    """The records of a text, as JSON.
+
+    :param schema: gives the values of comma-separated lines their types; without it they are texts.
+    :raises BadRequestError: when it is none of these.
+    """
+    if not text.strip():
+        return []
+    if text.lstrip()[0] not in "{[":
+        return _separated(text, schema)
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        try:
+            return [json.loads(line) for line in text.splitlines() if line.strip()]
+        except ValueError:
+            raise BadRequestError(
+                f"The records are no JSON: {error}.",
+                'Write an array of objects, [{"name": "ada"}], an object a line, or CSV with a header.',
+            ) from None
+    return found if isinstance(found, list) else [found]
+
+
+def text_of(records: list[Any]) -> str:
+    """Records as an array of JSON, one a line."""
+    lines = (json.dumps(each, ensure_ascii=False) for each in records)
+    return "[\n  " + ",\n  ".join(lines) + "\n]" if records else "[]"
+
+
+def _separated(text: str, schema: Schema | None) -> list[Any]:
+    rows = [row for row in csv.reader(io.StringIO(text)) if row]
+    names = [name.strip() for name in rows[0]]
+    for number, row in enumerate(rows[1:], start=2):
+        if len(row) != len(names):
+            raise BadRequestError(
+                f"Line {number} has {len(row)} values, the header {len(names)} names.",
+                "Give each line a value for each name; put quotes around one with a comma.",
+            )
+    return [
+        {name: _typed(cell, name, schema) for name, cell in zip(names, row, strict=True)}
+        for row in rows[1:]
+    ]
+
+
+def _typed(cell: str, name: str, schema: Schema | None) -> Any:
+    """A value as its field wants it; one that is none of it stays a text, which is then told."""
+    field = schema.field(name) if schema is not None else None
+    if field is None:
+        return cell
+    if not cell and field.schema.is_nullable:
+        return None
+    inner = field.schema.non_nullable
+    is_text = inner.logical_type is not None or inner.type in (Type.STRING, Type.BYTES, Type.ENUM)
+    if is_text:
+        return cell
+    try:
+        return json.loads(cell.strip().lower() if inner.type is Type.BOOLEAN else cell)
+    except ValueError:
+        return cell
+
+
+_WORDS: Final = (
+    "ada",
+    "grace",
+    "alan",
+    "edsger",
+    "barbara",
+    "",
+    " spaced ",
+    "ünïcode",
+    'O\'Neil, "x"',
+)
+_START: Final = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+_DEEPEST: Final = 6
+
+
+def generated(schema: Schema, count: int, seed: int = 0) -> list[Any]:
+    """Records as JSON; the same for the same seed. About one in eight nullable values is null."""
+    source = random.Random(seed)  # noqa: S311 - nothing secret
+    maker = _Maker(source)
+    return [encode_json_record(maker.record(schema, 0)) for _ in range(count)]
+
+
+class _Maker:
+    def __init__(self, source: random.Random) -> None:
+        self._source = source
+
+    def record(self, schema: Schema, depth: int) -> dict[str, Any]:
+        return {field.name: self.value(field.schema, depth) for field in schema}
+
+    def value(self, schema: Schema, depth: int) -> Any:
+        if schema.is_nullable and (depth > _DEEPEST or self._source.random() < 1 / 8):
+            return None
+        inner = schema.non_nullable
+        if inner.logical_type is not None:
+            return self._logical(inner)
+        match inner.type:
+            case Type.RECORD:
+                return self.record(inner, depth + 1)
+            case Type.ARRAY if inner.items is not None:
+                return [self.value(inner.items, depth + 1) for _ in range(self._few(depth))]
+            case Type.MAP if inner.keys is not None and inner.values is not None:
+                return {
+                    self._key(inner.keys, depth): self.value(inner.values, depth + 1)
+                    for _ in range(self._few(depth))
+                }
+            case Type.UNION:
+                members = [each for each in inner.members if each.type is not Type.NULL]
+                return self.value(self._source.choice(members), depth + 1)
+            case Type.ENUM:
+                return self._source.choice(inner.symbols)
+        return self._simple(inner.type)
+
+    def _key(self, schema: Schema, depth: int) -> str:
+        """As in JSON, where a key that is no text is written as its JSON."""
+        key = encode_json_record(self.value(schema, depth + 1))
+        return key if isinstance(key, str) else json.dumps(key)
+
+    def _few(self, depth: int) -> int:
+        return self._source.randint(0, 3) if depth < _DEEPEST else 0
+
+    def _simple(self, type: Type) -> Any:
+        source = self._source
+        match type:
+            case Type.BOOLEAN:
+                return source.random() < 0.5
+            case Type.INT | Type.LONG:
+                return source.choice((0, -1, source.randint(1, 100), source.randint(1, 10**6)))
+            case Type.FLOAT | Type.DOUBLE:
+                return source.choice((0.0, -1.5, round(source.uniform(0, 1000), 2)))
+            case Type.BYTES:
+                return bytes(source.randrange(256) for _ in range(source.randint(0, 6)))
+            case Type.STRING:
+                return source.choice(_WORDS)
+        return None
+
+    def _logical(self, schema: Schema) -> Any:
+        source = self._source
+        moment = _START + datetime.timedelta(seconds=source.randint(0, 366 * 86400))
+        match schema.logical_type:
+            case LogicalType.DATE:
+                return moment.date()
+            case LogicalType.TIME_MILLIS | LogicalType.TIME_MICROS:
+                return moment.time()
+            case LogicalType.DATETIME:
+                return moment.replace(tzinfo=None)
+            case LogicalType.DECIMAL:
+                digits = min(schema.precision or 1, 9)
+                whole = source.randint(-(10**digits) + 1, 10**digits - 1)
+                return decimal.Decimal(whole).scaleb(-(schema.scale or 0))
+        return moment

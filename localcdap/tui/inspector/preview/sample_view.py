@@ -1,0 +1,187 @@
+"""Shows findings: what went wrong, and one table of records after the other."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, ClassVar, Final, NamedTuple
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Tab, Tabs
+
+from localcdap.api.schema import Schema
+from localcdap.engine.preview.samples import Problem, Rejected, StageSample
+from localcdap.runs.debug.model import DebugAnswer
+from localcdap.tui.records.table import RecordTable
+from localcdap.tui.widgets.cached_static import CachedStatic
+
+
+class Sheet(NamedTuple):
+    """One table of records."""
+
+    label: str
+    records: list[Any]
+    schema: Schema | None
+    note: str = ""
+    """What is not shown of it."""
+
+
+class Findings(NamedTuple):
+    """What a stage made of records."""
+
+    sheets: list[Sheet]
+    problems: list[Problem]
+    logs: list[str]
+
+
+def of_preview(sample: StageSample) -> Findings:
+    sheets = [
+        Sheet(f"port {port}", each.records, each.schema, _note(len(each.records), each.count))
+        for port, each in sample.ports.items()
+    ]
+    if not sheets:
+        note = _note(len(sample.records), sample.count)
+        sheets = [Sheet("records", sample.records, sample.schema, note)]
+    if sample.errors:
+        note = _note(len(sample.errors), sample.error_count)
+        sheets.append(Sheet("errors", _rejected(sample.errors), None, note))
+    return Findings(sheets, sample.problems, [])
+
+
+def of_trial(answer: DebugAnswer) -> Findings:
+    sheets = [Sheet(f"port {p}", each.records, each.schema) for p, each in answer.ports.items()]
+    if answer.output is not None:
+        sheets.append(Sheet("records", answer.output.records, answer.output.schema))
+    if answer.error_records:
+        sheets.append(Sheet("errors", _rejected(answer.error_records), None))
+    return Findings(sheets, answer.errors, answer.logs)
+
+
+def _rejected(errors: list[Rejected]) -> list[Any]:
+    return [
+        {"code": each.code, "message": each.message, "record": _text(each.record)}
+        for each in errors
+    ]
+
+
+def _text(record: Any) -> str:
+    return record if isinstance(record, str) else json.dumps(record, ensure_ascii=False)
+
+
+def _note(shown: int, count: int) -> str:
+    return f"the first of {count:,}" if count > shown else ""
+
+
+_MOST_PROBLEMS: Final = 5
+_MOST_FRAMES: Final = 3
+
+
+class _SheetTab(Tab):
+    """The tab of one table."""
+
+    def __init__(self, sheet: str, count: str) -> None:
+        super().__init__(Content(sheet + count))
+        self.sheet = sheet
+
+
+class SampleView(Vertical):
+    """A table of records with tabs for its sheets."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("o", "next_sheet", "next table", id="records.next_sheet", show=False),
+    ]
+    DEFAULT_CSS = """
+    SampleView { height: 1fr; }
+    SampleView > .problems { height: auto; max-height: 8; padding: 0 1; overflow-y: auto; }
+    SampleView Tabs { height: 1; display: none; }
+    SampleView Tabs.-any { display: block; }
+    SampleView Underline { display: none; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._sheets: list[Sheet] = []
+
+    def compose(self) -> ComposeResult:
+        yield CachedStatic(classes="problems")
+        yield Tabs()
+        yield RecordTable()
+
+    @property
+    def sheets(self) -> list[Sheet]:
+        return self._sheets
+
+    @property
+    def table(self) -> RecordTable:
+        return self.query_one(RecordTable)
+
+    def put(self, findings: Findings) -> None:
+        """Show findings, the table that was shown before first."""
+        before = self._label
+        self._sheets = list(findings.sheets)
+        if findings.logs:
+            lines = [{"line": line} for line in findings.logs]
+            self._sheets.append(Sheet("log", lines, None))
+        self.query_one(".problems", CachedStatic).update_lines(_told(findings.problems))
+        self.run_worker(self._fill_tabs(before), group="tabs", exclusive=True)
+
+    def tell(self, note: str) -> None:
+        """Show nothing but a note."""
+        self._sheets = []
+        self.query_one(".problems", CachedStatic).update_lines([])
+        self.query_one(Tabs).remove_class("-any")
+        self.table.clear(note)
+
+    def action_next_sheet(self) -> None:
+        self.query_one(Tabs).action_next_tab()
+
+    @on(Tabs.TabActivated)
+    def _activated(self, event: Tabs.TabActivated) -> None:
+        event.stop()
+        self._show_sheet()
+
+    @property
+    def _label(self) -> str | None:
+        tab = self.query_one(Tabs).active_tab
+        return tab.sheet if isinstance(tab, _SheetTab) else None
+
+    async def _fill_tabs(self, before: str | None) -> None:
+        tabs = self.query_one(Tabs)
+        with self.prevent(Tabs.TabActivated, Tabs.Cleared):
+            await tabs.clear()
+            for sheet in self._sheets:
+                count = f" {len(sheet.records):,}" if sheet.label != "records" else ""
+                await tabs.add_tab(_SheetTab(sheet.label, count))
+        tabs.set_class(len(self._sheets) > 1, "-any")
+        labels = [sheet.label for sheet in self._sheets]
+        if before in labels and before != self._label:
+            tabs.active = tabs.query(Tab)[labels.index(before)].id or ""
+        self._show_sheet()
+
+    def _show_sheet(self) -> None:
+        label = self._label
+        sheet = next((each for each in self._sheets if each.label == label), None)
+        if sheet is None:
+            self.table.clear()
+        else:
+            self.table.show_records(sheet.records, sheet.schema, sheet.note)
+
+
+def _told(problems: list[Problem]) -> list[Content]:
+    lines: list[Content] = []
+    for each in problems[:_MOST_PROBLEMS]:
+        record = f"record {each.record}: " if each.record is not None else ""
+        place = f"{each.field}: " if each.field else record
+        lines.append(Content.styled(f"✗ {place}{each.message}", "$text-error"))
+        if each.corrective_action:
+            lines.append(Content.styled(f"  {each.corrective_action}", "$foreground 60%"))
+        frames = (each.trace or "").splitlines()[-_MOST_FRAMES:]
+        lines += [Content.styled(f"    {frame.strip()}", "$foreground 60%") for frame in frames]
+    if len(problems) > _MOST_PROBLEMS:
+        lines.append(
+            Content.styled(f"… and {len(problems) - _MOST_PROBLEMS} more", "$foreground 60%")
+        )
+    return lines

@@ -1,0 +1,96 @@
+"""The panes of a stage, one of which is looked at."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from textual.widgets import TabbedContent, TabPane, Tabs
+
+from localcdap.pipeline.editing.stage_states import StageState
+from localcdap.tui.document.editor import Editor
+from localcdap.tui.inspector.context import Context
+from localcdap.tui.inspector.documentation import DocumentationPane
+from localcdap.tui.inspector.preview.debug_pane import TrialPane
+from localcdap.tui.inspector.preview.preview_pane import PreviewPane
+from localcdap.tui.inspector.properties.field import Field
+from localcdap.tui.inspector.properties.form import Form
+from localcdap.tui.inspector.schema.pane import SchemaPane
+
+
+class Panes(TabbedContent):
+    """Each pane has the id ``tab-`` and its name: properties, schema, docs, try, preview."""
+
+    DEFAULT_CSS = """
+    Panes { height: 1fr; }
+    Panes Tabs { height: 1; }
+    Panes Underline { display: none; }
+    Panes TabPane { padding: 0; height: 1fr; }
+    """
+
+    def __init__(self, editor: Editor, known: Context) -> None:
+        super().__init__(id="inspector-tabs")
+        self._editor = editor
+        self.form: Final = Form(editor, known)
+        self.documentation: Final = DocumentationPane()
+        self.preview: Final = PreviewPane(editor)
+        self.trial: Final = TrialPane(editor, known, self.preview)
+        self._schema = SchemaPane()
+        panes = (
+            TabPane("properties", self.form, id="tab-properties"),
+            TabPane("schema", self._schema, id="tab-schema"),
+            TabPane("docs", self.documentation, id="tab-docs"),
+            TabPane("try it", self.trial, id="tab-try"),
+            TabPane("preview data", self.preview, id="tab-preview"),
+        )
+        for pane in panes:
+            self.compose_add_child(pane)
+
+    @property
+    def open(self) -> str:
+        """The name of the pane that is looked at."""
+        return self.active.removeprefix("tab-")
+
+    @property
+    def row(self) -> Tabs:
+        """The tabs themselves."""
+        return self.query_one(Tabs)
+
+    def open_pane(self, name: str) -> None:
+        """Open a pane; the keys, when they go to another one, go to the row of tabs."""
+        if self.open != name:
+            active = self.active_pane
+            if active is not None and active.has_focus_within:
+                self.row.focus()
+            self.active = f"tab-{name}"
+
+    def step(self, by: int) -> None:
+        """Open the next pane, or one before; after the last comes the first."""
+        names = [(pane.id or "").removeprefix("tab-") for pane in self.query(TabPane)]
+        self.open_pane(names[(names.index(self.open) + by) % len(names)])
+
+    def go_in(self) -> None:
+        """Have the keys go to what is wrong in the open pane, or else to what is first there.
+
+        They go to the row of tabs when nothing there takes keys.
+        """
+        pane = self.active_pane
+        chain = [each for each in self.screen.focus_chain if pane in each.ancestors]
+        wrong = [each for each in chain if any(map(_is_wrong, each.ancestors))]
+        next(iter(wrong or chain), self.row).focus()
+
+    def show(self, stage: str | None, state: StageState | None) -> None:
+        """Have the pane that is looked at show a stage; the others wait until they are."""
+        match self.open:
+            case "schema":
+                self._schema.put(state)
+            case "docs":
+                self.documentation.arrive(self._editor.namespace)
+            case "try":
+                self.trial.show_stage(stage)
+            case "preview":
+                self.preview.show_stage(stage)
+                self.preview.arrive()
+
+
+def _is_wrong(node: object) -> bool:
+    return isinstance(node, Field) and bool(node.blames)

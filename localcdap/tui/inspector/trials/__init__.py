@@ -1,1 +1,0 @@
-"""A stage tried on records, and what previews give for it."""

@@ -1,0 +1,277 @@
+"""The palette: plugins to choose a new stage from, live as artifacts come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import HorizontalScroll, Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static
+
+from localcdap.api.app.events import ArtifactsChanged
+from localcdap.artifacts.model import ArtifactSelector, CapabilityCount, PluginSummary
+from localcdap.host.cdap import Cdap
+from localcdap.pipeline.document.model import App
+from localcdap.pipeline.rules.plugin_types import (
+    ALERT_PUBLISHER,
+    BATCH,
+    CONDITION,
+    ERROR_TRANSFORM,
+    JOINER,
+    POST_ACTION,
+    SINKS,
+    SOURCE,
+    SPLITTER,
+    STREAMING,
+)
+from localcdap.tui.canvas.stage_card import type_word
+from localcdap.tui.dialogs.dialog_screen import DialogScreen
+from localcdap.tui.lists.changes import watch_topics
+from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
+
+_ORDER: Final = (
+    SOURCE,
+    "streamingsource",
+    "transform",
+    "batchaggregator",
+    JOINER,
+    "sparkcompute",
+    "windower",
+    SPLITTER,
+    ERROR_TRANSFORM,
+    "batchsink",
+    "sparksink",
+    "streamingsink",
+    ALERT_PUBLISHER,
+    CONDITION,
+    "action",
+    "sparkprogram",
+    POST_ACTION,
+)
+_SOURCES_LAST: Final = ("streamingsource", SOURCE)
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """What there is to choose from."""
+
+    plugins: list[PluginSummary]
+    capabilities: list[CapabilityCount]
+    all: int
+    """Plugins, whatever they are capable of."""
+
+
+class Chip(Static, can_focus=True):
+    """A capability that plugins must have, while it is on."""
+
+    DEFAULT_CSS = """
+    Chip { width: auto; height: 1; padding: 0 1; margin-right: 1; background: $boost; color: $text-muted; }
+    Chip:hover { background: $panel-lighten-1; }
+    Chip:focus { text-style: underline; color: $text; }
+    Chip.-on { background: $primary 50%; color: $text; text-style: bold; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space", "turn", "on or off", show=False),
+        Binding("left,h", "screen.focus_previous", "previous", show=False),
+        Binding("right,l", "screen.focus_next", "next", show=False),
+    ]
+
+    class Turned(Message):
+        """It was turned on or off."""
+
+    def __init__(self, count: CapabilityCount, *, is_on: bool) -> None:
+        super().__init__(classes="-on" if is_on else "")
+        self.capability = count.capability
+        self.show(count)
+
+    @property
+    def is_on(self) -> bool:
+        return self.has_class("-on")
+
+    def show(self, count: CapabilityCount) -> None:
+        mark = "● " if self.is_on else ""
+        self.update(Content(f"{mark}{count.capability} {count.plugins}"))
+        self._count = count
+
+    def action_turn(self) -> None:
+        self.toggle_class("-on")
+        self.show(self._count)
+        self.post_message(Chip.Turned())
+
+    def on_click(self, event: events.Click) -> None:
+        event.stop()
+        self.action_turn()
+
+
+class StagePalette(DialogScreen[PluginSummary]):
+    """Lets its user choose a plugin; the answer is None when there is none.
+
+    :param behind: the type of the plugin of the stage that the new one will stand behind; None when it
+        stands alone.
+    """
+
+    DEFAULT_CSS = """
+    StagePalette {
+        align-horizontal: center;
+        background: $background 60%;
+        & > #palette {
+            width: 84; max-width: 96%; height: 90%; max-height: 40; margin-top: 1; padding: 1 2 0 2;
+            background: $surface;
+        }
+        & #palette-title { color: $text-muted; padding: 0 1; height: 1; }
+        & #palette-chips { height: 1; margin: 0 1 1 1; overflow: hidden hidden; }
+        & FilteredList { height: 1fr; }
+        & FilteredList > .filter { margin-bottom: 1; }
+        & FilteredList > FilteredListOptions > .option-list--option-highlighted {
+            background: $primary 40%; color: $text;
+        }
+        & #palette-about { color: $text-muted; padding: 1 1; height: 4; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down,ctrl+n,ctrl+j", "move(1)", "next", show=False, priority=True),
+        Binding("up,ctrl+p,ctrl+k", "move(-1)", "previous", show=False, priority=True),
+        Binding("enter", "take", "add", show=False, priority=True),
+        Binding("escape", "back", "back", show=False, priority=True),
+    ]
+    AUTO_FOCUS = ".filter"
+
+    def __init__(self, namespace: str, app: App, behind: str | None, where: str = "") -> None:
+        super().__init__()
+        self._namespace = namespace
+        self._kind = app
+        self._behind = behind
+        self._where = where
+        self._plugins: dict[str, PluginSummary] = {}
+        self._is_filled = False
+        self._is_awaited = False
+        """Whether enter was pressed before there was anything to take."""
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="palette"):
+            yield Static(Content(f"Add a stage{self._where}"), id="palette-title")
+            yield HorizontalScroll(id="palette-chips", can_focus=False)
+            yield FilteredList(empty="No plugin has all of these capabilities.")
+            yield Static(id="palette-about")
+
+    def on_mount(self) -> None:
+        self._listing.query_one(".filter").display = True
+        self.follow(watch_topics(ArtifactsChanged.topic), self._look)
+
+    @property
+    def _listing(self) -> FilteredList:
+        return self.query_one(FilteredList)
+
+    def _look(self, is_different: bool) -> None:
+        if is_different:
+            self._load()
+
+    @on(Chip.Turned)
+    def _load(self) -> None:
+        """List the plugins that have the chosen capabilities; the highlight stays on its plugin."""
+        wanted = [chip.capability for chip in self.query(Chip) if chip.is_on]
+        namespace, app = self._namespace, ArtifactSelector(name=self._kind.value)
+
+        def load(cdap: Cdap) -> Shelf:
+            plugins = cdap.artifacts.list_plugins(namespace, None, wanted, artifact=app)
+            capabilities = cdap.artifacts.list_capabilities(namespace)
+            return Shelf(plugins, capabilities, len(cdap.artifacts.list_plugins(namespace)))
+
+        self.call(load, self._show, group="palette")
+
+    def _show(self, shelf: Shelf) -> None:
+        self._plugins = {_key(each): each for each in shelf.plugins if self._is_stage(each.type)}
+        order = self._order()
+        ordered = sorted(
+            self._plugins.items(),
+            key=lambda item: (order.index(item[1].type), item[1].name.lower()),
+        )
+        self._listing.put(
+            [
+                ListEntry(
+                    key,
+                    plugin.name,
+                    hint=f"{plugin.artifact.name} {plugin.artifact.version}",
+                    group=type_word(plugin.type),
+                    words=f"{type_word(plugin.type)} {plugin.type}",
+                )
+                for key, plugin in ordered
+            ]
+        )
+        self._show_chips(shelf.capabilities, shelf.all)
+        self._is_filled = True
+        if self._is_awaited:
+            self._is_awaited = False
+            self.action_take()
+
+    def _show_chips(self, counts: Sequence[CapabilityCount], plugins: int) -> None:
+        """Show a chip for each capability; a new one only where it tells plugins apart.
+
+        :param plugins: how many there are.
+        """
+        chips = {chip.capability: chip for chip in self.query(Chip)}
+        for count in sorted(counts, key=lambda count: count.capability):
+            chip = chips.get(count.capability)
+            if chip is not None:
+                chip.show(count)
+            elif 0 < count.plugins < plugins:
+                self.query_one("#palette-chips").mount(Chip(count, is_on=False))
+
+    def _is_stage(self, type: str) -> bool:
+        stages = STREAMING | BATCH if self._kind is App.STREAMING else BATCH
+        return type in stages or type == POST_ACTION
+
+    def _order(self) -> list[str]:
+        """The types: behind a stage first what can stand there."""
+        if self._behind is None or self._behind in SINKS:
+            return list(_ORDER)
+        rest = [type for type in _ORDER if type not in _SOURCES_LAST]
+        return rest + [type for type in _ORDER if type in _SOURCES_LAST]
+
+    @on(FilteredList.Highlighted)
+    def _about(self, event: FilteredList.Highlighted) -> None:
+        event.stop()
+        plugin = self._plugins.get(event.key or "")
+        about = plugin.description if plugin is not None else ""
+        self.query_one("#palette-about", Static).update(Content(about))
+
+    @on(FilteredList.Chosen)
+    def _chosen(self, event: FilteredList.Chosen) -> None:
+        event.stop()
+        self._take(event.key)
+
+    def action_move(self, by: int) -> None:
+        listing = self._listing
+        listing.when_typed(lambda: listing.move(by))
+
+    def on_key(self, event: events.Key) -> None:
+        """What is typed before the filter has got the focus is for the filter, too."""
+        if event.is_printable and event.character and self.focused is None:
+            event.stop()
+            event.prevent_default()
+            self._listing.write(event.character)
+
+    def action_take(self) -> None:
+        if self._is_filled:
+            listing = self._listing
+            listing.when_typed(lambda: self._take(listing.key))
+        else:
+            self._is_awaited = True
+
+    def action_back(self) -> None:
+        self.dismiss(None)
+
+    def _take(self, key: str | None) -> None:
+        plugin = self._plugins.get(key or "")
+        if plugin is not None:
+            self.dismiss(plugin)
+
+
+def _key(plugin: PluginSummary) -> str:
+    return f"{plugin.type}/{plugin.name}"

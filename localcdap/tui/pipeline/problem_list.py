@@ -1,0 +1,241 @@
+"""The list of all failures and warnings of a pipeline."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import ClassVar, Final
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Input, OptionList
+
+from localcdap.api.failures import ARTIFACT_NOT_FOUND, UNKNOWN_PROPERTY, ValidationFailure
+from localcdap.pipeline.document.values import artifact_json
+from localcdap.pipeline.editing.edits import Edit, SetPlugin, SetProperty, Together
+from localcdap.tui.document.editor import Editor
+from localcdap.tui.fuzzy_match import match_query
+from localcdap.tui.lists.options import StudioOptionList, ValueOption
+from localcdap.tui.widgets.cached_static import CachedStatic
+
+
+class Problems(Vertical):
+    """Follows an editor. ``enter`` goes to what a failure is about, ``x`` does what it suggests."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "filter", "filter", id="problems.filter", show=False),
+        Binding("x", "fix", "apply the fix", id="problems.fix"),
+        Binding("X", "fix_all", "apply all fixes", id="problems.fix_all", show=False),
+        Binding("escape", "leave_filter", "back", id="problems.back", show=False),
+    ]
+    DEFAULT_CSS = """
+    Problems { height: 1fr; }
+    Problems .title { height: 1; padding: 0 1; color: $text-muted; }
+    Problems OptionList { height: 1fr; }
+    Problems Input { display: none; height: 1; border: none; padding: 0 1; background: $boost; }
+    Problems Input.-open { display: block; }
+    """
+
+    class Chosen(Message):
+        """Its user wants to go to what a failure is about.
+
+        :param stage: None for a failure of the pipeline itself.
+        :param property: of the stage's plugin; None when the failure names none.
+        :param field: of a schema, likewise.
+        """
+
+        def __init__(self, stage: str | None, property: str | None, field: str | None) -> None:
+            super().__init__()
+            self.stage = stage
+            self.property = property
+            self.field = field
+
+    def __init__(self, editor: Editor, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._editor = editor
+        self._shown: list[ValidationFailure] = []
+
+    def compose(self) -> ComposeResult:
+        yield CachedStatic(classes="title")
+        yield Input(placeholder="filter", compact=True)
+        yield StudioOptionList(verb="go there", classes="plain")
+
+    def on_mount(self) -> None:
+        self._editor.changed.subscribe(self, lambda _: self._fill())
+        self._fill()
+
+    @property
+    def shown(self) -> list[ValidationFailure]:
+        """What is listed: failures, then warnings."""
+        return self._shown
+
+    @property
+    def _list(self) -> OptionList:
+        return self.query_one(OptionList)
+
+    def _fill(self) -> None:
+        """List everything anew; the highlight stays on the failure that it was on."""
+        query = self.query_one(Input).value
+        errors, warnings = self._editor.failures, self._editor.warnings
+        found = [
+            each for each in (*errors, *warnings) if match_query(query, _searched(each)) is not None
+        ]
+        fixes = sum(fix_of(self._editor, each) is not None for each in found)
+        self.query_one(".title", CachedStatic).update_if_changed(
+            _counted(len(errors), len(warnings), fixes, self._editor)
+        )
+        if found == self._shown:
+            return
+        before = self._highlighted
+        self._shown = found
+        listed = self._list
+        with self.prevent(OptionList.OptionHighlighted):
+            listed.clear_options()
+            listed.add_options(_option(each, each in errors) for each in found)
+            if found:
+                place = (
+                    found.index(before)
+                    if before in found
+                    else min(listed.highlighted or 0, len(found) - 1)
+                )
+                listed.highlighted = place
+        self.refresh_bindings()
+
+    @property
+    def _highlighted(self) -> ValidationFailure | None:
+        place = self._list.highlighted
+        return self._shown[place] if place is not None and place < len(self._shown) else None
+
+    @on(OptionList.OptionSelected)
+    def _choose(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        if not isinstance(event.option, ValueOption):
+            return
+        failure: ValidationFailure = event.option.value
+        attributes = {
+            k: v for cause in reversed(failure.causes) for k, v in cause.attributes.items()
+        }
+        field = attributes.get("inputField") or attributes.get("outputField")
+        property = attributes.get("stageConfig") or failure.field
+        self.post_message(self.Chosen(failure.stage, property, field))
+
+    @on(OptionList.OptionHighlighted)
+    def _moved(self, event: OptionList.OptionHighlighted) -> None:
+        event.stop()
+        self.refresh_bindings()
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        event.stop()
+        self._fill()
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self._list.focus()
+
+    def action_filter(self) -> None:
+        query = self.query_one(Input)
+        query.add_class("-open")
+        query.focus()
+
+    def action_leave_filter(self) -> None:
+        query = self.query_one(Input)
+        query.value = ""
+        query.remove_class("-open")
+        self._list.focus()
+
+    def action_fix(self) -> None:
+        """Do what the highlighted failure suggests."""
+        failure = self._highlighted
+        edit = fix_of(self._editor, failure) if failure is not None else None
+        if edit is not None:
+            self._editor.apply(edit, by=self)
+
+    def action_fix_all(self) -> None:
+        """Do what all listed failures suggest, as one edit."""
+        fix = fix_of_all(self._editor, self._shown)
+        if fix is not None:
+            self._editor.apply(fix, by=self)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "leave_filter":
+            return self.query_one(Input).has_class("-open")
+        return None if self.explain_disabled(action) else True
+
+    def explain_disabled(self, action: str) -> str | None:
+        if action == "fix":
+            failure = self._highlighted
+            if failure is None:
+                return "no failure is highlighted"
+            if fix_of(self._editor, failure) is None:
+                return "this failure has to be put right by hand"
+        if action == "fix_all" and not any(fix_of(self._editor, each) for each in self._shown):
+            return "none of these can be put right without you"
+        return None
+
+
+def _counted(errors: int, warnings: int, fixes: int, editor: Editor) -> Content:
+    if not editor.is_known:
+        return Content("… checking")
+    parts = []
+    if errors:
+        parts.append(f"✗ {errors} failure{'s' * (errors != 1)}")
+    if warnings:
+        parts.append(f"! {warnings} warning{'s' * (warnings != 1)}")
+    if editor.checking:
+        parts.append(f"… checking {len(editor.checking)}")
+    if fixes:
+        parts.append(f"X applies {'the fix' if fixes == 1 else f'all {fixes} fixes'}")
+    return Content("  ".join(parts) or "✓ nothing is wrong")
+
+
+def _searched(failure: ValidationFailure) -> str:
+    return f"{failure.stage or ''} {failure.field or ''} {failure.message}"
+
+
+def _option(failure: ValidationFailure, is_failure: bool) -> ValueOption[ValidationFailure]:
+    glyph, style = ("✗", "$text-error") if is_failure else ("!", "$text-warning")
+    place = " · ".join(filter(None, (failure.stage or "pipeline", failure.field)))
+    lines = [
+        Content.assemble(
+            (f"{glyph} ", style), Content.styled(place, "$foreground 60%"), "\n  ", failure.message
+        )
+    ]
+    if failure.corrective_action:
+        lines.append(Content.styled(f"  {failure.corrective_action}", "$foreground 60%"))
+    return ValueOption(Content("\n").join(lines), failure)
+
+
+_MEANT: Final = re.compile(r"Did you mean '(.+)'\?")
+
+
+def fix_of(editor: Editor, failure: ValidationFailure) -> Edit | None:
+    """The edit that puts a failure right; None when its user has to think.
+
+    A missing artifact is exchanged for the suggested one, a misspelt property is renamed.
+    """
+    stage = failure.stage
+    use = editor.use(stage) if stage is not None else None
+    if stage is None or use is None:
+        return None
+    if failure.type == ARTIFACT_NOT_FOUND and failure.suggested_artifact is not None:
+        artifact = artifact_json(failure.suggested_artifact)
+        return SetPlugin(stage, use.plugin.type, use.plugin.name, artifact)
+    if failure.type == UNKNOWN_PROPERTY and failure.field is not None:
+        meant = _MEANT.search(failure.corrective_action or "")
+        value = editor.properties(stage).get(failure.field)
+        if meant is not None and value is not None:
+            gone = SetProperty(stage, failure.field)
+            return Together([gone, SetProperty(stage, meant[1], value)])
+    return None
+
+
+def fix_of_all(editor: Editor, failures: Iterable[ValidationFailure]) -> Edit | None:
+    """What all of them suggest, as one edit; None when none of them suggests anything."""
+    edits = [edit for each in failures if (edit := fix_of(editor, each)) is not None]
+    return Together(edits) if edits else None

@@ -1,0 +1,108 @@
+"""The line above an open pipeline: what it is, how it is, what runs."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rich.cells import cell_len
+from textual.content import Content
+
+from localcdap.engine.messages import RunStatus
+from localcdap.runs.model import Run
+from localcdap.runs.preview.model import Preview, PreviewStatus
+from localcdap.text import plural
+from localcdap.tui.document.editor import Editor
+from localcdap.tui.labels import format_status
+from localcdap.tui.widgets.cached_static import CachedStatic
+
+_GOOD: Final = (RunStatus.COMPLETED, PreviewStatus.COMPLETED)
+_BAD: Final = (
+    RunStatus.FAILED,
+    RunStatus.KILLED,
+    PreviewStatus.DEPLOY_FAILED,
+    PreviewStatus.RUN_FAILED,
+    PreviewStatus.KILLED,
+    PreviewStatus.KILLED_BY_TIMER,
+)
+
+
+class Title(CachedStatic):
+    """Tells of an editor and of what it runs."""
+
+    DEFAULT_CSS = """
+    Title { height: 1; padding: 0 1; background: $surface; color: $text; }
+    """
+
+    def __init__(self, editor: Editor) -> None:
+        super().__init__()
+        self._editor = editor
+        self._activity: Content = Content("")
+
+    def on_mount(self) -> None:
+        self._editor.changed.subscribe(self, lambda _: self._show())
+        self._show()
+
+    def on_resize(self) -> None:
+        self._show()
+
+    def show_activity(self, activity: Run | Preview | None) -> None:
+        """Tell of a run or a preview; None for neither."""
+        self._activity = Content("") if activity is None else _told(activity)
+        self._show()
+
+    def _show(self) -> None:
+        editor = self._editor
+        mark = " ● changed" if editor.is_changed else ""
+        left = Content.assemble(
+            (editor.title, "bold"),
+            (f"  {editor.source.kind}", "$foreground 60%"),
+            (mark, "$text-accent"),
+        )
+        right = Content.assemble(self._activity, judgement(editor))
+        space = self.size.width - 2 - cell_len(left.plain) - cell_len(right.plain)
+        if space < 1:
+            left = left.truncate(max(self.size.width - 4 - cell_len(right.plain), 8), ellipsis=True)
+            space = 1
+        self.update_if_changed(Content.assemble(left, " " * space, right))
+
+
+def judgement(editor: Editor) -> Content:
+    """What is wrong with a pipeline, in a few words."""
+    failures, warnings = editor.failures, editor.warnings
+    if not editor.is_known:
+        return Content.styled("… opening", "$foreground 60%")
+    parts: list[tuple[str, str]] = []
+    if failures:
+        stages = {failure.stage for failure in failures if failure.stage}
+        where = f" in {plural(len(stages), 'stage')}" if stages else ""
+        parts.append((f"✗ {plural(len(failures), 'failure')}{where}", "$text-error bold"))
+    if editor.checking:
+        parts.append((f"… checking {len(editor.checking)}", "$text-primary"))
+    elif not failures:
+        parts.append(("✓ valid", "$text-success"))
+    if warnings:
+        parts.append((f"! {plural(len(warnings), 'warning')}", "$text-warning"))
+    shown: list[str | tuple[str, str]] = []
+    for part in parts:
+        shown += ["  ", part] if shown else [part]
+    return Content.assemble(*shown)
+
+
+def _told(activity: Run | Preview) -> Content:
+    status = activity.status
+    what = "run" if isinstance(activity, Run) else "preview"
+    word = format_status(status)
+    if status in _GOOD:
+        return Content.styled(f"✓ {what} {word}   ", "$text-success")
+    if status in _BAD:
+        return Content.styled(f"✗ {what} {word}   ", "$text-error")
+    progress = ""
+    if isinstance(activity, Run) and activity.progress is not None and activity.progress.tasks:
+        done = activity.progress.tasks_done * 100 // activity.progress.tasks
+        progress = f" {_bar(done)} {done} %"
+    return Content.styled(f"▶ {what} {word}{progress}   ", "$text-accent")
+
+
+def _bar(percent: int) -> str:
+    full = round(percent / 10)
+    return "━" * full + "─" * (10 - full)

@@ -1,0 +1,65 @@
+"""What stands in the boxes."""
+
+from __future__ import annotations
+
+import pytest
+
+from localcdap.api.failures import ValidationFailure
+from localcdap.api.schema import Schema
+from localcdap.pipeline.editing.stage_states import StageState
+from localcdap.runs.model import StageCounts
+from localcdap.tui.canvas.stage_card import Mark, amount, face
+
+SCHEMA = Schema.parse({"type": "record", "name": "r", "fields": [{"name": "a", "type": "int"}]})
+FAILURE = ValidationFailure("Invalid Stage", "It is wrong.", None, [])
+
+
+def state(errors=(), warnings=(), checking=False, schema=None):
+    return StageState(list(errors), list(warnings), {}, schema, None, {}, None, checking)
+
+
+@pytest.mark.parametrize(
+    ("known", "mark", "words", "note"),
+    [
+        (None, Mark.UNKNOWN, "not checked", ""),
+        (state(schema=SCHEMA), Mark.VALID, "valid", "1 field"),
+        (state(errors=[FAILURE] * 2), Mark.WRONG, "2 failures", ""),
+        (state(warnings=[FAILURE]), Mark.WARNED, "1 warning", ""),
+        (state(errors=[FAILURE], checking=True), Mark.CHECKING, "checking …", ""),
+    ],
+)
+def test_a_state_is_a_glyph_and_a_word(known, mark, words, note):
+    found = face("a", "CSVParser", "transform", known)
+
+    assert (found.mark, found.words, found.note) == (mark, words, note)
+
+
+@pytest.mark.parametrize(
+    ("type", "counts", "words", "brief", "short"),
+    [
+        ("batchsource", StageCounts(None, 12, 0), "out 12", "12", "12"),
+        (
+            "transform",
+            StageCounts(12_345, 12_000, 345),
+            "in 12.3k out 12.0k err 345",
+            "12.3k→12.0k ✗345",
+            "12.0k ✗345",
+        ),
+        ("batchsink", StageCounts(10, 10, None), "in 10", "10", "10"),
+        ("transform", StageCounts(), "running", "", ""),
+    ],
+)
+def test_records_of_a_run_take_the_place_of_the_state(type, counts, words, brief, short):
+    found = face("a", "P", type, state(), counts)
+
+    assert found.mark is Mark.RUNNING
+    assert (found.words, found.brief, found.short) == (words, brief, short)
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0"), (9999, "9999"), (10_000, "10.0k"), (999_999, "1.0M"), (2**62, "4.6E")],
+)
+def test_amounts_are_short(count, text):
+    assert amount(count) in (text, "∞")
+    assert len(amount(count)) <= 6

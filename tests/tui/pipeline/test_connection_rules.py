@@ -1,0 +1,81 @@
+"""What can be connected to what."""
+
+from __future__ import annotations
+
+import pytest
+
+from localcdap.pipeline.document.reader import read_document
+from localcdap.tui.pipeline.connection_rules import Way, Wiring, cut, free_name, line_of
+from tests.tui.pipeline.documents import pipeline, stage
+
+
+def wiring(links=""):
+    stages = [
+        stage("in", "batchsource", "File"),
+        stage("t", "transform", "JavaScript"),
+        stage("u", "transform", "JavaScript"),
+        stage("e", "errortransform", "ErrorCollector"),
+        stage("out", "batchsink", "File"),
+        stage("if", "condition", "Conditional"),
+        stage("split", "splittertransform", "NullFieldSplitter"),
+        stage("act", "action", "FileMove"),
+    ]
+    mail = {"name": "mail", "plugin": {"name": "Email", "type": "postaction"}}
+    return Wiring(read_document(pipeline(stages, links, postActions=[mail])))
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "reason"),
+    [
+        ("in", "t", None),
+        ("in", "in", "a stage is not connected to itself"),
+        ("out", "t", "nothing leaves a sink"),
+        ("t", "in", "nothing leads to a source"),
+        ("act", "in", None),
+        ("out", "act", None),
+        ("if", "e", "condition stages emit no errors"),
+        ("t", "e", None),
+        ("t", "mail", "post actions are not connected"),
+        ("mail", "t", "post actions are not connected"),
+    ],
+)
+def test_what_cannot_be_connected_has_a_reason(source, target, reason):
+    assert wiring().refusal(source, target) == reason
+
+
+def test_a_circle_and_a_second_line_are_refused():
+    found = wiring("in>t t>u")
+
+    assert found.refusal("u", "t") == "records would go in a circle"
+    assert found.refusal("t", "u") == "they are connected already"
+
+
+def test_a_stage_that_is_not_there_yet_is_judged_by_its_type():
+    assert wiring().refusal("in", "new", "transform") is None
+    assert wiring().refusal("in", "new", "postaction") == "post actions are not connected"
+
+
+def test_a_condition_is_left_by_true_then_by_false():
+    assert [way.label for way in wiring().ways("if")] == ["true", "false"]
+
+    document = pipeline([stage("if", "condition", "Conditional"), stage("t", "transform", "X")])
+    document["config"]["connections"] = [{"from": "if", "to": "t", "condition": "true"}]
+
+    assert [way.label for way in Wiring(read_document(document)).ways("if")] == ["false", "true"]
+
+
+def test_other_stages_are_left_in_one_way():
+    assert wiring().ways("t") == [Way()]
+    assert wiring().ways("split") == []
+
+
+def test_connections_are_cut_one_by_one():
+    connection = wiring("in>t").around("t")[0]
+
+    assert line_of(connection) == "in → t"
+    assert (cut(connection).source, cut(connection).target) == ("in", "t")
+
+
+def test_a_free_name_has_the_lowest_number():
+    assert free_name("File", set()) == "File"
+    assert free_name("File", {"File", "File2"}) == "File3"

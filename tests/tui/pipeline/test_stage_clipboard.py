@@ -1,0 +1,58 @@
+"""Stages as text."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+
+from localcdap.api.errors import BadRequestError
+from localcdap.api.pipeline import StageConnection
+from localcdap.pipeline.editing.edit_application import stage_names, written
+from localcdap.pipeline.editing.edited_document import Draft
+from localcdap.tui.pipeline.stage_clipboard import copied, pasted
+from tests.pipeline.json_documents import JSON
+from tests.tui.pipeline.documents import orders, pipeline
+
+
+def test_what_is_copied_can_be_pasted_beside_itself():
+    document = orders()
+    nodes = document["config"]["stages"]
+    text = copied(
+        nodes[:2], [StageConnection("Orders", "Rename"), StageConnection("Rename", "Out")]
+    )
+
+    edit, names = pasted(text, ["Orders", "Rename", "Out"])
+    draft, _ = Draft.read(document)
+    after = written(draft, edit)
+
+    assert names == ["Orders2", "Rename2"]
+    assert stage_names(after.config) == ["Orders", "Rename", "Out", "Orders2", "Rename2"]
+    assert after.config["connections"][-1] == {"from": "Orders2", "to": "Rename2"}
+    assert after.config["stages"][3]["plugin"] == nodes[0]["plugin"]
+
+
+@pytest.mark.parametrize("wrap", [lambda n: n, lambda n: [n], lambda n: pipeline([n])])
+def test_a_stage_a_list_and_a_pipeline_are_read(wrap):
+    node = orders()["config"]["stages"][0]
+
+    _, names = pasted(json.dumps(wrap(node)), [])
+
+    assert names == ["Orders"]
+
+
+@pytest.mark.parametrize("text", ["", "hello", "3", "[]", "{}", '{"stages": 3}', "[" * 100_000])
+def test_other_texts_are_refused(text):
+    with pytest.raises(BadRequestError, match="no stages"):
+        pasted(text, [])
+
+
+@given(JSON)
+def test_whatever_is_in_the_clipboard_is_read_or_refused(value):
+    draft, _ = Draft.read(pipeline([]))
+    try:
+        edit, names = pasted(json.dumps({"stages": [value], "connections": [value]}), [])
+    except BadRequestError:
+        return
+    assert stage_names(written(draft, edit).config) == names
