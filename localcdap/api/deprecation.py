@@ -24,7 +24,7 @@ def build_getattr(module: str, renamed: Mapping[str, str]) -> Callable[[str], An
     def get_renamed(name: str) -> Any:
         if name not in renamed:
             raise AttributeError(f"module '{module}' has no attribute '{name}'")
-        _warn(f"{module}.{name}", f"{module}.{renamed[name]}")
+        warn_deprecated(f"{module}.{name}", f"{module}.{renamed[name]}")
         return getattr(sys.modules[module], renamed[name])
 
     return get_renamed
@@ -59,11 +59,11 @@ class MovedModules:
     def exec_module(self, module: ModuleType) -> None:
         """Make the attributes of the new module those of the old one."""
         new = self._moved[module.__name__]
-        _warn(module.__name__, new)
+        warn_deprecated(module.__name__, new)
         module.__getattr__ = partial(getattr, importlib.import_module(new))  # type: ignore[method-assign]
 
 
-def _warn(old: str, new: str) -> None:
+def warn_deprecated(old: str, new: str) -> None:
+    """Warn that an old name was used, at the line that called the caller of this function."""
     message = f"{old} is deprecated and will be removed in the next version; use {new}."
-    # Level 3: the import or access that was written by the caller of the module's ``__getattr__``.
     warnings.warn(message, DeprecationWarning, stacklevel=3)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from localcdap.api.errors import BadRequestError, ConflictError
-from localcdap.authoring.naming import Names
+from localcdap.authoring.names import Names
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 _MARK: Final = re.compile(r"\{\{(\w+)\}\}")

@@ -12,7 +12,7 @@ import click
 from localcdap.api.errors import ConflictError
 from localcdap.artifacts.model import DEFAULT_NAMESPACE
 from localcdap.authoring.artifact import plugin_types, write_artifact
-from localcdap.authoring.naming import Names, names_of
+from localcdap.authoring.names import Names, derive_names
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import print_json
 from localcdap.home import find_home
@@ -45,7 +45,7 @@ def plugin(instance: Instance, name: str, type_: str, directory: Path | None) ->
     """Scaffold an artifact with a working plugin NAME, its documentation, a test without Spark and a
     test with Spark. NAME is the name of the class, for instance CleanText.
     """
-    names = names_of(name)
+    names = derive_names(name)
     get_plugin_folder = _find_plugin_folder(instance)
     place = get_plugin_folder if directory is None else directory.absolute()
     _reject_taken_names(instance, names, type_)

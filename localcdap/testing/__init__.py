@@ -1,7 +1,9 @@
-"""The kit for the authors of plugins and system applications: a stage without Spark, a pipeline on Spark,
-an application without processes, a whole instance.
+"""The test kit for authors of plugins and system applications.
 
-Installing localcdap makes the fixtures of :mod:`localcdap.testing.fixtures` known to pytest.
+A stage without Spark (:class:`StageTester`), a stage or a pipeline on Spark (:func:`run_stage`,
+:class:`PipelineTester`), an application without processes (:class:`AppTester`), and a whole instance
+(:class:`TemporaryInstance`). Installing localcdap registers the fixtures of :mod:`localcdap.testing.fixtures`
+with pytest.
 
 >>> from localcdap.testing import StageTester
 >>> stage = StageTester(Shout, {"field": "name"}, PEOPLE)    # doctest: +SKIP
@@ -17,20 +19,20 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from localcdap.testing.apps import AppTester
     from localcdap.testing.instance import TemporaryInstance
-    from localcdap.testing.output import StageOutput
     from localcdap.testing.pipeline import PipelineTester
+    from localcdap.testing.records import StageOutput
     from localcdap.testing.references import artifact_ref, plugin_ref
-    from localcdap.testing.single import StageRun, run_stage
     from localcdap.testing.stage import StageTester
-    from localcdap.testing.tables import GivenTable
+    from localcdap.testing.stage_run import StageRun, run_stage
+    from localcdap.testing.tables import TableData
 
 __all__ = [
     "AppTester",
-    "GivenTable",
     "PipelineTester",
     "StageOutput",
     "StageRun",
     "StageTester",
+    "TableData",
     "TemporaryInstance",
     "artifact_ref",
     "plugin_ref",
@@ -39,20 +41,26 @@ __all__ = [
 
 _MODULES: Final = {
     "AppTester": "apps",
-    "GivenTable": "tables",
     "PipelineTester": "pipeline",
-    "StageOutput": "output",
-    "StageRun": "single",
+    "StageOutput": "records",
+    "StageRun": "stage_run",
     "StageTester": "stage",
+    "TableData": "tables",
     "TemporaryInstance": "instance",
     "artifact_ref": "references",
     "plugin_ref": "references",
-    "run_stage": "single",
+    "run_stage": "stage_run",
 }
+_RENAMED: Final = {"GivenTable": "TableData"}
 
 
 def __getattr__(name: str) -> Any:
-    # Every pytest of an environment that has localcdap imports this package; most need nothing of it.
+    # pytest imports this package in every environment that has localcdap, mostly without using it.
+    if name in _RENAMED:
+        from localcdap.api.deprecation import warn_deprecated
+
+        warn_deprecated(f"{__name__}.{name}", f"{__name__}.{_RENAMED[name]}")
+        name = _RENAMED[name]
     if name not in _MODULES:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)

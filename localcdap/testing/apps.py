@@ -84,20 +84,20 @@ class AppTester:
                 store, self.namespaces, [vault], lambda: vault.name
             )
             self._delivery.add(DeletedNamespaceCleanup(tables.admin))
-            self._artifacts = _artifacts(store, folder, self.namespaces)
+            self._create_artifact_service = _create_artifact_service(store, folder, self.namespaces)
             AppDeployer(tables.admin).deploy(
                 SYSTEM_NAMESPACE, [describe_application(app, app.__qualname__)]
             )
             platform = AppPlatform(
                 self.namespaces,
-                self._artifacts,
+                self._create_artifact_service,
                 self.preferences,
                 lambda namespace: Secrets(partial(self.secure_keys.get, namespace)),
                 self.messaging,
-                _Here(),
+                InProcessRunner(),
             )
             self.context: Final = AppContext(platform, tables.transactions)
-            self._runtime = AppRuntime(app, self.context, self._listening)
+            self._runtime = AppRuntime(app, self.context, self._create_delivery)
             self._undo = undo.pop_all()
 
     def get(self, path: str, *, service: str | None = None, **query: Any) -> AppAnswer:
@@ -147,7 +147,7 @@ class AppTester:
         place = (folder if namespace == "default" else folder / namespace) / source.name
         place.parent.mkdir(parents=True, exist_ok=True)
         (shutil.copytree if source.is_dir() else shutil.copyfile)(source, place)
-        self._artifacts.sync()
+        self._create_artifact_service.sync()
 
     def close(self) -> None:
         """Close the database."""
@@ -169,16 +169,20 @@ class AppTester:
     ) -> AppAnswer:
         sent = msgspec.to_builtins(body, builtin_types=(bytes,), enc_hook=encode_schema)
         texts = {
-            name: [_text(each) for each in value] if isinstance(value, list) else _text(value)
+            name: [_to_query_text(each) for each in value]
+            if isinstance(value, list)
+            else _to_query_text(value)
             for name, value in query.items()
         }
         return self._runtime.answer(AppRequest(method, path, texts, sent, service))
 
-    def _listening(self, listener: SystemEventListener[Any], name: str) -> TableListenerDelivery:
+    def _create_delivery(
+        self, listener: SystemEventListener[Any], name: str
+    ) -> TableListenerDelivery:
         return TableListenerDelivery(self.messaging, self.transactions, self.tables, listener, name)
 
 
-class _Here:
+class InProcessRunner:
     """Runs the code of plugins in this process."""
 
     def inspect(self, path: str, digest: str) -> Inspection:
@@ -194,10 +198,12 @@ class _Here:
         return transform_records(request)
 
 
-def _artifacts(store: Store, folder: Path, namespaces: NamespaceService) -> ArtifactService:
+def _create_artifact_service(
+    store: Store, folder: Path, namespaces: NamespaceService
+) -> ArtifactService:
     return ArtifactService(
         store,
-        _Here(),
+        InProcessRunner(),
         system_directory=folder / "system",
         plugin_directories=[folder / "plugins"],
         cache=folder / "cache",
@@ -205,5 +211,5 @@ def _artifacts(store: Store, folder: Path, namespaces: NamespaceService) -> Arti
     )
 
 
-def _text(value: Any) -> str:
+def _to_query_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)

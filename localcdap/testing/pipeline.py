@@ -24,16 +24,16 @@ from localcdap.engine.plan.counting import StageCounts
 from localcdap.engine.plan.flow import DATA_TYPES, ERROR_TRANSFORM, SINKS, Flow, Stage, Stream
 from localcdap.engine.plan.planner import Plan, plan
 from localcdap.engine.tasks.plan import error_record_schema
-from localcdap.testing import given
-from localcdap.testing.configuring import START, configured, refuse
+from localcdap.testing import record_plugins
+from localcdap.testing.configuration import START, raise_failures, validate_stage
 from localcdap.testing.references import file_ref, plugin_ref
-from localcdap.testing.tables import GivenTable, GivenTables, table_finder
+from localcdap.testing.tables import TableData, TableDataSource, build_find_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _numbers = itertools.count()
-Tables = Mapping[str, GivenTable] | TableSource | None
+Tables = Mapping[str, TableData] | TableSource | None
 
 
 class PipelineTester:
@@ -69,7 +69,7 @@ class PipelineTester:
         self._locations = Locations(dict(locations or {}), str(folder.absolute()))
         self._run = folder / f".pipeline-{next(_numbers)}"
         if tables is None or isinstance(tables, Mapping):
-            tables = GivenTables(tables or {}, self._run / "snapshots")
+            tables = TableDataSource(tables or {}, self._run / "snapshots")
         self._tables = tables
         self._run.mkdir(parents=True)
 
@@ -81,11 +81,11 @@ class PipelineTester:
         :param key: the field that tells rows apart.
         :raises BadRequestError: when the tester has a table source of its own.
         """
-        if not isinstance(self._tables, GivenTables):
+        if not isinstance(self._tables, TableDataSource):
             raise BadRequestError(
                 "This pipeline has a table source of its own.", "Give the table to that."
             )
-        self._tables.add(name, GivenTable(schema, rows, key))
+        self._tables.add(name, TableData(schema, rows, key))
 
     def stage(
         self,
@@ -114,9 +114,9 @@ class PipelineTester:
                 f"Stage '{name}': a plugin of type {ref.type} handles no records.",
                 "Run its pipeline in an instance: with the fixture cdap_instance.",
             )
-        connections = [self._connection(each, name) for each in inputs]
-        schemas = {c.source: self._given(c, ref) for c in connections}
-        outcome = configured(
+        connections = [self._parse_connection(each, name) for each in inputs]
+        schemas = {c.source: self._find_input_schema(c, ref) for c in connections}
+        outcome = validate_stage(
             name,
             ref,
             properties or {},
@@ -125,9 +125,9 @@ class PipelineTester:
             arguments=self.arguments,
             runtime=True,
             locations=self._locations,
-            find_table=table_finder(self._tables),
+            find_table=build_find_table(self._tables),
         )
-        refuse(outcome.failures)
+        raise_failures(outcome.failures)
         assert outcome.request is not None
         result, evaluated = outcome.result, outcome.request.properties
         output, error, made = result.output_schema, result.error_schema, result.port_schemas
@@ -143,25 +143,25 @@ class PipelineTester:
         """
         import pyarrow as pa
 
-        file = self._place(name)
+        file = self._get_record_path(name)
         batch = RecordCodec(schema).encode(records)
         with pa.ipc.new_stream(str(file), batch.schema) as stream:
             stream.write_batch(batch)
         properties = {"schema": str(schema), "path": str(file) if records else ""}
-        self.stage(name, file_ref(given.GivenRecords), properties)
+        self.stage(name, file_ref(record_plugins.RecordFileSource), properties)
 
     def failing(self, name: str, schema: Schema, records: Sequence[Record]) -> None:
         """A stage whose error records are given, each with ``record``, ``code`` and ``message``."""
         self.source(f"{name} source", error_record_schema(schema), records)
-        self.stage(name, file_ref(given.GivenErrors), {}, [f"{name} source"])
+        self.stage(name, file_ref(record_plugins.ErrorEmitter), {}, [f"{name} source"])
 
     def sink(self, name: str, source: str) -> None:
         """A sink whose records :meth:`read` gives after the run.
 
         :param source: a stage, or ``splitter.port``.
         """
-        properties = {"path": str(self._place(name))}
-        self.stage(name, file_ref(given.KeptRecords), properties, [source])
+        properties = {"path": str(self._get_record_path(name))}
+        self.stage(name, file_ref(record_plugins.RecordFileSink), properties, [source])
 
     def collect_errors(self, name: str, source: str) -> None:
         """A sink of the error records of a stage, each with ``record``, ``code``, ``message`` and
@@ -169,7 +169,9 @@ class PipelineTester:
         """
         schema = self._stage(source).schema(Stream(source, errors=True))
         properties = {"schema": str(error_record_schema(schema))}
-        self.stage(f"{name} collector", file_ref(given.WrappedErrors), properties, [source])
+        self.stage(
+            f"{name} collector", file_ref(record_plugins.ErrorCollector), properties, [source]
+        )
         self.sink(name, f"{name} collector")
 
     def run(self, *, counts: bool = True) -> dict[str, StageCounts]:
@@ -178,7 +180,7 @@ class PipelineTester:
         :returns: the records in and out of each stage, and its error records; empty without ``counts``.
         :raises StageError: when the run fails.
         """
-        around = self.surroundings()
+        around = self.build_run_context()
         try:
             made = plan(self.flow, around, counts=counts)
             totals = execute(made, self.flow, self._spark, tag=around.run_id, running=lambda: None)
@@ -195,20 +197,20 @@ class PipelineTester:
         :raises BadRequestError: when it is none, or nothing was run yet.
         """
         schema = self._stage(sink).input_schema
-        file = self._place(sink) / given.FILE
+        file = self._get_record_path(sink) / record_plugins.FILE
         if schema is None or not file.exists():
             raise BadRequestError(
                 f"No records were collected behind '{sink}'.",
                 "Add a sink behind the stage with 'sink', run the pipeline, and read that sink.",
             )
         codec = RecordCodec(schema)
-        return [r for batch in given.read_stream(str(file)) for r in codec.decode(batch)]
+        return [r for batch in record_plugins.read_stream(str(file)) for r in codec.decode(batch)]
 
     def plan(self, *, counts: bool = True) -> Plan:
         """The plan of the run, without running it."""
-        return plan(self.flow, self.surroundings(), counts=counts)
+        return plan(self.flow, self.build_run_context(), counts=counts)
 
-    def surroundings(self) -> Surroundings:
+    def build_run_context(self) -> Surroundings:
         """What the stages of a run have in common."""
         run_id = f"test-{self._folder.name}-{self._run.name}"
         return Surroundings(
@@ -223,7 +225,7 @@ class PipelineTester:
             table_directory=self._run / "tables",
         )
 
-    def _place(self, stage: str) -> Path:
+    def _get_record_path(self, stage: str) -> Path:
         """Where the records of a given source or sink lie."""
         return self._run / quote(stage, safe="")
 
@@ -239,12 +241,12 @@ class PipelineTester:
             )
         return self.flow.stage(name)
 
-    def _connection(self, source: str, target: str) -> StageConnection:
+    def _parse_connection(self, source: str, target: str) -> StageConnection:
         named = source in self._names
         stage, _, port = (source, "", "") if named else source.rpartition(".")
         return StageConnection(stage or source, target, port or None)
 
-    def _given(self, connection: StageConnection, ref: PluginRef) -> Schema:
+    def _find_input_schema(self, connection: StageConnection, ref: PluginRef) -> Schema:
         """The schema of the records that a connection carries."""
         stage = self._stage(connection.source)
         if ref.type == ERROR_TRANSFORM:

@@ -24,7 +24,7 @@ from localcdap.artifacts.loading import (
 from localcdap.artifacts.model import PluginRef
 
 _VERSION: Final = "1.0.0"
-_lent: Final[dict[type[Plugin], PluginRef]] = {}
+_in_memory: Final[dict[type[Plugin], PluginRef]] = {}
 
 
 def plugin_ref(cls: type[Plugin]) -> PluginRef:
@@ -40,14 +40,14 @@ def plugin_ref(cls: type[Plugin]) -> PluginRef:
             f"Spark cannot load {cls.__qualname__}, which is defined inside a function or class.",
             "Move it to the top level of a module.",
         )
-    file = _file(cls)
-    return _artifact_ref_of(cls, file) or file_ref(cls)
+    file = _find_file(cls)
+    return _find_artifact_ref(cls, file) or file_ref(cls)
 
 
 def file_ref(cls: type[Plugin]) -> PluginRef:
     """A reference to a plugin class whose file is taken for an artifact by itself."""
-    file = _file(cls)
-    return _ref(cls, file, digest(file), to_file_module_name(file))
+    file = _find_file(cls)
+    return _build_ref(cls, file, digest(file), to_file_module_name(file))
 
 
 def artifact_ref(path: str | Path, type: str, name: str) -> PluginRef:
@@ -59,30 +59,30 @@ def artifact_ref(path: str | Path, type: str, name: str) -> PluginRef:
     content = digest(place)
     classes = load_artifact(str(place), content)
     for cls in classes:
-        if _mark(cls)[:2] == (type, name):
-            return _ref(cls, place, content, cls.__module__.split(".", 1)[1])
-    known = ", ".join(" ".join(_mark(cls)[:2]) for cls in classes)
+        if _get_mark(cls)[:2] == (type, name):
+            return _build_ref(cls, place, content, cls.__module__.split(".", 1)[1])
+    known = ", ".join(" ".join(_get_mark(cls)[:2]) for cls in classes)
     raise NotFoundError(f"{place} has no {type} plugin '{name}'.", f"It has: {known or 'none'}.")
 
 
-def lent_ref(cls: type[Plugin]) -> PluginRef:
+def in_memory_ref(cls: type[Plugin]) -> PluginRef:
     """A reference to a plugin class as it is, not loaded again; good in this process only."""
-    if cls not in _lent:
-        _lent[cls] = _lend(cls)
-    return _lent[cls]
+    if cls not in _in_memory:
+        _in_memory[cls] = _create_in_memory_ref(cls)
+    return _in_memory[cls]
 
 
-def _lend(cls: type[Plugin]) -> PluginRef:
-    file = _file(cls)
+def _create_in_memory_ref(cls: type[Plugin]) -> PluginRef:
+    file = _find_file(cls)
     content = hashlib.sha256(f"{cls.__module__} {cls.__qualname__} {id(cls)}".encode()).hexdigest()
     package = mount(str(file), content)
     module = ModuleType(f"{package}.lent")
     vars(module)[cls.__name__] = cls
     sys.modules[module.__name__] = module
-    return _ref(cls, file, content, "lent")
+    return _build_ref(cls, file, content, "lent")
 
 
-def _artifact_ref_of(cls: type[Plugin], file: Path) -> PluginRef | None:
+def _find_artifact_ref(cls: type[Plugin], file: Path) -> PluginRef | None:
     """A reference into the folder with a project file whose plugin modules the file is one of."""
     for folder in file.parents:
         if (folder / PROJECT_FILE).is_file():
@@ -93,12 +93,12 @@ def _artifact_ref_of(cls: type[Plugin], file: Path) -> PluginRef | None:
             module = ".".join(part for part in inner if part != "__init__")
             if module not in list_module_names(str(folder)):
                 return None
-            return _ref(cls, folder, digest(folder), module)
+            return _build_ref(cls, folder, digest(folder), module)
     return None
 
 
-def _file(cls: type[Plugin]) -> Path:
-    _mark(cls)
+def _find_file(cls: type[Plugin]) -> Path:
+    _get_mark(cls)
     try:
         return Path(inspect.getfile(cls)).resolve()
     except (TypeError, OSError) as error:
@@ -107,7 +107,7 @@ def _file(cls: type[Plugin]) -> Path:
         ) from error
 
 
-def _mark(cls: type[Plugin]) -> tuple[str, str, str]:
+def _get_mark(cls: type[Plugin]) -> tuple[str, str, str]:
     """Type, name and description.
 
     :raises BadRequestError: when the class is no plugin.
@@ -118,7 +118,7 @@ def _mark(cls: type[Plugin]) -> tuple[str, str, str]:
     return mark
 
 
-def _ref(cls: type[Plugin], place: Path, content: str, module: str) -> PluginRef:
-    type_, name, _ = _mark(cls)
+def _build_ref(cls: type[Plugin], place: Path, content: str, module: str) -> PluginRef:
+    type_, name, _ = _get_mark(cls)
     artifact = ArtifactId(place.stem, _VERSION, "USER")
     return PluginRef(artifact, str(place), content, type_, name, f"{module}.{cls.__name__}")

@@ -22,12 +22,11 @@ from localcdap.api.schema import Schema
 from localcdap.api.stage import Record
 from localcdap.engine.plan.flow import Stage
 from localcdap.pipeline.validation.configured_stage import Outcome
-from localcdap.testing.configuring import configured, refuse
-from localcdap.testing.controlling import StandInContext, Statistics, act, decide
-from localcdap.testing.output import StageOutput
-from localcdap.testing.references import lent_ref
-from localcdap.testing.running import run_records
-from localcdap.testing.tables import GivenTable
+from localcdap.testing.configuration import raise_failures, validate_stage
+from localcdap.testing.control_stages import FakeControlContext, Statistics, act, decide
+from localcdap.testing.records import StageOutput, run_records
+from localcdap.testing.references import in_memory_ref
+from localcdap.testing.tables import TableData
 
 Inputs = Schema | Mapping[str, Schema | None] | None
 NAME: Final = "stage"
@@ -63,7 +62,7 @@ class StageTester:
         ports: Sequence[str] = (),
         directory: Path | None = None,
         locations: Mapping[str, str] | None = None,
-        tables: Mapping[str, GivenTable] | None = None,
+        tables: Mapping[str, TableData] | None = None,
     ) -> None:
         self._plugin = plugin
         self._properties = dict(properties or {})
@@ -134,7 +133,7 @@ class StageTester:
     def _stage(self) -> Stage:
         """The stage as it runs, with every macro evaluated."""
         outcome = self._configured(runtime=True)
-        refuse(outcome.failures)
+        raise_failures(outcome.failures)
         assert outcome.request is not None
         return Stage(
             NAME,
@@ -148,16 +147,16 @@ class StageTester:
 
     def _context(
         self, stage: Stage, statistics: Statistics | None, *, succeeded: bool = True
-    ) -> StandInContext:
+    ) -> FakeControlContext:
         locations = self._locations or Locations({}, str(Path.cwd()))
-        return StandInContext(
+        return FakeControlContext(
             stage, self._arguments, locations, statistics or {}, succeeded=succeeded
         )
 
     def _configured(self, *, runtime: bool) -> Outcome:
-        return configured(
+        return validate_stage(
             NAME,
-            lent_ref(self._plugin),
+            in_memory_ref(self._plugin),
             self._properties,
             self._inputs,
             ports=self._ports,

@@ -19,7 +19,7 @@ from localcdap.engine.driver.tables import TableFiles, TableSource
 _NAMESPACE: Final = "default"
 
 
-class GivenTable(msgspec.Struct):
+class TableData(msgspec.Struct):
     """A table and its rows.
 
     >>> GivenTable(PEOPLE, [{"id": "1", "name": "ada"}], key="id")  # doctest: +SKIP
@@ -36,18 +36,18 @@ class GivenTable(msgspec.Struct):
         return TableShape(self.schema, self.key, self.partitioning)
 
 
-class GivenTables:
+class TableDataSource:
     """A table source of given tables.
 
     :param folder: snapshots are written below it.
     """
 
-    def __init__(self, tables: Mapping[str, GivenTable], folder: Path) -> None:
+    def __init__(self, tables: Mapping[str, TableData], folder: Path) -> None:
         self._tables: Final = dict(tables)
         self._folder: Final = folder
         self._numbers: Final = itertools.count()
 
-    def add(self, name: str, table: GivenTable) -> None:
+    def add(self, name: str, table: TableData) -> None:
         self._tables[name] = table
 
     def export(self, namespace: str, name: str) -> TableFiles:
@@ -72,6 +72,6 @@ class GivenTables:
         return None if table is None else table.shape
 
 
-def table_finder(tables: TableSource) -> FindTable:
+def build_find_table(tables: TableSource) -> FindTable:
     """What finds the columns of the tables of a source."""
     return lambda name: tables.find(_NAMESPACE, name)

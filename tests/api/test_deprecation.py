@@ -76,6 +76,7 @@ def test_modules_of_the_version_before_can_be_imported(module: str, name: str):
         ("localcdap.api.directive.argument", "Range", "NumberRange"),
         ("localcdap.api.record_json", "records_from_json", "decode_json_records"),
         ("localcdap.api.tables", "Order", "SortField"),
+        ("localcdap.testing", "GivenTable", "TableData"),
     ],
 )
 def test_names_of_the_version_before_are_the_new_ones(module: str, old: str, new: str):

@@ -12,14 +12,14 @@ import pytest
 
 from localcdap.api.errors import BadRequestError, ConflictError
 from localcdap.artifacts.directories.contents import digest
-from localcdap.artifacts.directories.identity import identify
+from localcdap.artifacts.directories.identity import read_identity
 from localcdap.artifacts.inspection import inspect_artifact
 from localcdap.authoring import artifact
 from localcdap.authoring.artifact import plugin_types, write_artifact
-from localcdap.authoring.naming import names_of
+from localcdap.authoring.names import derive_names
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-NAMES = names_of("CleanText")
+NAMES = derive_names("CleanText")
 TYPES = plugin_types()
 
 
@@ -58,7 +58,10 @@ def test_an_artifact_is_written_whole_and_holds_its_plugin(tmp_path: Path, type:
     found = inspect_artifact(str(folder), digest(folder))
     assert found.errors == []
     assert [(p.type, p.name) for p in found.plugins] == [(type, "CleanText")]
-    assert (identify(folder).name, identify(folder).version) == ("clean-text-plugins", "1.0.0")
+    assert (read_identity(folder).name, read_identity(folder).version) == (
+        "clean-text-plugins",
+        "1.0.0",
+    )
     documented = (folder / "docs" / f"CleanText-{type}.md").read_text()
     assert all(f"| `{p.name}` |" in documented for p in found.plugins[0].properties)
 
@@ -68,7 +71,7 @@ def test_artifacts_are_formatted_linted_and_typed(tmp_path: Path):
     rules = "A,ANN,ARG,B,C4,D2,D3,E,F,I,N,PERF,PIE,PT,PTH,RET,RUF,S,SIM,T20,UP,W"
     ignored = "ANN401,ARG002,D203,D205,D212,D213,S101,A001,A002"
     for type in TYPES:
-        folder = write_artifact(names_of(f"My{type.capitalize()}"), type, tmp_path)
+        folder = write_artifact(derive_names(f"My{type.capitalize()}"), type, tmp_path)
         for command in (
             ["ruff", "format", "--check", "."],
             ["ruff", "check", "--select", rules, "--ignore", ignored, "--no-cache", "."],

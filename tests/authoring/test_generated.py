@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from localcdap.authoring.artifact import plugin_types, write_artifact
-from localcdap.authoring.naming import names_of
+from localcdap.authoring.names import derive_names
 from localcdap.engine.messages import RunStatus
 from localcdap.testing import TemporaryInstance
 from tests.e2e.pipelines import pipeline
@@ -24,7 +24,9 @@ def plugin_name(type: str) -> str:
 
 
 def write_all(folder: Path) -> list[Path]:
-    return [write_artifact(names_of(plugin_name(each)), each, folder) for each in plugin_types()]
+    return [
+        write_artifact(derive_names(plugin_name(each)), each, folder) for each in plugin_types()
+    ]
 
 
 def stage(name: str, type: str, **properties: str) -> dict[str, Any]:
@@ -52,7 +54,7 @@ def test_their_own_tests_pass(tmp_path: Path, engine, engine_directory: Path):
 
 
 def test_the_tests_of_one_are_run_by_its_folder_alone(tmp_path: Path):
-    folder = write_artifact(names_of("CleanText"), "transform", tmp_path)
+    folder = write_artifact(derive_names("CleanText"), "transform", tmp_path)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not spark"]
 
     done = subprocess.run([*command, str(folder)], cwd="/", capture_output=True, text=True)

@@ -23,7 +23,7 @@ from localcdap.engine.driver.lookups import lookup_file, sorted_batch
 from localcdap.engine.driver.tables import TableFiles
 from localcdap.engine.tasks.context import FactsContext
 from localcdap.engine.tasks.lookups import FileLookup, SortedRows
-from localcdap.testing.configuring import START
+from localcdap.testing.configuration import START
 
 
 def record(**fields: Any) -> Schema:

@@ -31,7 +31,7 @@ from localcdap.engine.messages import (
 )
 from localcdap.engine.order import SPOOL, WorkOrder, write_order
 from localcdap.messaging.spool import SpoolReader, SpoolWriter
-from localcdap.testing import given
+from localcdap.testing import record_plugins
 from localcdap.testing.references import file_ref
 from tests.engine import plugins
 from tests.engine.plugins import NUMBERS
@@ -113,7 +113,7 @@ def source(tmp_path):
     with pa.ipc.new_stream(str(file), batch.schema) as stream:
         stream.write_batch(batch)
     properties = {"schema": str(NUMBERS), "path": str(file)}
-    return ("in", given.GivenRecords, properties)
+    return ("in", record_plugins.RecordFileSource, properties)
 
 
 @pytest.mark.spark

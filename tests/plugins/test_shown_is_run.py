@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from localcdap.host import Cdap
-    from localcdap.testing.single import StageRun
+    from localcdap.testing.stage_run import StageRun
 
 PLUGINS = Path(__file__).resolve().parents[2] / "plugins_dir"
 WIDE = Schema.record(

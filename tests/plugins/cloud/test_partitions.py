@@ -11,7 +11,7 @@ from localcdap.api import Schema
 from localcdap.api.tables import Partitioning
 from localcdap.artifacts.loading import load_plugin
 from localcdap.pipeline.service import PipelineRequest
-from localcdap.testing import GivenTable, StageTester, artifact_ref
+from localcdap.testing import StageTester, TableData, artifact_ref
 from localcdap.testing.instance import TemporaryInstance
 from tests.plugins.cloud.test_actions import PLUGINS
 from tests.plugins.cloud.test_bigquery_execute import module
@@ -33,7 +33,7 @@ BY_DAY = Partitioning(field="day")
 def stage(type: str, held: Partitioning | None = None, **properties: str) -> StageTester:
     """A stage on the table, which is there where it is said by what it is parted."""
     plugin = load_plugin(artifact_ref(PLUGINS, type, "BigQueryTable"))
-    tables = {"shop.days": GivenTable(DAY, [], partitioning=held)} if held is not None else {}
+    tables = {"shop.days": TableData(DAY, [], partitioning=held)} if held is not None else {}
     inputs = DAY if type == "batchsink" else None
     return StageTester(plugin, PLACE | properties, inputs, tables=tables)
 

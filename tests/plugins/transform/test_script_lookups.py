@@ -16,14 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from localcdap.api import NotFoundError, Schema, StageError
-from localcdap.testing import GivenTable, StageTester
+from localcdap.testing import StageTester, TableData
 from tests.plugins.transform.support import record
 
 TEXT = Schema.STRING.as_nullable
 IN, OUT = record(k=TEXT), record(v=TEXT)
 MONEY = Schema.decimal(10, 2)
 
-JOBS = GivenTable(
+JOBS = TableData(
     record(key=Schema.STRING, value=TEXT),
     [
         {"key": "1", "value": "engineer"},
@@ -33,7 +33,7 @@ JOBS = GivenTable(
         {"key": "__proto__", "value": "p"},
     ],
 )
-PEOPLE = GivenTable(
+PEOPLE = TableData(
     record(
         name=TEXT,
         id=Schema.LONG,
@@ -63,8 +63,8 @@ PEOPLE = GivenTable(
     ],
     "id",
 )
-BYTES = GivenTable(record(k=Schema.BYTES, value=Schema.BYTES), [{"k": b"a", "value": b"\xe9 b"}])
-VALUES = GivenTable(record(value=Schema.BYTES, key=Schema.INT), [{"key": 1, "value": b"\xc3\xa9"}])
+BYTES = TableData(record(k=Schema.BYTES, value=Schema.BYTES), [{"k": b"a", "value": b"\xe9 b"}])
+VALUES = TableData(record(value=Schema.BYTES, key=Schema.INT), [{"key": 1, "value": b"\xc3\xa9"}])
 TABLES = {"jobs": JOBS, "people": PEOPLE, "bytes": BYTES, "values": VALUES}
 DECLARED = json.dumps({"tables": {name: {"type": "DATASET"} for name in TABLES}})
 
@@ -219,7 +219,7 @@ def test_what_is_wrong_with_the_property_is_told(plugin, lookup, told):
         JavaScript: "function transform(i, e, c) {}",
         PythonEvaluator: "def transform(record, emitter, context): pass",
     }[plugin]
-    wide = GivenTable(record(a=TEXT, b=TEXT, c=TEXT), [])
+    wide = TableData(record(a=TEXT, b=TEXT, c=TEXT), [])
     stage = StageTester(plugin, {"script": script, "lookup": lookup}, IN, tables={"wide": wide})
     assert stage.problems == [told]
 
@@ -241,7 +241,7 @@ def test_tables_that_are_too_large_for_a_script_are_refused(monkeypatch):
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.text(st.characters(codec="utf-8"), max_size=4), max_size=20, unique=True))
 def test_javascript_finds_the_keys_that_python_finds(keys):
-    table = GivenTable(record(key=TEXT, value=TEXT), [{"key": k, "value": k[::-1]} for k in keys])
+    table = TableData(record(key=TEXT, value=TEXT), [{"key": k, "value": k[::-1]} for k in keys])
     script = (
         "function transform(i, e, c) { e.emit({v: c.getLookup('t').lookup(i.k)}); "
         "if (c.getLookup('t').lookup(i.k + 'x') !== null) throw 1; }"

@@ -6,18 +6,18 @@ import pytest
 from wrangler_transform.wrangler import Wrangler
 
 from localcdap.api import Schema
-from localcdap.testing import GivenTable, StageTester
+from localcdap.testing import StageTester, TableData
 
 TEXT = Schema.STRING.as_nullable
 GIVEN = Schema.record("r", [("id", Schema.STRING)])
-CITIES = GivenTable(
+CITIES = TableData(
     Schema.record("c", [("id", Schema.STRING), ("name", TEXT), ("size", Schema.LONG)]), [], "id"
 )
-KEYLESS = GivenTable(CITIES.schema, [])
+KEYLESS = TableData(CITIES.schema, [])
 WITH = Schema.record("w", [("id", Schema.STRING), ("id_name", TEXT), ("id_size", TEXT)])
 
 
-def tried(recipe: str, schema: Schema | None = None, **tables: GivenTable) -> StageTester:
+def tried(recipe: str, schema: Schema | None = None, **tables: TableData) -> StageTester:
     properties = {"directives": recipe} | ({"schema": str(schema)} if schema else {})
     return StageTester(Wrangler, properties, GIVEN, tables=tables)
 

@@ -16,7 +16,7 @@ from textual.widgets import Markdown, Static
 from localcdap.api.errors import LocalcdapError
 from localcdap.artifacts.model import ArtifactDetail, ArtifactSelector, PluginInfo, PluginSummary
 from localcdap.authoring.artifact import plugin_types, write_artifact
-from localcdap.authoring.naming import names_of
+from localcdap.authoring.names import derive_names
 from localcdap.host.cdap import Cdap
 from localcdap.text import plural
 from localcdap.tui.area_screen import AreaScreen
@@ -308,14 +308,16 @@ def _described(cdap: Cdap, namespace: str, plugin: PluginSummary) -> tuple[Plugi
 
 
 def _write(cdap: Cdap, namespace: str, name: str, type: str) -> Path:
-    folder = write_artifact(names_of(name), type, Path(cdap.artifacts.get_plugin_folder(namespace)))
+    folder = write_artifact(
+        derive_names(name), type, Path(cdap.artifacts.get_plugin_folder(namespace))
+    )
     cdap.artifacts.sync()
     return folder
 
 
 def _name_problem(name: str) -> str | None:
     try:
-        names_of(name)
+        derive_names(name)
     except LocalcdapError as error:
         return error.full_message
     return None

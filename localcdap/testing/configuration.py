@@ -28,7 +28,7 @@ START: Final = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
 """When all that is tested was meant to start: its logical start time."""
 
 
-def configured(
+def validate_stage(
     name: str,
     ref: PluginRef,
     properties: Mapping[str, str],
@@ -59,7 +59,7 @@ def configured(
     return configure(use, dict(inputs), list(ports))
 
 
-def refuse(failures: Sequence[ValidationFailure]) -> None:
+def raise_failures(failures: Sequence[ValidationFailure]) -> None:
     """:raises InvalidPipelineError: when there are failures."""
     if failures:
         raise InvalidPipelineError(

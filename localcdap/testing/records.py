@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -26,9 +27,54 @@ from localcdap.engine.tasks.chunks import FailedRecord, conform
 from localcdap.engine.tasks.context import CountingMetrics, FactsContext, StageFacts
 from localcdap.engine.tasks.lookups import LookupFile
 from localcdap.engine.tasks.plan import error_record_schema
-from localcdap.testing.configuring import START
-from localcdap.testing.output import CollectingEmitter, CollectingPorts, StageOutput
-from localcdap.testing.tables import GivenTable, GivenTables
+from localcdap.testing.configuration import START
+from localcdap.testing.tables import TableData, TableDataSource
+
+
+@dataclasses.dataclass
+class StageOutput:
+    """All that a stage gave, each list in the order in which it was emitted."""
+
+    records: list[Record] = dataclasses.field(default_factory=list)
+    ports: dict[str, list[Record]] = dataclasses.field(default_factory=dict)
+    """By port of a splitter, whether it got records or not; others are not there."""
+    errors: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    """Error records, each with ``record``, ``code``, ``message`` and ``stage``."""
+    alerts: list[dict[str, str]] = dataclasses.field(default_factory=list)
+    metrics: dict[str, int] = dataclasses.field(default_factory=dict)
+    """The plugin's own counters."""
+    arguments: dict[str, str] = dataclasses.field(default_factory=dict)
+    """What an action has set."""
+
+
+class CollectingEmitter:
+    """A :class:`localcdap.api.stage.Emitter`."""
+
+    def __init__(self, stage: str, output: StageOutput) -> None:
+        self._stage = stage
+        self._output = output
+
+    def __call__(self, record: Record) -> None:
+        self._output.records.append(record)
+
+    def error(self, record: Record, code: int, message: str) -> None:
+        rejected = {"record": record, "code": code, "message": message, "stage": self._stage}
+        self._output.errors.append(rejected)
+
+    def alert(self, payload: Mapping[str, str]) -> None:
+        self._output.alerts.append(dict(payload))
+
+
+class CollectingPorts:
+    """A :class:`localcdap.api.stage.PortEmitter`, which drops what goes to ports that are not declared."""
+
+    def __init__(self, output: StageOutput) -> None:
+        self._output = output
+
+    def __call__(self, port: str, record: Record) -> None:
+        records = self._output.ports.get(port)
+        if records is not None:
+            records.append(record)
 
 
 def run_records(
@@ -36,7 +82,7 @@ def run_records(
     stage: Stage,
     records: Sequence[Record],
     arguments: dict[str, str],
-    tables: Mapping[str, GivenTable],
+    tables: Mapping[str, TableData],
 ) -> StageOutput:
     """What a stage makes of records, checked against its schemas.
 
@@ -45,11 +91,11 @@ def run_records(
     """
     plugin: Any = instantiate(cls, stage.name, stage.properties)
     output = StageOutput(ports={port: [] for port in stage.port_schemas})
-    facts, metrics = stage_facts(stage, arguments), CountingMetrics()
-    given = RecordCodec(_fed(plugin, stage))
-    batch = given.encode(_completed(plugin, records))
+    facts, metrics = build_stage_data(stage, arguments), CountingMetrics()
+    given = RecordCodec(_select_read_schema(plugin, stage))
+    batch = given.encode(_add_stage_names(plugin, records))
     with tempfile.TemporaryDirectory() as folder:
-        facts.lookups = _lookups(plugin.lookup_tables(), tables, Path(folder))
+        facts.lookups = _export_lookups(plugin.lookup_tables(), tables, Path(folder))
         plugin.initialize(FactsContext(facts, metrics))
         try:
             if type(plugin).grain() is Grain.BATCH:
@@ -65,11 +111,11 @@ def run_records(
     return output
 
 
-def _lookups(
-    names: Sequence[str], tables: Mapping[str, GivenTable], folder: Path
+def _export_lookups(
+    names: Sequence[str], tables: Mapping[str, TableData], folder: Path
 ) -> list[LookupFile]:
     """The tables that a plugin names."""
-    given = GivenTables(tables, folder)
+    given = TableDataSource(tables, folder)
     return [
         lookup_file(name, given.export("default", name), folder / str(number))
         for number, name in enumerate(dict.fromkeys(names))
@@ -83,7 +129,7 @@ def _emit_all(plugin: Any, records: list[Record], stage: Stage, output: StageOut
         for record in records:
             plugin.transform(record, to_port)
     elif isinstance(plugin, BatchAggregator):
-        for key, members in _groups(plugin, records).items():
+        for key, members in _group_records(plugin, records).items():
             plugin.aggregate(decode_key(key), iter(members), emit)
     elif isinstance(plugin, ErrorTransform):
         for row in records:
@@ -96,7 +142,7 @@ def _emit_all(plugin: Any, records: list[Record], stage: Stage, output: StageOut
             plugin.transform(record, emit)
 
 
-def _groups(plugin: BatchAggregator, records: list[Record]) -> dict[bytes, list[Record]]:
+def _group_records(plugin: BatchAggregator, records: list[Record]) -> dict[bytes, list[Record]]:
     """The records by key, in the order in which the keys appear."""
     groups: dict[bytes, list[Record]] = {}
     for record in records:
@@ -105,7 +151,7 @@ def _groups(plugin: BatchAggregator, records: list[Record]) -> dict[bytes, list[
     return groups
 
 
-def _fed(plugin: Plugin, stage: Stage) -> Schema:
+def _select_read_schema(plugin: Plugin, stage: Stage) -> Schema:
     """The schema of the records that the plugin gets: only the fields that it says it reads."""
     source, schema = next(iter(stage.input_schemas.items()))
     if isinstance(plugin, ErrorTransform):
@@ -114,7 +160,7 @@ def _fed(plugin: Plugin, stage: Stage) -> Schema:
     return Schema.record(schema.name or "record", [f for f in schema if f.name in wanted])
 
 
-def _completed(plugin: Plugin, records: Sequence[Record]) -> list[Record]:
+def _add_stage_names(plugin: Plugin, records: Sequence[Record]) -> list[Record]:
     if not isinstance(plugin, ErrorTransform):
         return list(records)
     return [{"stage": "input"} | record for record in records]
@@ -126,19 +172,19 @@ def _check(stage: Stage, output: StageOutput) -> None:
     :raises StageError: when there is no output schema, or a record does not fit.
     """
     if stage.type != SPLITTER:
-        output.records = _passed_on(stage.schema(Stream(stage.name)), output.records)
+        output.records = _conform(stage.schema(Stream(stage.name)), output.records)
     for port, schema in stage.port_schemas.items():
-        output.ports[port] = _passed_on(schema, output.ports[port])
+        output.ports[port] = _conform(schema, output.ports[port])
     errors = stage.schema(Stream(stage.name, errors=True))
-    output.errors = _passed_on(error_record_schema(errors), output.errors)
+    output.errors = _conform(error_record_schema(errors), output.errors)
 
 
-def _passed_on(schema: Schema, records: list[Record]) -> list[Record]:
+def _conform(schema: Schema, records: list[Record]) -> list[Record]:
     codec = RecordCodec(schema)
     return codec.decode(codec.encode(records))
 
 
-def stage_facts(stage: Stage, arguments: dict[str, str]) -> StageFacts:
+def build_stage_data(stage: Stage, arguments: dict[str, str]) -> StageFacts:
     """What a stage under test knows of its run."""
     return StageFacts(
         stage_name=stage.name,

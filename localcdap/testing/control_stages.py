@@ -12,13 +12,12 @@ from localcdap.api.plugin import Plugin
 from localcdap.api.tables import CreatedTable, Lookup, TableResult
 from localcdap.engine.plan.flow import Stage, instantiate
 from localcdap.engine.tasks.context import CountingMetrics, FactsContext
-from localcdap.testing.output import StageOutput
-from localcdap.testing.running import stage_facts
+from localcdap.testing.records import StageOutput, build_stage_data
 
 Statistics = Mapping[str, StageStatistics]
 
 
-class StandInContext(FactsContext):
+class FakeControlContext(FactsContext):
     """A :class:`localcdap.api.control.PostActionContext`, and so one for every control stage."""
 
     def __init__(
@@ -30,7 +29,7 @@ class StandInContext(FactsContext):
         *,
         succeeded: bool = True,
     ) -> None:
-        super().__init__(stage_facts(stage, arguments))
+        super().__init__(build_stage_data(stage, arguments))
         self.pipeline = "test"
         self.stage_statistics: Statistics = dict(statistics)
         self.succeeded = succeeded
@@ -68,7 +67,7 @@ class StandInContext(FactsContext):
         )
 
 
-def act(cls: type[Plugin], stage: Stage, context: StandInContext) -> StageOutput:
+def act(cls: type[Plugin], stage: Stage, context: FakeControlContext) -> StageOutput:
     """Run an action, or a post action if its run condition asks for it."""
     plugin = instantiate(cls, stage.name, stage.properties)
     if isinstance(plugin, Action) or (
@@ -81,7 +80,7 @@ def act(cls: type[Plugin], stage: Stage, context: StandInContext) -> StageOutput
     return context.output
 
 
-def decide(cls: type[Plugin], stage: Stage, context: StandInContext) -> bool:
+def decide(cls: type[Plugin], stage: Stage, context: FakeControlContext) -> bool:
     """Which branch a condition takes."""
     plugin = instantiate(cls, stage.name, stage.properties)
     if not isinstance(plugin, Condition):

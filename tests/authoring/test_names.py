@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.api.errors import BadRequestError
-from localcdap.authoring.naming import Names, names_of
+from localcdap.authoring.names import Names, derive_names
 
 
 @pytest.mark.parametrize(
@@ -24,13 +24,13 @@ from localcdap.authoring.naming import Names, names_of
     ],
 )
 def test_names(plugin, cls, module):
-    names = names_of(plugin)
+    names = derive_names(plugin)
 
     assert (names.plugin, names.cls, names.module) == (plugin, cls, module)
 
 
 def test_the_names_of_the_artifact_are_not_those_of_a_library():
-    assert names_of("Json") == Names("Json", "Json", "json", "json_plugins", "json-plugins")
+    assert derive_names("Json") == Names("Json", "Json", "json", "json_plugins", "json-plugins")
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_the_names_of_the_artifact_are_not_those_of_a_library():
 )
 def test_what_cannot_be_a_name_is_refused(name):
     with pytest.raises(BadRequestError) as error:
-        names_of(name)
+        derive_names(name)
 
     assert error.value.corrective_action
 
@@ -70,7 +70,7 @@ def test_what_cannot_be_a_name_is_refused(name):
 @given(st.from_regex(r"[A-Za-z][A-Za-z0-9_]{0,20}", fullmatch=True))
 def test_names_are_those_of_python_and_of_files(plugin):
     try:
-        names = names_of(plugin)
+        names = derive_names(plugin)
     except BadRequestError:
         return
     for each in (names.cls, names.module, names.package):

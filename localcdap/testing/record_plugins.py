@@ -39,8 +39,8 @@ def read_stream(path: str) -> Iterator[pa.RecordBatch]:
         yield from stream
 
 
-@plugin(type="batchsource", name="GivenRecords", description="Reads an Arrow stream file.")
-class GivenRecords(BatchSource):
+@plugin(type="batchsource", name="RecordFileSource", description="Reads an Arrow stream file.")
+class RecordFileSource(BatchSource):
     class Config(PluginConfig):
         path: str = field("The file; empty for no records.", default="")
         schema: Schema = field("Schema of the records.")
@@ -53,8 +53,8 @@ class GivenRecords(BatchSource):
         return context.generate(self.config.schema, tasks, read_stream)
 
 
-@plugin(type="batchsink", name="KeptRecords", description="Writes an Arrow stream file.")
-class KeptRecords(BatchSink):
+@plugin(type="batchsink", name="RecordFileSink", description="Writes an Arrow stream file.")
+class RecordFileSink(BatchSink):
     class Config(PluginConfig):
         path: str = field("The directory that will hold the file.")
 
@@ -67,8 +67,8 @@ class KeptRecords(BatchSink):
             stream.write_table(table)
 
 
-@plugin(type="transform", name="GivenErrors", description="Emits what it gets as error records.")
-class GivenErrors(Transform):
+@plugin(type="transform", name="ErrorEmitter", description="Emits what it gets as error records.")
+class ErrorEmitter(Transform):
     def configure(self, stage: StageConfigurer) -> None:
         stage.output_schema = stage.input_schema
         record = stage.input_schema.field("record") if stage.input_schema else None
@@ -78,8 +78,8 @@ class GivenErrors(Transform):
         emit.error(record["record"], record["code"], record["message"])
 
 
-@plugin(type="errortransform", name="WrappedErrors", description="Wraps error records as records.")
-class WrappedErrors(ErrorTransform):
+@plugin(type="errortransform", name="ErrorCollector", description="Wraps error records as records.")
+class ErrorCollector(ErrorTransform):
     class Config(PluginConfig):
         schema: Schema = field("Schema of the wrapped records.")
 

@@ -73,7 +73,7 @@ def run_stage(
     :raises StageError: when the run fails.
     """
     ref = plugin if isinstance(plugin, PluginRef) else plugin_ref(plugin)
-    folder = directory or Path(tempfile.mkdtemp(dir=_scratch().name))
+    folder = directory or Path(tempfile.mkdtemp(dir=_create_scratch_directory().name))
     pipeline = PipelineTester(
         spark, folder, locations=locations, tables=tables, arguments=arguments
     )
@@ -95,7 +95,7 @@ def run_stage(
 
 
 @functools.cache
-def _scratch() -> tempfile.TemporaryDirectory[str]:
+def _create_scratch_directory() -> tempfile.TemporaryDirectory[str]:
     """Holds the files of stages that were given no directory, until the process ends."""
     return tempfile.TemporaryDirectory(prefix="localcdap-test-", ignore_cleanup_errors=True)
 

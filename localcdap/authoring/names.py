@@ -37,7 +37,7 @@ class Names(msgspec.Struct, frozen=True):
     """``csv-lines-plugins``, also its folder."""
 
 
-def names_of(plugin: str) -> Names:
+def derive_names(plugin: str) -> Names:
     """The names for a plugin.
 
     :raises BadRequestError: when it cannot be the name of a class.
