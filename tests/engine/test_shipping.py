@@ -37,7 +37,7 @@ from localcdap.artifacts.loading import load_plugin
 from localcdap.artifacts.model import PluginRef
 import localcdap.engine.tasks.fused
 import msgspec
-from localcdap.plugin_lib.jexl.functions.type_inference import is_date
+from localcdap.plugin_lib.jexl.functions.data_quality import is_date
 from localcdap.plugin_lib.wrangler.language import print_recipe
 from localcdap.plugin_lib.wrangler.recipe.registry import shipped
 from localcdap.plugin_lib.wrangler.recipe.steps import check

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from localcdap.api.schema import Schema
 from localcdap.plugin_lib.jexl.errors import EvaluationError, JexlError
-from localcdap.plugin_lib.jexl.names import read_names
 from localcdap.plugin_lib.jexl.parser import parse_tree
-from localcdap.plugin_lib.jexl.tree import Node
+from localcdap.plugin_lib.jexl.tree import Node, read_names
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

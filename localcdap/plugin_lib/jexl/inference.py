@@ -11,8 +11,7 @@ from typing import Final
 
 from localcdap.api.schema import Schema, Type
 from localcdap.plugin_lib.jexl.functions import FUNCTIONS, Overload
-from localcdap.plugin_lib.jexl.names import local_names
-from localcdap.plugin_lib.jexl.tree import CONDITIONS, Node, plain_path
+from localcdap.plugin_lib.jexl.tree import CONDITIONS, Node, local_names, plain_path
 
 _STRICT: Final = frozenset(("+", "-", "*", "/", "%"))
 

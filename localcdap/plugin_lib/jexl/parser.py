@@ -1,15 +1,147 @@
-"""From the text of an expression to its tree."""
+"""The parser of expressions.
+
+One token of lookahead does not always tell what a token is, so a step between lark's lexer and its parser
+classifies the tokens first.
+"""
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
+
+from lark import Token
 
 from localcdap.plugin_lib.jexl.errors import JexlError, Problem
 from localcdap.plugin_lib.jexl.tree import DEEPEST, Node
 
 if TYPE_CHECKING:
     from lark import Lark, Token
+
+
+WORDS: Final = {
+    "and": ("AND", "&&"),
+    "or": ("OR", "||"),
+    "not": ("NOT", "!"),
+    "eq": ("EQUALITY", "=="),
+    "ne": ("EQUALITY", "!="),
+    "lt": ("RELATION", "<"),
+    "le": ("RELATION", "<="),
+    "gt": ("RELATION", ">"),
+    "ge": ("RELATION", ">="),
+    "div": ("PRODUCT", "/"),
+    "mod": ("PRODUCT", "%"),
+    **{word: ("CONSTANT", word) for word in ("true", "false", "null", "NaN")},
+    **{word: (word.upper(), word) for word in ("empty", "size", "if", "else", "var", "return")},
+    **{word: (word.upper(), word) for word in ("for", "while", "break", "continue")},
+}
+"""Words that are no names, unless a dot is before them."""
+
+_OPENING: Final = frozenset(("LPAR", "LSQB", "LBRACE", "BLOCK"))
+_CLOSING: Final = frozenset(("RPAR", "RSQB", "RBRACE"))
+_STATEMENTS: Final = frozenset(("IF", "FOR", "WHILE", "VAR", "RETURN", "BREAK", "CONTINUE"))
+
+
+class Sorting:
+    """The step between lark's lexer and its parser (a ``postlex``); sees all tokens of a text at once."""
+
+    always_accept = ()
+
+    def __init__(self, namespaces: frozenset[str]) -> None:
+        self._namespaces = namespaces
+
+    def process(self, stream: Iterator[Token]) -> Iterator[Token]:
+        tokens = list(stream)
+        _name_words(tokens)
+        _open_blocks(tokens)
+        return iter(self._join_namespaces(tokens))
+
+    def _join_namespaces(self, tokens: list[Token]) -> list[Token]:
+        out: list[Token] = []
+        questions = [0]  # the ternaries that wait for their colon, by depth of brackets
+        at = 0
+        while at < len(tokens):
+            token = tokens[at]
+            kind = token.type
+            if kind in _OPENING:
+                questions.append(0)
+            elif kind in _CLOSING and len(questions) > 1:
+                questions.pop()
+            elif kind == "QMARK":
+                questions[-1] += 1
+            elif kind == "COLON":
+                questions[-1] = max(0, questions[-1] - 1)
+            if kind == "NAME" and _calls(tokens, at):
+                in_map = bool(out) and out[-1].type in ("LBRACE", "COMMA")
+                if token.value in self._namespaces or not (questions[-1] or in_map):
+                    out.append(Token.new_borrow_pos("NAMESPACE", token.value, token))
+                    at += 2
+                    continue
+            out.append(token)
+            at += 1
+        return out
+
+
+def _calls(tokens: list[Token], at: int) -> bool:
+    """Whether ``name : name (`` is at a place."""
+    kinds = [token.type for token in tokens[at : at + 4]]
+    return kinds == ["NAME", "COLON", "NAME", "LPAR"]
+
+
+def _name_words(tokens: list[Token]) -> None:
+    for at, token in enumerate(tokens):
+        if _after_dot(tokens, at):
+            if token.type == "INTEGER":  # `list.0`
+                tokens[at] = Token.new_borrow_pos("NAME", token.value, token)
+        elif token.type == "NAME" and token.value in WORDS:
+            kind, value = WORDS[token.value]
+            tokens[at] = Token.new_borrow_pos(kind, value, token)
+
+
+def _after_dot(tokens: list[Token], at: int) -> bool:
+    return at > 0 and tokens[at - 1].type == "DOT"
+
+
+def _open_blocks(tokens: list[Token]) -> None:
+    closing = _partners(tokens)
+    heads = {closing[at + 1] for at, t in enumerate(tokens[:-1]) if _is_head(tokens, at, closing)}
+    for at, token in enumerate(tokens):
+        if token.type != "LBRACE":
+            continue
+        before = tokens[at - 1] if at else None
+        follows = before is not None and (before.type == "ELSE" or at - 1 in heads)
+        starts = before is None or before.type in ("SEMICOLON", "BLOCK", "RBRACE")
+        if follows or (starts and _holds_statements(tokens, at, closing)):
+            tokens[at] = Token.new_borrow_pos("BLOCK", "{", token)
+
+
+def _is_head(tokens: list[Token], at: int, closing: dict[int, int]) -> bool:
+    return tokens[at].type in ("IF", "FOR", "WHILE") and at + 1 in closing
+
+
+def _partners(tokens: list[Token]) -> dict[int, int]:
+    """The place of the closing bracket of each opening one."""
+    partners: dict[int, int] = {}
+    opened: list[int] = []
+    for at, token in enumerate(tokens):
+        if token.type in _OPENING:
+            opened.append(at)
+        elif token.type in _CLOSING and opened:
+            partners[opened.pop()] = at
+    return partners
+
+
+def _holds_statements(tokens: list[Token], at: int, closing: dict[int, int]) -> bool:
+    end = closing.get(at, len(tokens))
+    if at + 1 < end and tokens[at + 1].type in _STATEMENTS:
+        return True
+    inner = at + 1
+    while inner < end:
+        if tokens[inner].type in ("SEMICOLON", "EQUAL", "ASSIGN"):
+            return True
+        inner = closing.get(inner, inner) + 1
+    return False
+
 
 LONGEST: Final = 100_000
 """Characters that an expression may have."""
@@ -50,7 +182,7 @@ def _parser() -> Lark:
 
     from localcdap.plugin_lib.jexl.building import Builder
     from localcdap.plugin_lib.jexl.functions import NAMESPACES
-    from localcdap.plugin_lib.jexl.sorting import Sorting
+    from localcdap.plugin_lib.jexl.parser import Sorting
 
     grammar = resources.files(__package__).joinpath("grammar.lark").read_text("utf-8")
     return Lark(

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
 from localcdap.plugin_lib.jexl.errors import EvaluationError, fail, null_operand, type_name
-from localcdap.plugin_lib.jexl.members import member
-from localcdap.plugin_lib.jexl.operators.conversions import to_boolean, to_long
+from localcdap.plugin_lib.jexl.methods import member
+from localcdap.plugin_lib.jexl.operators import to_boolean, to_long
 
 RANGE_LIMIT: Final = 1_000_000
 """Elements that a range (``1..9``) may have."""

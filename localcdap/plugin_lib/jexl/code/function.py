@@ -1,16 +1,78 @@
-"""The functions of an expression."""
+"""The Python functions of an expression: for one row, and for whole columns."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Final
 
-from localcdap.plugin_lib.jexl.code import calls, choices, operators, values
-from localcdap.plugin_lib.jexl.code.statements import is_statement, lines_of
+from localcdap.plugin_lib.jexl.code import operators
 from localcdap.plugin_lib.jexl.code.writer import Coded, Writer
 from localcdap.plugin_lib.jexl.errors import EvaluationError
-from localcdap.plugin_lib.jexl.names import local_names, read_names
-from localcdap.plugin_lib.jexl.tree import Node
+from localcdap.plugin_lib.jexl.tree import Node, local_names, read_names
+
+
+def is_statement(node: Node) -> bool:
+    """Whether a node is more than an expression."""
+    return node.kind in _STATEMENTS
+
+
+def lines_of(writer: Writer, node: Node) -> list[str]:
+    """The lines of a statement, or of an expression that is one."""
+    write = _STATEMENTS.get(node.kind)
+    return write(writer, node) if write is not None else [f"result = {writer.code(node)}"]
+
+
+def _block(writer: Writer, node: Node) -> list[str]:
+    if not node.parts:
+        return ["result = None"]
+    return [line for part in node.parts for line in lines_of(writer, part)]
+
+
+def _body(writer: Writer, node: Node) -> list[str]:
+    return [f"    {line}" for line in lines_of(writer, node)]
+
+
+def _if(writer: Writer, node: Node) -> list[str]:
+    head = f"if {writer.truth(node.parts[0])}:"
+    otherwise = _body(writer, node.parts[2]) if len(node.parts) > 2 else ["    result = None"]
+    return [head, *_body(writer, node.parts[1]), "else:", *otherwise]
+
+
+def _declare(writer: Writer, node: Node) -> list[str]:
+    value = writer.code(node.parts[0]) if node.parts else "None"
+    return [f"result = {writer.variables[node.value]} = {value}"]
+
+
+def _return(writer: Writer, node: Node) -> list[str]:
+    return [f"return {writer.code(node.parts[0])}"]
+
+
+def _for_each(writer: Writer, node: Node) -> list[str]:
+    values = writer.code(node.parts[0])
+    head = f"for {writer.variables[node.value]} in walk({values}):"
+    return _loop(writer, head, node.parts[1])
+
+
+def _while(writer: Writer, node: Node) -> list[str]:
+    return _loop(writer, f"while {writer.truth(node.parts[0])}:", node.parts[1])
+
+
+def _loop(writer: Writer, head: str, body: Node) -> list[str]:
+    return ["result = None", head, "    steps.count()", *_body(writer, body)]
+
+
+_STATEMENTS: Final[dict[str, Callable[[Writer, Node], list[str]]]] = {
+    "block": _block,
+    "script": _block,
+    "if": _if,
+    "declare": _declare,
+    "return": _return,
+    "for_each": _for_each,
+    "while": _while,
+    "break": lambda *_: ["break"],
+    "continue": lambda *_: ["continue"],
+    "nothing": lambda *_: ["result = None"],
+}
 
 
 class Code:
@@ -83,21 +145,21 @@ def _script(writer: Writer, root: Node) -> list[str]:
 
 
 _KINDS: Final[dict[str, Callable[[Writer, Node], Coded]]] = {
-    "constant": values.constant,
-    "name": values.name,
-    "group": values.group,
-    "member": values.member,
-    "index": values.index,
-    "list": values.make_list,
-    "set": values.make_set,
-    "map": values.make_map,
-    "assign": values.assign,
+    "constant": operators.constant,
+    "name": operators.name,
+    "group": operators.group,
+    "member": operators.member,
+    "index": operators.index,
+    "list": operators.make_list,
+    "set": operators.make_set,
+    "map": operators.make_map,
+    "assign": operators.assign,
     "unary": operators.unary,
     "binary": operators.binary,
     "chain": operators.chain,
-    "ternary": choices.ternary,
-    "elvis": choices.elvis,
-    "coalesce": choices.coalesce,
-    "call": calls.call,
-    "method": calls.method,
+    "ternary": operators.ternary,
+    "elvis": operators.elvis,
+    "coalesce": operators.coalesce,
+    "call": operators.call,
+    "method": operators.method,
 }

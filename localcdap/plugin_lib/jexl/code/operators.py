@@ -1,13 +1,78 @@
-"""Code of operators."""
+"""Python code of values, operators, alternatives, calls and methods."""
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
-from localcdap.plugin_lib.jexl.code.inline import FAST, applied
-from localcdap.plugin_lib.jexl.code.scope import BINARY, CHAINS, UNARY
-from localcdap.plugin_lib.jexl.code.writer import Coded, Writer
-from localcdap.plugin_lib.jexl.tree import CONDITIONS, Node
+from localcdap.plugin_lib.jexl.code.writer import (
+    BINARY,
+    CHAINS,
+    FAST,
+    UNARY,
+    Coded,
+    Writer,
+    applied,
+    class_of,
+)
+from localcdap.plugin_lib.jexl.functions import FUNCTIONS
+from localcdap.plugin_lib.jexl.tree import CONDITIONS, Node, plain_path
+
+
+def constant(writer: Writer, node: Node) -> Coded:
+    value = node.value
+    if value is None:
+        return "None", "any"
+    if isinstance(value, bool | int | str):
+        return repr(value), type(value).__name__
+    if isinstance(value, float) and math.isfinite(value):
+        return repr(value), "float"
+    return writer.kept(value), "any"
+
+
+def name(writer: Writer, node: Node) -> Coded:
+    return writer.variables[node.value], "any"
+
+
+def group(writer: Writer, node: Node) -> Coded:
+    return writer.write(node.parts[0])
+
+
+def member(writer: Writer, node: Node) -> Coded:
+    """``a.b``, which may be the name of a column as well."""
+    dotted = plain_path(node)
+    parts = dotted.split(".") if dotted is not None else [""]
+    if dotted not in writer.variables or parts[0] not in writer.variables:
+        return f"member({writer.code(node.parts[0])}, {node.value[0]!r})", "any"
+    paths = (".".join(parts[: at + 1]) for at in range(1, len(parts)))
+    others = ", ".join(writer.variables.get(one, "None") for one in paths)
+    return f"path({writer.variables[parts[0]]}, {tuple(parts[1:])!r}, ({others},))", "any"
+
+
+def index(writer: Writer, node: Node) -> Coded:
+    return f"element({writer.codes(node.parts)})", "any"
+
+
+def make_list(writer: Writer, node: Node) -> Coded:
+    return f"[{writer.codes(node.parts)}]", "any"
+
+
+def make_set(writer: Writer, node: Node) -> Coded:
+    return f"make_set([{writer.codes(node.parts)}])", "any"
+
+
+def make_map(writer: Writer, node: Node) -> Coded:
+    return f"make_map([{writer.codes(node.parts)}])", "any"
+
+
+def assign(writer: Writer, node: Node) -> Coded:
+    operator, target = node.value
+    variable = writer.variables[target]
+    value = writer.code(node.parts[0])
+    if operator != "=":
+        value = f"{CHAINS[operator].__name__}({variable}, {value})"
+    return f"({variable} := {value})", "any"
+
 
 _LONG_CHAIN: Final = 8
 
@@ -74,3 +139,63 @@ def chain(writer: Writer, node: Node) -> Coded:
             left = f"({name} := {code})", name, "any"
         code = applied(writer, symbol, function, left, right)
     return code, "int" if symbols[0] in "&|^" else "any"
+
+
+_TEXT_METHODS: Final = {
+    "trim": "{0}.strip(TRIMMED)",
+    "toUpperCase": "{0}.upper()",
+    "toLowerCase": "{0}.lower()",
+    "isEmpty": "(not {0})",
+}
+
+
+def call(writer: Writer, node: Node) -> Coded:
+    function = FUNCTIONS[node.value]
+    count = len(node.parts)
+    name = f"f_{node.value[0]}_{node.value[1]}_{count}"
+    writer.scope[name] = function.caller(count)
+    is_bool = all(form.never_null and form.returns == "B" for form in function.forms(count))
+    return f"{name}({writer.codes(node.parts)})", "bool" if is_bool else "any"
+
+
+def protected(writer: Writer, node: Node) -> Coded:
+    """The code where a method of null gives null, as it does right inside of ``? :``."""
+    return method(writer, node, safe=True) if node.kind == "method" else writer.write(node)
+
+
+def method(writer: Writer, node: Node, *, safe: bool = False) -> Coded:
+    name, null_safe = node.value
+    value, again, _ = writer.twice(node.parts[0])
+    arguments = "".join(f", {writer.code(part)}" for part in node.parts[1:])
+    plain = f"method({again}, {name!r}{arguments})"
+    if (safe or null_safe) and node.parts[0].kind != "constant":
+        return f"(None if {value} is None else {plain})", "any"
+    if name in _TEXT_METHODS and not arguments:
+        fast = _TEXT_METHODS[name].format(f"({again})")
+        return f"({fast} if {class_of(value)} is str else {plain})", "any"
+    return f"method({writer.code(node.parts[0])}, {name!r}{arguments})", "any"
+
+
+def ternary(writer: Writer, node: Node) -> Coded:
+    then, kind_then = protected(writer, node.parts[1])
+    otherwise, kind_otherwise = protected(writer, node.parts[2])
+    kind = kind_then if kind_then == kind_otherwise else "any"
+    return f"({then} if {_condition(writer, node.parts[0])} else {otherwise})", kind
+
+
+def _condition(writer: Writer, node: Node) -> str:
+    """Code of a bool; a null is false."""
+    code, kind = protected(writer, node)
+    return code if kind == "bool" else f"holds({code})"
+
+
+def elvis(writer: Writer, node: Node) -> Coded:
+    name = writer.temporary()
+    left, right = (protected(writer, part)[0] for part in node.parts)
+    return f"({name} if holds({name} := {left}) else {right})", "any"
+
+
+def coalesce(writer: Writer, node: Node) -> Coded:
+    name = writer.temporary()
+    left, right = protected(writer, node.parts[0])[0], writer.code(node.parts[1])
+    return f"({name} if ({name} := {left}) is not None else {right})", "any"

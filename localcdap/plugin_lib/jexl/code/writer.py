@@ -1,12 +1,83 @@
-"""The names of the code that is written for one expression."""
+"""The writer of the Python code of one expression: temporaries, constants and inlined common cases."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from localcdap.plugin_lib.jexl.code.scope import SCOPE
+from localcdap.java.strings import TRIM_CHARACTERS
+from localcdap.plugin_lib.jexl import methods, operators, running
+from localcdap.plugin_lib.jexl.errors import EvaluationError
 from localcdap.plugin_lib.jexl.tree import Node
+
+_Function = Callable[..., Any]
+
+BINARY: Final[dict[str, _Function]] = {
+    "==": operators.equals,
+    "!=": operators.differs,
+    "..": running.make_range,
+    "<": operators.less,
+    ">": operators.greater,
+    "<=": operators.at_most,
+    ">=": operators.at_least,
+    "=~": operators.matches,
+    "!~": operators.matches_not,
+    "=^": operators.starts_with,
+    "!^": operators.starts_not_with,
+    "=$": operators.ends_with,
+    "!$": operators.ends_not_with,
+    "<<": operators.shift_left,
+    ">>": operators.shift_right,
+}
+CHAINS: Final[dict[str, _Function]] = {
+    "+": operators.add,
+    "-": operators.subtract,
+    "*": operators.multiply,
+    "/": operators.divide,
+    "%": operators.modulo,
+    "&": operators.bit_and,
+    "|": operators.bit_or,
+    "^": operators.bit_xor,
+}
+UNARY: Final[dict[str, _Function]] = {
+    "-": operators.negate,
+    "+": operators.confirm,
+    "~": operators.complement,
+}
+CLASSES: Final = {
+    "SUMMED": frozenset((int, str, float)),
+    "COUNTED": frozenset((int, float)),
+    "PLAIN": frozenset((int, str)),
+    "WHOLE": frozenset((int,)),
+}
+"""Classes of operands for which Python's own operators answer alike."""
+
+SCOPE: Final[dict[str, Any]] = {
+    **CLASSES,
+    **{
+        function.__name__: function
+        for operators in (BINARY, CHAINS, UNARY)
+        for function in operators.values()
+    },
+    "truth": operators.to_boolean,
+    "holds": running.holds,
+    "fold": running.fold,
+    "is_empty": operators.is_empty,
+    "size": operators.size,
+    "quiet": running.quiet,
+    "element": methods.element,
+    "member": methods.member,
+    "method": methods.method,
+    "path": running.path,
+    "make_map": running.make_map,
+    "make_set": running.make_set,
+    "walk": running.walk,
+    "Steps": running.Steps,
+    "failed": running.failed,
+    "EvaluationError": EvaluationError,
+    "TRIMMED": TRIM_CHARACTERS,
+}
+
 
 Coded = tuple[str, str]
 """Code of a value, and its type when that is sure: ``bool``, ``int``, ``str`` …, else ``any``."""
@@ -66,3 +137,48 @@ class Writer:
         name = f"k{len(self.scope)}"
         self.scope[name] = value
         return name
+
+
+FAST: Final = {
+    "+": "SUMMED",
+    "-": "COUNTED",
+    "*": "COUNTED",
+    "==": "PLAIN",
+    "!=": "PLAIN",
+    "<": "WHOLE",
+    ">": "WHOLE",
+    "<=": "WHOLE",
+    ">=": "WHOLE",
+}
+"""Operators that Python has too, with the classes of both operands for which it answers alike."""
+
+_Operand = tuple[str, str, str]
+"""Code of the first use, code of later uses, type."""
+
+
+def applied(writer: Writer, symbol: str, function: str, left: _Operand, right: Node) -> str:
+    """Code of an operator: in line where there is one, else its function."""
+    if symbol not in FAST:
+        return f"{function}({left[0]}, {writer.code(right)})"
+    return _inline(symbol, function, left, writer.twice(right))
+
+
+def _inline(symbol: str, function: str, left: _Operand, right: _Operand) -> str:
+    """The operator itself when the classes of both operands are alike and good for it, else its function."""
+    first, a, kind_a = left
+    second, b, kind_b = right
+    classes = FAST[symbol]
+    known = {kind.__name__ for kind in CLASSES[classes]}
+    if kind_b in known and not second.startswith("("):
+        test = f"{class_of(first)} is {kind_b}"
+    elif kind_a in known and not first.startswith("("):
+        test = f"{class_of(second)} is {kind_a}"
+    else:
+        # `&` evaluates both sides, so that each has its value whatever the other is.
+        test = f"({class_of(first)} is {class_of(second)}) & ({class_of(a)} in {classes})"
+    return f"({a} {symbol} {b} if {test} else {function}({a}, {b}))"
+
+
+def class_of(code: str) -> str:
+    """Code of the class of a value."""
+    return f"({code}).__class__" if code[0].isdigit() or code[0] == "-" else f"{code}.__class__"

@@ -7,8 +7,8 @@ import datetime
 
 from localcdap.java.dates.patterns import DAYS, MONTHS
 from localcdap.java.unix_time import millis_of, seconds_of
+from localcdap.plugin_lib.jexl.functions.data_quality import is_date, is_time
 from localcdap.plugin_lib.jexl.functions.registry import Namespace
-from localcdap.plugin_lib.jexl.functions.type_inference import is_date, is_time
 
 date = Namespace("date")
 

@@ -1,11 +1,12 @@
-"""``decimal:``: the original's ``DecimalTransform``. Results keep Java's scale."""
+"""``decimal:`` and ``number:``: the original's ``Decimals`` and ``NumberFunctions``."""
 
 from __future__ import annotations
 
 from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Context, Decimal
 from typing import Any
 
-from localcdap.java.strings import format_double
+from localcdap.java import numbers
+from localcdap.java.strings import format_double, round_to_float
 from localcdap.plugin_lib.jexl.functions.registry import Namespace
 
 decimal = Namespace("decimal")
@@ -141,3 +142,37 @@ def strip_zero(value: Decimal | None) -> Decimal:
 @decimal("M -> I")
 def sign(value: Decimal | None) -> int:
     return (_given(value) > 0) - (_given(value) < 0)
+
+
+# ruff: noqa: N802 - functions have the names that expressions call them by
+
+
+number = Namespace("number")
+
+
+@number("N -> D?")
+def AsDouble(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+@number("N -> F?")
+def AsFloat(value: Any) -> float | None:
+    return None if value is None else round_to_float(float(value))
+
+
+@number("N -> I?")
+def AsInteger(value: Any) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, float):
+        return numbers.truncate_to_int(value, 32)
+    return numbers.wrap(int(value), 32)
+
+
+@number("N -> D")
+def Mantissa(value: Any) -> float:
+    """What is behind the point; 0 of null and of whole numbers."""
+    if value is None or isinstance(value, int):
+        return 0.0
+    exact = Decimal(format_double(value)) if isinstance(value, float) else value
+    return float(exact - numbers.wrap(int(exact), 32))

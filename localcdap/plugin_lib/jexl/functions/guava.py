@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 from localcdap.plugin_lib.jexl.functions.registry import Namespace
-from localcdap.plugin_lib.jexl.functions.strings.differences import common_length
-from localcdap.plugin_lib.jexl.functions.strings.padding import checked_length, padding
+from localcdap.plugin_lib.jexl.functions.string_parts import checked_length, padding
+from localcdap.plugin_lib.jexl.functions.string_search import common_length
 
 guava = Namespace("strings")
 

@@ -29,7 +29,7 @@ from typing import Any, Final, NoReturn, TypeVar
 
 from localcdap.java import numbers
 from localcdap.plugin_lib.jexl.errors import EvaluationError, type_name
-from localcdap.plugin_lib.jexl.functions.moment_texts import read_date, read_datetime, read_time
+from localcdap.plugin_lib.jexl.functions.date_texts import read_date, read_datetime, read_time
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 

@@ -9,6 +9,6 @@ numbers from texts with a result whose type depends on the text.
 from __future__ import annotations
 
 from localcdap.plugin_lib.jexl.native.expression import Native, native_of
-from localcdap.plugin_lib.jexl.native.part import NoNativeError
+from localcdap.plugin_lib.jexl.native.parts import NoNativeError
 
 __all__ = ["Native", "NoNativeError", "native_of"]

@@ -1,23 +1,29 @@
-"""Sums, products, quotients, and texts put together."""
+"""Arithmetic and the choice of one value out of several, as Spark columns."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from operator import add, mod, mul, sub, truediv
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api.schema import Schema
-from localcdap.plugin_lib.jexl.native.conversions import to_double, to_long, to_text
-from localcdap.plugin_lib.jexl.native.part import (
+from localcdap.plugin_lib.jexl.inference import WHOLE
+from localcdap.plugin_lib.jexl.native.parts import (
     NUMBERS,
     NoNativeError,
     Part,
+    both,
     either,
     fails_on_null,
+    to_double,
+    to_long,
+    to_text,
 )
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
+
 
 _OPERATORS: Final = {"+": add, "-": sub, "*": mul, "/": truediv, "%": mod}
 
@@ -100,3 +106,40 @@ def _divisor(number: Column, failing: Column | None) -> tuple[Column, Column | N
 
     is_zero = f.coalesce(number == 0, f.lit(False))
     return f.when(number != 0, number), either(failing, is_zero)
+
+
+def first_not_null(parts: Sequence[Part]) -> Part:
+    """All parts are evaluated, so all may fail."""
+    from pyspark.sql import functions as f
+
+    kind, columns = _alike(parts)
+    failing = either(*(part.failing for part in parts))
+    nullable = all(part.nullable for part in parts)
+    bits = max(part.bits for part in parts)
+    return Part(f.coalesce(*columns), kind, nullable, failing, bits)
+
+
+def chosen(source: Part, condition: Column, then: Part, otherwise: Part) -> Part:
+    """One of two, which fails only where it is chosen.
+
+    :param source: what the condition is of, which may fail.
+    """
+    from pyspark.sql import functions as f
+
+    kind, columns = _alike((then, otherwise))
+    failing = either(
+        source.failing, both(condition, then.failing), both(~condition, otherwise.failing)
+    )
+    column = f.when(condition, columns[0]).otherwise(columns[1])
+    bits = max(then.bits, otherwise.bits)
+    return Part(column, kind, then.nullable or otherwise.nullable, failing, bits)
+
+
+def _alike(parts: Sequence[Part]) -> tuple[Schema, list[Column]]:
+    """The one type of all parts and the columns as it; an int among longs is a long."""
+    types = {part.type for part in parts} - {Schema.NULL}
+    if types == set(WHOLE):
+        return Schema.LONG, [part.column.cast("bigint") for part in parts]
+    if len(types) > 1:
+        raise NoNativeError
+    return next(iter(types), Schema.NULL), [part.column for part in parts]

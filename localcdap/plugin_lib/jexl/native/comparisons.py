@@ -1,4 +1,4 @@
-"""``==``, and what is less or greater."""
+"""Comparisons, patterns and sizes as Spark columns."""
 
 from __future__ import annotations
 
@@ -6,16 +6,22 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from localcdap.api.schema import Schema
+from localcdap.java.regex import compile_regex, has_nested_repeats
 from localcdap.plugin_lib.jexl.inference import WHOLE
-from localcdap.plugin_lib.jexl.native.conversions import to_double, to_long, to_truth
-from localcdap.plugin_lib.jexl.native.part import (
+from localcdap.plugin_lib.jexl.native.parts import (
+    NUMBERS,
     NoNativeError,
     Part,
     both,
     certain,
     either,
     is_null,
+    to_double,
+    to_long,
+    to_text,
+    to_truth,
 )
+from localcdap.plugin_lib.jexl.tree import Node
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -112,3 +118,67 @@ def _surely_null(part: Part) -> Column:
 
     null = part.column.isNull() if part.nullable else f.lit(False)
     return null if part.failing is None else null & ~part.failing
+
+
+def matches(left: Part, pattern: Node) -> Part:
+    """``=~`` with a constant pattern: the whole text matches it."""
+    from pyspark.sql import functions as f
+
+    if pattern.kind != "constant" or not isinstance(pattern.value, str):
+        raise NoNativeError
+    if has_nested_repeats(pattern.value) or "(?" in pattern.value.replace("(?:", ""):
+        raise NoNativeError  # Spark has no limit of time, and flags mean more in one than in the other
+    compile_regex(pattern.value)
+    if left.type == Schema.NULL:
+        return certain(f.lit(False), left)
+    text = to_text(left)
+    found = text.column.rlike(rf"\A(?:{pattern.value})\z")
+    return certain(f.coalesce(found, f.lit(False)), left)
+
+
+def has_affix(symbol: str, left: Part, right: Part) -> Part:
+    """``=^``, begins with, or ``=$``, ends with."""
+    from pyspark.sql import functions as f
+
+    if not left.is_text or right.type == Schema.NULL:
+        raise NoNativeError
+    other = to_text(right)
+    found = (left.column.startswith if symbol == "=^" else left.column.endswith)(other.column)
+    nulls = is_null(left) & is_null(right)
+    return certain(f.coalesce(found, nulls), left, right)
+
+
+def length(text: Column) -> Column:
+    """Java's length of a text: in UTF-16 units."""
+    from pyspark.sql import functions as f
+
+    units = f.octet_length(f.encode(text, "UTF-16BE"))
+    return f.call_function("div", units, f.lit(2)).cast("int")
+
+
+def size(part: Part) -> Part:
+    """``size`` of a text: 0 for null, and for what fails."""
+    from pyspark.sql import functions as f
+
+    count = f.coalesce(length(part.column), f.lit(0))
+    if part.failing is not None:
+        count = f.when(part.failing, 0).otherwise(count)
+    return Part(count, Schema.INT, False, None, 31)
+
+
+def empty(part: Part) -> Part:
+    """``empty``: true for null, 0, no text, and for what fails."""
+    from pyspark.sql import functions as f
+
+    is_empty = is_null(part)
+    if part.is_text:
+        is_empty = is_empty | (part.column == "")
+    elif part.type in NUMBERS:
+        is_empty = is_empty | (part.column == 0)
+        if part.type == Schema.DOUBLE:
+            is_empty = is_empty | f.isnan(part.column)
+    elif part.type not in (Schema.BOOLEAN, Schema.NULL):
+        raise NoNativeError
+    is_empty = f.coalesce(is_empty, f.lit(True))
+    column = is_empty if part.failing is None else part.failing | is_empty
+    return Part(column, Schema.BOOLEAN, False)

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api.schema import Schema
-from localcdap.plugin_lib.jexl.names import local_names
-from localcdap.plugin_lib.jexl.native import calls, operators
-from localcdap.plugin_lib.jexl.native.part import NoNativeError, Part, PartOf
-from localcdap.plugin_lib.jexl.native.values import Fields, constant
-from localcdap.plugin_lib.jexl.tree import Node
+from localcdap.plugin_lib.jexl.native import functions, operators
+from localcdap.plugin_lib.jexl.native.parts import Fields, NoNativeError, Part, PartOf, constant
+from localcdap.plugin_lib.jexl.tree import Node, local_names
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -77,6 +75,6 @@ _BY_KIND: Final[dict[str, Callable[[PartOf, Node], Part]]] = {
     "ternary": operators.ternary,
     "elvis": operators.elvis,
     "coalesce": operators.coalesce,
-    "call": calls.call,
-    "method": calls.method,
+    "call": functions.call,
+    "method": functions.method,
 }

@@ -1,4 +1,4 @@
-"""The functions of expressions that have an equal in Spark."""
+"""Calls of functions and methods as Spark columns."""
 
 from __future__ import annotations
 
@@ -7,16 +7,89 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api.schema import Schema
-from localcdap.plugin_lib.jexl.native.alternatives import first_not_null
-from localcdap.plugin_lib.jexl.native.arithmetic import absolute
-from localcdap.plugin_lib.jexl.native.conversions import to_double, to_long
-from localcdap.plugin_lib.jexl.native.measures import length
-from localcdap.plugin_lib.jexl.native.part import Part, certain, either, is_null
-from localcdap.plugin_lib.jexl.native.texts import Make, need_texts, of_text, spark, trim
-from localcdap.plugin_lib.jexl.native.values import constant
+from localcdap.java.strings import TRIM_CHARACTERS
+from localcdap.plugin_lib.jexl.native.arithmetic import absolute, first_not_null
+from localcdap.plugin_lib.jexl.native.comparisons import length
+from localcdap.plugin_lib.jexl.native.parts import (
+    NoNativeError,
+    Part,
+    PartOf,
+    certain,
+    constant,
+    either,
+    fails_on_null,
+    is_null,
+    to_double,
+    to_long,
+)
+from localcdap.plugin_lib.jexl.tree import Node
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
+
+
+Make = Callable[[Sequence[Part]], Part]
+"""Of the arguments; a method's first is what it is a method of."""
+
+
+def need_texts(parts: Sequence[Part]) -> None:
+    """Refuses what is no text: the functions refuse it too, on each row."""
+    if not all(part.is_text for part in parts):
+        raise NoNativeError
+
+
+def of_text(change: Callable[[Column], Column], kind: Schema = Schema.STRING) -> Make:
+    """A function of one text that is null for null."""
+
+    def make(parts: Sequence[Part]) -> Part:
+        need_texts(parts)
+        return replace(parts[0], column=change(parts[0].column), type=kind)
+
+    return make
+
+
+def spark(name: str) -> Callable[..., Column]:
+    """A function of Spark, which is loaded when it is called."""
+
+    def call(*columns: Column) -> Column:
+        from pyspark.sql import functions as f
+
+        made: Column = getattr(f, name)(*columns)
+        return made
+
+    return call
+
+
+def trim(text: Column) -> Column:
+    """Without the control characters and spaces at both ends."""
+    from pyspark.sql import functions as f
+
+    return f.btrim(text, f.lit(TRIM_CHARACTERS))
+
+
+def _with_text(change: Callable[[Column, Column], Column], kind: Schema = Schema.BOOLEAN) -> Make:
+    """A method of a text with one more text."""
+
+    def make(parts: Sequence[Part]) -> Part:
+        need_texts(parts)
+        text, other = parts
+        failing = either(text.failing, fails_on_null(other))
+        return Part(change(text.column, other.column), kind, True, failing)
+
+    return make
+
+
+METHODS: Final[dict[tuple[str, int], Make]] = {
+    ("trim", 0): of_text(trim),
+    ("toUpperCase", 0): of_text(spark("upper")),
+    ("toLowerCase", 0): of_text(spark("lower")),
+    ("isEmpty", 0): of_text(lambda text: text == "", Schema.BOOLEAN),
+    ("contains", 1): _with_text(lambda text, other: text.contains(other)),
+    ("startsWith", 1): _with_text(lambda text, other: text.startswith(other)),
+    ("endsWith", 1): _with_text(lambda text, other: text.endswith(other)),
+    ("concat", 1): _with_text(spark("concat"), Schema.STRING),
+}
+"""By name and number of further arguments; a null text is told by their caller."""
 
 
 def _check(holds: Callable[..., Column], *, texts: bool = True) -> Make:
@@ -117,3 +190,31 @@ FUNCTIONS: Final[dict[tuple[str, str, int], Make]] = {
     ("string", "contains", 2): _check(lambda text, other: text.column.contains(other.column)),
 }
 """By namespace, name and number of arguments."""
+
+
+def call(of: PartOf, node: Node) -> Part:
+    make = FUNCTIONS.get((*node.value, len(node.parts)))
+    if make is None:
+        raise NoNativeError
+    return make([of(part) for part in node.parts])
+
+
+def protected(of: PartOf, node: Node) -> Part:
+    """A method of null is null right inside of ``? :``."""
+    return method(of, node, safe=True) if node.kind == "method" else of(node)
+
+
+def method(of: PartOf, node: Node, *, safe: bool = False) -> Part:
+    """A method of a text; null is an error, or null where it is safe."""
+    from pyspark.sql import functions as f
+
+    name, null_safe = node.value
+    value = of(node.parts[0])
+    make = METHODS.get((name, len(node.parts) - 1))
+    if make is None or not value.is_text:
+        raise NoNativeError
+    found = make([value, *(of(part) for part in node.parts[1:])])
+    if safe or null_safe:
+        column = f.when(value.column.isNotNull(), found.column)
+        return replace(found, column=column, nullable=value.nullable or found.nullable)
+    return replace(found, failing=either(found.failing, fails_on_null(value)))

@@ -1,27 +1,40 @@
-"""The nodes of operators."""
+"""Operators, logic and alternatives (``? :``, ``?:``, ``??``) as Spark columns."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from localcdap.api.schema import Schema
-from localcdap.plugin_lib.jexl.native.alternatives import chosen, first_not_null
-from localcdap.plugin_lib.jexl.native.arithmetic import calculated, negated
-from localcdap.plugin_lib.jexl.native.calls import protected
-from localcdap.plugin_lib.jexl.native.comparisons import equal, ordered
-from localcdap.plugin_lib.jexl.native.conversions import to_truth
-from localcdap.plugin_lib.jexl.native.matching import has_affix, matches
-from localcdap.plugin_lib.jexl.native.measures import empty, size
-from localcdap.plugin_lib.jexl.native.part import (
+from localcdap.plugin_lib.jexl.native.arithmetic import (
+    calculated,
+    chosen,
+    first_not_null,
+    negated,
+)
+from localcdap.plugin_lib.jexl.native.comparisons import (
+    empty,
+    equal,
+    has_affix,
+    matches,
+    ordered,
+    size,
+)
+from localcdap.plugin_lib.jexl.native.functions import protected
+from localcdap.plugin_lib.jexl.native.parts import (
     NoNativeError,
     Part,
     PartOf,
     both,
     either,
     fails_on_null,
+    to_truth,
 )
 from localcdap.plugin_lib.jexl.tree import Node
+
+if TYPE_CHECKING:
+    pass
+
 
 _NEGATED: Final = {"!=": "==", "!~": "=~", "!^": "=^", "!$": "=$"}
 

@@ -192,12 +192,12 @@ def _are_names(fields: list[str]) -> bool:
 
 
 def _is_word(field: str) -> bool:
-    from localcdap.plugin_lib.jexl.functions import type_inference as inference
+    from localcdap.plugin_lib.jexl.functions import data_quality
 
     return not (
-        inference.is_empty(field)
-        or inference.is_boolean(field)
-        or inference.is_number(field)
-        or inference.is_date(field)
-        or inference.is_time(field)
+        data_quality.is_empty(field)
+        or data_quality.is_boolean(field)
+        or data_quality.is_number(field)
+        or data_quality.is_date(field)
+        or data_quality.is_time(field)
     )

@@ -1,0 +1,375 @@
+"""The methods that expressions call on values, by the kind of the value, and members of maps and lists.
+
+The methods are those of the Java class that the original has the value in, such as ``String.substring``.
+"""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any, Final, TypeVar
+
+from localcdap.java import numbers
+from localcdap.java.regex import compile_regex
+from localcdap.java.string_format import format_text
+from localcdap.java.strings import TRIM_CHARACTERS, round_to_float, to_java_string
+from localcdap.plugin_lib.jexl.errors import EvaluationError, fail, type_name
+from localcdap.plugin_lib.jexl.functions.decimals import scale_of
+from localcdap.plugin_lib.jexl.functions.registry import Function, Overload, signature_parts
+from localcdap.plugin_lib.jexl.operators import compare, is_empty, size, text_length
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+METHODS: Final[dict[tuple[str, str], Function]] = {}
+"""Methods by kind of value (see :func:`kind_of`) and name."""
+_KINDS: Final = {str: "text", bool: "boolean", int: "number", float: "number", Decimal: "number"}
+
+
+def kind_of(value: Any) -> str:
+    """Which methods a value has: text, number, boolean, list, map, date, or any."""
+    kind = _KINDS.get(type(value))
+    if kind is not None:
+        return kind
+    if isinstance(value, Mapping):
+        return "map"
+    if isinstance(value, list | tuple | set | range):
+        return "list"
+    return "date" if isinstance(value, datetime.date | datetime.time) else "any"
+
+
+class MethodsOf:
+    """Declares the methods of one kind of value; an instance is the decorator.
+
+    A signature is that of :mod:`localcdap.plugin_lib.jexl.functions.registry` without the value itself.
+    """
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+
+    def __call__(self, signature: str, *names: str) -> Callable[[_F], _F]:
+        def declare(run: _F) -> _F:
+            kinds, rest, returns = signature_parts(signature)
+            overload = Overload(("O", *kinds), rest, returns[0], not returns.endswith("?"), run)
+            for name in names:
+                function = METHODS.setdefault((self._kind, name), Function(self._kind, name))
+                function.overloads.append(overload)
+            return run
+
+        return declare
+
+
+every = MethodsOf("any")
+
+
+def _same(value: Any, other: Any) -> bool:
+    """Java's ``equals``: of one class only, ``1`` is not ``1.0``."""
+    return type(value) is type(other) and bool(value == other)
+
+
+def _hash_code(value: Any) -> int:
+    if isinstance(value, str):
+        return _text_hash(value)
+    if isinstance(value, bool):
+        return 1231 if value else 1237
+    if isinstance(value, int):
+        return (
+            value if numbers.wrap(value, 32) == value else numbers.wrap(value ^ (value >> 32), 32)
+        )
+    raise ValueError("its hash code differs from Java's")
+
+
+def _text_hash(text: str) -> int:
+    result = 0
+    units = text.encode("utf-16-be", "surrogatepass")
+    for at in range(0, len(units), 2):
+        result = (31 * result + units[at] * 256 + units[at + 1]) & 0xFFFFFFFF
+    return numbers.wrap(result, 32)
+
+
+def compare_to(value: Any, other: Any) -> int:
+    """Java's ``compareTo``, which dates and numbers have."""
+    if other is None:
+        raise ValueError("the other value is null")
+    return compare(value, other)
+
+
+every("-> S", "toString")(to_java_string)
+every("O -> B", "equals")(_same)
+every("-> I", "hashCode")(_hash_code)
+every("-> I", "size")(size)
+every("-> B", "empty")(is_empty)
+
+
+number = MethodsOf("number")
+boolean = MethodsOf("boolean")
+
+
+def _whole(value: Any, bits: int) -> int:
+    return (
+        numbers.truncate_to_int(value, bits)
+        if isinstance(value, float)
+        else numbers.wrap(int(value), bits)
+    )
+
+
+def _decimal(value: Any) -> Decimal:
+    if isinstance(value, Decimal):
+        return value
+    raise ValueError("only decimals have it")
+
+
+number("-> I", "intValue")(lambda value: _whole(value, 32))
+number("-> L", "longValue")(lambda value: _whole(value, 64))
+number("-> I", "shortValue")(lambda value: numbers.wrap(_whole(value, 32), 16))
+number("-> I", "byteValue")(lambda value: numbers.wrap(_whole(value, 32), 8))
+number("-> D", "doubleValue")(float)
+number("-> F", "floatValue")(lambda value: round_to_float(float(value)))
+number("N -> I", "compareTo")(compare_to)
+number("-> B", "isNaN")(lambda value: value != value)
+number("-> B", "isInfinite")(lambda value: isinstance(value, float) and math.isinf(value))
+number("-> I", "scale")(lambda value: scale_of(_decimal(value)))
+number("-> I", "precision")(lambda value: len(_decimal(value).as_tuple().digits))
+number("-> I", "signum")(lambda value: (value > 0) - (value < 0))
+number("-> M", "abs")(lambda value: abs(_decimal(value)))
+number("-> M", "negate")(lambda value: -_decimal(value))
+number("-> S", "toPlainString")(lambda value: format(_decimal(value), "f"))
+number("-> M", "stripTrailingZeros")(lambda value: _decimal(value).normalize())
+number("M -> M", "add")(lambda value, other: _decimal(value) + other)
+number("M -> M", "subtract")(lambda value, other: _decimal(value) - other)
+number("M -> M", "multiply")(lambda value, other: _decimal(value) * other)
+boolean("-> B", "booleanValue")(lambda value: value)
+
+
+text = MethodsOf("text")
+
+
+def _checked(text: str, start: int, end: int) -> None:
+    if not 0 <= start <= end <= len(text):
+        raise ValueError(
+            f"there is no part from {start} to {end} in a text of {len(text)} characters"
+        )
+
+
+def _part(text: str, start: int, end: int | None = None) -> str:
+    last = len(text) if end is None else end
+    _checked(text, start, last)
+    return text[start:last]
+
+
+def _char_at(text: str, at: int) -> str:
+    _checked(text, at, at + 1)
+    return text[at]
+
+
+def _compare_texts(text: str, other: str) -> int:
+    for one, two in zip(text, other, strict=False):
+        if one != two:
+            return ord(one) - ord(two)
+    return len(text) - len(other)
+
+
+def _replace_limited(text: str, pattern: str, replacement: str) -> str:
+    return compile_regex(pattern).replace(text, replacement, 1)
+
+
+def _limited(length: int, count: int) -> int:
+    if count < 0 or length * count > 10_000_000:
+        raise ValueError(f"a text cannot be repeated {count} times")
+    return count
+
+
+text("-> I", "length")(text_length)
+text("-> B", "isEmpty")(lambda text: not text)
+text("-> B", "isBlank")(lambda text: not text.strip())
+text("-> S", "trim")(lambda text: text.strip(TRIM_CHARACTERS))
+text("-> S", "strip")(str.strip)
+text("-> S", "stripLeading")(str.lstrip)
+text("-> S", "stripTrailing")(str.rstrip)
+text("-> S", "toUpperCase")(str.upper)
+text("-> S", "toLowerCase")(str.lower)
+text("-> S", "intern", "toString")(lambda text: text)
+text("I -> S", "substring")(_part)
+text("I I -> S", "substring", "subSequence")(_part)
+text("I -> S", "charAt")(_char_at)
+text("I -> I", "codePointAt")(lambda text, at: ord(_char_at(text, at)))
+text("S -> S", "concat")(lambda text, other: text + other)
+text("I -> S", "repeat")(lambda text, count: text * _limited(len(text), count))
+text("S -> B", "contains")(lambda text, other: other in text)
+text("S -> B", "startsWith")(str.startswith)
+text("S I -> B", "startsWith")(lambda text, other, at: at >= 0 and text.startswith(other, at))
+text("S -> B", "endsWith")(str.endswith)
+text("S -> B", "equalsIgnoreCase")(
+    lambda text, other: other is not None and text.lower() == other.lower()
+)
+text("S -> B", "contentEquals")(lambda text, other: text == other)
+text("S -> I", "compareTo")(_compare_texts)
+text("S -> I", "compareToIgnoreCase")(
+    lambda text, other: _compare_texts(text.lower(), other.lower())
+)
+text("S -> I", "indexOf")(str.find)
+text("S I -> I", "indexOf")(lambda text, other, at: text.find(other, max(at, 0)))
+text("S -> I", "lastIndexOf")(str.rfind)
+text("S I -> I", "lastIndexOf")(
+    lambda text, other, at: text.rfind(other, 0, max(at + len(other), 0))
+)
+text("S S -> S", "replace")(lambda text, old, new: text.replace(old, new))
+text("S S -> S", "replaceAll")(lambda text, old, new: compile_regex(old).replace(text, new))
+text("S S -> S", "replaceFirst")(_replace_limited)
+text("S -> B", "matches")(lambda text, pattern: compile_regex(pattern).matches(text))
+text("S -> A", "split")(lambda text, pattern: compile_regex(pattern).split(text))
+text("S I -> A", "split")(lambda text, pattern, limit: compile_regex(pattern).split(text, limit))
+text("-> Y", "getBytes")(lambda text: text.encode("utf-8", "replace"))
+text("S -> Y", "getBytes")(lambda text, charset: text.encode(charset, "replace"))
+text("-> A", "toCharArray")(list)
+text("O* -> S", "format", "formatted")(lambda text, *values: format_text(text, values))
+
+
+date = MethodsOf("date")
+
+
+def _plus(unit: str, sign: int) -> Any:
+    return lambda value, count: value + datetime.timedelta(**{unit: sign * count})
+
+
+date("-> I", "getYear")(lambda value: value.year)
+date("-> I", "getMonthValue")(lambda value: value.month)
+date("-> S", "getMonth")(lambda value: value.strftime("%B").upper())
+date("-> I", "getDayOfMonth")(lambda value: value.day)
+date("-> I", "getDayOfYear")(lambda value: value.timetuple().tm_yday)
+date("-> S", "getDayOfWeek")(lambda value: value.strftime("%A").upper())
+date("-> I", "getHour")(lambda value: value.hour)
+date("-> I", "getMinute")(lambda value: value.minute)
+date("-> I", "getSecond")(lambda value: value.second)
+date("-> I", "getNano")(lambda value: value.microsecond * 1000)
+date("-> O", "toLocalDate")(lambda value: value.date())
+date("-> O", "toLocalTime")(lambda value: value.time())
+date("-> O", "toLocalDateTime")(lambda value: value.replace(tzinfo=None))
+date("-> L", "toEpochSecond")(lambda value: int(value.timestamp()))
+date("-> L", "toEpochDay")(lambda value: value.toordinal() - 719_163)
+date("O -> B", "isBefore")(lambda value, other: value < other)
+date("O -> B", "isAfter")(lambda value, other: value > other)
+date("O -> B", "isEqual")(lambda value, other: value == other)
+date("O -> I", "compareTo")(compare_to)
+for unit in ("days", "weeks", "hours", "minutes", "seconds"):
+    date("L -> O", f"plus{unit.title()}")(_plus(unit, 1))
+    date("L -> O", f"minus{unit.title()}")(_plus(unit, -1))
+
+
+listed = MethodsOf("list")
+mapped = MethodsOf("map")
+
+
+def _get(values: Any, at: int) -> Any:
+    if not 0 <= at < len(values):
+        raise ValueError(f"the list has {len(values)} elements, none at {at}")
+    return values[at]
+
+
+def _index(values: Any, wanted: Any) -> int:
+    return next((at for at, value in enumerate(values) if value == wanted), -1)
+
+
+def _entry(values: Any, key: Any) -> Any:
+    if isinstance(key, int) and key not in values:
+        return _get(list(values.values()), key)
+    look_up = getattr(values, "value", None)
+    return look_up(key) if look_up is not None and isinstance(key, str) else values.get(key)
+
+
+listed("-> I", "size", "length")(len)
+listed("-> B", "isEmpty")(lambda values: not values)
+listed("I -> O", "get", "getAsString")(_get)
+listed("O -> B", "contains")(lambda values, wanted: wanted in values)
+listed("A -> B", "containsAll")(lambda values, wanted: all(one in values for one in wanted))
+listed("O -> I", "indexOf")(_index)
+listed("I I -> A", "subList")(lambda values, start, end: list(values)[start:end])
+mapped("-> I", "size", "width", "length")(len)
+mapped("-> B", "isEmpty")(lambda values: not values)
+mapped("O -> O", "get", "getValue")(_entry)
+mapped("O O -> O", "getOrDefault")(lambda values, key, default: values.get(key, default))
+mapped("O -> B", "containsKey", "has")(lambda values, key: key in values)
+mapped("O -> B", "containsValue")(lambda values, value: value in list(values.values()))
+mapped("-> A", "keySet", "keys")(list)
+mapped("-> A", "values")(lambda values: list(values.values()))
+mapped("S -> I", "find")(lambda row, name: _index([key.lower() for key in row], name.lower()))
+mapped("I -> S", "getColumn")(lambda row, at: _get(list(row), at))
+
+
+def element(value: Any, index: Any) -> Any:
+    """``value[index]``: of a map or row by key, of a list by position; null of null."""
+    if value is None:
+        return None
+    if isinstance(value, Mapping):
+        found = value.get(index)
+        if found is None and index not in value and isinstance(index, str):
+            return _any_case(value, index)
+        return found
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return _at(value, index)
+    return fail(f"A {type_name(value)} has no elements")
+
+
+def _any_case(value: Mapping[Any, Any], name: str) -> Any:
+    """Rows find their columns without regard to case; other maps do not."""
+    look_up = getattr(value, "value", None)
+    return look_up(name) if look_up is not None else None
+
+
+def _at(value: Sequence[Any], index: Any) -> Any:
+    if isinstance(index, str) and index.isdigit():
+        index = int(index)
+    if not isinstance(index, int) or isinstance(index, bool):
+        fail(f"A list has no element '{index}'")
+    if not 0 <= index < len(value):
+        fail(f"The list has {len(value)} elements, none at {index} (the first is at 0)")
+    return value[index]
+
+
+def member(value: Any, name: str) -> Any:
+    """``value.name``: an entry of a map, an element of a list, or a property such as ``year`` of a date."""
+    if value is None:
+        return None
+    if isinstance(value, Mapping):
+        return element(value, name)
+    if name.isdigit():
+        return element(value, name)
+    getters = (name, f"get{name[:1].upper()}{name[1:]}", f"is{name[:1].upper()}{name[1:]}")
+    for getter in getters:
+        if (kind_of(value), getter) in METHODS and METHODS[kind_of(value), getter].forms(1):
+            return METHODS[kind_of(value), getter].caller(1)(value)
+    return fail(f"A {type_name(value)} has no '{name}'")
+
+
+def method(value: Any, name: str, *arguments: Any) -> Any:
+    """``value.name(arguments)``; of null an error."""
+    if value is None:
+        fail(f"'{name}' cannot be called on null: a column is null or not there")
+    found = METHODS.get((kind_of(value), name)) or METHODS.get(("any", name))
+    if found is None:
+        _unknown(value, name)
+    assert found is not None
+    if not found.forms(1 + len(arguments)):
+        fail(f"'{name}' of a {type_name(value)} does not take {len(arguments)} arguments")
+    return _caller(found, 1 + len(arguments))(value, *arguments)
+
+
+@functools.lru_cache(maxsize=1024)
+def _caller_of(kind: str, name: str, count: int) -> Callable[..., Any]:
+    found = METHODS.get((kind, name)) or METHODS["any", name]
+    return found.caller(count)
+
+
+def _caller(found: Function, count: int) -> Callable[..., Any]:
+    return _caller_of(found.namespace, found.name, count)
+
+
+def _unknown(value: Any, name: str) -> None:
+    from rapidfuzz import process
+
+    known = [method for kind, method in METHODS if kind in (kind_of(value), "any")]
+    near: Final = process.extractOne(name, known, score_cutoff=60)
+    hint = f"; did you mean '{near[0]}'?" if near else ""
+    raise EvaluationError(f"A {type_name(value)} has no method '{name}'{hint}")

@@ -1,0 +1,202 @@
+"""The Spark form of a part of an expression: its column, its type, and the rows on which it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
+
+from localcdap.api.schema import LogicalType, Schema
+from localcdap.plugin_lib.jexl.inference import WHOLE, find_field
+from localcdap.plugin_lib.jexl.tree import Node, plain_path
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+
+NUMBERS: Final = (*WHOLE, Schema.DOUBLE)
+
+
+class NoNativeError(Exception):
+    """A node has no equal in Spark."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The Spark form of a node."""
+
+    column: Column
+    type: Schema
+    """Without null; ``Schema.NULL`` for the constant null."""
+    nullable: bool = True
+    failing: Column | None = None
+    """True on the rows for which the batch form raises (never null); None: it never does."""
+    bits: int = 0
+    """Of a whole number: its magnitude is below 2 to this."""
+
+    @property
+    def is_text(self) -> bool:
+        return self.type == Schema.STRING
+
+
+PartOf = Callable[[Node], Part]
+"""Gives the Spark form of a node, and raises :class:`NoNativeError` where it has none."""
+
+
+def either(*conditions: Column | None) -> Column | None:
+    """True where any of the conditions is; None when none can be."""
+    joint: Column | None = None
+    for condition in conditions:
+        if condition is not None:
+            joint = condition if joint is None else joint | condition
+    return joint
+
+
+def both(first: Column, second: Column | None) -> Column | None:
+    """True where both are; None when the second can not be."""
+    return None if second is None else first & second
+
+
+def certain(column: Column, *parts: Part) -> Part:
+    """A bool that is never null, failing where a part does."""
+    return Part(column, Schema.BOOLEAN, False, either(*(part.failing for part in parts)))
+
+
+def is_null(part: Part) -> Column:
+    from pyspark.sql import functions as f
+
+    if part.type == Schema.NULL:
+        return f.lit(True)
+    return part.column.isNull() if part.nullable else f.lit(False)
+
+
+def fails_on_null(part: Part) -> Column | None:
+    """Where a null, or what fails already, is an error."""
+    null = is_null(part) if part.nullable else None
+    return either(part.failing, null)
+
+
+def constant(value: object) -> Part:
+    from pyspark.sql import functions as f
+
+    if value is None:
+        return Part(f.lit(None), Schema.NULL)
+    if isinstance(value, bool):
+        return Part(f.lit(value), Schema.BOOLEAN, nullable=False)
+    if isinstance(value, str):
+        return Part(f.lit(value), Schema.STRING, nullable=False)
+    if isinstance(value, Decimal):
+        raise NoNativeError
+    if isinstance(value, float):
+        return Part(f.lit(value), Schema.DOUBLE, nullable=False)
+    assert isinstance(value, int)
+    bits = abs(value).bit_length()
+    if bits > 63:
+        raise NoNativeError
+    kind, spark = (Schema.INT, "int") if -(2**31) <= value < 2**31 else (Schema.LONG, "bigint")
+    return Part(f.lit(value).cast(spark), kind, nullable=False, bits=bits)
+
+
+class Fields:
+    """The columns that names mean."""
+
+    def __init__(self, schema: Schema, column: Callable[[str], Column]) -> None:
+        self._schema = schema
+        self._column = column
+
+    def of(self, node: Node) -> Part:
+        """The column of a name, or of a dotted one; null where there is none."""
+        return self._field(node.value if node.kind == "name" else self._dotted_name(node))
+
+    def _field(self, name: str) -> Part:
+        if name in ("this", "ctx"):
+            raise NoNativeError
+        found = find_field(self._schema, name)
+        if found is None:
+            return constant(None)
+        real, schema = found
+        bits = {Schema.INT: 32, Schema.LONG: 64}.get(schema.non_nullable, 0)
+        return Part(self._column(real), schema.non_nullable, schema.is_nullable, None, bits)
+
+    def _dotted_name(self, node: Node) -> str:
+        """``a.b`` where there is no column ``a``, of which it could be a part."""
+        dotted = plain_path(node)
+        if dotted is None:
+            raise NoNativeError
+        names = dotted.split(".")
+        prefixes = [".".join(names[: at + 1]) for at in range(len(names) - 1)]
+        if any(find_field(self._schema, prefix) is not None for prefix in prefixes):
+            raise NoNativeError
+        return dotted
+
+
+_FLOATING: Final = (Schema.FLOAT, Schema.DOUBLE)
+
+
+def to_truth(part: Part) -> Column:
+    """True or false, false for null; what fails is told by others."""
+    from pyspark.sql import functions as f
+
+    if part.type == Schema.NULL:
+        return f.lit(False)
+    if part.type == Schema.BOOLEAN:
+        value = part.column
+    elif part.is_text:
+        value = (part.column != "") & (part.column != "false")
+    elif part.type in (*WHOLE, *_FLOATING) or part.type.logical_type is LogicalType.DECIMAL:
+        value = part.column != 0
+        if part.type in _FLOATING:
+            value = value & ~f.isnan(part.column)
+    else:
+        value = part.column.isNotNull()
+    return f.coalesce(value, f.lit(False)) if part.nullable else value
+
+
+def to_long(part: Part) -> Part:
+    """A whole number, or a text read as one; an empty one is 0, any other that is none fails."""
+    from pyspark.sql import functions as f
+
+    if part.type in WHOLE:
+        return replace(part, column=part.column.cast("bigint"), type=Schema.LONG)
+    if part.type == Schema.BOOLEAN:
+        number = part.column.cast("int").cast("bigint")
+        return replace(part, column=number, type=Schema.LONG, bits=1)
+    if not part.is_text:
+        raise NoNativeError
+    text = part.column
+    read = f.when(text == "", f.lit(0).cast("bigint")).when(
+        text.rlike(r"\A[+-]?[0-9]+\z"), text.try_cast("bigint")
+    )
+    wrong = text.isNotNull() & read.isNull()
+    return Part(read, Schema.LONG, True, either(part.failing, wrong), 64)
+
+
+def to_double(part: Part) -> Part:
+    """A number, or a text read as Java reads doubles; an empty one is NaN."""
+    from pyspark.sql import functions as f
+
+    if part.type in NUMBERS:
+        return replace(part, column=part.column.cast("double"), type=Schema.DOUBLE)
+    if part.type == Schema.BOOLEAN:
+        return replace(part, column=part.column.cast("int").cast("double"), type=Schema.DOUBLE)
+    if not part.is_text:
+        raise NoNativeError
+    text = part.column
+    plain = f.regexp_replace(text, r"\A[\x00-\x20]+|[\x00-\x20]+\z", "")
+    number = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+    read = f.when(text == "", f.lit(float("nan"))).when(
+        plain.rlike(rf"\A[+-]?(?:NaN|Infinity|{number}[fFdD]?)\z"),
+        f.regexp_replace(plain, r"[fFdD]\z", "").try_cast("double"),
+    )
+    wrong = text.isNotNull() & read.isNull()
+    return Part(read, Schema.DOUBLE, True, either(part.failing, wrong))
+
+
+def to_text(part: Part) -> Part:
+    """The text of a value; of doubles Java's differs from Spark's."""
+    if part.is_text:
+        return part
+    if part.type in WHOLE or part.type == Schema.BOOLEAN:
+        return replace(part, column=part.column.cast("string"), type=Schema.STRING, bits=0)
+    raise NoNativeError

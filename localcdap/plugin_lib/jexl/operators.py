@@ -1,0 +1,407 @@
+"""The operators of JEXL 3 in its strict form, which the original uses (``JexlArithmetic``).
+
+A null operand of arithmetic or logic is an error; comparisons accept null. Java's Integer, Long and
+BigInteger are Python's int, Double and Float are float, BigDecimal is Decimal. Whole numbers never
+overflow: they grow, as the original's do. Every function raises only :class:`EvaluationError`.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Collection, Mapping, Set
+from decimal import Decimal
+from typing import Any, Final, NoReturn
+
+from localcdap.java import numbers
+from localcdap.java.regex import RegexError, compile_regex
+from localcdap.java.strings import format_double, to_java_string
+from localcdap.plugin_lib.jexl.errors import EvaluationError, fail, null_operand, type_name
+
+_FLOATING: Final = re.compile(r"[+-]?\d*(\.\d*)?([eE][+-]?\d+)?\Z")
+
+
+def to_boolean(value: Any) -> bool:
+    """NaN, 0, empty text and ``"false"`` are false; null is an error."""
+    if value is True or value is False:
+        return bool(value)
+    if value is None:
+        fail("A condition is null: a column is null or not there")
+    if isinstance(value, int | float | Decimal):
+        return value == value and value != 0
+    if isinstance(value, str):
+        return bool(value) and value != "false"
+    return True
+
+
+def to_long(value: Any) -> int:
+    kind = value.__class__
+    if kind is int:
+        return numbers.wrap(value, 64)
+    if kind is float:
+        return numbers.truncate_to_int(value, 64)
+    if kind is bool:
+        return int(value)
+    if kind is Decimal:
+        return numbers.wrap(int(value), 64)
+    if kind is str:
+        try:
+            return numbers.parse_long(value) if value else 0
+        except numbers.NumberFormatError as error:
+            _mismatch(error)
+    return fail(f"A {type_name(value)} is no whole number")
+
+
+def to_whole(value: Any) -> int:
+    """The big integer of a value."""
+    if value.__class__ is int:
+        return int(value)
+    if value.__class__ is str:
+        try:
+            return numbers.parse_whole(value) if value else 0
+        except numbers.NumberFormatError as error:
+            _mismatch(error)
+    return int(value) if isinstance(value, Decimal) else to_long(value)
+
+
+def to_double(value: Any) -> float:
+    """Empty text is NaN."""
+    kind = value.__class__
+    if kind is float:
+        return float(value)
+    if kind is int or kind is bool or kind is Decimal:
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf if value > 0 else -math.inf
+    if kind is str:
+        try:
+            return numbers.parse_double(value) if value else math.nan
+        except numbers.NumberFormatError as error:
+            _mismatch(error)
+    return fail(f"A {type_name(value)} is no number")
+
+
+def to_decimal(value: Any) -> Decimal:
+    """Empty text and NaN are zero."""
+    kind = value.__class__
+    if kind is Decimal:
+        return Decimal(value)
+    if kind is int or kind is bool:
+        return numbers.DECIMAL128.create_decimal(int(value))
+    try:
+        if kind is float:
+            return Decimal(0) if value != value else numbers.parse_decimal(format_double(value))
+        if kind is str:
+            return numbers.parse_decimal(value) if value else Decimal(0)
+    except numbers.NumberFormatError as error:
+        _mismatch(error)
+    return fail(f"A {type_name(value)} is no decimal")
+
+
+def to_text(value: Any) -> str:
+    """The text of an operand of a concatenation; NaN is empty."""
+    return "" if value != value else to_java_string(value)
+
+
+def is_floating(value: Any) -> bool:
+    """Whether a value is a double, or a text that reads as one."""
+    if value.__class__ is str:
+        found = _FLOATING.match(value)
+        return found is not None and bool(found.group(1) is not None or found.group(2))
+    return value.__class__ is float
+
+
+def _mismatch(error: Exception) -> NoReturn:
+    message = "Type mismatch: change the type of the constant, or convert with a function such as toDouble"
+    raise EvaluationError(f"{message} ({error})") from None
+
+
+def add(left: Any, right: Any) -> Any:
+    if left is None or right is None:
+        null_operand("+")
+    if left.__class__ is str or right.__class__ is str:
+        return to_text(left) + to_text(right)
+    return _calculate("+", left, right)
+
+
+def subtract(left: Any, right: Any) -> Any:
+    return _calculate("-", left, right)
+
+
+def multiply(left: Any, right: Any) -> Any:
+    return _calculate("*", left, right)
+
+
+def divide(left: Any, right: Any) -> Any:
+    return _calculate("/", left, right)
+
+
+def modulo(left: Any, right: Any) -> Any:
+    return _calculate("%", left, right)
+
+
+def _calculate(symbol: str, left: Any, right: Any) -> Any:
+    if left is None or right is None:
+        null_operand(symbol)
+    whole, floating, decimal = _OPERATIONS[symbol]
+    if left.__class__ is int and right.__class__ is int:
+        return whole(left, right)
+    if left.__class__ is Decimal or right.__class__ is Decimal:
+        result = decimal(to_decimal(left), to_decimal(right))
+        return _narrowed(result) if int in (left.__class__, right.__class__) else result
+    if is_floating(left) or is_floating(right):
+        return floating(to_double(left), to_double(right))
+    if symbol == "%":  # of texts: BigInteger.mod, which has no negative modulus
+        return _text_modulo(to_whole(left), to_whole(right))
+    return whole(to_whole(left), to_whole(right))
+
+
+def _narrowed(value: Decimal) -> Decimal | int:
+    """A decimal calculated with a whole number is a whole number again when it fits a long."""
+    if value.is_finite() and value == value.to_integral_value():
+        whole = int(value)
+        if numbers.LONG_MIN <= whole <= numbers.LONG_MAX:
+            return whole
+    return value
+
+
+def _no_zero(symbol: str, value: Any) -> None:
+    if value == 0:
+        fail(f"'{symbol}' has zero on its right side")
+
+
+def _divide_whole(left: int, right: int) -> int:
+    _no_zero("/", right)
+    quotient = abs(left) // abs(right)
+    return quotient if (left < 0) == (right < 0) else -quotient
+
+
+def _modulo_whole(left: int, right: int) -> int:
+    _no_zero("%", right)
+    rest = abs(left) % abs(right)
+    return -rest if left < 0 else rest
+
+
+def _text_modulo(left: int, right: int) -> int:
+    if right < 0:
+        fail("'%' has a negative number on its right side")
+    _no_zero("%", right)
+    return left % right
+
+
+def _divide_floating(left: float, right: float) -> float:
+    _no_zero("/", right)
+    return left / right
+
+
+def _modulo_floating(left: float, right: float) -> float:
+    _no_zero("%", right)
+    return math.nan if math.isinf(left) else math.fmod(left, right)
+
+
+def _divide_decimal(left: Decimal, right: Decimal) -> Decimal:
+    _no_zero("/", right)
+    return numbers.DECIMAL128.divide(left, right)
+
+
+def _modulo_decimal(left: Decimal, right: Decimal) -> Decimal:
+    _no_zero("%", right)
+    return numbers.DECIMAL128.remainder(left, right)
+
+
+_Operation = tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]
+_OPERATIONS: Final[dict[str, _Operation]] = {
+    "+": (operator.add, operator.add, numbers.DECIMAL128.add),
+    "-": (operator.sub, operator.sub, numbers.DECIMAL128.subtract),
+    "*": (operator.mul, operator.mul, numbers.DECIMAL128.multiply),
+    "/": (_divide_whole, _divide_floating, _divide_decimal),
+    "%": (_modulo_whole, _modulo_floating, _modulo_decimal),
+}
+
+
+def negate(value: Any) -> Any:
+    if value is True or value is False:
+        return not value
+    if isinstance(value, int | float | Decimal):
+        return -value
+    return fail(f"'-' cannot be used with a {type_name(value)}")
+
+
+def confirm(value: Any) -> Any:
+    if isinstance(value, int | float | Decimal):
+        return value
+    return fail(f"'+' cannot be used with a {type_name(value)}")
+
+
+def complement(value: Any) -> int:
+    return ~_bits("~", value)
+
+
+def bit_and(left: Any, right: Any) -> int:
+    return _bits("&", left) & _bits("&", right)
+
+
+def bit_or(left: Any, right: Any) -> int:
+    return _bits("|", left) | _bits("|", right)
+
+
+def bit_xor(left: Any, right: Any) -> int:
+    return _bits("^", left) ^ _bits("^", right)
+
+
+def shift_left(left: Any, right: Any) -> int:
+    return numbers.wrap(_bits("<<", left) << (_bits("<<", right) & 63), 64)
+
+
+def shift_right(left: Any, right: Any) -> int:
+    return _bits(">>", left) >> (_bits(">>", right) & 63)
+
+
+def _bits(symbol: str, value: Any) -> int:
+    if value is None:
+        null_operand(symbol)
+    return to_long(value)
+
+
+_WIDE: Final = re.compile("[\ud800-\udfff\U00010000-\U0010ffff]")
+
+
+def compare(left: Any, right: Any) -> int:
+    """Below, at or above 0. NaN is below all numbers and equals itself. Neither side is null."""
+    kinds = (left.__class__, right.__class__)
+    if Decimal in kinds:
+        a: Any = to_decimal(left)
+        b: Any = to_decimal(right)
+    elif float in kinds:
+        a, b = to_double(left), to_double(right)
+        if a != a or b != b:
+            return int(b != b) - int(a != a)
+    elif kinds == (int, int):
+        a, b = left, right
+    elif int in kinds:
+        a, b = _beside_whole(left), _beside_whole(right)
+    elif str in kinds:
+        a, b = to_text(left), to_text(right)
+        if _WIDE.search(a) or _WIDE.search(b):  # Java orders by UTF-16 units
+            a, b = (t.encode("utf-16-be", "surrogatepass") for t in (a, b))
+    else:
+        a, b = left, right
+    try:
+        return int(a > b) - int(a < b)
+    except TypeError:
+        fail(f"A {type_name(left)} cannot be compared with a {type_name(right)}")
+
+
+def _beside_whole(value: Any) -> int:
+    """What a whole number is compared with: read as a long, like the number itself."""
+    return int(value) if value.__class__ is int else to_long(value)
+
+
+def equals(left: Any, right: Any) -> bool:
+    if left is right:
+        return True
+    if left is None or right is None:
+        return False
+    if left.__class__ is bool or right.__class__ is bool:
+        return to_boolean(left) == to_boolean(right)
+    kinds = (left.__class__, right.__class__)
+    if not (str in kinds or int in kinds or float in kinds or Decimal in kinds):
+        return bool(left == right)
+    return compare(left, right) == 0
+
+
+def differs(left: Any, right: Any) -> bool:
+    return not equals(left, right)
+
+
+def less(left: Any, right: Any) -> bool:
+    return left is not None and right is not None and compare(left, right) < 0
+
+
+def greater(left: Any, right: Any) -> bool:
+    return left is not None and right is not None and compare(left, right) > 0
+
+
+def at_most(left: Any, right: Any) -> bool:
+    if left is None or right is None:
+        return left is right
+    return compare(left, right) <= 0
+
+
+def at_least(left: Any, right: Any) -> bool:
+    if left is None or right is None:
+        return left is right
+    return compare(left, right) >= 0
+
+
+def matches(left: Any, right: Any) -> bool:
+    """``left =~ right``: the text matches the pattern as a whole, or the map or list holds the value."""
+    if left is None or right is None:
+        return left is right
+    if right.__class__ is str:
+        return _matches_pattern(to_java_string(left), right)
+    if isinstance(right, Mapping):
+        return set(left) <= set(right) if isinstance(left, Mapping) else left in right
+    if isinstance(right, list | Set | range | tuple):
+        if isinstance(left, list | Set | range):
+            return all(item in right for item in left)
+        return left in right
+    return equals(left, right)
+
+
+def _matches_pattern(text: str, pattern: str) -> bool:
+    try:
+        return compile_regex(pattern).matches(text)
+    except RegexError as error:
+        fail(str(error))
+    except TimeoutError:
+        fail(f"The pattern '{pattern}' took too long on a text of {len(text)} characters")
+
+
+def matches_not(left: Any, right: Any) -> bool:
+    return not matches(left, right)
+
+
+def starts_with(left: Any, right: Any) -> bool:
+    if left is None or right is None:
+        return left is right
+    return left.startswith(to_text(right)) if left.__class__ is str else equals(left, right)
+
+
+def starts_not_with(left: Any, right: Any) -> bool:
+    return not starts_with(left, right)
+
+
+def ends_with(left: Any, right: Any) -> bool:
+    if left is None or right is None:
+        return left is right
+    return left.endswith(to_text(right)) if left.__class__ is str else equals(left, right)
+
+
+def ends_not_with(left: Any, right: Any) -> bool:
+    return not ends_with(left, right)
+
+
+def is_empty(value: Any) -> bool:
+    """``empty x``: null, zero, NaN, and what has no characters or elements."""
+    if value is None:
+        return True
+    if value is True or value is False:
+        return False
+    if isinstance(value, int | float | Decimal):
+        return value != value or value == 0
+    return isinstance(value, Collection) and len(value) == 0
+
+
+def size(value: Any) -> int:
+    """``size(x)``: characters (UTF-16 units) or elements; 0 of null and of what has no size."""
+    if value.__class__ is str:
+        return text_length(value)
+    return len(value) if isinstance(value, Collection) else 0
+
+
+def text_length(text: str) -> int:
+    """Java's length: a character beyond the basic plane counts twice."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
