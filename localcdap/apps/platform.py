@@ -15,8 +15,8 @@ from localcdap.namespaces.model import Namespace
 from localcdap.namespaces.preferences import PreferenceLevel, PreferenceService
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.environment import SecretsOf
-from localcdap.pipeline.macros.functions import macro_functions
-from localcdap.pipeline.macros.parser import MacroOptions, MacroParser, call_of, lookup_in
+from localcdap.pipeline.macros.functions import create_macro_functions
+from localcdap.pipeline.macros.parser import MacroOptions, MacroParser, create_call, create_lookup
 from localcdap.sandbox.plugin_calls import CallRequest, TransformRequest, TransformResult
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
 
@@ -108,10 +108,10 @@ class AppPlatform:
         """See :meth:`localcdap.api.app.SystemContext.evaluate_macros`."""
         values = self.get_preferences(namespace, resolved=True) | arguments
         secrets = self._secrets(namespace)
-        functions = macro_functions(
+        functions = create_macro_functions(
             time.time_ns() // 1_000_000, secure=secrets.source, conn=secrets.connections
         )
-        parser = MacroParser(lookup_in(values), call_of(functions), MacroOptions())
+        parser = MacroParser(create_lookup(values), create_call(functions), MacroOptions())
         evaluated = {}
         for name, text in properties.items():
             try:

@@ -13,7 +13,12 @@ from localcdap.cli.files import is_file, read_pipeline
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import print_json
 from localcdap.cli.pipelines import get_deployed
-from localcdap.pipeline.comparison import Change, PipelineComparison, StageChange, compare_pipelines
+from localcdap.pipeline.comparison import (
+    Difference,
+    PipelineComparison,
+    StageDifference,
+    compare_pipelines,
+)
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
 
@@ -92,13 +97,13 @@ def _print(comparison: PipelineComparison) -> None:
                 click.echo(f"  {_mark(kind)} {_format_connection(connection)}")
 
 
-def _print_stage(stage: StageChange) -> None:
+def _print_stage(stage: StageDifference) -> None:
     name = f"{stage.before} → {stage.name}" if stage.kind == "renamed" else stage.name
     click.echo(f"{_mark(stage.kind)} {click.style(name, bold=True)}  {stage.plugin}")
     _print_changes(stage.changes)
 
 
-def _print_changes(changes: list[Change]) -> None:
+def _print_changes(changes: list[Difference]) -> None:
     for change in changes:
         kind = (
             "added" if change.before is None else "removed" if change.after is None else "changed"

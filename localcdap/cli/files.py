@@ -9,7 +9,7 @@ from typing import Any
 from localcdap.api.errors import DocumentError
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.document.source import decode
+from localcdap.pipeline.document.source import decode_json
 from localcdap.text import nearest_name
 
 
@@ -52,7 +52,7 @@ def read_json(name: str) -> Any:
 
     :raises DocumentError: when the file cannot be read or is no JSON; with line and column.
     """
-    return decode(read_text(name), name)
+    return decode_json(read_text(name), name)
 
 
 def is_file(name: str) -> bool:

@@ -17,8 +17,8 @@ from localcdap.pipeline.library.application_model import Deployment, DeployReque
 from localcdap.pipeline.library.draft_model import Draft, DraftRequest
 from localcdap.pipeline.library.hub import (
     SPEC,
+    create_packaged_document,
     is_package,
-    packaged_document,
     read_package,
 )
 from localcdap.text import plural
@@ -107,7 +107,7 @@ def _import_package(instance: Instance, cdap: Cdap, source: Path, request: Deplo
         if not pipeline.is_draft:
             check_name(request.name or pipeline.name)
     for pipeline, file, config in zip(package.pipelines, files, configs, strict=True):
-        document = packaged_document(pipeline, config)
+        document = create_packaged_document(pipeline, config)
         if pipeline.is_draft:
             kept = DraftRequest(document, request.name or pipeline.name, file=file)
             answer.drafts.append(cdap.drafts.save(request.namespace, kept))

@@ -12,7 +12,7 @@ from localcdap.api.config import PluginProperty
 from localcdap.artifacts.model import ArtifactSelector, PluginInfo
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import print_json
-from localcdap.pipeline.validation.plugin_templates import PluginTemplate, by_name
+from localcdap.pipeline.validation.plugin_templates import PluginTemplate, index_templates
 
 
 @click.command("plugin")
@@ -30,7 +30,7 @@ def command(instance: Instance, type_: str, name: str, artifact: str, scope: str
     artifact_name, _, version = artifact.partition(":")
     selector = ArtifactSelector(scope, artifact_name, version)
     with instance.connect() as cdap:
-        templates = by_name(cdap.templates.list_templates(instance.namespace))
+        templates = index_templates(cdap.templates.list_templates(instance.namespace))
         template = templates.get((type_, name))
         if template is not None:
             name, selector = template.plugin_name, template.artifact

@@ -34,7 +34,7 @@ _SETTINGS: Final = {
 """The settings of a pipeline as documents call them, by attribute."""
 
 
-class Change(msgspec.Struct):
+class Difference(msgspec.Struct):
     """A value that differs; None where there is none."""
 
     what: str
@@ -43,7 +43,7 @@ class Change(msgspec.Struct):
     after: Any
 
 
-class StageChange(msgspec.Struct):
+class StageDifference(msgspec.Struct):
     """A stage that differs."""
 
     name: str
@@ -54,15 +54,15 @@ class StageChange(msgspec.Struct):
     """The name in the first pipeline; None for an added stage."""
     plugin: str
     """Type and name of the plugin, as ``transform Projection``."""
-    changes: list[Change]
+    changes: list[Difference]
     """Empty for an added or removed stage."""
 
 
 class PipelineComparison(msgspec.Struct):
     """What is different in a second pipeline from a first one."""
 
-    settings: list[Change]
-    stages: list[StageChange]
+    settings: list[Difference]
+    stages: list[StageDifference]
     """Those of the first pipeline in its order, then added ones."""
     added_connections: list[StageConnection]
     removed_connections: list[StageConnection]
@@ -136,35 +136,35 @@ def _are_equal(one: str | None, other: str | None) -> bool:
 
 def _stage(
     stage: StageUse, after: Mapping[str, StageUse], kept: Mapping[str, str]
-) -> Iterator[StageChange]:
+) -> Iterator[StageDifference]:
     plugin = _plugin_of(stage)
     if stage.name not in kept:
-        yield StageChange(stage.name, "removed", stage.name, plugin, [])
+        yield StageDifference(stage.name, "removed", stage.name, plugin, [])
         return
     other = after[kept[stage.name]]
     changes = [*_plugin(stage, other), *_properties(stage, other)]
     if stage.name != other.name:
-        yield StageChange(other.name, "renamed", stage.name, _plugin_of(other), changes)
+        yield StageDifference(other.name, "renamed", stage.name, _plugin_of(other), changes)
     elif changes:
-        yield StageChange(other.name, "changed", stage.name, _plugin_of(other), changes)
+        yield StageDifference(other.name, "changed", stage.name, _plugin_of(other), changes)
 
 
-def _added(stage: StageUse) -> StageChange:
-    return StageChange(stage.name, "added", None, _plugin_of(stage), [])
+def _added(stage: StageUse) -> StageDifference:
+    return StageDifference(stage.name, "added", None, _plugin_of(stage), [])
 
 
 def _plugin_of(stage: StageUse) -> str:
     return f"{stage.plugin.type} {stage.plugin.name}".strip()
 
 
-def _plugin(stage: StageUse, other: StageUse) -> Iterator[Change]:
+def _plugin(stage: StageUse, other: StageUse) -> Iterator[Difference]:
     if _plugin_of(stage) != _plugin_of(other):
-        yield Change("plugin", _plugin_of(stage), _plugin_of(other))
+        yield Difference("plugin", _plugin_of(stage), _plugin_of(other))
     if stage.plugin.artifact != other.plugin.artifact:
-        yield Change("artifact", stage.plugin.artifact, other.plugin.artifact)
+        yield Difference("artifact", stage.plugin.artifact, other.plugin.artifact)
 
 
-def _properties(stage: StageUse, other: StageUse) -> Iterator[Change]:
+def _properties(stage: StageUse, other: StageUse) -> Iterator[Difference]:
     before, after = stage.plugin.properties, other.plugin.properties
     for name in dict.fromkeys((*before, *after)):
         one, two = before.get(name), after.get(name)
@@ -174,7 +174,7 @@ def _properties(stage: StageUse, other: StageUse) -> Iterator[Change]:
         if schemas[0] is not None and schemas[1] is not None:
             yield from _fields(name, schemas[0], schemas[1])
         else:
-            yield Change(name, one, two)
+            yield Difference(name, one, two)
 
 
 def _schema(text: str | None) -> Schema | None:
@@ -187,7 +187,7 @@ def _schema(text: str | None) -> Schema | None:
         return None
 
 
-def _fields(path: str, before: Schema, after: Schema) -> Iterator[Change]:
+def _fields(path: str, before: Schema, after: Schema) -> Iterator[Difference]:
     """The fields that differ; the order of fields when nothing else does."""
     changes = []
     for name in dict.fromkeys((*before.field_names, *after.field_names)):
@@ -197,21 +197,23 @@ def _fields(path: str, before: Schema, after: Schema) -> Iterator[Change]:
             shown = [schema.display_name if schema else None for schema in schemas]
             if shown[0] == shown[1]:  # the difference is further inside
                 shown = [str(schema) for schema in schemas]
-            changes.append(Change(f"{path}.{name}", *shown))
+            changes.append(Difference(f"{path}.{name}", *shown))
     if not changes and before.field_names != after.field_names:
-        changes.append(Change(path, ", ".join(before.field_names), ", ".join(after.field_names)))
+        changes.append(
+            Difference(path, ", ".join(before.field_names), ", ".join(after.field_names))
+        )
     yield from changes
 
 
-def _settings(first: PipelineDocument, second: PipelineDocument) -> Iterator[Change]:
+def _settings(first: PipelineDocument, second: PipelineDocument) -> Iterator[Difference]:
     for attribute, key in _SETTINGS.items():
         one, two = getattr(first, attribute), getattr(second, attribute)
         if one != two:
-            yield Change(key, one, two)
+            yield Difference(key, one, two)
     for name in dict.fromkeys((*first.properties, *second.properties)):
         values = first.properties.get(name), second.properties.get(name)
         if values[0] != values[1]:
-            yield Change(f"properties.{name}", *values)
+            yield Difference(f"properties.{name}", *values)
 
 
 def _missing(

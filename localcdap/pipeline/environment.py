@@ -13,17 +13,17 @@ from localcdap.api.failures import ValidationFailure
 from localcdap.api.locations import Locations
 from localcdap.api.tables import TableShape
 from localcdap.pipeline.document.model import PipelineDocument, StageUse
-from localcdap.pipeline.document.values import json_text
+from localcdap.pipeline.document.values import encode_json
 from localcdap.pipeline.macros.evaluation import MacroContext
-from localcdap.pipeline.macros.functions import macro_functions
+from localcdap.pipeline.macros.functions import create_macro_functions
 from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.pipeline.validation.plugin_templates import (
     PluginTemplate,
     TemplateUse,
-    by_name,
-    with_template,
-    with_templates,
-    written_out,
+    expand_template,
+    expand_templates,
+    index_templates,
+    write_out_templates,
 )
 from localcdap.pipeline.validation.plugins import Artifacts, IndexedPlugins
 
@@ -93,21 +93,21 @@ class NamespaceEnvironment:
         :param logical_start_ms: None: ``logicalStartTime`` is not evaluated.
         :param runtime: whether every macro must have a value.
         """
-        functions = macro_functions(
+        functions = create_macro_functions(
             logical_start_ms, secure=self.secrets.source, conn=self.secrets.connections
         )
         return MacroContext(arguments, functions, runtime=runtime)
 
     def expand_templates(self, document: PipelineDocument) -> PipelineDocument:
         """Return the document with plugin templates replaced by their plugins; its source is unchanged."""
-        return with_templates(document, self.templates)
+        return expand_templates(document, self.templates)
 
     def expand_template(self, stage: StageUse, failures: list[ValidationFailure]) -> StageUse:
         """Return the stage with its plugin template replaced by the plugin.
 
         :param failures: receives a failure for each locked property that the stage sets differently.
         """
-        return with_template(stage, by_name(self.templates), failures)
+        return expand_template(stage, index_templates(self.templates), failures)
 
     def write_out_templates(self, document: PipelineDocument) -> tuple[str, list[TemplateUse]]:
         """Return the document's JSON text without plugin templates, and the stages that used one.
@@ -116,8 +116,8 @@ class NamespaceEnvironment:
         """
         if not self.templates:
             return document.to_json(), []
-        source, uses = written_out(document, self.templates)
-        return (json_text(source) if uses else document.to_json()), uses
+        source, uses = write_out_templates(document, self.templates)
+        return (encode_json(source) if uses else document.to_json()), uses
 
 
 class EnvironmentFactory:

@@ -12,10 +12,10 @@ from localcdap.api.schema import Schema
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.document.stages import read_stage
 from localcdap.pipeline.resolver import PipelineResolver
-from localcdap.pipeline.validation.configured_stage import warnings_of
+from localcdap.pipeline.validation.configured_stage import find_warnings
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
-from localcdap.pipeline.validation.schema_propagation import merge
-from localcdap.pipeline.validation.specification import stage_spec
+from localcdap.pipeline.validation.schema_propagation import merge_schemas
+from localcdap.pipeline.validation.specification import create_stage_spec
 from localcdap.pipeline.validation.stage_configuration import StageConfiguration
 
 
@@ -135,13 +135,13 @@ class StudioService:
             places=environment.locations,
         )
         known = [schema for schema in inputs.values() if schema is not None]
-        common, different = merge(stage.name, stage.plugin.type, known)
+        common, different = merge_schemas(stage.name, stage.plugin.type, known)
         outcome = configure(stage, inputs)
-        outcome.settle(common)
+        outcome.set_output_schemas(common)
         secrets = environment.secrets
         failures = secrets.without(failures + outcome.failures + different)
-        spec = None if failures else secrets.stage_without(stage_spec(outcome))
-        return StageValidation(failures, spec, warnings_of(outcome), configurer.times)
+        spec = None if failures else secrets.stage_without(create_stage_spec(outcome))
+        return StageValidation(failures, spec, find_warnings(outcome), configurer.times)
 
     def _resolve(self, request: PipelineRequest) -> ResolvedPipeline:
         environment = self._resolver.environments.create(request.namespace)

@@ -10,7 +10,7 @@ import msgspec
 
 from localcdap.api.errors import MacroError
 from localcdap.pipeline.document.model import PipelineDocument, StageUse
-from localcdap.pipeline.macros.parser import macros_in
+from localcdap.pipeline.macros.parser import list_macros
 
 GIVEN: Final = "given"
 """The origin of a value that was given for a run; others are levels of preferences."""
@@ -86,6 +86,6 @@ def _collect(stage: StageUse, places: dict[str, list[Place]], functions: dict[st
 
 def _macros(text: str) -> list[str]:
     try:
-        return macros_in(text)
+        return list_macros(text)
     except MacroError:
         return []

@@ -18,8 +18,8 @@ from localcdap.artifacts.loading import load_plugin
 from localcdap.artifacts.model import PluginRef
 from localcdap.pipeline.document.model import PluginUse, StageUse
 from localcdap.pipeline.macros.evaluation import MacroContext
-from localcdap.pipeline.macros.functions import macro_functions
-from localcdap.pipeline.validation.configured_stage import Outcome
+from localcdap.pipeline.macros.functions import create_macro_functions
+from localcdap.pipeline.validation.configured_stage import ConfiguredStage
 from localcdap.pipeline.validation.plugins import PinnedPlugins
 from localcdap.pipeline.validation.stage_configuration import StageConfiguration
 from localcdap.sandbox.stage_configuration import configure_stage
@@ -39,7 +39,7 @@ def validate_stage(
     runtime: bool = False,
     locations: Locations | None = None,
     find_table: FindTable | None = None,
-) -> Outcome:
+) -> ConfiguredStage:
     """The outcome of one stage.
 
     :param ports: ports of a splitter that something is connected to.
@@ -52,7 +52,7 @@ def validate_stage(
     configure = StageConfiguration(
         PinnedPlugins({name: ref}, load_plugin),
         partial(configure_stage, find_table=find_table),
-        MacroContext(arguments, macro_functions(start), runtime=runtime),
+        MacroContext(arguments, create_macro_functions(start), runtime=runtime),
         locations=locations,
     )
     use = StageUse(name, PluginUse(ref.type, ref.name, dict(properties)))

@@ -21,7 +21,7 @@ from localcdap.api.plugin import (
 from localcdap.api.schema import Schema
 from localcdap.api.stage import Record
 from localcdap.engine.plan.flow import Stage
-from localcdap.pipeline.validation.configured_stage import Outcome
+from localcdap.pipeline.validation.configured_stage import ConfiguredStage
 from localcdap.testing.configuration import raise_failures, validate_stage
 from localcdap.testing.control_stages import FakeControlContext, Statistics, act, decide
 from localcdap.testing.records import StageOutput, run_records
@@ -153,7 +153,7 @@ class StageTester:
             stage, self._arguments, locations, statistics or {}, succeeded=succeeded
         )
 
-    def _configured(self, *, runtime: bool) -> Outcome:
+    def _configured(self, *, runtime: bool) -> ConfiguredStage:
         return validate_stage(
             NAME,
             in_memory_ref(self._plugin),

@@ -64,18 +64,15 @@ def test_another_version_is_suggested_and_can_be_taken(program: Program, tmp_pat
     assert repaired.code == 0
 
 
-def test_malformed_json_is_told_with_line_and_column_and_leaves_nothing(
-    program: Program, tmp_path: Path
-):
+def test_malformed_json_is_told_with_line_and_column(program: Program, tmp_path: Path):
     file = tmp_path / "p.json"
     file.write_text('{\n  "config": {,}\n}')
-    program.home = tmp_path / "none"
 
     answer = program("validate", str(file), "--json")
 
     assert answer.code == 2
+    assert f"File '{file}' is not valid JSON" in answer.json["error"]["message"]
     assert (answer.json["error"]["line"], answer.json["error"]["column"]) == (2, 14)
-    assert not program.home.exists()
 
 
 def test_what_is_no_pipeline_is_wrong_input(program: Program, tmp_path: Path):

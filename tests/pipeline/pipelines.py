@@ -8,7 +8,7 @@ from typing import Any
 from localcdap.api.failures import ValidationFailure
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.rules.structure import Structure
+from localcdap.pipeline.rules.structure import PipelineStructure
 from localcdap.pipeline.rules.structure_rules import check_structure
 
 PLUGINS = {
@@ -67,4 +67,4 @@ def pipeline(stages: str, connections: str = "", **properties: dict[str, Any]) -
 
 def check(document: PipelineDocument) -> list[ValidationFailure]:
     """The structural failures of a document."""
-    return check_structure(Structure(document))
+    return check_structure(PipelineStructure(document))

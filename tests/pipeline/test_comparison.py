@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.api.pipeline import StageConnection
-from localcdap.pipeline.comparison import Change, compare_pipelines
+from localcdap.pipeline.comparison import Difference, compare_pipelines
 from localcdap.pipeline.document.reader import read_document
 from tests.pipeline.pipelines import record, stage
 
@@ -47,9 +47,9 @@ def test_changed_properties_are_told_one_by_one():
 
     assert (found.name, found.kind, found.plugin) == ("T", "changed", "transform Pass")
     assert found.changes == [
-        Change("code", "x", "y"),
-        Change("mode", "fast", None),
-        Change("extra", None, "1"),
+        Difference("code", "x", "y"),
+        Difference("mode", "fast", None),
+        Difference("extra", None, "1"),
     ]
 
 
@@ -61,8 +61,8 @@ def test_schemas_are_compared_field_by_field():
     assert compare_pipelines(PLAIN, document([same, T, Z], ["A>T", "T>Z"])).is_equal
     (found,) = compare_pipelines(PLAIN, document([other, T, Z], ["A>T", "T>Z"])).stages
     assert found.changes == [
-        Change("schema.b", "string", None),
-        Change("schema.c", None, "string"),
+        Difference("schema.b", "string", None),
+        Difference("schema.c", None, "string"),
     ]
 
 
@@ -71,7 +71,7 @@ def test_the_order_of_fields_counts_when_nothing_else_differs():
 
     (found,) = compare_pipelines(PLAIN, document([turned, T, Z], ["A>T", "T>Z"])).stages
 
-    assert found.changes == [Change("schema", "a, b", "b, a")]
+    assert found.changes == [Difference("schema", "a, b", "b, a")]
 
 
 def test_a_macro_in_the_place_of_a_schema_is_text():
@@ -79,7 +79,7 @@ def test_a_macro_in_the_place_of_a_schema_is_text():
 
     (found,) = compare_pipelines(PLAIN, document([macro, T, Z], ["A>T", "T>Z"])).stages
 
-    assert found.changes == [Change("schema", record("a", "b"), "${schema}")]
+    assert found.changes == [Difference("schema", record("a", "b"), "${schema}")]
 
 
 def test_a_renamed_stage_keeps_its_connections():
@@ -88,7 +88,7 @@ def test_a_renamed_stage_keeps_its_connections():
     found = compare_pipelines(PLAIN, document([A, renamed, Z], ["A>Better", "Better>Z"]))
 
     assert [(s.name, s.before, s.kind) for s in found.stages] == [("Better", "T", "renamed")]
-    assert found.stages[0].changes == [Change("mode", "fast", "slow")]
+    assert found.stages[0].changes == [Difference("mode", "fast", "slow")]
     assert (found.added_connections, found.removed_connections) == ([], [])
 
 
@@ -107,8 +107,8 @@ def test_settings_are_compared_by_their_meaning():
                      properties={"system.spark.spark.x": "1"})  # fmt: skip
 
     assert compare_pipelines(PLAIN, other).settings == [
-        Change("engine", "MAPREDUCE", "SPARK"),
-        Change("properties.system.spark.spark.x", None, "1"),
+        Difference("engine", "MAPREDUCE", "SPARK"),
+        Difference("properties.system.spark.spark.x", None, "1"),
     ]
 
 

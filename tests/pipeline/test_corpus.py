@@ -13,7 +13,7 @@ import pytest
 from localcdap.api.failures import ArtifactId
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.validation.plugins import IndexedPlugins
-from localcdap.pipeline.validation.repairs import repaired
+from localcdap.pipeline.validation.repairs import apply_repairs
 from localcdap.pipeline.validation.resolution import resolve_pipeline
 from localcdap.sandbox.stage_configuration import configure_stage
 from tests.conftest import REPOSITORY
@@ -79,7 +79,7 @@ def test_tally_of_what_the_shipped_plugins_say(files, shipped):
         answer = resolve_pipeline(document, finder, configure_stage, use_suggested=True, warn=True)
         assert (answer.spec is None) == bool(answer.errors), file.name
         if document.app.name == "BATCH":
-            fixed = read_document(repaired(document, answer.repairs))
+            fixed = read_document(apply_repairs(document, answer.repairs))
             again = resolve_pipeline(fixed, finder, configure_stage)
             assert [e.message for e in again.errors] == [e.message for e in answer.errors]
             assert again.repairs == []

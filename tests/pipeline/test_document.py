@@ -17,10 +17,10 @@ from localcdap.api.failures import ArtifactId
 from localcdap.api.pipeline import Resources, StageConnection
 from localcdap.api.serialization.structs import encode_schema
 from localcdap.artifacts.model import ArtifactSelector
-from localcdap.pipeline.document.model import App
+from localcdap.pipeline.document.model import PipelineType
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.validation.plugins import IndexedPlugins
-from localcdap.pipeline.validation.repairs import Repair, repaired
+from localcdap.pipeline.validation.repairs import Repair, apply_repairs
 from localcdap.pipeline.validation.resolution import resolve_pipeline
 from localcdap.sandbox.stage_configuration import configure_stage
 from tests.pipeline.pipelines import check, config
@@ -61,7 +61,7 @@ def test_all_forms_hold_the_same_pipeline(document):
         read = read_document(given_as)
         assert [stage.name for stage in read.stages] == ["a", "z"]
         assert read.connections == [StageConnection("a", "z")]
-        assert read.app is App.BATCH
+        assert read.app is PipelineType.BATCH
         assert read.source == before
         assert check(read) == []
 
@@ -330,7 +330,7 @@ def test_realtime_configurations_are_streaming(marks):
     old = {"source": {"name": "Kafka"}, "sink": {"name": "Table"}}
     document = {"config": old} | marks if "template" in marks else {"config": old | marks}
     read = read_document(document)
-    assert read.app is App.STREAMING
+    assert read.app is PipelineType.STREAMING
     assert [stage.plugin.type for stage in read.stages] == ["realtimesource", "realtimesink"]
     assert len(check(read)) == 1
 
@@ -345,8 +345,8 @@ def test_a_3_x_configuration_without_ends():
 
 
 def test_streaming_is_recognised_without_a_wrapper():
-    assert read_document({"stages": [], "batchInterval": "10s"}).app is App.STREAMING
-    assert read_document(config("streamingsource:a sink:z", "a>z")).app is App.STREAMING
+    assert read_document({"stages": [], "batchInterval": "10s"}).app is PipelineType.STREAMING
+    assert read_document(config("streamingsource:a sink:z", "a>z")).app is PipelineType.STREAMING
 
 
 # -- repairs ---------------------------------------------------------------------------------
@@ -359,7 +359,7 @@ def repair(stage: str) -> Repair:
 def test_repairs_change_nothing_but_the_artifact():
     document = {"name": "app", "configuration": json.dumps(SMALL), "x": [1]}
     read = read_document(document)
-    fixed = repaired(read, [repair("z")])
+    fixed = apply_repairs(read, [repair("z")])
     assert {**fixed, "configuration": None} == {**document, "configuration": None}
     inner = json.loads(fixed["configuration"])
     artifact = inner["stages"][1]["plugin"].pop("artifact")
@@ -370,7 +370,7 @@ def test_repairs_change_nothing_but_the_artifact():
 
 def test_repairs_find_the_stages_of_a_3_x_configuration():
     old = {"source": {"name": "a", "plugin": {"name": "X"}}, "sinks": [{"name": "T"}]}
-    fixed = repaired(read_document({"config": old}), [repair("a"), repair("T.2")])
+    fixed = apply_repairs(read_document({"config": old}), [repair("a"), repair("T.2")])
     assert fixed["config"]["source"]["plugin"]["artifact"]["version"] == "2.0.0"
     assert fixed["config"]["sinks"][0]["artifact"]["name"] == "core"
 

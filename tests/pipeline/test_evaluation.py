@@ -10,7 +10,7 @@ from localcdap.api.config import PluginProperty
 from localcdap.api.errors import NotFoundError
 from localcdap.pipeline.document.model import PluginUse, StageUse
 from localcdap.pipeline.macros.evaluation import Evaluated, MacroContext, evaluate
-from localcdap.pipeline.macros.functions import macro_functions
+from localcdap.pipeline.macros.functions import create_macro_functions
 
 NAMES = ("useConnection", "connection", "host", "user", "query")
 DECLARED = {
@@ -29,7 +29,7 @@ def connection(name: str) -> Mapping[str, str]:
 
 def evaluated(**properties: str) -> Evaluated:
     stage = StageUse("S", PluginUse("batchsource", "X", properties))
-    context = MacroContext({"env": "shop"}, macro_functions(conn=connection))
+    context = MacroContext({"env": "shop"}, create_macro_functions(conn=connection))
     return evaluate(stage, DECLARED, context)
 
 

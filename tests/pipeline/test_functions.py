@@ -6,7 +6,7 @@ import pytest
 
 from localcdap.api.errors import MacroError, NotFoundError
 from localcdap.pipeline.macros.evaluation import MacroContext
-from localcdap.pipeline.macros.functions import logical_start_time, macro_functions
+from localcdap.pipeline.macros.functions import create_macro_functions, evaluate_logical_start_time
 
 NEW_YEAR_2016 = 1451606400000
 ISO = "yyyy-MM-dd'T'HH:mm:ss"
@@ -31,7 +31,7 @@ ISO = "yyyy-MM-dd'T'HH:mm:ss"
     ],
 )
 def test_logical_start_time(start, arguments, expected):
-    assert logical_start_time(start, *arguments) == expected
+    assert evaluate_logical_start_time(start, *arguments) == expected
 
 
 @pytest.mark.parametrize(
@@ -47,13 +47,13 @@ def test_logical_start_time(start, arguments, expected):
 )
 def test_logical_start_time_that_cannot_be_understood(arguments, part):
     with pytest.raises(MacroError, match="logicalStartTime") as raised:
-        logical_start_time(0, *arguments)
+        evaluate_logical_start_time(0, *arguments)
     assert part in raised.value.message
     assert "yyyy-MM-dd" in raised.value.corrective_action
 
 
 def evaluate(text: str, **providers) -> str:
-    context = MacroContext({}, macro_functions(0, **providers), runtime=True)
+    context = MacroContext({}, create_macro_functions(0, **providers), runtime=True)
     return context.parser(escaping=False).expand(text).text
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from localcdap.api.pipeline import StageConnection
 from localcdap.pipeline.rules.graph import Graph
-from localcdap.pipeline.rules.structure import Structure
+from localcdap.pipeline.rules.structure import PipelineStructure
 from localcdap.pipeline.validation.plugins import IndexedPlugins
 from localcdap.pipeline.validation.resolution import resolve_pipeline
 from localcdap.sandbox.stage_configuration import configure_stage
@@ -32,7 +32,7 @@ def test_long_pipelines_need_no_deep_stack():
     names = [str(i) for i in range(5000)]
     line = Graph(names, [StageConnection(a, b) for a, b in zip(names, names[1:], strict=False)])
     assert line.order() == names
-    assert line.knots() == []
+    assert line.cyclic_groups() == []
     assert len(line.after("0")) == 4999
 
 
@@ -62,7 +62,7 @@ def test_every_stage_has_its_place_after_inputs_that_are_on_no_cycle_with_it(dra
     made = Graph(stages, [StageConnection(*pair) for pair in pairs])
     order = made.order()
     assert sorted(order) == sorted(stages)
-    together = {frozenset((a, b)) for knot in made.knots() for a in knot for b in knot}
+    together = {frozenset((a, b)) for knot in made.cyclic_groups() for a in knot for b in knot}
     for source, target in pairs:
         if frozenset((source, target)) not in together:
             assert order.index(source) < order.index(target)
@@ -102,5 +102,7 @@ def test_every_graph_is_resolved(document):
     answer = resolve_pipeline(document, SHELF, configure_stage)
     assert (answer.spec is None) == bool(answer.errors)
     if answer.spec is not None:
-        assert [stage.name for stage in answer.spec.stages] == Structure(document).graph.order()
+        assert [stage.name for stage in answer.spec.stages] == PipelineStructure(
+            document
+        ).graph.order()
     assert set(answer.requests) <= {stage.name for stage in document.stages}

@@ -12,10 +12,10 @@ from localcdap.api.errors import MacroError
 from localcdap.pipeline.macros.parser import (
     MacroOptions,
     MacroParser,
-    call_of,
-    contains_macro,
-    lookup_in,
-    macros_in,
+    create_call,
+    create_lookup,
+    has_macro,
+    list_macros,
 )
 
 
@@ -28,7 +28,9 @@ def parse(text, values=None, calls=None, **options):
             raise MacroError(f"no value for {arguments}")
         return value
 
-    parser = MacroParser(lookup_in(values or {}), call_of({"test": test}), MacroOptions(**options))
+    parser = MacroParser(
+        create_lookup(values or {}), create_call({"test": test}), MacroOptions(**options)
+    )
     return parser.parse(text)
 
 
@@ -112,11 +114,11 @@ def test_cases_without_a_value(text, calls, message):
 def test_case_15_contains_macro():
     for malformed in ("${badFormatting", "${nested${macros${are${ok}}}"):
         with pytest.raises(MacroError):
-            contains_macro(malformed)
-    assert contains_macro("${nested${macros${are${ok}}}}")
-    assert not contains_macro("hostname/path:port")
-    assert not contains_macro(r"\{definitely\{not\{test(aMacro)}}}")
-    assert not contains_macro(None)
+            has_macro(malformed)
+    assert has_macro("${nested${macros${are${ok}}}}")
+    assert not has_macro("hostname/path:port")
+    assert not has_macro(r"\{definitely\{not\{test(aMacro)}}}")
+    assert not has_macro(None)
 
 
 def test_null_in_null_out():
@@ -173,7 +175,7 @@ def test_a_function_around_a_macro_that_is_left_is_left_too():
 
 def test_what_is_left_is_told():
     parser = MacroParser(
-        lookup_in({"y": "1"}), call_of({}), MacroOptions(skip_invalid=True, escaping=False)
+        create_lookup({"y": "1"}), create_call({}), MacroOptions(skip_invalid=True, escaping=False)
     )
     expansion = parser.expand("${x}${y}${z}")
     assert (expansion.text, expansion.unresolved) == ("${x}1${z}", ["z", "x"])
@@ -181,15 +183,15 @@ def test_what_is_left_is_told():
 
 
 def test_macros_in_a_text():
-    assert macros_in("${a}/${secure(k)}/${b-${c}}") == ["c", "secure(k)", "a"]
-    assert macros_in("plain") == []
+    assert list_macros("${a}/${secure(k)}/${b-${c}}") == ["c", "secure(k)", "a"]
+    assert list_macros("plain") == []
 
 
 @given(st.text(alphabet="${}()\\,ab ", max_size=30), st.booleans(), st.booleans())
 def test_any_text_is_parsed_or_refused(text, escaping, skip):
     with contextlib.suppress(MacroError):
         parse(text, {"a": "${b}", "b": "x"}, {"a": "1"}, escaping=escaping, skip_invalid=skip)
-        contains_macro(text, escaping=escaping)
+        has_macro(text, escaping=escaping)
 
 
 @given(st.text(alphabet="abc /:,.-", max_size=30))

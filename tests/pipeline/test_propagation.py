@@ -11,7 +11,7 @@ from localcdap.api.failures import ArtifactId
 from localcdap.api.schema import Schema
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.macros.evaluation import MacroContext
-from localcdap.pipeline.macros.functions import macro_functions
+from localcdap.pipeline.macros.functions import create_macro_functions
 from localcdap.pipeline.validation.plugins import IndexedPlugins
 from localcdap.pipeline.validation.resolution import resolve_pipeline
 from localcdap.sandbox.stage_configuration import ConfigureRequest, configure_stage
@@ -442,7 +442,7 @@ def test_open_macros_are_listed_where_the_property_allows_them():
 
 
 def test_given_arguments_are_used_and_the_rest_stays_open():
-    context = MacroContext({"schema": ABC["schema"], "name": "n"}, macro_functions())
+    context = MacroContext({"schema": ABC["schema"], "name": "n"}, create_macro_functions())
     document = pipeline("source:s sink:z", "s>z", s=MACROS)
     request = requests(document, macros=context)["s"]
     assert request.macros == ["path"]
@@ -451,7 +451,7 @@ def test_given_arguments_are_used_and_the_rest_stays_open():
 
 
 def test_secrets_are_evaluated_but_never_in_the_specification():
-    functions = macro_functions(secure=lambda key: "secret")
+    functions = create_macro_functions(secure=lambda key: "secret")
     context = MacroContext({"schema": ABC["schema"], "name": "n"}, functions)
     answer = resolved(pipeline("source:s sink:z", "s>z", s=MACROS), macros=context)
     assert answer.requests["s"].properties["path"] == "/in/n/secret"
@@ -459,15 +459,15 @@ def test_secrets_are_evaluated_but_never_in_the_specification():
 
 
 def test_validation_leaves_the_start_time_open():
-    context = MacroContext({}, macro_functions(0))
+    context = MacroContext({}, create_macro_functions(0))
     document = pipeline("source:s sink:z", "s>z", s=ABC, z={"path": "${logicalStartTime(yyyy)}"})
     assert requests(document, macros=context)["z"].macros == ["path"]
-    context = MacroContext({}, macro_functions(0), runtime=True)
+    context = MacroContext({}, create_macro_functions(0), runtime=True)
     assert requests(document, macros=context)["z"].properties["path"] == "1970"
 
 
 def test_at_run_time_every_macro_needs_a_value():
-    context = MacroContext({"schema": ABC["schema"]}, macro_functions(0), runtime=True)
+    context = MacroContext({"schema": ABC["schema"]}, create_macro_functions(0), runtime=True)
     document = pipeline("source:s sink:z", "s>z", s=MACROS, z={"path": "${out}"})
     answer = resolved(document, macros=context)
     assert told(answer) == [

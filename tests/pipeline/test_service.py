@@ -18,7 +18,7 @@ from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.service import PipelineRequest, StageRequest, StageSchema, StudioService
 from localcdap.pipeline.validation.plugins import PinnedPlugins
-from localcdap.pipeline.validation.repairs import repaired
+from localcdap.pipeline.validation.repairs import apply_repairs
 from localcdap.pipeline.validation.resolution import resolve_pipeline
 from localcdap.sandbox.stage_configuration import configure_stage
 from tests.pipeline.pipelines import config, record, stage
@@ -104,7 +104,7 @@ def test_repair_writes_the_artifacts_into_the_document(studio):
     answer = resolve(create_resolver(), document, use_suggested=True)
     assert answer.errors == []
     assert [repair.stage for repair in answer.repairs] == ["z"]
-    fixed = repaired(read_document(document), answer.repairs)
+    fixed = apply_repairs(read_document(document), answer.repairs)
     assert fixed["extra"] == {"kept": True}
     assert studio.validate_pipeline(PipelineRequest(fixed)).errors == []
 

@@ -20,7 +20,7 @@ from localcdap.engine.plan.phases import Route
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.macros.evaluation import MacroContext
-from localcdap.pipeline.macros.functions import macro_functions
+from localcdap.pipeline.macros.functions import create_macro_functions
 from localcdap.pipeline.validation.plugins import PinnedPlugins
 from localcdap.pipeline.validation.resolution import ResolvedPipeline, resolve_pipeline
 from localcdap.sandbox.stage_configuration import configure_stage
@@ -121,7 +121,7 @@ def resolve(
     """
     given = order.arguments if arguments is None else arguments
     secrets = secrets_of(order)
-    functions = macro_functions(
+    functions = create_macro_functions(
         order.logical_start_ms, secure=secrets.source, conn=secrets.connections
     )
     resolved = resolve_pipeline(

@@ -8,19 +8,19 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from localcdap.pipeline.document.model import Path, PipelineDocument
-from localcdap.pipeline.document.values import json_text
+from localcdap.pipeline.document.values import encode_json
 
 StageChange = Callable[[dict[str, Any]], None]
 """Changes the node of a stage in place."""
 
 
-def plugin_of(stage: dict[str, Any]) -> dict[str, Any]:
+def get_plugin_node(stage: dict[str, Any]) -> dict[str, Any]:
     """The node of a stage's plugin; a stage of CDAP 3.2 is its own."""
     plugin: dict[str, Any] = stage.get("plugin") or stage
     return plugin
 
 
-def with_stages(document: PipelineDocument, changes: Mapping[str, StageChange]) -> Any:
+def change_stages(document: PipelineDocument, changes: Mapping[str, StageChange]) -> Any:
     """A copy of the document's source with changes to the nodes of stages, by stage."""
     source = copy.deepcopy(document.source)
     if not changes:
@@ -34,7 +34,7 @@ def with_stages(document: PipelineDocument, changes: Mapping[str, StageChange]) 
     return _inside(source, list(document.config_path), rewrite)
 
 
-def configuration(document: PipelineDocument) -> Any:
+def copy_configuration(document: PipelineDocument) -> Any:
     """A copy of the decoded configuration, in its old form where it has one."""
     found: list[Any] = []
     _inside(copy.deepcopy(document.source), list(document.config_path), found.append)
@@ -44,7 +44,7 @@ def configuration(document: PipelineDocument) -> Any:
 def _inside(node: Any, path: list[str | int], rewrite: Callable[[Any], None]) -> Any:
     """The node with the configuration at the path rewritten; JSON text on the way stays text."""
     if isinstance(node, str):
-        return json_text(_inside(json.loads(node), path, rewrite))
+        return encode_json(_inside(json.loads(node), path, rewrite))
     if path:
         node[path[0]] = _inside(node[path[0]], path[1:], rewrite)
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from localcdap.api.failures import INVALID_PIPELINE, Cause, ValidationFailure
 
 
-def structural(
+def create_structural_failure(
     message: str,
     action: str | None = None,
     *,

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from localcdap.api.failures import ValidationFailure
-from localcdap.pipeline.document.failures import structural
+from localcdap.pipeline.document.failures import create_structural_failure
 from localcdap.pipeline.document.model import Path
 from localcdap.pipeline.document.stages import MovedStage
 from localcdap.pipeline.document.values import as_text
@@ -40,9 +40,13 @@ def upgrade(
     if config.get("sink"):
         sinks.append((config["sink"], ("sink",)))
     if not sources:
-        problems.append(structural("Pipeline does not contain a source.", "Add a source."))
+        problems.append(
+            create_structural_failure("Pipeline does not contain a source.", "Add a source.")
+        )
     if not sinks:
-        problems.append(structural("Pipeline does not contain any sinks.", "Add a sink."))
+        problems.append(
+            create_structural_failure("Pipeline does not contain any sinks.", "Add a sink.")
+        )
     first = _stages(sources, f"{kind}source", 1)
     middle = _stages(_entries(config.get("transforms"), "transforms"), "transform", 2)
     last = _stages(sinks, f"{kind}sink", 2 + len(middle))

@@ -10,13 +10,13 @@ import msgspec
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.pipeline import Resources, StageConnection
 from localcdap.artifacts.model import ArtifactSelector
-from localcdap.pipeline.document.values import json_text
+from localcdap.pipeline.document.values import encode_json
 
 Path = tuple[str | int, ...]
 """Keys and indexes that lead to a place in decoded JSON."""
 
 
-class App(enum.Enum):
+class PipelineType(enum.Enum):
     """What kind of pipeline a document is; the value is the artifact of CDAP 6."""
 
     BATCH = "cdap-data-pipeline"
@@ -62,7 +62,7 @@ class PipelineDocument(msgspec.Struct):
     """The text that it was read from, without a byte order mark; None when it came decoded."""
     config_path: Path
     """Where the configuration stands in the source; empty for a bare configuration."""
-    app: App
+    app: PipelineType
     artifact_name: str | None
     """The application's artifact as the document names it; None in a bare configuration."""
     name: str | None
@@ -88,7 +88,7 @@ class PipelineDocument(msgspec.Struct):
 
     def to_json(self) -> str:
         """Return the JSON text that the document was read from, or its source as compact JSON."""
-        return self.text if self.text is not None else json_text(self.source)
+        return self.text if self.text is not None else encode_json(self.source)
 
     @property
     def engine_properties(self) -> dict[str, str]:

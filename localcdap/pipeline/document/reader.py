@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from localcdap.api.errors import DocumentError
 from localcdap.api.failures import ValidationFailure
-from localcdap.pipeline.document.failures import structural
+from localcdap.pipeline.document.failures import create_structural_failure
 from localcdap.pipeline.document.legacy import is_legacy, is_realtime, upgrade
-from localcdap.pipeline.document.model import App, Path, PipelineDocument
-from localcdap.pipeline.document.source import decode, decode_text, name_of
+from localcdap.pipeline.document.model import Path, PipelineDocument, PipelineType
+from localcdap.pipeline.document.source import decode_json, decode_text, describe_source
 from localcdap.pipeline.document.stages import read_connections, read_stages
 from localcdap.pipeline.document.values import (
     as_bool,
@@ -23,7 +23,7 @@ from localcdap.pipeline.document.values import (
     as_properties,
     as_resources,
     as_text,
-    kind_of,
+    describe_kind,
 )
 
 STREAMING_ARTIFACTS: Final = frozenset(("cdap-data-streams", "cdap-etl-realtime", "etlrealtime"))
@@ -45,12 +45,12 @@ def read_document(document: Any, file: str | None = None) -> PipelineDocument:
     """
     try:
         document = decode_text(document, file)
-        source = decode(document, file)
+        source = decode_json(document, file)
         found = _Envelope(source, file)
         return _document(source, found, document if isinstance(document, str) else None)
     except RecursionError:
         raise DocumentError(
-            f"{name_of(file)} is nested too deeply to be a pipeline.", file=file
+            f"{describe_source(file)} is nested too deeply to be a pipeline.", file=file
         ) from None
 
 
@@ -70,7 +70,7 @@ class _Envelope:
             keys = ("name", "description", "artifact", "template", "artifactName", "version")
             self.labels |= {key: node[key] for key in keys if node.get(key) is not None}
             key = "config" if "config" in node else "configuration"
-            node = decode(node[key], file, part=key)
+            node = decode_json(node[key], file, part=key)
             path.append(key)
             if key == "config" and isinstance(node, Mapping) and not _is_envelope(node):
                 break  # a configuration without stages, which is for the rules to say
@@ -85,14 +85,14 @@ def _is_envelope(node: Mapping[str, Any]) -> bool:
 
 
 def _not_a_pipeline(node: Any, path: list[str | int], file: str | None) -> DocumentError:
-    found = kind_of(node)
+    found = describe_kind(node)
     if isinstance(node, Mapping):
         keys = [str(key) for key in list(node)[:8]]
         more = " …" if len(node) > len(keys) else ""
         found = f"an object with {', '.join(keys)}{more}" if keys else "an empty object"
     where = f" under '{'.'.join(map(str, path))}'" if path else ""
     return DocumentError(
-        f"{name_of(file)} is not a pipeline: it holds {found}{where}.",
+        f"{describe_source(file)} is not a pipeline: it holds {found}{where}.",
         "A pipeline is an object with 'config' (what CDAP exports) or 'stages'; "
         "one of CDAP 3 has 'source' and 'sinks'.",
         file=file,
@@ -103,7 +103,7 @@ def _document(source: Any, found: _Envelope, text: str | None) -> PipelineDocume
     config, problems = found.config, list[ValidationFailure]()
     artifact_name, app = _application(found.labels, config, problems)
     if is_legacy(config):
-        config = upgrade(config, app is App.STREAMING, problems)
+        config = upgrade(config, app is PipelineType.STREAMING, problems)
     stages = read_stages(config, "stages", problems)
     post_actions = read_stages(config, "postActions", problems, default_type="postaction")
     engine = (as_text(config.get("engine")) or "").upper()
@@ -134,16 +134,16 @@ def _document(source: Any, found: _Envelope, text: str | None) -> PipelineDocume
 
 def _application(
     labels: Mapping[str, Any], config: Mapping[str, Any], problems: list[ValidationFailure]
-) -> tuple[str | None, App]:
+) -> tuple[str | None, PipelineType]:
     """The artifact's name and the kind of pipeline, guessed for a bare configuration."""
     artifact = labels.get("artifact")
     if isinstance(artifact, Mapping):
         name = as_text(artifact.get("name")) or ""
         if not name:
             problems.append(
-                structural(
+                create_structural_failure(
                     "Invalid artifact in pipeline request: Artifact name must be specified.",
-                    f"Set the name of 'artifact' to '{App.BATCH.value}'.",
+                    f"Set the name of 'artifact' to '{PipelineType.BATCH.value}'.",
                 )
             )
             return None, _guess(config)
@@ -152,21 +152,21 @@ def _application(
     if not name:
         return None, _guess(config)
     if name.lower() in STREAMING_ARTIFACTS:
-        return name, App.STREAMING
+        return name, PipelineType.STREAMING
     if name.lower() not in BATCH_ARTIFACTS:
-        first, second = App.BATCH.value, App.STREAMING.value
+        first, second = PipelineType.BATCH.value, PipelineType.STREAMING.value
         problems.append(
-            structural(
+            create_structural_failure(
                 f"Invalid artifact '{name}'. Must be '{first}' or '{second}'.",
                 f"Set the name of 'artifact' to '{first}'.",
             )
         )
-    return name, App.BATCH
+    return name, PipelineType.BATCH
 
 
-def _guess(config: Mapping[str, Any]) -> App:
+def _guess(config: Mapping[str, Any]) -> PipelineType:
     if is_legacy(config):
-        return App.STREAMING if is_realtime(config) else App.BATCH
+        return PipelineType.STREAMING if is_realtime(config) else PipelineType.BATCH
     stages = config.get("stages")
     types = [
         as_text(stage["plugin"].get("type"))
@@ -174,4 +174,6 @@ def _guess(config: Mapping[str, Any]) -> App:
         if isinstance(stage, Mapping) and isinstance(stage.get("plugin"), Mapping)
     ]
     streaming = "batchInterval" in config or not _STREAMING_SOURCES.isdisjoint(types)
-    return App.STREAMING if streaming and "batchsource" not in types else App.BATCH
+    return (
+        PipelineType.STREAMING if streaming and "batchsource" not in types else PipelineType.BATCH
+    )

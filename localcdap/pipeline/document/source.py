@@ -8,7 +8,7 @@ from typing import Any
 from localcdap.api.errors import BadRequestError, DocumentError
 
 
-def decode(document: Any, file: str | None = None, part: str | None = None) -> Any:
+def decode_json(document: Any, file: str | None = None, part: str | None = None) -> Any:
     """The JSON value of a document; what is decoded already is returned as it is.
 
     :param file: named in errors.
@@ -18,7 +18,7 @@ def decode(document: Any, file: str | None = None, part: str | None = None) -> A
     document = decode_text(document, file)
     if not isinstance(document, str):
         return document
-    where = f"'{part}' in {name_of(file)}" if part else name_of(file)
+    where = f"'{part}' in {describe_source(file)}" if part else describe_source(file)
     try:
         value = json.loads(document)
     except json.JSONDecodeError as error:
@@ -38,7 +38,7 @@ def decode(document: Any, file: str | None = None, part: str | None = None) -> A
     return value
 
 
-def name_of(file: str | None) -> str:
+def describe_source(file: str | None) -> str:
     """How a message calls the document."""
     return f"File '{file}'" if file else "The document"
 
@@ -58,7 +58,7 @@ def decode_text(document: Any, file: str | None = None) -> Any:
     except UnicodeDecodeError as error:
         line = document.count(b"\n", 0, error.start) + 1
         raise DocumentError(
-            f"{name_of(file)} is not UTF-8 text (line {line}).",
+            f"{describe_source(file)} is not UTF-8 text (line {line}).",
             "Save it as UTF-8.",
             file=file,
             line=line,

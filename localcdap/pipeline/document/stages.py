@@ -7,14 +7,14 @@ from typing import Any, Final
 
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.pipeline import StageConnection
-from localcdap.pipeline.document.failures import structural
+from localcdap.pipeline.document.failures import create_structural_failure
 from localcdap.pipeline.document.model import Path, PluginUse, StageUse
 from localcdap.pipeline.document.values import (
     as_properties,
     as_selector,
     as_text,
-    json_text,
-    kind_of,
+    describe_kind,
+    encode_json,
 )
 
 TEMPLATE_MARK: Final = "pluginTemplate"
@@ -71,7 +71,9 @@ def _list(config: Mapping[str, Any], key: str, problems: list[ValidationFailure]
         return []
     if not isinstance(value, list):
         problems.append(
-            structural(f"'{key}' must be a list, not {kind_of(value)}.", "Put it in brackets.")
+            create_structural_failure(
+                f"'{key}' must be a list, not {describe_kind(value)}.", "Put it in brackets."
+            )
         )
         return []
     return value
@@ -81,18 +83,20 @@ def _read_stage(
     node: Any, path: Path, place: str, problems: list[ValidationFailure], default_type: str
 ) -> StageUse | None:
     if not isinstance(node, Mapping):
-        message = f"Invalid stage '{place}': it must be an object, not {kind_of(node)}."
-        problems.append(structural(message, "Write name and plugin of the stage, or remove it."))
+        message = f"Invalid stage '{place}': it must be an object, not {describe_kind(node)}."
+        problems.append(
+            create_structural_failure(message, "Write name and plugin of the stage, or remove it.")
+        )
         return None
     name = as_text(node.get("name")) or ""
     if not name:
         message = f"Invalid stage '{place}': name must be specified."
-        problems.append(structural(message, _NAME_IT))
+        problems.append(create_structural_failure(message, _NAME_IT))
     raw = node.get("plugin")
     if not isinstance(raw, Mapping):
         message = f"Invalid stage '{name or place}': plugin must be specified."
         action = "Set 'plugin' to an object with name, type and properties."
-        problems.append(structural(message, action, stage=name or None))
+        problems.append(create_structural_failure(message, action, stage=name or None))
         raw = {}
         plugin = PluginUse("", "", {})
     else:
@@ -107,7 +111,7 @@ def _noted_schema(node: Mapping[str, Any]) -> str | None:
     if isinstance(noted, list) and noted and isinstance(noted[0], Mapping):
         noted = noted[0].get("schema")
     if isinstance(noted, Mapping):
-        return json_text(noted)
+        return encode_json(noted)
     return noted if isinstance(noted, str) else None
 
 
@@ -133,13 +137,15 @@ def _check_plugin(
     for key in ("name", "type"):
         if not getattr(plugin, key):
             message = f"Invalid plugin {shown}: {key} must be specified."
-            problems.append(structural(message, f"Set the {key} of the plugin.", stage=stage))
+            problems.append(
+                create_structural_failure(message, f"Set the {key} of the plugin.", stage=stage)
+            )
     properties = raw.get("properties")
     if properties is not None and not isinstance(properties, Mapping):
-        message = (
-            f"Invalid plugin {shown}: properties must be an object, not {kind_of(properties)}."
+        message = f"Invalid plugin {shown}: properties must be an object, not {describe_kind(properties)}."
+        problems.append(
+            create_structural_failure(message, "Write them as keys with values.", stage=stage)
         )
-        problems.append(structural(message, "Write them as keys with values.", stage=stage))
 
 
 def read_connections(
@@ -150,13 +156,15 @@ def read_connections(
     for index, node in enumerate(_list(config, "connections", problems)):
         if not isinstance(node, Mapping):
             message = f"Invalid connection 'connections[{index}]': it must be an object."
-            problems.append(structural(message, 'Write it as {"from": …, "to": …}.'))
+            problems.append(create_structural_failure(message, 'Write it as {"from": …, "to": …}.'))
             continue
         source, target = (as_text(node.get(key)) or "" for key in ("from", "to"))
         if not source or not target:
             missing = "to" if source else "from"
-            message = f"Invalid connection {json_text(node)}: '{missing}' must be specified."
-            problems.append(structural(message, "Name the stage, or remove the connection."))
+            message = f"Invalid connection {encode_json(node)}: '{missing}' must be specified."
+            problems.append(
+                create_structural_failure(message, "Name the stage, or remove the connection.")
+            )
             continue
         port = as_text(node.get("port")) or None
         found[StageConnection(source, target, port, _condition(node.get("condition")))] = None

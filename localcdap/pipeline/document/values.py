@@ -30,14 +30,14 @@ def as_text(value: Any) -> str | None:
         case list() if value and all(_is_plain(element) for element in value):
             return ",".join(as_text(element) or "" for element in value)
         case _:
-            return json_text(value)
+            return encode_json(value)
 
 
 def _is_plain(element: Any) -> bool:
     return element is not None and not isinstance(element, (list, dict))
 
 
-def json_text(value: Any) -> str:
+def encode_json(value: Any) -> str:
     """Compact JSON."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
@@ -50,7 +50,7 @@ def as_properties(value: Any) -> dict[str, str]:
     for key, each in value.items():
         # A schema may be a union, which is a list of names but no list property.
         is_schema = isinstance(each, list) and key.lower().endswith("schema")
-        text = json_text(each) if is_schema else as_text(each)
+        text = encode_json(each) if is_schema else as_text(each)
         if text is not None:
             found[key] = text
     return found
@@ -102,11 +102,11 @@ def as_selector(value: Any) -> ArtifactSelector | None:
     return ArtifactSelector(scope=scope and scope.upper(), name=name, version=version)
 
 
-def artifact_json(artifact: ArtifactId) -> dict[str, str]:
+def artifact_to_json(artifact: ArtifactId) -> dict[str, str]:
     return {"name": artifact.name, "version": artifact.version, "scope": artifact.scope}
 
 
-def kind_of(value: Any) -> str:
+def describe_kind(value: Any) -> str:
     """What a JSON value is, with its article: ``an object``, ``a list`` …"""
     match value:
         case None:

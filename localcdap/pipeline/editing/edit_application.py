@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
-from localcdap.pipeline.document.values import as_text, kind_of
-from localcdap.pipeline.editing.edited_document import Draft
+from localcdap.pipeline.document.values import as_text, describe_kind
+from localcdap.pipeline.editing.edited_document import EditedDocument
 from localcdap.pipeline.editing.edits import (
     AddStage,
+    CompoundEdit,
     Connect,
     Disconnect,
     DuplicateStage,
@@ -22,7 +23,6 @@ from localcdap.pipeline.editing.edits import (
     SetProperties,
     SetProperty,
     SetSetting,
-    Together,
     Undo,
 )
 
@@ -32,7 +32,7 @@ _LABELS: Final = ("name", "description")
 _Config = Mapping[str, Any]
 
 
-def written(draft: Draft, edit: Edit) -> Draft:
+def apply_edit(draft: EditedDocument, edit: Edit) -> EditedDocument:
     """The draft after an edit.
 
     :raises NotFoundError: when a stage or connection that it names is not there.
@@ -40,9 +40,9 @@ def written(draft: Draft, edit: Edit) -> Draft:
     :raises BadRequestError: when the edit makes no sense.
     """
     match edit:
-        case Together():
+        case CompoundEdit():
             for each in edit.edits:
-                draft = written(draft, each)
+                draft = apply_edit(draft, each)
             return draft
         case SetSetting(key=key) if key in _LABELS:
             return draft.with_label(key, edit.value)
@@ -221,7 +221,9 @@ def _list(config: _Config, key: str) -> Sequence[Any]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise BadRequestError(f"'{key}' must be a list, not {kind_of(value)}.", "Correct the file.")
+        raise BadRequestError(
+            f"'{key}' must be a list, not {describe_kind(value)}.", "Correct the file."
+        )
     return value
 
 

@@ -9,15 +9,15 @@ from typing import Any, Final
 from localcdap.api.errors import ConflictError
 from localcdap.api.failures import ValidationFailure
 from localcdap.pipeline.document.legacy import is_legacy, upgrade
-from localcdap.pipeline.document.model import App, Path, PipelineDocument
+from localcdap.pipeline.document.model import Path, PipelineDocument, PipelineType
 from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.document.values import json_text
+from localcdap.pipeline.document.values import encode_json
 from localcdap.pipeline.editing.edits import Edit, SetProperty
 
 _LEGACY_PARTS: Final = ("source", "transforms", "sinks", "sink", "actions")
 
 
-class Draft:
+class EditedDocument:
     """A document: what lies around the configuration, and the configuration itself.
 
     :param around: the whole decoded JSON; its configuration counts only as long as it was not edited.
@@ -32,7 +32,9 @@ class Draft:
         self.config: Final = config
 
     @classmethod
-    def read(cls, document: Any, file: str | None = None) -> tuple[Draft, PipelineDocument]:
+    def read(
+        cls, document: Any, file: str | None = None
+    ) -> tuple[EditedDocument, PipelineDocument]:
         """A document as it is given; one of CDAP 3 is edited in the form of CDAP 6.
 
         :param document: JSON text, or decoded JSON.
@@ -43,19 +45,19 @@ class Draft:
         config = _at(found.source, found.config_path)
         if is_legacy(config):
             config = _upgraded(config, found.app)
-        original = found.text if found.text is not None else json_text(found.source)
+        original = found.text if found.text is not None else encode_json(found.source)
         return cls(found.source, found.config_path, config, original), found
 
-    def with_config(self, config: Mapping[str, Any]) -> Draft:
-        return Draft(self._around, self._path, config, None)
+    def with_config(self, config: Mapping[str, Any]) -> EditedDocument:
+        return EditedDocument(self._around, self._path, config, None)
 
-    def with_label(self, key: str, value: Any) -> Draft:
+    def with_label(self, key: str, value: Any) -> EditedDocument:
         """With another value of a key beside the configuration, or in it when nothing is around it."""
         if not self._path:
             return self.with_config(_with(self.config, key, value))
         holder = _at(self._around, self._path[:-1])
         around = _put(self._around, self._path[:-1], _with(holder, key, value))
-        return Draft(around, self._path, self.config, None)
+        return EditedDocument(around, self._path, self.config, None)
 
     def source(self) -> Any:
         """The decoded JSON with the configuration as it is now, all else as it was."""
@@ -81,7 +83,7 @@ def _at(node: Any, path: Path) -> Any:
 def _put(node: Any, path: Path, value: Any) -> Any:
     """The node with another value at the path; JSON text on the way stays text."""
     if isinstance(node, str):
-        return json_text(_put(json.loads(node), path, value))
+        return encode_json(_put(json.loads(node), path, value))
     if not path:
         return value
     return {**node, path[0]: _put(node[path[0]], path[1:], value)}
@@ -98,9 +100,9 @@ def _with(node: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
     return changed
 
 
-def _upgraded(config: Mapping[str, Any], app: App) -> dict[str, Any]:
+def _upgraded(config: Mapping[str, Any], app: PipelineType) -> dict[str, Any]:
     problems: list[ValidationFailure] = []
-    changed = upgrade(config, app is App.STREAMING, problems)
+    changed = upgrade(config, app is PipelineType.STREAMING, problems)
     for part in _LEGACY_PARTS:
         changed.pop(part, None)
     for key in ("stages", "postActions"):
@@ -112,17 +114,17 @@ _KEPT: Final = 1000
 """Edits that can be taken back; drafts share what they have in common."""
 
 
-class History:
+class EditHistory:
     """A line of drafts, and where in it the session is."""
 
-    def __init__(self, draft: Draft) -> None:
+    def __init__(self, draft: EditedDocument) -> None:
         self._drafts = [draft]
         self._place = 0
         self._last: Edit | None = None
         """The edit that led here; None after going back or forth."""
 
     @property
-    def draft(self) -> Draft:
+    def draft(self) -> EditedDocument:
         return self._drafts[self._place]
 
     @property
@@ -133,7 +135,7 @@ class History:
     def can_redo(self) -> bool:
         return self._place + 1 < len(self._drafts)
 
-    def add(self, draft: Draft, edit: Edit | None = None) -> None:
+    def add(self, draft: EditedDocument, edit: Edit | None = None) -> None:
         """Go on to another draft; what was taken back is forgotten.
 
         :param edit: what led to it; one that continues the last edit takes its place.

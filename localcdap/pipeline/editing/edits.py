@@ -107,7 +107,7 @@ class SetSetting(_Edit, tag="set-setting", frozen=True):
     value: Any = None
 
 
-class Together(_Edit, tag="together", frozen=True):
+class CompoundEdit(_Edit, tag="together", frozen=True):
     """Several edits as one, of which all are done or none; undone as one, too."""
 
     edits: list[Edit]
@@ -133,7 +133,7 @@ Edit = (
     | Connect
     | Disconnect
     | SetSetting
-    | Together
+    | CompoundEdit
     | Undo
     | Redo
 )

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from localcdap.api.failures import ValidationFailure
-from localcdap.pipeline.document.model import App, PipelineDocument, StageUse
-from localcdap.pipeline.editing.stage_states import StageState, stage_state
+from localcdap.pipeline.document.model import PipelineDocument, PipelineType, StageUse
+from localcdap.pipeline.editing.stage_states import StageState, create_stage_state
 from localcdap.pipeline.macros.secrets import Secrets
-from localcdap.pipeline.rules.structure import Structure
+from localcdap.pipeline.rules.structure import PipelineStructure
 from localcdap.pipeline.rules.structure_rules import check_structure
-from localcdap.pipeline.validation.configured_stage import Outcome
-from localcdap.pipeline.validation.schema_propagation import Propagation
+from localcdap.pipeline.validation.configured_stage import ConfiguredStage
+from localcdap.pipeline.validation.schema_propagation import SchemaPropagation
 from localcdap.pipeline.validation.specification import pipeline_properties
 from localcdap.pipeline.validation.stage_configuration import StageConfiguration
 
@@ -20,22 +20,22 @@ DetectedAt = Callable[[str], int | None]
 """When the outside world was looked at for a stage, in milliseconds since 1970."""
 
 
-class Judgement:
+class IncrementalValidator:
     """The failures and schemas of a document, as :func:`resolve_pipeline` gives them.
 
     The rules of the structure are asked again when stages or connections changed, stages are configured
-    again as :class:`Propagation` says.
+    again as :class:`SchemaPropagation` says.
     """
 
     def __init__(self, configure: StageConfiguration, secrets: Secrets) -> None:
         self._configure = configure
         self._secrets = secrets
-        self._propagation = Propagation(configure)
+        self._propagation = SchemaPropagation(configure)
         self._shape: Any = None
-        self._structure: Structure | None = None
+        self._structure: PipelineStructure | None = None
         self._structural: dict[str | None, list[ValidationFailure]] = {}
-        self._endings: dict[int, Outcome] = {}
-        self._shown: dict[str, tuple[list[Outcome], tuple[Any, ...], StageState]] = {}
+        self._endings: dict[int, ConfiguredStage] = {}
+        self._shown: dict[str, tuple[list[ConfiguredStage], tuple[Any, ...], StageState]] = {}
 
     def reset(self, configure: StageConfiguration, secrets: Secrets) -> None:
         """Configure everything anew the next time: plugins or values of macros may be others now."""
@@ -56,14 +56,14 @@ class Judgement:
         """Judge a document that may be another one than before, or whose plugins have answered since."""
         shape = _shape(document)
         if self._structure is None or shape != self._shape:
-            self._shape, self._structure = shape, Structure(document)
+            self._shape, self._structure = shape, PipelineStructure(document)
             self._structural = {}
             for failure in check_structure(self._structure):
                 self._structural.setdefault(failure.stage, []).append(failure)
         else:
             self._structure = self._structure.with_document(document)
-        if document.app is App.STREAMING:
-            self._propagation = Propagation(self._configure)
+        if document.app is PipelineType.STREAMING:
+            self._propagation = SchemaPropagation(self._configure)
             self._endings = {}
             return
         self._endings = {
@@ -73,7 +73,7 @@ class Judgement:
         }
         self._propagation.update(self._structure)
 
-    def outcome(self, stage: str) -> Outcome | None:
+    def outcome(self, stage: str) -> ConfiguredStage | None:
         """The outcome of a stage; None when there is no such stage, or it was not configured."""
         return next(iter(self._outcomes().get(stage, [])), None)
 
@@ -104,26 +104,28 @@ class Judgement:
 
     def _state(
         self,
-        outcomes: list[Outcome],
+        outcomes: list[ConfiguredStage],
         structural: list[ValidationFailure],
         detected_ms: int | None,
         is_detecting: bool,
     ) -> StageState:
         first = outcomes[0] if outcomes else None
         secrets = self._secrets
-        state = stage_state(first, structural, secrets, detected_ms, is_detecting=is_detecting)
+        state = create_stage_state(
+            first, structural, secrets, detected_ms, is_detecting=is_detecting
+        )
         for each in outcomes[1:]:
             state.errors = state.errors + secrets.without(each.failures)
             state.checking = state.checking or each.is_checking
         return state
 
-    def _ending(self, place: int, stage: StageUse) -> Outcome:
+    def _ending(self, place: int, stage: StageUse) -> ConfiguredStage:
         before = self._endings.get(place)
         if before is not None and before.stage == stage and not before.is_checking:
             return before
         return self._configure(stage, {})
 
-    def _outcomes(self) -> dict[str, list[Outcome]]:
+    def _outcomes(self) -> dict[str, list[ConfiguredStage]]:
         """All outcomes by name: of stages first, of the first stage of a name before further ones."""
         found = {name: [outcome] for name, outcome in self._propagation.outcomes.items()}
         for outcome in (*self._propagation.further, *self._endings.values()):
@@ -142,5 +144,5 @@ def _shape(document: PipelineDocument) -> Any:
     )
 
 
-def _same(some: list[Outcome], others: list[Outcome]) -> bool:
+def _same(some: list[ConfiguredStage], others: list[ConfiguredStage]) -> bool:
     return len(some) == len(others) and all(a is b for a, b in zip(some, others, strict=True))

@@ -23,7 +23,7 @@ _IDLE_S: Final = 5.0
 """Seconds for which a thread waits for more to ask its plugin."""
 
 
-class Check(msgspec.Struct, eq=False):
+class PluginCheck(msgspec.Struct, eq=False):
     """A question to a plugin, and who wants the answer."""
 
     request: ConfigureRequest
@@ -35,7 +35,7 @@ class Check(msgspec.Struct, eq=False):
     """When it was asked (``time.monotonic``)."""
 
 
-class Checks:
+class PluginCheckQueue:
     """Asks plugins. Threads may share it.
 
     Questions to one plugin are asked one by one, in the order in which they came. One that comes under the
@@ -46,14 +46,14 @@ class Checks:
 
     def __init__(self, configure: Callable[[ConfigureRequest], ConfigureResult]) -> None:
         self._configure = configure
-        self._lanes: dict[Hashable, _Lane] = {}
+        self._queues: dict[Hashable, _PluginQueue] = {}
         self._asked = threading.Condition()
-        self._open: dict[Hashable, Check] = {}
+        self._open: dict[Hashable, PluginCheck] = {}
         """Checks that nobody knows to be late, by key."""
         self._watch: threading.Thread | None = None
         self._closed = False
 
-    def ask(self, key: Hashable, check: Check) -> None:
+    def ask(self, key: Hashable, check: PluginCheck) -> None:
         """Ask a plugin in the background.
 
         :param key: whose question it is, such as a session and a stage.
@@ -64,10 +64,10 @@ class Checks:
             if self._closed:
                 return
             self._open[key] = check
-            lane = self._lanes.setdefault((plugin.digest, plugin.class_name), _Lane())
-            lane.waiting[key] = check
-            if lane.thread is None:
-                lane.thread = _thread(lambda: self._serve(lane))
+            queue = self._queues.setdefault((plugin.digest, plugin.class_name), _PluginQueue())
+            queue.waiting[key] = check
+            if queue.thread is None:
+                queue.thread = _thread(lambda: self._serve(queue))
             if self._watch is None:
                 self._watch = _thread(self._look)
             self._asked.notify_all()
@@ -78,16 +78,16 @@ class Checks:
             self._closed = True
             self._asked.notify_all()
 
-    def _serve(self, lane: _Lane) -> None:
+    def _serve(self, queue: _PluginQueue) -> None:
         while True:
             with self._asked:
-                while not lane.waiting and not self._closed:
-                    if not self._asked.wait(_IDLE_S) and not lane.waiting:
-                        lane.thread = None
+                while not queue.waiting and not self._closed:
+                    if not self._asked.wait(_IDLE_S) and not queue.waiting:
+                        queue.thread = None
                         return
                 if self._closed:
                     return
-                key, check = lane.waiting.popitem(last=False)
+                key, check = queue.waiting.popitem(last=False)
             try:
                 result = self._configure(check.request)
             except LocalcdapError as error:
@@ -119,11 +119,11 @@ class Checks:
                 self._asked.wait_for(lambda: self._closed, LATE_S / 5)
 
 
-class _Lane:
+class _PluginQueue:
     """The questions to one plugin."""
 
     def __init__(self) -> None:
-        self.waiting: OrderedDict[Hashable, Check] = OrderedDict()
+        self.waiting: OrderedDict[Hashable, PluginCheck] = OrderedDict()
         self.thread: threading.Thread | None = None
 
 

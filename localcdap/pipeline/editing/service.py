@@ -13,11 +13,11 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.errors import ConflictError, NotFoundError
-from localcdap.pipeline.editing.edited_document import Draft
+from localcdap.pipeline.editing.edited_document import EditedDocument
 from localcdap.pipeline.editing.edits import Edit
-from localcdap.pipeline.editing.plugin_checks import Checks
-from localcdap.pipeline.editing.session import EditingSession, Surroundings
-from localcdap.pipeline.editing.stage_states import Change
+from localcdap.pipeline.editing.plugin_checks import PluginCheckQueue
+from localcdap.pipeline.editing.session import EditingContext, EditingSession
+from localcdap.pipeline.editing.stage_states import EditResult
 from localcdap.pipeline.environment import EnvironmentFactory
 from localcdap.pipeline.validation.stage_configuration import Configurer, StageConfiguration
 from localcdap.rpc.methods import non_idempotent
@@ -47,11 +47,11 @@ class OpenRequest(msgspec.Struct, rename="camel"):
     """What the pipeline is called, where that is not what the document says: whose preferences hold."""
 
 
-class Opened(msgspec.Struct):
+class OpenedSession(msgspec.Struct):
     """A session that was opened."""
 
     id: str
-    change: Change
+    change: EditResult
     """Everything that is known so far."""
 
 
@@ -64,13 +64,13 @@ class EditingService:
     def __init__(self, environments: EnvironmentFactory, workers: PluginWorkers) -> None:
         self._environments = environments
         self._workers = workers
-        self._checks = Checks(workers.configure)
+        self._checks = PluginCheckQueue(workers.configure)
         self._sessions: dict[str, EditingSession] = {}
         self._lock = threading.Lock()
         self._has_frozen = False
 
     @non_idempotent
-    def open(self, request: OpenRequest, wait_s: float = 0.25) -> Opened:
+    def open(self, request: OpenRequest, wait_s: float = 0.25) -> OpenedSession:
         """Begin to edit a pipeline.
 
         :param wait_s: seconds to wait for plugins that have not been asked before.
@@ -78,13 +78,13 @@ class EditingService:
         :raises NotFoundError: when there is no such namespace.
         :raises ConflictError: when too many sessions are open.
         """
-        draft, document = Draft.read(request.document, request.file)
+        draft, document = EditedDocument.read(request.document, request.file)
         name = request.name or document.name
         key = secrets.token_hex(8)
         session = EditingSession(
             key,
             draft,
-            partial(self._surroundings, request, name),
+            partial(self._create_context, request, name),
             self._workers,
             self._checks,
             partial(self._connect, request.namespace),
@@ -95,10 +95,10 @@ class EditingService:
                 raise ConflictError(f"There are {_MOST} editing sessions.", "Close some first.")
             self._sessions[key] = session
             self._spare_the_loaded()
-        return Opened(key, session.settled(-1, min(wait_s, _LONGEST_WAIT_S)))
+        return OpenedSession(key, session.settled(-1, min(wait_s, _LONGEST_WAIT_S)))
 
     @non_idempotent
-    def apply(self, id: str, edit: Edit, wait_s: float = PATIENCE_S) -> Change:
+    def apply(self, id: str, edit: Edit, wait_s: float = PATIENCE_S) -> EditResult:
         """Make an edit; what is different after it.
 
         What plugins answer later than after ``wait_s`` seconds is in :meth:`changes`.
@@ -109,18 +109,18 @@ class EditingService:
         """
         return self._session(id).apply(edit, min(wait_s, _LONGEST_WAIT_S))
 
-    def changes(self, id: str, after: int = -1, wait_s: float = 0.0) -> Change:
+    def changes(self, id: str, after: int = -1, wait_s: float = 0.0) -> EditResult:
         """What is different since a revision, as soon as anything is; all that is known with -1.
 
         :param wait_s: seconds to wait for it, at most 60.
         """
         return self._session(id).changes(after, min(wait_s, _LONGEST_WAIT_S))
 
-    def settled(self, id: str, after: int = -1, wait_s: float = _LONGEST_WAIT_S) -> Change:
+    def settled(self, id: str, after: int = -1, wait_s: float = _LONGEST_WAIT_S) -> EditResult:
         """What is different since a revision, as soon as all plugins have answered."""
         return self._session(id).settled(after, min(wait_s, _LONGEST_WAIT_S))
 
-    def detect(self, id: str, stages: list[str] | None = None) -> Change:
+    def detect(self, id: str, stages: list[str] | None = None) -> EditResult:
         """Look at files and databases for stages, by default for all that do; results are in the changes.
 
         They are kept as long as plugin, properties and input schemas of a stage stay the same; a stage's
@@ -130,7 +130,7 @@ class EditingService:
         session.detect(stages)
         return session.changes(-1, 0)
 
-    def refresh(self, id: str) -> Change:
+    def refresh(self, id: str) -> EditResult:
         """Judge everything anew, with the preferences and plugins of now."""
         session = self._session(id)
         session.refresh()
@@ -194,9 +194,9 @@ class EditingService:
             if session.used < before:
                 self.close(key)
 
-    def _surroundings(
+    def _create_context(
         self, request: OpenRequest, name: str | None, configurer: Configurer
-    ) -> Surroundings:
+    ) -> EditingContext:
         environment = self._environments.create(request.namespace)
         arguments = environment.merge_arguments(name, request.arguments)
         configure = StageConfiguration(
@@ -205,7 +205,7 @@ class EditingService:
             environment.create_macros(arguments),
             places=environment.locations,
         )
-        return Surroundings(configure, environment.secrets, environment.templates)
+        return EditingContext(configure, environment.secrets, environment.templates)
 
     def _connect(self, namespace: str, request: ConfigureRequest) -> ConfigureRequest:
         """Return the request with the checks that need files, databases or a network."""

@@ -12,21 +12,21 @@ import msgspec
 
 from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.pipeline.document.model import PipelineDocument
-from localcdap.pipeline.editing.edit_application import written
-from localcdap.pipeline.editing.edited_document import Draft, History
+from localcdap.pipeline.editing.edit_application import apply_edit
+from localcdap.pipeline.editing.edited_document import EditedDocument, EditHistory
 from localcdap.pipeline.editing.edits import Edit, Redo, Undo
-from localcdap.pipeline.editing.incremental_validator import Judgement
-from localcdap.pipeline.editing.plugin_checks import Check, Checks
-from localcdap.pipeline.editing.stage_states import Board, Change
+from localcdap.pipeline.editing.incremental_validator import IncrementalValidator
+from localcdap.pipeline.editing.plugin_checks import PluginCheck, PluginCheckQueue
+from localcdap.pipeline.editing.stage_states import EditResult, StageStateLog
 from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.pipeline.rules.plugin_types import ACTIONS, SINKS, SOURCES
-from localcdap.pipeline.validation.plugin_templates import PluginTemplate, with_templates
+from localcdap.pipeline.validation.plugin_templates import PluginTemplate, expand_templates
 from localcdap.pipeline.validation.stage_configuration import Configurer, StageConfiguration
 from localcdap.sandbox.configure_cache import ConnectedCheckResult
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
 
 
-class Memory(Protocol):
+class ResultMemory(Protocol):
     """What plugins said before; see :class:`localcdap.sandbox.pool.PluginWorkers`."""
 
     def remembered(self, request: ConfigureRequest) -> ConfigureResult | None: ...
@@ -34,7 +34,7 @@ class Memory(Protocol):
     def detected(self, request: ConfigureRequest) -> ConnectedCheckResult | None: ...
 
 
-class Surroundings(NamedTuple):
+class EditingContext(NamedTuple):
     """What a session is judged with, as it is now."""
 
     configure: StageConfiguration
@@ -42,7 +42,7 @@ class Surroundings(NamedTuple):
     templates: Sequence[PluginTemplate]
 
 
-Surround = Callable[[Configurer], Surroundings]
+CreateContext = Callable[[Configurer], EditingContext]
 Connect = Callable[[ConfigureRequest], ConfigureRequest]
 """The same request with the checks that need files, databases or a network."""
 
@@ -59,21 +59,21 @@ class EditingSession:
     def __init__(
         self,
         key: str,
-        draft: Draft,
-        surround: Surround,
-        memory: Memory,
-        checks: Checks,
+        draft: EditedDocument,
+        create_context: CreateContext,
+        memory: ResultMemory,
+        checks: PluginCheckQueue,
         connect: Connect,
     ) -> None:
         self.used = time.monotonic()
         """When it was asked for something last."""
         self._key = key
-        self._history = History(draft)
-        self._surround = surround
+        self._history = EditHistory(draft)
+        self._create_context = create_context
         self._memory = memory
         self._checks = checks
         self._connect = connect
-        self._board = Board()
+        self._states = StageStateLog()
         self._changed = threading.Condition()
         self._asked: dict[str, ConfigureRequest] = {}
         """By stage, the question that is open."""
@@ -84,12 +84,12 @@ class EditingSession:
         self._detecting: set[str] = set()
         self._closed = False
         with self._changed:
-            configure, shown, self._templates = surround(self._configured)
-            self._judgement = Judgement(configure, shown)
+            configure, shown, self._templates = create_context(self._configured)
+            self._validator = IncrementalValidator(configure, shown)
             self._document = self._read(draft)
             self._update(is_edited=True)
 
-    def apply(self, edit: Edit, wait_s: float) -> Change:
+    def apply(self, edit: Edit, wait_s: float) -> EditResult:
         """Make an edit, and wait a little for the plugins that it concerns.
 
         :raises LocalcdapError: when the edit cannot be made; nothing is different then.
@@ -97,20 +97,20 @@ class EditingSession:
         _require_text(edit)
         with self._changed:
             self._require_open()
-            before, asked = self._board.revision, dict(self._asked)
+            before, asked = self._states.revision, dict(self._asked)
             self._edit(edit)
             self._changed.wait_for(lambda: self._asked.items() <= asked.items(), wait_s)
             return self._since(before)
 
-    def changes(self, after: int, wait_s: float) -> Change:
+    def changes(self, after: int, wait_s: float) -> EditResult:
         """What changed after a revision (-1: everything), as soon as something has, or the time is over."""
         with self._changed:
             self._require_open()
-            self._changed.wait_for(lambda: self._closed or self._board.revision > after, wait_s)
+            self._changed.wait_for(lambda: self._closed or self._states.revision > after, wait_s)
             self.used = time.monotonic()
             return self._since(after)
 
-    def settled(self, after: int, wait_s: float) -> Change:
+    def settled(self, after: int, wait_s: float) -> EditResult:
         """What changed after a revision, as soon as no plugin has to answer, or the time is over."""
         with self._changed:
             self._changed.wait_for(
@@ -148,8 +148,8 @@ class EditingSession:
         """Judge everything anew: plugins or the values of macros may be others now."""
         with self._changed:
             if not self._closed:
-                configure, shown, self._templates = self._surround(self._configured)
-                self._judgement.reset(configure, shown)
+                configure, shown, self._templates = self._create_context(self._configured)
+                self._validator.reset(configure, shown)
                 self._document = self._read(self._history.draft)
                 self._update()
 
@@ -166,30 +166,30 @@ class EditingSession:
             history.undo() if isinstance(edit, Undo) else history.redo()
             self._document = self._read(history.draft)
         else:
-            draft = written(history.draft, edit)
+            draft = apply_edit(history.draft, edit)
             self._document = self._read(draft)
             history.add(draft, edit)
         self._update(is_edited=True)
 
-    def _read(self, draft: Draft) -> PipelineDocument:
-        return with_templates(draft.document(), self._templates)
+    def _read(self, draft: EditedDocument) -> PipelineDocument:
+        return expand_templates(draft.document(), self._templates)
 
     def _update(self, *, is_edited: bool = False) -> None:
         self._to_ask = []
-        self._judgement.update(self._document)
+        self._validator.update(self._document)
         self._show(is_edited=is_edited)
         for request in self._to_ask:
             self._ask(request)
 
     def _show(self, *, is_edited: bool = False) -> None:
-        judgement = self._judgement
-        states = judgement.states(self._detected_at.get, self._detecting)
-        self._board.put(judgement.errors(), states, is_edited=is_edited)
+        validator = self._validator
+        states = validator.states(self._detected_at.get, self._detecting)
+        self._states.put(validator.errors(), states, is_edited=is_edited)
         self._changed.notify_all()
 
-    def _since(self, revision: int) -> Change:
+    def _since(self, revision: int) -> EditResult:
         history = self._history
-        return self._board.since(revision, can_undo=history.can_undo, can_redo=history.can_redo)
+        return self._states.since(revision, can_undo=history.can_undo, can_redo=history.can_redo)
 
     def _configured(self, request: ConfigureRequest) -> ConfigureResult | None:
         """What is known of a stage; if nothing is, its plugin will be asked."""
@@ -211,14 +211,14 @@ class EditingSession:
         stage = request.stage
         if self._asked.get(stage) != request:
             self._asked[stage] = request
-            check = Check(request, self._answered, partial(self._is_late, stage, request))
+            check = PluginCheck(request, self._answered, partial(self._is_late, stage, request))
             self._checks.ask((self._key, stage), check)
 
     def _detect(self, stage: str) -> None:
-        outcome = self._judgement.outcome(stage)
+        outcome = self._validator.outcome(stage)
         if outcome is not None and outcome.request is not None:
             self._detecting.add(stage)
-            check = Check(self._connect(outcome.request), self._was_detected, lambda: None)
+            check = PluginCheck(self._connect(outcome.request), self._was_detected, lambda: None)
             self._checks.ask((self._key, stage, "detect"), check)
 
     def _require_open(self) -> None:
@@ -230,7 +230,7 @@ class EditingSession:
             if self._closed or self._asked.get(request.stage) != request:
                 return  # the stage was changed meanwhile
             del self._asked[request.stage]
-            self._judgement.late(request.stage, is_late=False)
+            self._validator.late(request.stage, is_late=False)
             self._given = (request, result)
             self._update()
             self._given = None
@@ -238,14 +238,14 @@ class EditingSession:
     def _is_late(self, stage: str, request: ConfigureRequest) -> None:
         with self._changed:
             if not self._closed and self._asked.get(stage) == request:
-                self._judgement.late(stage, is_late=True)
+                self._validator.late(stage, is_late=True)
                 self._update()
 
     def _was_detected(self, request: ConfigureRequest, result: ConfigureResult) -> None:
         with self._changed:
             if not self._closed:
                 self._detecting.discard(request.stage)
-                self._judgement.forget(request.stage)
+                self._validator.forget(request.stage)
                 self._update()
 
 

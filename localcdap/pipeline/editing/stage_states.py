@@ -7,7 +7,7 @@ import msgspec
 from localcdap.api.failures import ArtifactId, ValidationFailure
 from localcdap.api.schema import Schema
 from localcdap.pipeline.macros.secrets import Secrets
-from localcdap.pipeline.validation.configured_stage import Outcome, warnings_of
+from localcdap.pipeline.validation.configured_stage import ConfiguredStage, find_warnings
 
 
 class StageState(msgspec.Struct, rename="camel"):
@@ -29,7 +29,7 @@ class StageState(msgspec.Struct, rename="camel"):
     """When files or databases were looked at for it, in milliseconds since 1970; None if they were not."""
 
 
-class Change(msgspec.Struct, rename="camel"):
+class EditResult(msgspec.Struct, rename="camel"):
     """What is different since an earlier revision of a session."""
 
     revision: int
@@ -48,8 +48,8 @@ class Change(msgspec.Struct, rename="camel"):
     can_redo: bool
 
 
-def stage_state(
-    outcome: Outcome | None,
+def create_stage_state(
+    outcome: ConfiguredStage | None,
     structural: list[ValidationFailure],
     secrets: Secrets,
     detected_ms: int | None,
@@ -63,7 +63,7 @@ def stage_state(
     ports = {port: shown(schema) for port, schema in outcome.ports.items()}
     return StageState(
         errors=secrets.without(structural + outcome.failures),
-        warnings=warnings_of(outcome),
+        warnings=find_warnings(outcome),
         input_schemas={stage: shown(schema) for stage, schema in outcome.inputs.items()},
         output_schema=shown(outcome.output),
         error_schema=shown(outcome.error),
@@ -74,7 +74,7 @@ def stage_state(
     )
 
 
-class Board:
+class StageStateLog:
     """The states of a session's stages, with the revision in which each changed last."""
 
     def __init__(self) -> None:
@@ -112,13 +112,13 @@ class Board:
             self._errors, changed = (revision, errors), True
         self.revision += changed
 
-    def since(self, revision: int, *, can_undo: bool, can_redo: bool) -> Change:
+    def since(self, revision: int, *, can_undo: bool, can_redo: bool) -> EditResult:
         """What changed after a revision; everything after -1."""
         told, errors = self._errors
         states = {name: state for name, (at, state) in self._states.items() if at > revision}
         checking = [name for name, (_, state) in self._states.items() if state.checking]
         wrong = errors or any(state.errors for _, state in self._states.values())
-        return Change(
+        return EditResult(
             revision=self.revision,
             errors=errors if told > revision or revision < 0 else None,
             stages=states,

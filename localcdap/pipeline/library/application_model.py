@@ -56,7 +56,7 @@ class ApplicationPlugin(msgspec.Struct):
 class ApplicationDetail(Application, rename="camel"):
     """A version of a deployed pipeline, with what is in it."""
 
-    configuration: str
+    copy_configuration: str
     """JSON text of the configuration, as it was given."""
     plugins: list[ApplicationPlugin]
 
@@ -99,7 +99,7 @@ class Deployment(msgspec.Struct, rename="camel"):
     """What of the document has an old form and how it was read."""
 
 
-def application_name(request: DeployRequest, document: PipelineDocument) -> str:
+def choose_application_name(request: DeployRequest, document: PipelineDocument) -> str:
     """What the application is called.
 
     :raises BadRequestError: when it cannot be called so, or there is no name at all.
@@ -123,6 +123,6 @@ def check_name(name: str) -> None:
         )
 
 
-def application_artifact(document: PipelineDocument) -> ArtifactId:
+def get_application_artifact(document: PipelineDocument) -> ArtifactId:
     """The artifact that a pipeline is an application of, in the version that localcdap stands for."""
     return ArtifactId(document.app.value, APP_VERSION.text, "SYSTEM")

@@ -14,11 +14,11 @@ from localcdap.api.errors import ConflictError
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
-from localcdap.pipeline.document.changes import configuration
+from localcdap.pipeline.document.changes import copy_configuration
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.document.source import require_text
-from localcdap.pipeline.document.values import json_text
+from localcdap.pipeline.document.values import encode_json
 from localcdap.pipeline.library import application_records as records
 from localcdap.pipeline.library.application_model import (
     LATEST,
@@ -28,13 +28,18 @@ from localcdap.pipeline.library.application_model import (
     ChangeDetail,
     Deployment,
     DeployRequest,
-    application_artifact,
-    application_name,
+    choose_application_name,
+    get_application_artifact,
 )
-from localcdap.pipeline.library.export import formatted, text_of, upgraded, upgrades
-from localcdap.pipeline.library.import_problems import import_problems
+from localcdap.pipeline.library.export import (
+    encode_document,
+    format_json,
+    upgrade_document,
+    upgrades,
+)
+from localcdap.pipeline.library.import_problems import find_import_problems
 from localcdap.pipeline.resolver import PipelineResolver
-from localcdap.pipeline.validation.repairs import repaired
+from localcdap.pipeline.validation.repairs import apply_repairs
 from localcdap.rpc.methods import non_idempotent
 from localcdap.store.store import Store, Transaction
 
@@ -78,11 +83,11 @@ class ApplicationService:
         require_text(request.change or "")
         environment = self._resolver.environments.create(request.namespace)
         given = document = read_document(request.document, request.file)
-        name = application_name(request, given)
-        found = import_problems(environment.expand_templates(given), environment.plugins)
+        name = choose_application_name(request, given)
+        found = find_import_problems(environment.expand_templates(given), environment.plugins)
         repairs = [repair for _, repair in found if repair is not None] if request.fix else []
         if repairs:
-            document = read_document(repaired(given, repairs), request.file)
+            document = read_document(apply_repairs(given, repairs), request.file)
         resolved = self._resolver.resolve(
             document, environment, environment.merge_arguments(name, {})
         )
@@ -148,7 +153,7 @@ class ApplicationService:
         application, document = self._read(namespace, name, version)
         return ApplicationDetail(
             **msgspec.structs.asdict(application),
-            configuration=json_text(configuration(document)),
+            copy_configuration=encode_json(copy_configuration(document)),
             plugins=[
                 ApplicationPlugin(each.name, each.plugin.name, each.plugin.type)
                 for each in (*document.stages, *document.post_actions)
@@ -165,7 +170,9 @@ class ApplicationService:
         """
         _, document = self._read(namespace, name, version)
         assert document.text is not None
-        return formatted(text_of(upgraded(document)) if upgrade else document.text)
+        return format_json(
+            encode_document(upgrade_document(document)) if upgrade else document.text
+        )
 
     def delete(self, namespace: str, name: str) -> Application:
         """Delete an application with all of its versions; its runs stay. Returns the latest version.
@@ -200,7 +207,7 @@ class ApplicationService:
                 version=records.new_version(),
                 number=before[0].number + 1 if before else 1,
                 description=document.description,
-                artifact=application_artifact(document),
+                artifact=get_application_artifact(document),
                 change=ChangeDetail(getpass.getuser(), _change(request, document), _now(), True),
             )
             records.add(tx, application, text)

@@ -11,11 +11,11 @@ import msgspec
 
 from localcdap.api.errors import BadRequestError
 from localcdap.api.failures import ArtifactId
-from localcdap.pipeline.document.model import App, PipelineDocument
+from localcdap.pipeline.document.model import PipelineDocument, PipelineType
 from localcdap.pipeline.document.reader import BATCH_ARTIFACTS, STREAMING_ARTIFACTS
 from localcdap.pipeline.document.source import require_text
 from localcdap.pipeline.document.values import as_text
-from localcdap.pipeline.library.application_model import application_artifact
+from localcdap.pipeline.library.application_model import get_application_artifact
 
 
 class Draft(msgspec.Struct, rename="camel"):
@@ -58,7 +58,7 @@ class DraftRequest(msgspec.Struct, rename="camel"):
     """For a document without a name, for instance the file's name."""
 
 
-def draft_name(request: DraftRequest, document: PipelineDocument) -> str:
+def choose_draft_name(request: DraftRequest, document: PipelineDocument) -> str:
     """:raises BadRequestError: when there is none, or it is no text."""
     name = request.name or document.name or request.fallback_name
     if not name:
@@ -69,7 +69,7 @@ def draft_name(request: DraftRequest, document: PipelineDocument) -> str:
     return name
 
 
-def draft_artifact(document: PipelineDocument) -> ArtifactId:
+def choose_draft_artifact(document: PipelineDocument) -> ArtifactId:
     """The application's artifact, guessed for a bare configuration.
 
     :raises BadRequestError: when it makes no pipelines (texts of CDAP 6 ``DraftHandler``).
@@ -77,14 +77,16 @@ def draft_artifact(document: PipelineDocument) -> ArtifactId:
     source = document.source
     given = source.get("artifact") if isinstance(source, Mapping) else None
     if given is None and "artifact" in source:
-        raise BadRequestError("artifact is null", f"Name '{App.BATCH.value}' as the artifact.")
+        raise BadRequestError(
+            "artifact is null", f"Name '{PipelineType.BATCH.value}' as the artifact."
+        )
     name = document.artifact_name
     if name is not None and name.lower() not in BATCH_ARTIFACTS | STREAMING_ARTIFACTS:
         raise BadRequestError(
             f"Invalid config: artifact '{name}' is not supported, valid options are: "
-            f"'{App.BATCH.value}' or '{App.STREAMING.value}'"
+            f"'{PipelineType.BATCH.value}' or '{PipelineType.STREAMING.value}'"
         )
-    default = application_artifact(document)
+    default = get_application_artifact(document)
     if not isinstance(given, Mapping):
         return default
     return ArtifactId(
@@ -94,7 +96,7 @@ def draft_artifact(document: PipelineDocument) -> ArtifactId:
     )
 
 
-def draft_hash(name: str, description: str | None, document: PipelineDocument) -> str:
+def hash_draft(name: str, description: str | None, document: PipelineDocument) -> str:
     """A text that is another one when anything of a draft is; how its JSON is laid out does not count."""
     content = json.dumps([name, description, document.source])
     return hashlib.sha256(content.encode()).hexdigest()

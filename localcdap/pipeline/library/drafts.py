@@ -12,17 +12,17 @@ import msgspec
 from localcdap.api.errors import BadRequestError, ConflictError
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
-from localcdap.pipeline.document.changes import configuration
+from localcdap.pipeline.document.changes import copy_configuration
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.library.draft_model import (
     Draft,
     DraftRequest,
-    draft_artifact,
-    draft_hash,
-    draft_name,
+    choose_draft_artifact,
+    choose_draft_name,
+    hash_draft,
 )
 from localcdap.pipeline.library.draft_records import DraftRecords, remove_all
-from localcdap.pipeline.library.export import formatted
+from localcdap.pipeline.library.export import format_json
 from localcdap.rpc.methods import non_idempotent
 from localcdap.store.store import Store
 
@@ -50,10 +50,10 @@ class DraftService:
         :raises NotFoundError: when there is no such namespace.
         """
         document = read_document(request.document, request.file)
-        name = draft_name(request, document)
+        name = choose_draft_name(request, document)
         given = request.description
         description = document.description if given is None else given
-        artifact, now = draft_artifact(document), _now()
+        artifact, now = choose_draft_artifact(document), _now()
         with self._changing(namespace) as drafts:
             before = drafts.find(draft or name)
             _require_latest(name, before, request)
@@ -63,7 +63,7 @@ class DraftService:
                 description=description,
                 artifact=artifact,
                 revision=before.revision + 1 if before is not None else 1,
-                hash=draft_hash(name, description, document),
+                hash=hash_draft(name, description, document),
                 parent_version=request.parent_version
                 or (before.parent_version if before else None),
                 created_time_millis=before.created_time_millis if before is not None else now,
@@ -109,7 +109,7 @@ class DraftService:
         :raises NotFoundError: likewise.
         """
         with self._reading(namespace) as drafts:
-            return formatted(drafts.text(drafts.get(draft, revision)))
+            return format_json(drafts.text(drafts.get(draft, revision)))
 
     def revisions(self, namespace: str, draft: str) -> list[Draft]:
         """What a draft was after each save, newest first.
@@ -181,7 +181,7 @@ def _require_latest(name: str, before: Draft | None, request: DraftRequest) -> N
 
 
 def _with_config(drafts: DraftRecords, draft: Draft) -> Draft:
-    config = configuration(read_document(drafts.text(draft)))
+    config = copy_configuration(read_document(drafts.text(draft)))
     return msgspec.structs.replace(draft, config=config)
 
 

@@ -8,12 +8,12 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.artifacts.parents import APP_VERSION
-from localcdap.pipeline.document.changes import configuration
+from localcdap.pipeline.document.changes import copy_configuration
 from localcdap.pipeline.document.legacy import is_legacy, upgrade
-from localcdap.pipeline.document.model import App, PipelineDocument
+from localcdap.pipeline.document.model import PipelineDocument, PipelineType
 
 
-def text_of(document: Any) -> str:
+def encode_document(document: Any) -> str:
     """The JSON text of a document that can be read as JSON; a text stays as it is."""
     if isinstance(document, str):
         return document.removeprefix("\ufeff")
@@ -22,7 +22,7 @@ def text_of(document: Any) -> str:
     return json.dumps(document, ensure_ascii=False)
 
 
-def formatted(text: str) -> str:
+def format_json(text: str) -> str:
     """JSON text on lines of its own, indented by two; numbers and escapes are written as they were."""
     try:
         return msgspec.json.format(text, indent=2)
@@ -36,7 +36,7 @@ _ENVELOPE: Final = ("name", "description", "artifact", "config", "configuration"
 
 def upgrades(document: PipelineDocument) -> list[str]:
     """What of a document has an old form, and how it is read; one sentence each."""
-    config, found = configuration(document), []
+    config, found = copy_configuration(document), []
     if is_legacy(config):
         parts = " and ".join(f"'{part}'" for part in _OLD_PARTS if config.get(part))
         count = len(document.stages)
@@ -54,14 +54,14 @@ def upgrades(document: PipelineDocument) -> list[str]:
     return found
 
 
-def upgraded(document: PipelineDocument) -> dict[str, Any]:
+def upgrade_document(document: PipelineDocument) -> dict[str, Any]:
     """The document as CDAP 6 exports it: name, artifact and configuration with stages.
 
     Keys of the configuration and of the outermost envelope that are not known stay.
     """
-    config = configuration(document)
+    config = copy_configuration(document)
     if is_legacy(config):
-        new = upgrade(config, document.app is App.STREAMING, [])
+        new = upgrade(config, document.app is PipelineType.STREAMING, [])
         config = {key: value for key, value in new.items() if key not in _OLD_PARTS}
     source = document.source if document.config_path else {}
     artifact = {"name": document.app.value, "version": APP_VERSION.text, "scope": "SYSTEM"}

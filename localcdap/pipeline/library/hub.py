@@ -67,7 +67,7 @@ def read_package(source: Mapping[str, Any], file: str) -> HubPackage:
     return HubPackage(label, pipelines, list(_notes(source, kinds)))
 
 
-def packaged_document(pipeline: PackagedPipeline, config: Any) -> Any:
+def create_packaged_document(pipeline: PackagedPipeline, config: Any) -> Any:
     """The document of a packaged pipeline: its configuration in the wrapper of an export."""
     if isinstance(config, Mapping) and "config" in config:
         return {**config, "name": pipeline.name}

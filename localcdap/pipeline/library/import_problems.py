@@ -13,7 +13,7 @@ from localcdap.artifacts.model import ArtifactSelector, PluginLookup, PluginRef
 from localcdap.artifacts.version import ArtifactVersion, VersionRange
 from localcdap.pipeline.document.model import PipelineDocument, StageUse
 from localcdap.pipeline.validation.plugins import PluginFinder, describe
-from localcdap.pipeline.validation.repairs import Repair, repair_of
+from localcdap.pipeline.validation.repairs import Repair, create_repair
 
 
 class ProblemKind(enum.StrEnum):
@@ -46,7 +46,7 @@ class ImportProblem(msgspec.Struct, rename="camel"):
     """The artifact that the stage should name instead; None when there is none."""
 
 
-def import_problems(
+def find_import_problems(
     document: PipelineDocument, finder: PluginFinder
 ) -> list[tuple[ImportProblem, Repair | None]]:
     """Of every stage and post action in document order, with the repair where there is one."""
@@ -115,7 +115,7 @@ def _problem(
     stage: StageUse, asked: ArtifactSelector, kind: ProblemKind, found: PluginRef | None, what: str
 ) -> tuple[ImportProblem, Repair | None]:
     use = stage.plugin
-    repair = repair_of(stage, found) if found is not None else None
+    repair = create_repair(stage, found) if found is not None else None
     shown = ""
     if found is not None and kind is not ProblemKind.UNREADABLE:
         artifact = found.artifact

@@ -12,7 +12,7 @@ from localcdap.artifacts.model import ArtifactSelector
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.document.source import require_text
-from localcdap.pipeline.validation.plugin_templates import PluginTemplate, by_name
+from localcdap.pipeline.validation.plugin_templates import PluginTemplate, index_templates
 from localcdap.pipeline.validation.plugins import Artifacts
 from localcdap.store.store import Store, Transaction
 from localcdap.text import nearest_names
@@ -128,7 +128,7 @@ def read_templates(store: Store, namespace: str) -> list[PluginTemplate]:
 
 
 def _of(tx: Transaction, namespace: str) -> dict[tuple[str, str], PluginTemplate]:
-    return dict(by_name([_template(row) for row in tx.execute(_SELECT, (namespace,))]))
+    return dict(index_templates([_template(row) for row in tx.execute(_SELECT, (namespace,))]))
 
 
 def _find(tx: Transaction, namespace: str, name: str, type: str | None) -> PluginTemplate:

@@ -18,9 +18,9 @@ from localcdap.pipeline.macros.parser import (
     Function,
     MacroOptions,
     MacroParser,
-    call_of,
-    lookup_in,
-    macros_in,
+    create_call,
+    create_lookup,
+    list_macros,
 )
 
 _CONNECTION: Final = re.compile(r"conn\(([^${}()]*)\)")
@@ -46,7 +46,7 @@ class MacroContext:
     ) -> None:
         self.runtime = runtime
         self._given = (arguments, functions)
-        self._lookup = lookup_in(arguments or {})
+        self._lookup = create_lookup(arguments or {})
         self._call = _caught(functions or {})
         self._parsers = {escaping: self._parser(escaping) for escaping in (False, True)}
 
@@ -55,7 +55,7 @@ class MacroContext:
         options = MacroOptions(
             whitelist=whitelist, escaping=escaping, skip_invalid=not self.runtime
         )
-        return MacroParser(self._lookup, call_of(self._call), options)
+        return MacroParser(self._lookup, create_call(self._call), options)
 
     def before_runtime(self) -> MacroContext:
         """The same at a time when a macro may still be without a value."""
@@ -166,7 +166,7 @@ def connections_used(properties: Mapping[str, str]) -> list[str]:
     for value in properties.values():
         if "${" in value and "conn(" in value:
             try:
-                calls = macros_in(value, escaping=False)
+                calls = list_macros(value, escaping=False)
             except MacroError:
                 continue
             names += [c[5:-1].strip() for c in reversed(calls) if c.startswith("conn(")]

@@ -10,7 +10,7 @@ from typing import Final
 from localcdap.api.errors import MacroError
 from localcdap.java.dates.simple_date_format import format_simple_date
 from localcdap.java.dates.zones import parse_zone
-from localcdap.pipeline.document.values import json_text
+from localcdap.pipeline.document.values import encode_json
 from localcdap.pipeline.macros.parser import Function
 
 SECRET_FUNCTIONS: Final = frozenset(("secure", "oauth", "conn"))
@@ -31,7 +31,7 @@ Connections = Callable[[str], Mapping[str, str]]
 Every provider raises :class:`localcdap.api.errors.LocalcdapError` when there is no such thing."""
 
 
-def macro_functions(
+def create_macro_functions(
     logical_start_ms: int | None = None,
     secure: SecureStore | None = None,
     oauth: Credentials | None = None,
@@ -48,7 +48,9 @@ def macro_functions(
         "conn": _maps("conn", 1, conn, "named connections"),
     }
     if logical_start_ms is not None:
-        functions["logicalStartTime"] = lambda *given: logical_start_time(logical_start_ms, *given)
+        functions["logicalStartTime"] = lambda *given: evaluate_logical_start_time(
+            logical_start_ms, *given
+        )
     return functions
 
 
@@ -75,10 +77,10 @@ def _maps(
     """A function whose value is a JSON object."""
     if provider is None:
         return _texts(name, count, None, what)
-    return _texts(name, count, lambda *given: json_text(dict(provider(*given))), what)
+    return _texts(name, count, lambda *given: encode_json(dict(provider(*given))), what)
 
 
-def logical_start_time(start_ms: int, *arguments: str) -> str:
+def evaluate_logical_start_time(start_ms: int, *arguments: str) -> str:
     """``logicalStartTime([format[,offset[,timezone]]])`` (CDAP 6 ``LogicalStartTimeMacroEvaluator``).
 
     Without a format the milliseconds since 1970; the offset (``1d-4h+30m``) is subtracted; the zone is

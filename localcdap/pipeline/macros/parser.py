@@ -56,26 +56,26 @@ class _Found(msgspec.Struct):
     expand: bool
 
 
-def undefined(name: str) -> MacroError:
+def create_undefined_error(name: str) -> MacroError:
     """The error of a lookup without a value."""
     return MacroError(
         f"Argument '{name}' is not defined.", f"Give it a value, for instance with -a {name}=VALUE."
     )
 
 
-def lookup_in(arguments: Mapping[str, str]) -> Lookup:
+def create_lookup(arguments: Mapping[str, str]) -> Lookup:
     """The lookup of a run's arguments."""
 
     def lookup(name: str) -> str:
         value = arguments.get(name)
         if value is None:
-            raise undefined(name)
+            raise create_undefined_error(name)
         return value
 
     return lookup
 
 
-def call_of(functions: Mapping[str, Function]) -> Call:
+def create_call(functions: Mapping[str, Function]) -> Call:
     """The call of functions by name."""
 
     def call(name: str, arguments: Sequence[str]) -> str:
@@ -245,7 +245,7 @@ def _check_parentheses(body: str, paren: int) -> None:
         )
 
 
-def contains_macro(text: str | None, *, escaping: bool = True) -> bool:
+def has_macro(text: str | None, *, escaping: bool = True) -> bool:
     """Whether the text holds a macro.
 
     :raises MacroError: when it holds a malformed one.
@@ -255,7 +255,7 @@ def contains_macro(text: str | None, *, escaping: bool = True) -> bool:
     return bool(_recorded(text, escaping))
 
 
-def macros_in(text: str | None, *, escaping: bool = True) -> list[str]:
+def list_macros(text: str | None, *, escaping: bool = True) -> list[str]:
     """The macros of a text: keys of lookups, and calls ``function(arguments)``; rightmost first.
 
     One whose name is made by another macro is left out, since it is known only with that one's value.

@@ -12,7 +12,7 @@ from localcdap.api.errors import SchemaError
 from localcdap.api.pipeline import OutputPort, PipelineSpec, StageSpec
 from localcdap.api.schema import Schema
 from localcdap.pipeline.macros.functions import Connections, SecureStore
-from localcdap.pipeline.macros.parser import MacroOptions, MacroParser, call_of, lookup_in
+from localcdap.pipeline.macros.parser import MacroOptions, MacroParser, create_call, create_lookup
 
 HIDDEN: Final = "********"
 _LEAST_IN_SCHEMA: Final = 4
@@ -48,7 +48,7 @@ class Secrets:
         assert self._connections is not None
         functions = {} if self._store is None else {"secure": self._get}
         options = MacroOptions(whitelist=frozenset(("secure",)), skip_invalid=True)
-        parser = MacroParser(lookup_in({}), call_of(functions), options)
+        parser = MacroParser(create_lookup({}), create_call(functions), options)
         found = self._connections(name)
         return {
             key: parser.parse(value) or "" if "${secure(" in value else value

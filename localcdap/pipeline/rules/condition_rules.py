@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from localcdap.api.failures import ValidationFailure
-from localcdap.pipeline.document.failures import structural
+from localcdap.pipeline.document.failures import create_structural_failure
 from localcdap.pipeline.rules.plugin_types import CONDITION
-from localcdap.pipeline.rules.structure import Structure
+from localcdap.pipeline.rules.structure import PipelineStructure
 
 _LABELS = ("true", "false")
 
 
-def _branches_are_marked(pipeline: Structure) -> Iterator[ValidationFailure]:
+def _branches_are_marked(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
     for stage in pipeline.stages_of(CONDITION):
         for connection in pipeline.graph.outgoing[stage]:
             if connection.condition not in _LABELS:
-                yield structural(
+                yield create_structural_failure(
                     f"For condition stage {stage}, the connection {connection} is not marked "
                     "with either 'true' or 'false'.",
                     "Set 'condition' of the connection.",
@@ -24,12 +24,12 @@ def _branches_are_marked(pipeline: Structure) -> Iterator[ValidationFailure]:
                 )
 
 
-def _branches_differ(pipeline: Structure) -> Iterator[ValidationFailure]:
+def _branches_differ(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
     for stage in pipeline.stages_of(CONDITION):
         labels = [connection.condition for connection in pipeline.graph.outgoing[stage]]
         for label in _LABELS:
             if labels.count(label) > 1:
-                yield structural(
+                yield create_structural_failure(
                     f"For condition stage '{stage}', more than one outgoing connections are "
                     f"marked as {label}.",
                     "A condition leads to one stage if true and to one if false.",
@@ -37,11 +37,11 @@ def _branches_differ(pipeline: Structure) -> Iterator[ValidationFailure]:
                 )
 
 
-def _at_most_two_branches(pipeline: Structure) -> Iterator[ValidationFailure]:
+def _at_most_two_branches(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
     for stage in pipeline.stages_of(CONDITION):
         count = len(pipeline.graph.outputs[stage])
         if count > len(_LABELS):
-            yield structural(
+            yield create_structural_failure(
                 f"Condition stage in the pipeline '{stage}' should have at least 1 and at max 2 "
                 "outgoing connections corresponding to 'true' and 'false' branches but found "
                 f"'{count}'.",
@@ -50,7 +50,7 @@ def _at_most_two_branches(pipeline: Structure) -> Iterator[ValidationFailure]:
             )
 
 
-def _branches_stay_apart(pipeline: Structure) -> Iterator[ValidationFailure]:
+def _branches_stay_apart(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
     """A stage on a branch may be reached on ways through that condition only."""
     graph = pipeline.graph
     for condition in pipeline.stages_of(CONDITION):
@@ -58,7 +58,7 @@ def _branches_stay_apart(pipeline: Structure) -> Iterator[ValidationFailure]:
         for stage in (each for each in graph.stages if each in crossed):
             if len(graph.inputs[stage]) > 1:
                 others = ",".join(graph.origins(stage, until=condition))
-                yield structural(
+                yield create_structural_failure(
                     f"Stage in the pipeline '{stage}' is on the branch of condition '{condition}'. "
                     f"However it also has following incoming paths: '{others}'. "
                     "Different branches of a condition cannot be inputs to the same stage.",

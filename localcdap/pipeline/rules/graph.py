@@ -79,7 +79,7 @@ class Graph:
 
         Stages of a cycle come in document order, after what leads to the cycle.
         """
-        knot = {stage: group for group in self.knots() for stage in group}
+        knot = {stage: group for group in self.cyclic_groups() for stage in group}
         groups = [knot.get(s, [s]) for s in self.stages if knot.get(s, [s])[0] == s]
         head = {stage: group[0] for group in groups for stage in group}
         members = {group[0]: group for group in groups}
@@ -101,7 +101,7 @@ class Graph:
 
     def cycles(self) -> list[list[str]]:
         """One cycle of each knot: its stages in the order of the connections, each once."""
-        return [self._cycle(group) for group in self.knots()]
+        return [self._cycle(group) for group in self.cyclic_groups()]
 
     def _cycle(self, group: Sequence[str]) -> list[str]:
         """The shortest way from the first stage of a knot back to it."""
@@ -121,7 +121,7 @@ class Graph:
                     ahead.append(target)
         return list(group)
 
-    def knots(self) -> list[list[str]]:
+    def cyclic_groups(self) -> list[list[str]]:
         """The groups of stages that lead back to each other, each in document order.
 
         Tarjan's algorithm without recursion: a pipeline may be longer than Python's stack.
@@ -154,12 +154,12 @@ class Graph:
                     if low[stage] == index[stage]:
                         groups.append(_popped(stack, on_stack, stage))
         position = {stage: i for i, stage in enumerate(self.stages)}
-        knots = [
+        cyclic_groups = [
             sorted(group, key=position.__getitem__)
             for group in groups
             if len(group) > 1 or any(stage in self.outputs[stage] for stage in group)
         ]
-        return sorted(knots, key=lambda group: position[group[0]])
+        return sorted(cyclic_groups, key=lambda group: position[group[0]])
 
 
 def _popped(stack: list[str], on_stack: set[str], until: str) -> set[str]:

@@ -6,7 +6,7 @@ import copy
 from functools import cached_property
 
 from localcdap.api.pipeline import StageConnection
-from localcdap.pipeline.document.model import App, PipelineDocument, StageUse
+from localcdap.pipeline.document.model import PipelineDocument, PipelineType, StageUse
 from localcdap.pipeline.rules.graph import Graph
 from localcdap.pipeline.rules.plugin_types import (
     ACTIONS,
@@ -19,7 +19,7 @@ from localcdap.pipeline.rules.plugin_types import (
 )
 
 
-class Structure:
+class PipelineStructure:
     """What the rules ask about. Of stages with the same name the first one counts."""
 
     def __init__(self, document: PipelineDocument) -> None:
@@ -44,11 +44,11 @@ class Structure:
             for name in (connection.source, connection.target)
         )
         """Stages whose real neighbour is not known because of a dangling connection."""
-        known = BATCH | STREAMING if document.app is App.STREAMING else BATCH
+        known = BATCH | STREAMING if document.app is PipelineType.STREAMING else BATCH
         self.unknown: frozenset[str] = frozenset(s for s, t in self.types.items() if t not in known)
         """Stages whose type, and so whose role, is not known."""
 
-    def with_document(self, document: PipelineDocument) -> Structure:
+    def with_document(self, document: PipelineDocument) -> PipelineStructure:
         """The same for a document in which nothing is different but plugins of a type and properties."""
         renewed = copy.copy(self)
         renewed.document = document
@@ -61,9 +61,9 @@ class Structure:
         return self.graph.order()
 
     @cached_property
-    def knots(self) -> list[list[str]]:
-        """See :meth:`Graph.knots`."""
-        return self.graph.knots()
+    def cyclic_groups(self) -> list[list[str]]:
+        """See :meth:`Graph.cyclic_groups`."""
+        return self.graph.cyclic_groups()
 
     def is_source(self, stage: str) -> bool:
         return self.types[stage] in SOURCES

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from localcdap.api.failures import ValidationFailure
-from localcdap.pipeline.document.failures import structural
-from localcdap.pipeline.document.model import App
+from localcdap.pipeline.document.failures import create_structural_failure
+from localcdap.pipeline.document.model import PipelineType
 from localcdap.pipeline.rules.condition_rules import CONDITION_RULES
 from localcdap.pipeline.rules.plugin_types import (
     BATCH,
@@ -23,13 +23,13 @@ from localcdap.pipeline.rules.plugin_types import (
     SPLITTER,
     STREAMING,
 )
-from localcdap.pipeline.rules.structure import Structure
+from localcdap.pipeline.rules.structure import PipelineStructure
 from localcdap.text import nearest_names
 
-Rule = Callable[[Structure], Iterator[ValidationFailure]]
+Rule = Callable[[PipelineStructure], Iterator[ValidationFailure]]
 
 
-def check_structure(structure: Structure) -> list[ValidationFailure]:
+def check_structure(structure: PipelineStructure) -> list[ValidationFailure]:
     """All structural failures of a document, what could not be read of it first."""
     problems = structure.document.problems
     found = [*problems, *(failure for rule in RULES for failure in rule(structure))]
@@ -37,25 +37,27 @@ def check_structure(structure: Structure) -> list[ValidationFailure]:
     return list({(failure.message, failure.stage): failure for failure in found}.values())
 
 
-def _streaming(pipeline: Structure) -> Iterator[ValidationFailure]:
-    if pipeline.document.app is App.STREAMING:
-        yield structural(
+def _streaming(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
+    if pipeline.document.app is PipelineType.STREAMING:
+        yield create_structural_failure(
             "Streaming pipelines cannot be run here; only their structure was checked.",
-            f"Rebuild it as a batch pipeline with the artifact '{App.BATCH.value}'.",
+            f"Rebuild it as a batch pipeline with the artifact '{PipelineType.BATCH.value}'.",
         )
 
 
-def _has_stages(pipeline: Structure) -> Iterator[ValidationFailure]:
+def _has_stages(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
     if not pipeline.types and not pipeline.document.problems:
-        yield structural("A pipeline must contain at least one stage.", "Add a source and a sink.")
+        yield create_structural_failure(
+            "A pipeline must contain at least one stage.", "Add a source and a sink."
+        )
 
 
-def _unique_names(pipeline: Structure) -> Iterator[ValidationFailure]:
+def _unique_names(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
     document = pipeline.document
     names = Counter(stage.name for stage in (*document.stages, *document.post_actions))
     for name, count in names.items():
         if count > 1:
-            yield structural(
+            yield create_structural_failure(
                 f"Invalid pipeline. Multiple stages are named {name}. "
                 "Please ensure all stage names are unique",
                 f"Rename all but one of the {count} and connect them again.",
@@ -63,7 +65,7 @@ def _unique_names(pipeline: Structure) -> Iterator[ValidationFailure]:
             )
 
 
-def _known_types(pipeline: Structure) -> Iterator[ValidationFailure]:
+def _known_types(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
     for stage, type in pipeline.types.items():
         if stage not in pipeline.unknown or not type:
             continue
@@ -79,43 +81,43 @@ def _known_types(pipeline: Structure) -> Iterator[ValidationFailure]:
             message = f"Unknown plugin type '{type}' of stage '{stage}'."
             near = nearest_names(type.lower(), BATCH, limit=5)
             action = f"Use one of {', '.join(near or sorted(BATCH))}."
-        yield structural(message, action, stage=stage)
+        yield create_structural_failure(message, action, stage=stage)
 
 
-def _connected_stages_exist(pipeline: Structure) -> Iterator[ValidationFailure]:
+def _connected_stages_exist(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
     names = list(pipeline.types)
     for connection, name in pipeline.dangling:
         near = nearest_names(name, names, limit=5)
         action = f"Did you mean '{near[0]}'?" if near else f"Stages: {', '.join(names) or 'none'}."
         other = connection.target if name == connection.source else connection.source
-        yield structural(
+        yield create_structural_failure(
             f"Invalid connection {connection}. {name} is not a stage.",
             action,
             stage=other if other in pipeline.types else None,
         )
 
 
-def _has_connections(pipeline: Structure) -> Iterator[ValidationFailure]:
+def _has_connections(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
     if _is_unconnected(pipeline) and pipeline.types:
         names = list(pipeline.types)
         if len(names) != 1 or not (pipeline.is_action(names[0]) or names[0] in pipeline.unknown):
-            yield structural(
+            yield create_structural_failure(
                 "Invalid pipeline. There are no connections between stages. "
                 "This is only allowed if the pipeline consists of a single action plugin.",
                 "Connect the stages.",
             )
 
 
-def _is_unconnected(pipeline: Structure) -> bool:
+def _is_unconnected(pipeline: PipelineStructure) -> bool:
     return not pipeline.document.connections
 
 
-def _sources_have_no_inputs(pipeline: Structure) -> Iterator[ValidationFailure]:
+def _sources_have_no_inputs(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
     for stage in filter(pipeline.is_source, pipeline.types):
         inputs = pipeline.graph.inputs[stage]
         if not all(map(pipeline.is_control, inputs)):
             type = pipeline.types[stage]
-            yield structural(
+            yield create_structural_failure(
                 f"{type} {stage} has incoming connections from {','.join(inputs)}. "
                 f"{type} stages cannot have any incoming connections.",
                 "Remove the connections.",
@@ -123,12 +125,12 @@ def _sources_have_no_inputs(pipeline: Structure) -> Iterator[ValidationFailure]:
             )
 
 
-def _sinks_have_no_outputs(pipeline: Structure) -> Iterator[ValidationFailure]:
+def _sinks_have_no_outputs(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
     for stage in filter(pipeline.is_sink, pipeline.types):
         outputs = pipeline.graph.outputs[stage]
         if not all(map(pipeline.is_control, outputs)):
             type = pipeline.types[stage]
-            yield structural(
+            yield create_structural_failure(
                 f"{type} {stage} has outgoing connections to {','.join(outputs)}. "
                 f"{type} stages cannot have any outgoing connections.",
                 "Remove the connections.",
@@ -136,12 +138,12 @@ def _sinks_have_no_outputs(pipeline: Structure) -> Iterator[ValidationFailure]:
             )
 
 
-def _errors_come_from_emitters(pipeline: Structure) -> Iterator[ValidationFailure]:
+def _errors_come_from_emitters(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
     for stage in pipeline.stages_of(ERROR_TRANSFORM):
         for source in pipeline.graph.inputs[stage]:
             type = pipeline.types[source]
             if type not in ERROR_EMITTERS and source not in pipeline.unknown:
-                yield structural(
+                yield create_structural_failure(
                     f"ErrorTransform {stage} cannot have stage {source} of type {type} as input. "
                     f"Only {', '.join(ERROR_EMITTERS)} stages can emit errors.",
                     "Connect it to a stage that can.",
@@ -149,29 +151,29 @@ def _errors_come_from_emitters(pipeline: Structure) -> Iterator[ValidationFailur
                 )
 
 
-def _all_are_reachable(pipeline: Structure) -> Iterator[ValidationFailure]:
+def _all_are_reachable(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
     for stage in _with_known_ends(pipeline):
         starts = pipeline.is_source(stage) or pipeline.is_control(stage)
         if not starts and not pipeline.graph.inputs[stage]:
-            yield structural(
+            yield create_structural_failure(
                 f"Stage {stage} is unreachable, it has no incoming connections.",
                 "Connect a stage to it, or remove it.",
                 stage=stage,
             )
 
 
-def _none_is_a_dead_end(pipeline: Structure) -> Iterator[ValidationFailure]:
+def _none_is_a_dead_end(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
     for stage in _with_known_ends(pipeline):
         ends = pipeline.is_sink(stage) or pipeline.is_action(stage)
         if not ends and not pipeline.graph.outputs[stage]:
-            yield structural(
+            yield create_structural_failure(
                 f"Stage {stage} is a dead end, it has no outgoing connections.",
                 "Connect it to a stage, or remove it.",
                 stage=stage,
             )
 
 
-def _with_known_ends(pipeline: Structure) -> list[str]:
+def _with_known_ends(pipeline: PipelineStructure) -> list[str]:
     """Stages whose missing inputs or outputs have no cause that was told already."""
     if _is_unconnected(pipeline):
         return []
@@ -179,14 +181,14 @@ def _with_known_ends(pipeline: Structure) -> list[str]:
     return [stage for stage in pipeline.types if stage not in without]
 
 
-def _actions_are_outside(pipeline: Structure) -> Iterator[ValidationFailure]:
+def _actions_are_outside(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
     for stage in filter(pipeline.is_action, pipeline.types):
         graph = pipeline.graph
         if all(
             any(not pipeline.is_control(each) for each in side - {stage})
             for side in (graph.before(stage), graph.after(stage))
         ):
-            yield structural(
+            yield create_structural_failure(
                 f"Action stage '{stage}' is invalid. "
                 "Actions can only be placed at the start or end of the pipeline.",
                 "Move it before all sources or behind all sinks.",
@@ -194,18 +196,18 @@ def _actions_are_outside(pipeline: Structure) -> Iterator[ValidationFailure]:
             )
 
 
-def _splitter_ports(pipeline: Structure) -> Iterator[ValidationFailure]:
+def _splitter_ports(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
     for stage in pipeline.stages_of(SPLITTER):
         for connection in pipeline.graph.outgoing[stage]:
             if connection.port is None:
-                yield structural(
+                yield create_structural_failure(
                     f"Connection from Splitter '{stage}' to '{connection.target}' must specify a port.",
                     "Set 'port' of the connection.",
                     stage=stage,
                 )
 
 
-def _has_ends(pipeline: Structure) -> Iterator[ValidationFailure]:
+def _has_ends(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
     graph = pipeline.graph
     connected = [s for s in pipeline.types if graph.inputs[s] or graph.outputs[s]]
     if not connected or pipeline.loose:
@@ -213,19 +215,19 @@ def _has_ends(pipeline: Structure) -> Iterator[ValidationFailure]:
     for what, side in (("sources", graph.inputs), ("sinks", graph.outputs)):
         if all(side[stage] for stage in connected):
             message = f"DAG does not have any {what}. Please remove cycles from the graph."
-            yield structural(message)
+            yield create_structural_failure(message)
 
 
-def _has_no_cycles(pipeline: Structure) -> Iterator[ValidationFailure]:
+def _has_no_cycles(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
     for cycle in pipeline.graph.cycles():
         way = " -> ".join([*cycle, cycle[0]])
-        yield structural(
+        yield create_structural_failure(
             f"Invalid DAG. The stages {way} form a cycle.",
             "Remove one of these connections.",
         )
 
 
-def _has_no_islands(pipeline: Structure) -> Iterator[ValidationFailure]:
+def _has_no_islands(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
     graph = pipeline.graph
     parts = [
         part
@@ -238,7 +240,7 @@ def _has_no_islands(pipeline: Structure) -> Iterator[ValidationFailure]:
     mainland = max(parts, key=len)
     for part in parts:
         if part is not mainland:
-            yield structural(
+            yield create_structural_failure(
                 f"Invalid DAG. There is an island made up of stages {', '.join(part)} "
                 "(no other stages connect to them).",
                 "Connect them to the rest, or put them into a pipeline of their own.",

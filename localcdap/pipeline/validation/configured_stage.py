@@ -13,7 +13,7 @@ from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureRes
 from localcdap.text import nearest_names
 
 
-class Outcome(msgspec.Struct):
+class ConfiguredStage(msgspec.Struct):
     """A configured stage. Unlike in its result, the schemas here are those that leave the stage."""
 
     stage: StageUse
@@ -37,7 +37,7 @@ class Outcome(msgspec.Struct):
     forwarded: list[str] = []
     """Of a condition: the broken stages before it, which make unknown what it passes on."""
 
-    def settle(self, common: Schema | None) -> None:
+    def set_output_schemas(self, common: Schema | None) -> None:
         """Set the schemas that leave the stage, from its result and the schema common to its inputs.
 
         A condition forwards its input; a sink and an action have no output; errors have the input's
@@ -54,7 +54,7 @@ class Outcome(msgspec.Struct):
             self.ports = result.port_schemas
             self.output = None if self.ports else result.output_schema
 
-    def passes_on(self) -> tuple[object, ...]:
+    def get_propagated(self) -> tuple[object, ...]:
         """Everything of it that matters to the stages behind it."""
         type = self.stage.plugin.type
         flags = (self.is_broken, self.is_tainted, tuple(self.forwarded))
@@ -65,7 +65,7 @@ class Outcome(msgspec.Struct):
         return self.request.plugin if self.request else None
 
 
-def warnings_of(outcome: Outcome) -> list[ValidationFailure]:
+def find_warnings(outcome: ConfiguredStage) -> list[ValidationFailure]:
     """What the plugin warns of, and a warning for each property that it does not have; an empty one is of
     no interest.
 
@@ -79,7 +79,7 @@ def warnings_of(outcome: Outcome) -> list[ValidationFailure]:
     return [*told, *(_unknown(name, outcome) for name in unknown)]
 
 
-def _unknown(name: str, outcome: Outcome) -> ValidationFailure:
+def _unknown(name: str, outcome: ConfiguredStage) -> ValidationFailure:
     free = outcome.declared - outcome.stage.plugin.properties.keys()
     near = nearest_names(name, free, limit=5)
     if near:

@@ -14,7 +14,7 @@ import msgspec
 
 from localcdap.api.failures import FailureCollector, ValidationFailure
 from localcdap.artifacts.model import ArtifactSelector
-from localcdap.pipeline.document.changes import plugin_of, with_stages
+from localcdap.pipeline.document.changes import change_stages, get_plugin_node
 from localcdap.pipeline.document.model import PipelineDocument, StageUse
 from localcdap.pipeline.document.stages import TEMPLATE_MARK
 
@@ -47,25 +47,25 @@ class TemplateUse(msgspec.Struct, rename="camel"):
         return f"Stage '{self.stage}' uses template '{self.template}': {self.plugin}."
 
 
-def with_templates(
+def expand_templates(
     document: PipelineDocument, templates: Sequence[PluginTemplate]
 ) -> PipelineDocument:
     """The document with the plugins that templates stand for; its source stays as it is.
 
     A locked property that a stage has otherwise is one of the problems.
     """
-    known = by_name(templates)
+    known = index_templates(templates)
     if not known:
         return document
     problems = list(document.problems)
     stages, endings = (
-        [with_template(stage, known, problems) for stage in listed]
+        [expand_template(stage, known, problems) for stage in listed]
         for listed in (document.stages, document.post_actions)
     )
     return msgspec.structs.replace(document, stages=stages, post_actions=endings, problems=problems)
 
 
-def with_template(
+def expand_template(
     stage: StageUse,
     known: Mapping[tuple[str, str], PluginTemplate],
     problems: list[ValidationFailure],
@@ -98,21 +98,21 @@ def with_template(
     return msgspec.structs.replace(stage, plugin=plugin)
 
 
-def written_out(
+def write_out_templates(
     document: PipelineDocument, templates: Sequence[PluginTemplate]
 ) -> tuple[Any, list[TemplateUse]]:
     """A copy of the document's source without templates, each written out as the plugin that it stands for;
     and the stages that used one.
     """
-    known = by_name(templates)
+    known = index_templates(templates)
     uses, changes = [], {}
     for stage in (*document.stages, *document.post_actions):
         template = _template_of(stage, known)
         if template is not None:
             plugin = f"{template.plugin_type} {template.plugin_name}"
             uses.append(TemplateUse(stage.name, template.name, plugin))
-            changes[stage.name] = _Writing(with_template(stage, known, []))
-    return with_stages(document, changes), uses
+            changes[stage.name] = _Writing(expand_template(stage, known, []))
+    return change_stages(document, changes), uses
 
 
 class _Writing:
@@ -122,7 +122,7 @@ class _Writing:
         self._use = stage.plugin
 
     def __call__(self, node: dict[str, Any]) -> None:
-        plugin = plugin_of(node)
+        plugin = get_plugin_node(node)
         plugin["name"] = self._use.name
         plugin["properties"] = self._use.properties
         if self._use.artifact is not None:
@@ -132,7 +132,9 @@ class _Writing:
             each.pop(TEMPLATE_MARK, None)
 
 
-def by_name(templates: Sequence[PluginTemplate]) -> Mapping[tuple[str, str], PluginTemplate]:
+def index_templates(
+    templates: Sequence[PluginTemplate],
+) -> Mapping[tuple[str, str], PluginTemplate]:
     """Templates by type and name."""
     return {(each.plugin_type, each.name): each for each in templates}
 

@@ -111,7 +111,7 @@ def describe(selector: ArtifactSelector) -> str:
     return " ".join(part for part in (*parts, scope) if part)
 
 
-def not_found(stage: StageUse, lookup: PluginLookup) -> ValidationFailure:
+def create_not_found_failure(stage: StageUse, lookup: PluginLookup) -> ValidationFailure:
     """The failure of a plugin that is not there (CDAP 6 ``ValidationFailure.withPluginNotFound``)."""
     use, suggested = stage.plugin, lookup.suggested
     attributes = {"pluginId": stage.name, "pluginName": use.name, "pluginType": use.type}

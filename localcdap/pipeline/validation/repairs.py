@@ -9,9 +9,9 @@ import msgspec
 
 from localcdap.api.failures import ArtifactId
 from localcdap.artifacts.model import ArtifactSelector, PluginRef
-from localcdap.pipeline.document.changes import StageChange, plugin_of, with_stages
+from localcdap.pipeline.document.changes import StageChange, change_stages, get_plugin_node
 from localcdap.pipeline.document.model import PipelineDocument, StageUse
-from localcdap.pipeline.document.values import artifact_json
+from localcdap.pipeline.document.values import artifact_to_json
 from localcdap.pipeline.validation.plugins import describe
 
 
@@ -30,16 +30,18 @@ class Repair(msgspec.Struct, rename="camel"):
         return f"Stage '{self.stage}' uses {chosen} instead of {describe(self.requested)}."
 
 
-def repair_of(stage: StageUse, suggested: PluginRef) -> Repair:
+def create_repair(stage: StageUse, suggested: PluginRef) -> Repair:
     use = stage.plugin
     requested = use.artifact or ArtifactSelector()
     return Repair(stage.name, use.type, use.name, requested, suggested.artifact)
 
 
-def repaired(document: PipelineDocument, repairs: Iterable[Repair]) -> Any:
+def apply_repairs(document: PipelineDocument, repairs: Iterable[Repair]) -> Any:
     """A copy of the document's source in which the repaired stages name their new artifacts."""
 
     def change(repair: Repair) -> StageChange:
-        return lambda stage: plugin_of(stage).update(artifact=artifact_json(repair.artifact))
+        return lambda stage: get_plugin_node(stage).update(
+            artifact=artifact_to_json(repair.artifact)
+        )
 
-    return with_stages(document, {repair.stage: change(repair) for repair in repairs})
+    return change_stages(document, {repair.stage: change(repair) for repair in repairs})

@@ -10,18 +10,18 @@ from localcdap.api.failures import ValidationFailure
 from localcdap.api.locations import Locations
 from localcdap.api.pipeline import PipelineSpec, StageSpec
 from localcdap.artifacts.model import PluginRef
-from localcdap.pipeline.document.model import App, PipelineDocument
+from localcdap.pipeline.document.model import PipelineDocument, PipelineType
 from localcdap.pipeline.macros.evaluation import MacroContext
-from localcdap.pipeline.rules.structure import Structure
+from localcdap.pipeline.rules.structure import PipelineStructure
 from localcdap.pipeline.rules.structure_rules import check_structure
-from localcdap.pipeline.validation.configured_stage import warnings_of
+from localcdap.pipeline.validation.configured_stage import find_warnings
 from localcdap.pipeline.validation.plugins import PluginFinder
 from localcdap.pipeline.validation.repairs import Repair
-from localcdap.pipeline.validation.schema_propagation import Propagation
+from localcdap.pipeline.validation.schema_propagation import SchemaPropagation
 from localcdap.pipeline.validation.specification import (
+    create_pipeline_spec,
+    create_stage_specs,
     pipeline_properties,
-    pipeline_spec,
-    stage_specs,
 )
 from localcdap.pipeline.validation.stage_configuration import Configurer, StageConfiguration
 from localcdap.sandbox.stage_configuration import ConfigureRequest
@@ -79,9 +79,9 @@ def resolve_pipeline(
     :param unevaluated: stages that will not be run, which are taken as they are before a run likewise.
     :param warn: look for what is probably a mistake, too.
     """
-    structure = Structure(document)
+    structure = PipelineStructure(document)
     errors = check_structure(structure)
-    if document.app is App.STREAMING:
+    if document.app is PipelineType.STREAMING:
         return ResolvedPipeline(document, errors, None)
     configure = StageConfiguration(
         finder,
@@ -93,14 +93,14 @@ def resolve_pipeline(
         later=_behind_actions(structure, done) | set(unevaluated),
     )
     ending = [configure(each, {}) for each in document.post_actions if each.plugin.name]
-    propagation = Propagation(configure)
+    propagation = SchemaPropagation(configure)
     propagation.update(structure)
     outcomes = propagation.outcomes
     properties, conflicts = pipeline_properties(document, outcomes.values())
     errors += [failure for each in ending for failure in each.failures]
     errors += propagation.failures + conflicts
-    stages = stage_specs(document, structure.graph, outcomes)
-    spec = None if errors else pipeline_spec(document, stages, ending, properties)
+    stages = create_stage_specs(document, structure.graph, outcomes)
+    spec = None if errors else create_pipeline_spec(document, stages, ending, properties)
     configured = [*ending, *outcomes.values()]
     return ResolvedPipeline(
         document,
@@ -109,11 +109,13 @@ def resolve_pipeline(
         repairs=configure.repairs,
         requests={each.stage.name: each.request for each in configured if each.request is not None},
         stages=stages,
-        warnings=[warning for each in configured for warning in warnings_of(each)] if warn else [],
+        warnings=[warning for each in configured for warning in find_warnings(each)]
+        if warn
+        else [],
     )
 
 
-def _behind_actions(structure: Structure, done: Collection[str]) -> set[str]:
+def _behind_actions(structure: PipelineStructure, done: Collection[str]) -> set[str]:
     """The stages behind actions that have not run, and all post actions while there is such an action."""
     ahead = [name for name in structure.types if structure.is_action(name) and name not in done]
     behind = {stage for action in ahead for stage in structure.graph.after(action)}

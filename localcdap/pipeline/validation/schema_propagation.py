@@ -10,7 +10,7 @@ import msgspec
 from localcdap.api.failures import INVALID_STAGE, Cause, ValidationFailure
 from localcdap.api.pipeline import StageConnection
 from localcdap.api.schema import Schema, all_same_shape
-from localcdap.pipeline.document.failures import structural
+from localcdap.pipeline.document.failures import create_structural_failure
 from localcdap.pipeline.document.model import StageUse
 from localcdap.pipeline.rules.plugin_types import (
     ALERT_PUBLISHER,
@@ -18,45 +18,47 @@ from localcdap.pipeline.rules.plugin_types import (
     ERROR_TRANSFORM,
     JOINER,
 )
-from localcdap.pipeline.rules.structure import Structure
-from localcdap.pipeline.validation.configured_stage import Outcome
+from localcdap.pipeline.rules.structure import PipelineStructure
+from localcdap.pipeline.validation.configured_stage import ConfiguredStage
 from localcdap.pipeline.validation.stage_configuration import StageConfiguration
 from localcdap.sandbox.stage_configuration import ConfigureResult
 
 
-class Incoming(msgspec.Struct):
+class StageInputs(msgspec.Struct):
     """What flows into one stage."""
 
     schemas: dict[str, Schema | None]
     """By input stage, in connection order; None where the schema is not known."""
     common: Schema | None
-    """See :func:`merge`."""
+    """See :func:`merge_schemas`."""
     failures: list[ValidationFailure]
     is_tainted: bool = False
-    """See :class:`Outcome`; likewise the next."""
+    """See :class:`ConfiguredStage`; likewise the next."""
     forwarded: list[str] = []
 
 
-class Flow:
+class InputFinder:
     """Schemas on their way from outcome to outcome: what flows into a stage follows from its inputs alone.
 
     A stage that failed is *broken*; what it does not tell is unknown downstream. Only the stages right
     behind it say so: further downstream nothing is known that a user could act on.
     """
 
-    def __init__(self, structure: Structure, outcomes: Mapping[str, Outcome]) -> None:
+    def __init__(
+        self, structure: PipelineStructure, outcomes: Mapping[str, ConfiguredStage]
+    ) -> None:
         self._structure = structure
         self._outcomes = outcomes
 
-    def into(self, stage: str) -> Incoming:
+    def into(self, stage: str) -> StageInputs:
         """What flows into a stage whose inputs have been configured (but for those on a cycle)."""
         structure = self._structure
         type = structure.types[stage]
         if structure.is_source(stage):
-            return Incoming({}, None, [])
+            return StageInputs({}, None, [])
         inputs = structure.graph.inputs[stage]
         if structure.is_action(stage) or type == ALERT_PUBLISHER:
-            return Incoming(dict.fromkeys(inputs), None, [])
+            return StageInputs(dict.fromkeys(inputs), None, [])
         data = [
             connection
             for connection in structure.graph.incoming[stage]
@@ -72,11 +74,11 @@ class Flow:
         unknown = [name for name, s in schemas.items() if s is None]
         causes = [cause for each in unknown for cause in self._causes(each)]
         is_tainted = bool(causes) or any(map(self._is_tainted, unknown))
-        common, different = merge(stage, type, known)
+        common, different = merge_schemas(stage, type, known)
         if type == CONDITION:
-            return Incoming(schemas, common, different, is_tainted, causes)
+            return StageInputs(schemas, common, different, is_tainted, causes)
         failures = [_unknown(stage, cause) for cause in dict.fromkeys(causes)]
-        return Incoming(schemas, common, failures + different, is_tainted)
+        return StageInputs(schemas, common, failures + different, is_tainted)
 
     def _along(self, connection: StageConnection) -> Schema | None:
         outcome = self._outcomes.get(connection.source)
@@ -114,7 +116,7 @@ def _unknown(stage: str, cause: str) -> ValidationFailure:
     )
 
 
-def merge(
+def merge_schemas(
     stage: str, type: str, schemas: list[Schema]
 ) -> tuple[Schema | None, list[ValidationFailure]]:
     """The schema common to all inputs of a stage, and the failure when they differ.
@@ -131,10 +133,10 @@ def merge(
         else f"Two different input schema were set for the stage {stage}"
     )
     action = "Give all stages before it the same fields, types and order."
-    return schemas[0], [structural(message, action, stage=stage)]
+    return schemas[0], [create_structural_failure(message, action, stage=stage)]
 
 
-class Propagation:
+class SchemaPropagation:
     """The configured stages of a pipeline. After a change of it only those that may differ are configured.
 
     That is: a stage that is new or has another plugin or other properties, one with other connections,
@@ -147,9 +149,9 @@ class Propagation:
     def __init__(self, configure: StageConfiguration) -> None:
         self._configure = configure
         self._links: dict[str, _Links] = {}
-        self.outcomes: dict[str, Outcome] = {}
+        self.outcomes: dict[str, ConfiguredStage] = {}
         """By stage, in topological order."""
-        self.further: list[Outcome] = []
+        self.further: list[ConfiguredStage] = []
         """Of further stages with a name that another one has."""
         self.late: set[str] = set()
         """Stages whose plugins take so long that those behind them go on without."""
@@ -168,13 +170,13 @@ class Propagation:
         """Configure one stage anew the next time."""
         self._links.pop(stage, None)
 
-    def update(self, structure: Structure) -> None:
+    def update(self, structure: PipelineStructure) -> None:
         """Configure the stages, each once and after its inputs."""
         former, links = self.outcomes, self._links
-        if structure.knots:
+        if structure.cyclic_groups:
             links = {}  # on a cycle, what a stage is given follows from the order too
         self.outcomes, self._links, moved = {}, {}, set[str]()
-        flow = Flow(structure, self.outcomes)
+        flow = InputFinder(structure, self.outcomes)
         for name in structure.order:
             stage, before = structure.stages[name], former.get(name)
             self._links[name] = now = _links(structure, name)
@@ -184,7 +186,7 @@ class Propagation:
                 continue
             outcome = self._stage(stage, structure, flow.into(name), before)
             self.outcomes[name] = outcome
-            if before is None or before.passes_on() != outcome.passes_on():
+            if before is None or before.get_propagated() != outcome.get_propagated():
                 moved.add(name)
         self.further = [
             self._configure(stage, dict.fromkeys(structure.graph.inputs[stage.name]))
@@ -193,14 +195,20 @@ class Propagation:
         ]
 
     def _stage(
-        self, stage: StageUse, structure: Structure, incoming: Incoming, before: Outcome | None
-    ) -> Outcome:
+        self,
+        stage: StageUse,
+        structure: PipelineStructure,
+        incoming: StageInputs,
+        before: ConfiguredStage | None,
+    ) -> ConfiguredStage:
         name = stage.name
         is_known = name not in structure.unknown and bool(stage.plugin.name)
         if not is_known:
-            outcome = Outcome(stage, [], inputs=incoming.schemas)  # its failure is structural
+            outcome = ConfiguredStage(
+                stage, [], inputs=incoming.schemas
+            )  # its failure is structural
         elif any(self._holds_up(each) for each in incoming.schemas):
-            outcome = Outcome(stage, [], inputs=incoming.schemas, is_checking=True)
+            outcome = ConfiguredStage(stage, [], inputs=incoming.schemas, is_checking=True)
         else:
             ports = [c.port for c in structure.graph.outgoing[name] if c.port is not None]
             outcome = self._configure(stage, incoming.schemas, list(dict.fromkeys(ports)))
@@ -210,7 +218,7 @@ class Propagation:
         outcome.is_tainted = incoming.is_tainted
         outcome.is_broken = not incoming.is_tainted and bool(outcome.failures or not is_known)
         outcome.forwarded = incoming.forwarded
-        outcome.settle(incoming.common)
+        outcome.set_output_schemas(incoming.common)
         outcome.failures += incoming.failures
         return outcome
 
@@ -226,14 +234,14 @@ _NOTHING: Final = ConfigureResult([])
 _Links = tuple[list[StageConnection], list[StageConnection]]
 
 
-def _links(structure: Structure, stage: str) -> _Links:
+def _links(structure: PipelineStructure, stage: str) -> _Links:
     return structure.graph.incoming[stage], structure.graph.outgoing[stage]
 
 
-def _is_same(outcome: Outcome, stage: StageUse) -> bool:
+def _is_same(outcome: ConfiguredStage, stage: StageUse) -> bool:
     return outcome.stage.plugin == stage.plugin and not outcome.is_checking
 
 
-def _is_same_plugin(outcome: Outcome, stage: StageUse) -> bool:
+def _is_same_plugin(outcome: ConfiguredStage, stage: StageUse) -> bool:
     before, now = outcome.stage.plugin, stage.plugin
     return (before.type, before.name) == (now.type, now.name)

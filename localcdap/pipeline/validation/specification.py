@@ -7,22 +7,22 @@ from collections.abc import Iterable, Mapping
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.pipeline import OutputPort, PipelineSpec, PluginSpec, PostActionSpec, StageSpec
 from localcdap.artifacts.model import PluginRef
-from localcdap.pipeline.document.failures import structural
+from localcdap.pipeline.document.failures import create_structural_failure
 from localcdap.pipeline.document.model import PipelineDocument, PluginUse
 from localcdap.pipeline.macros.evaluation import connections_used
 from localcdap.pipeline.rules.graph import Graph
-from localcdap.pipeline.validation.configured_stage import Outcome
+from localcdap.pipeline.validation.configured_stage import ConfiguredStage
 
 
-def stage_specs(
-    document: PipelineDocument, graph: Graph, outcomes: Mapping[str, Outcome]
+def create_stage_specs(
+    document: PipelineDocument, graph: Graph, outcomes: Mapping[str, ConfiguredStage]
 ) -> dict[str, StageSpec]:
     """The specification of each stage that has a plugin, as it stands in its pipeline."""
     stages = {}
     for name, outcome in outcomes.items():
         if outcome.plugin is None:
             continue
-        spec = stage_spec(outcome)
+        spec = create_stage_spec(outcome)
         spec.input_stages = graph.inputs[name]
         spec.output_ports = _output_ports(graph, outcome)
         spec.stage_logging_enabled = document.stage_logging_enabled
@@ -32,10 +32,10 @@ def stage_specs(
     return stages
 
 
-def pipeline_spec(
+def create_pipeline_spec(
     document: PipelineDocument,
     stages: Mapping[str, StageSpec],
-    ending: Iterable[Outcome],
+    ending: Iterable[ConfiguredStage],
     properties: dict[str, str],
 ) -> PipelineSpec:
     """The specification of a pipeline all of whose stages and post actions have a plugin.
@@ -59,7 +59,7 @@ def pipeline_spec(
     )
 
 
-def stage_spec(outcome: Outcome) -> StageSpec:
+def create_stage_spec(outcome: ConfiguredStage) -> StageSpec:
     """The specification of a stage on its own, connected to nothing."""
     return StageSpec(
         name=outcome.stage.name,
@@ -73,7 +73,7 @@ def stage_spec(outcome: Outcome) -> StageSpec:
     )
 
 
-def _plugin_spec(outcome: Outcome) -> PluginSpec:
+def _plugin_spec(outcome: ConfiguredStage) -> PluginSpec:
     assert outcome.plugin is not None  # a stage without a plugin is a failure, and ends in no spec
     return plugin_spec(outcome.stage.plugin, outcome.plugin)
 
@@ -83,7 +83,7 @@ def plugin_spec(use: PluginUse, plugin: PluginRef) -> PluginSpec:
     return PluginSpec(use.type, use.name, use.properties, plugin.artifact)
 
 
-def _output_ports(graph: Graph, outcome: Outcome) -> dict[str, OutputPort]:
+def _output_ports(graph: Graph, outcome: ConfiguredStage) -> dict[str, OutputPort]:
     ports: dict[str, OutputPort] = {}
     for connection in graph.outgoing[outcome.stage.name]:
         if outcome.ports and connection.port is not None:
@@ -95,7 +95,7 @@ def _output_ports(graph: Graph, outcome: Outcome) -> dict[str, OutputPort]:
 
 
 def pipeline_properties(
-    document: PipelineDocument, outcomes: Iterable[Outcome]
+    document: PipelineDocument, outcomes: Iterable[ConfiguredStage]
 ) -> tuple[dict[str, str], list[ValidationFailure]]:
     """The engine properties: those of the document, overridden by those that stages ask for.
 
@@ -112,6 +112,8 @@ def pipeline_properties(
                     f"Pipeline property '{key}' is being set to different values by stages. "
                     f"stage '{other}' = '{earlier}', stage '{stage}' = '{value}'"
                 )
-                failures.append(structural(message, "Configure the two stages alike."))
+                failures.append(
+                    create_structural_failure(message, "Configure the two stages alike.")
+                )
     properties = document.engine_properties | {key: value for key, (_, value) in asked.items()}
     return properties, failures

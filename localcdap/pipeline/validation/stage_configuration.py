@@ -15,9 +15,13 @@ from localcdap.api.schema import Schema
 from localcdap.artifacts.model import PluginRef
 from localcdap.pipeline.document.model import StageUse
 from localcdap.pipeline.macros.evaluation import MacroContext, evaluate
-from localcdap.pipeline.validation.configured_stage import Outcome
-from localcdap.pipeline.validation.plugins import PluginFinder, add_used_plugins, not_found
-from localcdap.pipeline.validation.repairs import Repair, repair_of
+from localcdap.pipeline.validation.configured_stage import ConfiguredStage
+from localcdap.pipeline.validation.plugins import (
+    PluginFinder,
+    add_used_plugins,
+    create_not_found_failure,
+)
+from localcdap.pipeline.validation.repairs import Repair, create_repair
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
 
 
@@ -63,10 +67,10 @@ class StageConfiguration:
 
     def __call__(
         self, stage: StageUse, inputs: Mapping[str, Schema | None], ports: list[str] | None = None
-    ) -> Outcome:
+    ) -> ConfiguredStage:
         """The outcome of one stage, its failures included; never raises for what a user wrote."""
         plugin, failures = self._plugin(stage)
-        outcome = Outcome(stage, failures, inputs=dict(inputs))
+        outcome = ConfiguredStage(stage, failures, inputs=dict(inputs))
         if plugin is None:
             outcome.result = ConfigureResult([], _presumed_schema(stage))
             return outcome
@@ -120,10 +124,10 @@ class StageConfiguration:
         if lookup.plugin is not None:
             return lookup.plugin, []
         if lookup.suggested is not None and self._use_suggested:
-            self.repairs.append(repair_of(stage, lookup.suggested))
+            self.repairs.append(create_repair(stage, lookup.suggested))
             return lookup.suggested, []
         # With the suggested plugin the stages behind this one can be checked all the same.
-        return lookup.suggested, [not_found(stage, lookup)]
+        return lookup.suggested, [create_not_found_failure(stage, lookup)]
 
 
 def _presumed_schema(stage: StageUse) -> Schema | None:

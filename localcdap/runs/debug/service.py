@@ -27,9 +27,9 @@ from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.document.stages import read_stage
 from localcdap.pipeline.environment import NamespaceEnvironment
 from localcdap.pipeline.resolver import PipelineResolver
-from localcdap.pipeline.validation.configured_stage import Outcome
+from localcdap.pipeline.validation.configured_stage import ConfiguredStage
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
-from localcdap.pipeline.validation.schema_propagation import merge
+from localcdap.pipeline.validation.schema_propagation import merge_schemas
 from localcdap.pipeline.validation.stage_configuration import StageConfiguration
 from localcdap.runs.debug.answers import Told, answered, failed, unknown_schema, unwritten
 from localcdap.runs.debug.model import DebugAnswer, DebugRequest, GivenRecords
@@ -182,16 +182,16 @@ class DebugService:
         schemas: dict[str, Schema | None],
         arguments: dict[str, str],
         environment: NamespaceEnvironment,
-    ) -> tuple[Outcome, list[ValidationFailure]]:
+    ) -> tuple[ConfiguredStage, list[ValidationFailure]]:
         configure = StageConfiguration(
             environment.plugins,
             self._workers.configure,
             environment.create_macros(arguments, logical_start_ms=now(), runtime=True),
         )
         known = [schema for schema in schemas.values() if schema is not None]
-        common, different = merge(use.name, use.plugin.type, known)
+        common, different = merge_schemas(use.name, use.plugin.type, known)
         outcome = configure(use, schemas)
-        outcome.settle(common)
+        outcome.set_output_schemas(common)
         return outcome, [*outcome.failures, *different]
 
     def _in_worker(self, trial: Trial) -> DebugAnswer:
@@ -237,7 +237,7 @@ class DebugService:
         return DebugAnswer([Problem(message, "Look for the cause in its plugin.")], None)
 
 
-def _as_run(outcome: Outcome) -> Stage:
+def _as_run(outcome: ConfiguredStage) -> Stage:
     assert outcome.request is not None
     return Stage(
         outcome.stage.name,

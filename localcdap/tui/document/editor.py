@@ -14,10 +14,10 @@ from localcdap.api.failures import ValidationFailure
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.document.model import PipelineDocument, StageUse
 from localcdap.pipeline.document.values import as_text
-from localcdap.pipeline.editing.edited_document import Draft
+from localcdap.pipeline.editing.edited_document import EditedDocument
 from localcdap.pipeline.editing.edits import Edit, Redo, Undo
-from localcdap.pipeline.editing.service import Opened, OpenRequest
-from localcdap.pipeline.editing.stage_states import Change, StageState
+from localcdap.pipeline.editing.service import OpenedSession, OpenRequest
+from localcdap.pipeline.editing.stage_states import EditResult, StageState
 from localcdap.tui.document.local_document import Difference, Paper
 from localcdap.tui.document.session import Session
 from localcdap.tui.document.source import Source
@@ -241,7 +241,7 @@ class Editor(StudioNode, Widget):
             self.arguments = dict(arguments)
             self._open()
 
-    def saved(self, source: Source, draft: Draft) -> None:
+    def saved(self, source: Source, draft: EditedDocument) -> None:
         """Note that a state of the document was saved.
 
         :param draft: what ``paper.draft`` was when it was saved.
@@ -272,14 +272,14 @@ class Editor(StudioNode, Widget):
             name=self.source.name,
         )
 
-        def open_it(cdap: Cdap) -> Opened:
+        def open_it(cdap: Cdap) -> OpenedSession:
             opened = cdap.editing.open(request)
             session.id = opened.id  # at once: the edits that wait behind this call need it
             if session.is_over:
                 cdap.editing.close(opened.id)
             return opened
 
-        def opened(answer: Opened) -> None:
+        def opened(answer: OpenedSession) -> None:
             if session is self._session:
                 self._was_told = False
                 self._judged(answer.change)
@@ -296,8 +296,8 @@ class Editor(StudioNode, Widget):
         if session is not None:
             self.call(lambda cdap: cdap.editing.close(session), on_error=lambda _: None)
 
-    def _listen(self, opened: Opened) -> None:
-        def changes(cdap: Cdap) -> Iterator[Change]:
+    def _listen(self, opened: OpenedSession) -> None:
+        def changes(cdap: Cdap) -> Iterator[EditResult]:
             revision = opened.change.revision
             while True:
                 change = cdap.editing.changes(opened.id, revision, _POLL_S)
@@ -353,7 +353,7 @@ class Editor(StudioNode, Widget):
         self._session = Session()
         self.set_timer(_REOPEN_S, self._open, name="reopen")
 
-    def _judged(self, change: Change) -> None:
+    def _judged(self, change: EditResult) -> None:
         self._wrong, self.revision = None, change.revision
         gone = [stage for stage in change.removed if stage in self._states]
         for stage in gone:

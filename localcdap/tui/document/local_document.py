@@ -9,9 +9,9 @@ import msgspec
 
 from localcdap.pipeline.document.model import PipelineDocument, StageUse
 from localcdap.pipeline.document.values import as_text
-from localcdap.pipeline.editing.edit_application import written
-from localcdap.pipeline.editing.edited_document import Draft, History
-from localcdap.pipeline.editing.edits import Edit, Redo, RenameStage, Together, Undo
+from localcdap.pipeline.editing.edit_application import apply_edit
+from localcdap.pipeline.editing.edited_document import EditedDocument, EditHistory
+from localcdap.pipeline.editing.edits import CompoundEdit, Edit, Redo, RenameStage, Undo
 
 _LISTS: Final = ("stages", "postActions")
 
@@ -33,13 +33,13 @@ class Paper:
     :param draft: what it begins with.
     """
 
-    def __init__(self, draft: Draft) -> None:
-        self._history = History(draft)
+    def __init__(self, draft: EditedDocument) -> None:
+        self._history = EditHistory(draft)
         self._saved = draft
         self._take(draft.document())
 
     @property
-    def draft(self) -> Draft:
+    def draft(self) -> EditedDocument:
         return self._history.draft
 
     @property
@@ -55,7 +55,7 @@ class Paper:
         """Whether it differs from what was saved last."""
         return self._history.draft is not self._saved
 
-    def saved(self, draft: Draft) -> None:
+    def saved(self, draft: EditedDocument) -> None:
         """Note that a draft of the history was saved."""
         self._saved = draft
 
@@ -70,7 +70,7 @@ class Paper:
             history.undo() if isinstance(edit, Undo) else history.redo()
             self._take(history.draft.document())
         else:
-            draft = written(history.draft, edit)
+            draft = apply_edit(history.draft, edit)
             read = draft.document()  # what cannot be read is refused, as the service does
             history.add(draft, edit)
             self._take(read)
@@ -120,6 +120,6 @@ def _shape(document: PipelineDocument) -> tuple[Any, ...]:
 def _renames(edit: Edit) -> Iterator[tuple[str, str]]:
     if isinstance(edit, RenameStage):
         yield edit.stage, edit.name
-    elif isinstance(edit, Together):
+    elif isinstance(edit, CompoundEdit):
         for each in edit.edits:
             yield from _renames(each)

@@ -10,7 +10,7 @@ from typing import Final
 from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.artifacts.parents import APP_VERSION, APPS
 from localcdap.host.cdap import Cdap
-from localcdap.pipeline.editing.edited_document import Draft as Sheet
+from localcdap.pipeline.editing.edited_document import EditedDocument as Sheet
 from localcdap.tui.document.local_document import Paper
 from localcdap.tui.routes import (
     DeployedTarget,

@@ -15,7 +15,7 @@ from localcdap.api.failures import ArtifactId
 from localcdap.api.methods import PluginMethod
 from localcdap.artifacts.model import PluginInfo
 from localcdap.pipeline.document.model import PluginUse, StageUse
-from localcdap.pipeline.document.values import artifact_json
+from localcdap.pipeline.document.values import artifact_to_json
 from localcdap.pipeline.editing.edits import SetPlugin, SetProperty
 from localcdap.pipeline.editing.stage_states import StageState
 from localcdap.tui.debouncer import Debouncer
@@ -382,7 +382,7 @@ class Inspector(StudioNode, Vertical):
     def _use_artifact(self, name: str, artifact: ArtifactId) -> None:
         use = self._use
         if use is not None:
-            type, changed = use.plugin.type, artifact_json(artifact)
+            type, changed = use.plugin.type, artifact_to_json(artifact)
             self._editor.apply(SetPlugin(use.name, type, name, changed), by=self)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

@@ -10,7 +10,7 @@ from localcdap.api.failures import ArtifactId
 from localcdap.api.pipeline import StageConnection
 from localcdap.artifacts.model import PluginSummary
 from localcdap.pipeline.document.model import PipelineDocument
-from localcdap.pipeline.document.values import artifact_json
+from localcdap.pipeline.document.values import artifact_to_json
 from localcdap.pipeline.editing.edits import Connect, Disconnect
 from localcdap.pipeline.editing.stage_states import StageState
 from localcdap.pipeline.rules.plugin_types import (
@@ -143,7 +143,7 @@ def _plugin(name: str, type: str, artifact: ArtifactId, label: str) -> dict[str,
         "name": name,
         "type": type,
         "label": label,
-        "artifact": artifact_json(artifact),
+        "artifact": artifact_to_json(artifact),
         "properties": {},
     }
 

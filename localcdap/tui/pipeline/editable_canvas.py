@@ -13,12 +13,12 @@ from localcdap.api.pipeline import StageConnection
 from localcdap.artifacts.model import PluginSummary
 from localcdap.pipeline.editing.edits import (
     AddStage,
+    CompoundEdit,
     DuplicateStage,
     Edit,
     RemoveStage,
     RenameStage,
     SetNote,
-    Together,
 )
 from localcdap.pipeline.rules.plugin_types import POST_ACTION, SPLITTER
 from localcdap.runs.model import StageCounts
@@ -169,7 +169,7 @@ class Board(StudioNode, Canvas):
             way = await self._way(wiring, behind)
             if way is not None:
                 edits.append(way.to(behind, name))
-        if editor.apply(Together(edits) if len(edits) > 1 else edits[0], by=self):
+        if editor.apply(CompoundEdit(edits) if len(edits) > 1 else edits[0], by=self):
             editor.select(name)
 
     @work(group="dialog", exclusive=True)

@@ -17,7 +17,7 @@ from textual.widgets import Static
 from localcdap.api.app.events import ArtifactsChanged
 from localcdap.artifacts.model import ArtifactSelector, CapabilityCount, PluginSummary
 from localcdap.host.cdap import Cdap
-from localcdap.pipeline.document.model import App
+from localcdap.pipeline.document.model import PipelineType
 from localcdap.pipeline.rules.plugin_types import (
     ALERT_PUBLISHER,
     BATCH,
@@ -142,7 +142,9 @@ class StagePalette(DialogScreen[PluginSummary]):
     ]
     AUTO_FOCUS = ".filter"
 
-    def __init__(self, namespace: str, app: App, behind: str | None, where: str = "") -> None:
+    def __init__(
+        self, namespace: str, app: PipelineType, behind: str | None, where: str = ""
+    ) -> None:
         super().__init__()
         self._namespace = namespace
         self._kind = app
@@ -224,7 +226,7 @@ class StagePalette(DialogScreen[PluginSummary]):
                 self.query_one("#palette-chips").mount(Chip(count, is_on=False))
 
     def _is_stage(self, type: str) -> bool:
-        stages = STREAMING | BATCH if self._kind is App.STREAMING else BATCH
+        stages = STREAMING | BATCH if self._kind is PipelineType.STREAMING else BATCH
         return type in stages or type == POST_ACTION
 
     def _order(self) -> list[str]:

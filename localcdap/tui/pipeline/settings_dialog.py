@@ -15,7 +15,7 @@ from textual.widgets import Button, Input, Select, Static, Switch, TextArea
 
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.values import as_text
-from localcdap.pipeline.editing.edits import Edit, SetSetting, Together
+from localcdap.pipeline.editing.edits import CompoundEdit, Edit, SetSetting
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
 from localcdap.tui.document.editor import Editor
 
@@ -124,7 +124,7 @@ class PipelineSettings(DialogScreen[Edit]):
         if problems:
             self.query_one("#settings-problem", Static).update(Content(" ".join(problems)))
         else:
-            self.dismiss(Together(edits) if edits else None)
+            self.dismiss(CompoundEdit(edits) if edits else None)
 
     def _text_edits(self, problems: list[str]) -> list[Edit]:
         document = self._document

@@ -12,9 +12,9 @@ from typing import Any
 
 from localcdap.api.errors import BadRequestError, LocalcdapError
 from localcdap.api.pipeline import StageConnection
-from localcdap.pipeline.document.source import decode
+from localcdap.pipeline.document.source import decode_json
 from localcdap.pipeline.document.values import as_text
-from localcdap.pipeline.editing.edits import AddStage, Connect, Edit, Together
+from localcdap.pipeline.editing.edits import AddStage, CompoundEdit, Connect, Edit
 from localcdap.tui.pipeline.connection_rules import free_name
 
 
@@ -25,13 +25,13 @@ def copied(nodes: Sequence[Mapping[str, Any]], connections: Sequence[StageConnec
     return json.dumps({"stages": list(nodes), "connections": links}, indent=2, ensure_ascii=False)
 
 
-def pasted(text: str, taken: Collection[str]) -> tuple[Together, list[str]]:
+def pasted(text: str, taken: Collection[str]) -> tuple[CompoundEdit, list[str]]:
     """The edit that adds copied stages, under names that are free; and these names.
 
     :raises BadRequestError: when the text holds no stages.
     """
     try:
-        nodes, links = _parts(decode(text))
+        nodes, links = _parts(decode_json(text))
     except (LocalcdapError, RecursionError):
         raise _nothing() from None
     if not nodes:
@@ -49,7 +49,7 @@ def pasted(text: str, taken: Collection[str]) -> tuple[Together, list[str]]:
         if source in names and target in names:
             marks = {key: as_text(link.get(key)) or None for key in ("port", "condition")}
             edits.append(Connect(names[source], names[target], **marks))
-    return Together(edits), list(names.values())
+    return CompoundEdit(edits), list(names.values())
 
 
 def _parts(value: Any) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:

@@ -10,7 +10,7 @@ import msgspec
 from localcdap.api.failures import ValidationFailure
 from localcdap.pipeline.editing.edits import Edit
 from localcdap.pipeline.editing.service import EditingService, OpenRequest
-from localcdap.pipeline.editing.stage_states import Change, StageState
+from localcdap.pipeline.editing.stage_states import EditResult, StageState
 from localcdap.sandbox.configure_cache import ConfigureCache, ConnectedCheckResult
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult, configure_stage
 from tests.pipeline.shelf import create_resolver, resolve
@@ -55,14 +55,14 @@ class Bench:
         self.revision = -1
         self.last = self._take(opened.change)
 
-    def apply(self, edit: Edit, wait_s: float = LONG_S) -> Change:
+    def apply(self, edit: Edit, wait_s: float = LONG_S) -> EditResult:
         return self._take(self.service.apply(self.id, edit, wait_s))
 
-    def wait(self) -> Change:
+    def wait(self) -> EditResult:
         """Take over what changed until nothing is being checked."""
         return self._take(self.service.settled(self.id, self.revision, LONG_S))
 
-    def next(self) -> Change:
+    def next(self) -> EditResult:
         """Take over what changes next."""
         return self._take(self.service.changes(self.id, self.revision, LONG_S))
 
@@ -89,7 +89,7 @@ class Bench:
             assert state.port_schemas == spec.port_schemas, name
             assert state.artifact == spec.plugin.artifact, name
 
-    def _take(self, change: Change) -> Change:
+    def _take(self, change: EditResult) -> EditResult:
         assert change.revision >= self.revision
         if change.errors is not None:
             self.errors = change.errors

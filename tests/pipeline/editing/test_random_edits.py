@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from localcdap.api.errors import ConflictError, DocumentError, LocalcdapError
 from localcdap.pipeline.editing.edits import (
     AddStage,
+    CompoundEdit,
     Connect,
     Disconnect,
     DuplicateStage,
@@ -24,7 +25,6 @@ from localcdap.pipeline.editing.edits import (
     SetProperties,
     SetProperty,
     SetSetting,
-    Together,
     Undo,
 )
 from localcdap.pipeline.editing.service import OpenRequest
@@ -131,7 +131,7 @@ class Editing(RuleBasedStateMachine):
 
     @rule(a=NAMES, b=NAMES, c=NAMES)
     def insert(self, a: str, b: str, c: str) -> None:
-        self.edit(Together([Disconnect(a, b), Connect(a, c), Connect(c, b)]))
+        self.edit(CompoundEdit([Disconnect(a, b), Connect(a, c), Connect(c, b)]))
 
     @rule(value=JSON, key=st.sampled_from(["engine", "properties", "resources", "extra", "name"]))
     def set_setting(self, key: str, value: Any) -> None:

@@ -15,6 +15,7 @@ from localcdap.api.schema import Schema
 from localcdap.api.serialization.structs import encode_schema, pack, unpack
 from localcdap.pipeline.editing.edits import (
     AddStage,
+    CompoundEdit,
     Connect,
     Disconnect,
     DuplicateStage,
@@ -27,11 +28,10 @@ from localcdap.pipeline.editing.edits import (
     SetProperties,
     SetProperty,
     SetSetting,
-    Together,
     Undo,
 )
 from localcdap.pipeline.editing.service import EditingService, OpenRequest
-from localcdap.pipeline.editing.stage_states import Change
+from localcdap.pipeline.editing.stage_states import EditResult
 from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.sandbox.pool import PluginWorkers
 from tests.pipeline.editing.sessions import Bench
@@ -146,7 +146,7 @@ def test_ports_and_conditions(bench):
     bench.apply(AddStage(stage("if", "c")))
     bench.apply(Disconnect("u", "z"))
     bench.apply(
-        Together([Connect("u", "p"), Connect("p", "c", "A"), Connect("c", "z", None, "true")])
+        CompoundEdit([Connect("u", "p"), Connect("p", "c", "A"), Connect("c", "z", None, "true")])
     )
     assert bench.last.valid
     assert bench.stages["z"].input_schemas["c"] == Schema.parse(ABC["schema"])
@@ -156,7 +156,7 @@ def test_ports_and_conditions(bench):
     bench.check()
     bench.apply(Disconnect("p", "c", "B"))
     assert bench.last.valid
-    bench.apply(Together([Disconnect("c", "z"), Connect("c", "z")]))
+    bench.apply(CompoundEdit([Disconnect("c", "z"), Connect("c", "z")]))
     assert any("is not marked with either" in message for message in bench.messages())
     bench.check()
 
@@ -189,7 +189,9 @@ def test_plugins_properties_and_settings(bench):
     bench.apply(SetSetting("engine", "spark"))
     bench.apply(SetSetting("name", "p1"))
     bench.check()
-    bench.apply(Together([SetProperty("t", "engine", "1"), SetPlugin("t", "transform", "Pass")]))
+    bench.apply(
+        CompoundEdit([SetProperty("t", "engine", "1"), SetPlugin("t", "transform", "Pass")])
+    )
     bench.apply(SetProperty("u", "engine", "2"))
     assert "is being set to different values by stages" in bench.errors[0].message
     bench.check()
@@ -226,8 +228,8 @@ def test_post_actions_are_edited_too(bench):
         (SetSetting("stages", []), BadRequestError),
         (SetProperty("t", "field", "\ud800"), BadRequestError),
         (SetSetting("config", {"stages": 1}), None),
-        (Together([SetProperty("t", "note", "x"), RemoveStage("q")]), NotFoundError),
-        (Together([Undo()]), BadRequestError),
+        (CompoundEdit([SetProperty("t", "note", "x"), RemoveStage("q")]), NotFoundError),
+        (CompoundEdit([Undo()]), BadRequestError),
     ],
 )
 def test_edits_that_cannot_be_made_change_nothing(bench, edit, error):
@@ -305,12 +307,12 @@ def test_edits_are_read_from_json():
     assert msgspec.json.decode(text, type=Edit) == Connect("a", "b", "p")
     added = b'{"edit": "add-stage", "stage": {}, "postAction": true}'
     text = b'{"edit": "together", "edits": [{"edit": "undo"}, ' + added + b"]}"
-    assert msgspec.json.decode(text, type=Edit) == Together([Undo(), AddStage({}, True)])
+    assert msgspec.json.decode(text, type=Edit) == CompoundEdit([Undo(), AddStage({}, True)])
 
 
 def test_changes_cross_processes(bench):
     change = bench.apply(SetProperty("t", "field", "q"))
-    assert unpack(pack(change), Change) == change
+    assert unpack(pack(change), EditResult) == change
     shown = json.loads(msgspec.json.encode(change, enc_hook=encode_schema))
     assert shown["stages"]["t"]["inputSchemas"]["s"]["fields"][0]["name"] == "a"
 
@@ -379,7 +381,7 @@ def test_a_hanging_plugin_holds_up_only_its_stage(workers, tmp_path):
     bench.check()
     end = tmp_path / "end"
     slow = [SetPlugin("u", "transform", "Slow"), SetProperty("u", "until", str(end))]
-    change = bench.apply(Together(slow), 0.05)
+    change = bench.apply(CompoundEdit(slow), 0.05)
     assert change.stages["u"].checking
     assert not change.valid
     for number in range(5):

@@ -57,7 +57,7 @@ def test_what_is_told_of_an_application(applications: ApplicationService):
     found = applications.describe("default", "orders")
 
     assert (found.artifact.name, found.artifact.scope) == ("cdap-data-pipeline", "SYSTEM")
-    assert json.loads(found.configuration) == SMALL
+    assert json.loads(found.copy_configuration) == SMALL
     assert [(p.id, p.name, p.type) for p in found.plugins] == [
         ("s", "Source", "batchsource"),
         ("t", "Pass", "transform"),

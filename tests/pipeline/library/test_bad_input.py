@@ -22,8 +22,8 @@ from localcdap.pipeline.library.application_model import (
 from localcdap.pipeline.library.applications import ApplicationService
 from localcdap.pipeline.library.draft_model import Draft, DraftRequest
 from localcdap.pipeline.library.drafts import DraftService
-from localcdap.pipeline.library.export import upgraded
-from localcdap.pipeline.library.hub import is_package, packaged_document, read_package
+from localcdap.pipeline.library.export import upgrade_document
+from localcdap.pipeline.library.hub import create_packaged_document, is_package, read_package
 from localcdap.pipeline.library.templates import TemplateService
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 from localcdap.store.store import Store
@@ -73,7 +73,7 @@ def test_any_json_is_kept_as_a_draft_or_refused(
     assert unpack(pack(drafts.get("default", saved.id)), Draft).revision == saved.revision
     exported = json.loads(drafts.export("default", saved.id))
     assert json.dumps(exported) == json.dumps(document)
-    read_document(json.dumps(upgraded(read_document(document))))
+    read_document(json.dumps(upgrade_document(read_document(document))))
     with contextlib.suppress(LocalcdapError):
         drafts.get("default", key)
 
@@ -91,7 +91,7 @@ def test_any_configuration_of_a_package_is_a_document_or_none(config: Any):
     source = {"specVersion": 1, "actions": [{"type": "create_pipeline", "arguments": arguments}]}
     (pipeline,) = read_package(source, "spec.json").pipelines
     with contextlib.suppress(BadRequestError):
-        assert read_document(packaged_document(pipeline, config)).name == "p"
+        assert read_document(create_packaged_document(pipeline, config)).name == "p"
 
 
 @pytest.mark.parametrize("name", ["a\udc80", "a\0b", "", " ", "a" * 10_000])

@@ -8,7 +8,7 @@ import pytest
 
 from localcdap.api.errors import DocumentError
 from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.library.hub import is_package, packaged_document, read_package
+from localcdap.pipeline.library.hub import create_packaged_document, is_package, read_package
 from tests.pipeline.pipelines import config
 
 ARTIFACT = {"name": "cdap-data-pipeline", "version": "6.1.0", "scope": "SYSTEM"}
@@ -42,9 +42,11 @@ def test_pipelines_and_drafts_are_found_and_the_rest_is_told():
         "The package is for CDAP [5.0.0,6.2.0); localcdap stands for 6.10.0.",
     ]
     small = config("source:s sink:z", "s>z")
-    document = read_document(packaged_document(found.pipelines[0], small))
+    document = read_document(create_packaged_document(found.pipelines[0], small))
     assert (document.name, document.artifact_name) == ("a", "cdap-data-pipeline")
-    wrapped = packaged_document(found.pipelines[0], {"name": "x", "config": small, "mine": 1})
+    wrapped = create_packaged_document(
+        found.pipelines[0], {"name": "x", "config": small, "mine": 1}
+    )
     assert wrapped == {"name": "a", "config": small, "mine": 1}
 
 

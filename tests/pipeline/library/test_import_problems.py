@@ -6,7 +6,7 @@ import pytest
 
 from localcdap.api.failures import ArtifactId
 from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.library.import_problems import import_problems
+from localcdap.pipeline.library.import_problems import find_import_problems
 from localcdap.pipeline.validation.plugins import IndexedPlugins
 from tests.pipeline.pipelines import config
 from tests.pipeline.shelf import MOCKS, Shelf, candidates
@@ -40,7 +40,7 @@ def mine() -> Shelf:
 def test_each_problem_has_its_kind_and_its_repair(mine: Shelf, asked, kind, message):
     source = config("transform:t")
     source["stages"][0]["plugin"]["artifact"] = asked
-    found = import_problems(read_document(source), IndexedPlugins(mine, "default"))
+    found = find_import_problems(read_document(source), IndexedPlugins(mine, "default"))
 
     if kind is None:
         assert found == []
@@ -57,7 +57,7 @@ def test_each_problem_has_its_kind_and_its_repair(mine: Shelf, asked, kind, mess
 def test_the_other_scope_is_offered_before_a_newer_version(mine: Shelf):
     source = config("transform:t")
     source["stages"][0]["plugin"]["artifact"] = {"version": "1.2.0", "scope": "SYSTEM"}
-    ((problem, _),) = import_problems(read_document(source), IndexedPlugins(mine, "default"))
+    ((problem, _),) = find_import_problems(read_document(source), IndexedPlugins(mine, "default"))
 
     assert problem.kind == "scope"
     assert problem.repair == ArtifactId("mock-plugins", "1.2.0", "USER")
@@ -67,7 +67,7 @@ def test_a_missing_plugin_has_no_repair_but_similar_names(mine: Shelf):
     source = config("transform:t mail:m")
     source["postActions"] = [{"name": "p", "plugin": {"name": "Gone", "type": "postaction"}}]
     source["stages"][0]["plugin"]["name"] = "Strct"
-    found = import_problems(read_document(source), IndexedPlugins(mine, "default"))
+    found = find_import_problems(read_document(source), IndexedPlugins(mine, "default"))
 
     assert [(p.stage, p.kind, p.repair, r) for p, r in found] == [
         ("t", "missing", None, None),

@@ -6,7 +6,7 @@ import json
 
 from localcdap.pipeline.comparison import compare_pipelines
 from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.library.export import upgraded, upgrades
+from localcdap.pipeline.library.export import upgrade_document, upgrades
 from tests.pipeline.pipelines import config, record
 
 OLD = {
@@ -19,7 +19,7 @@ OLD = {
 
 def test_the_parts_of_cdap_3_become_stages():
     document = read_document({"template": "cdap-etl-batch", "config": OLD, "ui": {"nodes": {}}})
-    new = upgraded(document)
+    new = upgrade_document(document)
 
     assert upgrades(document) == [
         (
@@ -51,7 +51,7 @@ def test_what_is_wrapped_or_text_is_told():
 
     assert ["'configuration'" in text for text in upgrades(read_document(detail))] == [True]
     assert ["envelope: config.config" in text for text in upgrades(read_document(draft))] == [True]
-    assert upgraded(read_document(detail))["config"] == small
+    assert upgrade_document(read_document(detail))["config"] == small
 
 
 def test_an_export_of_cdap_6_is_as_it_should_be():
@@ -61,12 +61,12 @@ def test_an_export_of_cdap_6_is_as_it_should_be():
 
     assert upgrades(read_document(given)) == []
     assert upgrades(read_document(small)) == []
-    assert upgraded(read_document({**given, "__ui__": {}})) == {**given, "__ui__": {}}
+    assert upgrade_document(read_document({**given, "__ui__": {}})) == {**given, "__ui__": {}}
 
 
 def test_every_real_pipeline_is_the_same_when_upgraded(corpus):
     for file in sorted((corpus / "pipelines").glob("*.json")):
         document = read_document(file.read_text(), file.name)
-        again = read_document(json.loads(json.dumps(upgraded(document))), file.name)
+        again = read_document(json.loads(json.dumps(upgrade_document(document))), file.name)
         assert compare_pipelines(document, again).is_equal, file.name
         assert again.app is document.app, file.name

@@ -12,7 +12,7 @@ from textual.content import Content
 
 from localcdap.api.pipeline import StageConnection
 from localcdap.artifacts.model import ArtifactSelector
-from localcdap.pipeline.comparison import Change, PipelineComparison, StageChange
+from localcdap.pipeline.comparison import Difference, PipelineComparison, StageDifference
 from localcdap.text import plural
 
 _MUTED: Final = "$foreground 60%"
@@ -58,7 +58,7 @@ def format_differences(comparison: PipelineComparison) -> list[Content]:
     return blocks
 
 
-def _format_stage(stage: StageChange) -> Content:
+def _format_stage(stage: StageDifference) -> Content:
     name = f"{stage.before} → {stage.name}" if stage.kind == "renamed" else stage.name
     title = Content.assemble(
         _draw_mark(stage.kind),
@@ -69,13 +69,13 @@ def _format_stage(stage: StageChange) -> Content:
     return _build_block(title, stage.changes)
 
 
-def _build_block(title: Content, changes: Sequence[Change]) -> Content:
+def _build_block(title: Content, changes: Sequence[Difference]) -> Content:
     return Content("\n").join(
         [title, *(line for change in changes for line in _format_change(change))]
     )
 
 
-def _format_change(change: Change) -> Iterator[Content]:
+def _format_change(change: Difference) -> Iterator[Content]:
     if change.before is None or change.after is None:
         kind = "added" if change.before is None else "removed"
         value = change.after if change.before is None else change.before

@@ -14,9 +14,9 @@ from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.document.stages import TEMPLATE_MARK
 from localcdap.pipeline.library.application_model import Application, Deployment, DeployRequest
 from localcdap.pipeline.library.draft_model import Draft, DraftRequest
-from localcdap.pipeline.library.export import formatted, text_of
+from localcdap.pipeline.library.export import encode_document, format_json
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
-from localcdap.pipeline.validation.repairs import Repair, repair_of, repaired
+from localcdap.pipeline.validation.repairs import Repair, apply_repairs, create_repair
 from localcdap.text import plural
 from localcdap.tui.labels import format_age
 from localcdap.tui.lists.filtered_list import ListEntry
@@ -173,7 +173,7 @@ def upgrade(cdap: Cdap, namespace: str, text: str) -> tuple[str, list[Repair]]:
         for stage in (*document.stages, *document.post_actions)
         if (repair := _upgrade(cdap, namespace, stage)) is not None
     ]
-    return formatted(text_of(repaired(document, repairs))), repairs
+    return format_json(encode_document(apply_repairs(document, repairs))), repairs
 
 
 def save_upgraded(cdap: Cdap, namespace: str, item: SavedPipeline, text: str) -> Deployment | None:
@@ -213,7 +213,7 @@ def _upgrade(cdap: Cdap, namespace: str, stage: StageUse) -> Repair | None:
     is_range = not VersionRange.parse(asked.version).is_exact
     if taken == found and (is_range or asked.version == found.artifact.version):
         return None
-    return repair_of(stage, found)
+    return create_repair(stage, found)
 
 
 def _named(template: PluginTemplate, name: str) -> PluginTemplate:

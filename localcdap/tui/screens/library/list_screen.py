@@ -11,7 +11,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from localcdap.pipeline.document.model import App, PipelineDocument
+from localcdap.pipeline.document.model import PipelineDocument, PipelineType
 from localcdap.pipeline.library.draft_model import Draft
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 from localcdap.text import plural
@@ -170,7 +170,7 @@ def told(opened: ItemDetails) -> Content:
     kind = "draft" if isinstance(item, Draft) else "deployed"
     document = opened.document
     assert document is not None
-    streaming = "real-time " if document.app is App.STREAMING else ""
+    streaming = "real-time " if document.app is PipelineType.STREAMING else ""
     return _joined(
         _title(item.name, f"{kind} {streaming}pipeline, {plural(len(document.stages), 'stage')}"),
         item.description or "",
