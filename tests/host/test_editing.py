@@ -23,7 +23,7 @@ import sys
 from pathlib import Path
 from localcdap.home import Home
 from localcdap.host import connect
-from localcdap.pipeline.editing.edits import Connect, Disconnect, RemoveStage, SetProperty, Together, Undo
+from localcdap.pipeline.editing.edits import Connect, Disconnect, RemoveStage, SetProperty, CompoundEdit, Undo
 
 with connect(Home(Path(sys.argv[1]))) as cdap:
     assert not cdap.is_host
@@ -32,7 +32,7 @@ with connect(Home(Path(sys.argv[1]))) as cdap:
     print(broken.stages["Slim"].errors[0].field, broken.valid)
     print(cdap.editing.apply(id, Undo(), 60).valid)
     edits = [Disconnect("In", "Slim"), RemoveStage("Slim"), Connect("In", "Out")]
-    print(cdap.editing.apply(id, Together(edits), 60).removed)
+    print(cdap.editing.apply(id, CompoundEdit(edits), 60).removed)
 """
 
 
