@@ -23,7 +23,7 @@ from localcdap.apps.platform import AppPlatform
 from localcdap.apps.runtime import AppRuntime
 from localcdap.artifacts.loading import import_module
 from localcdap.artifacts.model import ApplicationRef
-from localcdap.artifacts.tracebacks import summary, user_frames
+from localcdap.artifacts.tracebacks import summarize_error, user_frames
 from localcdap.datasets.listeners import TableListenerDelivery
 from localcdap.datasets.transactions import (
     ADMIN,
@@ -108,7 +108,7 @@ class AppEndpoint:
         ref = self._order.app
         path = Path(ref.path)
         return PluginError(
-            f"Application '{ref.application.name}': {summary(error, path)}",
+            f"Application '{ref.application.name}': {summarize_error(error, path)}",
             traceback=user_frames(error, path),
         )
 

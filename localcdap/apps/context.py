@@ -20,7 +20,12 @@ from localcdap.api.schema import Schema
 from localcdap.api.serialization.structs import unpack
 from localcdap.apps.platform import AppPlatform
 from localcdap.artifacts.model import ArtifactSelector, PluginRef
-from localcdap.sandbox.plugin_calls import CallRequest, TransformRequest, read, written
+from localcdap.sandbox.plugin_calls import (
+    CallRequest,
+    TransformRequest,
+    read_arrow_stream,
+    to_arrow_stream,
+)
 from localcdap.sandbox.stage_configuration import ConfigureRequest
 
 
@@ -112,13 +117,13 @@ class AppPlugin:
         except StageError as error:
             raise BadRequestError(error.message, error.corrective_action) from None
         request = TransformRequest(
-            self._ref, self._namespace, self._properties, schema, written(batch)
+            self._ref, self._namespace, self._properties, schema, to_arrow_stream(batch)
         )
         result = self._platform.transform(request)
-        errors = RecordCodec(result.error_schema).decode(read(result.error_records))
+        errors = RecordCodec(result.error_schema).decode(read_arrow_stream(result.error_records))
         return TransformedRecords(
             result.output_schema,
-            RecordCodec(result.output_schema).decode(read(result.records)),
+            RecordCodec(result.output_schema).decode(read_arrow_stream(result.records)),
             [
                 EmittedError(record, code, message)
                 for record, (code, message) in zip(errors, result.errors, strict=True)

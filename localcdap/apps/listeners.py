@@ -57,11 +57,11 @@ class AppListeners:
         """Look after the listeners, also of applications that are deployed later."""
         self._thread.start()
 
-    def are_busy(self) -> bool:
+    def is_busy(self) -> bool:
         """Whether one has events to see, and has not just failed on them."""
         return any(driver.is_busy() for driver in list(self._drivers.values()))
 
-    def failure(self, app: str, listener: str) -> tuple[int, str | None]:
+    def get_failure(self, app: str, listener: str) -> tuple[int, str | None]:
         """How often in a row a listener has failed, and with what the last time."""
         driver = self._drivers.get(listener_key(app, listener))
         return (driver.tries, driver.error) if driver is not None else (0, None)

@@ -100,7 +100,7 @@ class AppPlatform:
         """See :meth:`localcdap.api.app.SystemContext.get_preferences`."""
         level = PreferenceLevel(namespace)
         preferences = self._preferences
-        return preferences.resolved(level) if resolved else preferences.get(level)
+        return preferences.resolve(level) if resolved else preferences.get(level)
 
     def evaluate_macros(
         self, namespace: str, properties: dict[str, str], arguments: dict[str, str]

@@ -41,7 +41,7 @@ class AppService:
         app = self._find(name)
         listeners = [
             ListenerState(
-                each.name, each.events, each.topics, *self._listeners.failure(name, each.name)
+                each.name, each.events, each.topics, *self._listeners.get_failure(name, each.name)
             )
             for each in app.application.listeners
         ]

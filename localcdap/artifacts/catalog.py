@@ -80,7 +80,7 @@ class Catalog:
         visible = [d for d in self.details if d.namespace in (namespace, SYSTEM_NAMESPACE)]
         return sorted(visible, key=_detail_order)
 
-    def hidden(self, namespace: str) -> Iterator[HiddenPlugin]:
+    def list_hidden(self, namespace: str) -> Iterator[HiddenPlugin]:
         """The plugins of what a namespace sees that lack a required capability, by artifact."""
         for detail in sorted(_details(self._state, frozenset()), key=_detail_order):
             if detail.namespace not in (namespace, SYSTEM_NAMESPACE):
@@ -97,7 +97,7 @@ class Catalog:
                         lacking=sorted(lacking),
                     )
 
-    def candidates(self, namespace: str, type: str, name: str) -> list[Candidate]:
+    def find_candidates(self, namespace: str, type: str, name: str) -> list[Candidate]:
         """The plugins of a type and name that a namespace sees."""
         return [
             candidate
@@ -105,12 +105,12 @@ class Catalog:
             for candidate in names.get(name, ())
         ]
 
-    def types(self, namespace: str) -> list[str]:
+    def list_types(self, namespace: str) -> list[str]:
         """The plugin types that a namespace sees, in alphabetical order."""
         spaces = {namespace, SYSTEM_NAMESPACE}
         return sorted({type for space in spaces for type in self._plugins.get(space, ())})
 
-    def names(self, namespace: str, type: str) -> list[str]:
+    def list_names(self, namespace: str, type: str) -> list[str]:
         """Names of the plugins of a type that a namespace sees, in alphabetical order."""
         return sorted({name for names in self._visible(namespace, type) for name in names})
 
@@ -119,7 +119,7 @@ class Catalog:
             yield self._plugins.get(space, {}).get(type, {})
 
 
-def changes(before: Catalog, after: Catalog) -> list[ArtifactChange]:
+def compare_catalogs(before: Catalog, after: Catalog) -> list[ArtifactChange]:
     """What became of the artifacts between two states."""
     old, new = _in_use(before), _in_use(after)
     told = {(d.path, d.error) for d in before.details}

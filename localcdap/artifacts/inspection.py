@@ -26,7 +26,7 @@ from localcdap.artifacts.loading import (
     mount,
 )
 from localcdap.artifacts.model import Inspection, PluginClass
-from localcdap.artifacts.tracebacks import summary, user_frames
+from localcdap.artifacts.tracebacks import summarize_error, user_frames
 
 _Described = TypeVar("_Described")
 _LONGEST_ERROR: Final = 4000
@@ -157,7 +157,7 @@ def _clashes(found: list[tuple[PluginClass, type[Plugin]]], place: Path) -> Iter
 
 
 def _import_problem(error: BaseException, place: Path, package: str) -> str:
-    told = summary(error, place).replace(f"{package}.", "")
+    told = summarize_error(error, place).replace(f"{package}.", "")
     if not isinstance(error, ModuleNotFoundError) or not error.name:
         return told
     if error.name.startswith(f"{package}."):

@@ -25,7 +25,7 @@ from localcdap.api.app.application import APPLICATION_MARK, SystemApplication
 from localcdap.api.errors import PluginError
 from localcdap.api.plugin import PLUGIN_MARK, Plugin
 from localcdap.artifacts.model import PluginRef
-from localcdap.artifacts.tracebacks import summary, user_frames
+from localcdap.artifacts.tracebacks import summarize_error, user_frames
 from localcdap.artifacts.version import split_file_name
 
 _PREFIX: Final = "localcdap_artifact_"
@@ -49,7 +49,7 @@ def load_plugin(ref: PluginRef) -> type[Plugin]:
     except (Exception, SystemExit) as error:
         frames = user_frames(error, Path(ref.path))
         raise PluginError(
-            f"{where} cannot be loaded: {summary(error, Path(ref.path))}", traceback=frames
+            f"{where} cannot be loaded: {summarize_error(error, Path(ref.path))}", traceback=frames
         ) from error
     found = vars(module).get(attribute)
     if not isinstance(found, type) or not issubclass(found, Plugin):
@@ -136,13 +136,13 @@ def mount(path: str, digest: str) -> str:
     if package not in sys.modules:
         with _mounting:
             if package not in sys.modules:
-                finder = _ArtifactFinder(package, located(path))
+                finder = _ArtifactFinder(package, locate_content(path))
                 sys.meta_path.insert(0, finder)
                 sys.modules[package] = finder.root_module()
     return package
 
 
-def located(path: str) -> Path:
+def locate_content(path: str) -> Path:
     """Where a content lies; what was sent to a cluster has a path relative to a folder of ``sys.path``."""
     if Path(path).is_absolute():
         return Path(path)

@@ -56,7 +56,7 @@ def find_supported_apps(parents: Iterable[str]) -> frozenset[str]:
     )
 
 
-def check(parents: Iterable[str]) -> None:
+def check_parents(parents: Iterable[str]) -> None:
     """:raises BadRequestError: when a parent cannot be read, or none of them is here."""
     given = list(parents)
     if not find_supported_apps(given):

@@ -12,7 +12,7 @@ from localcdap.artifacts.catalog import (
     AnyNamespace,
     Catalog,
     Namespaces,
-    changes,
+    compare_catalogs,
     list_orphaned_artifacts,
 )
 from localcdap.artifacts.directories.artifact_paths import (
@@ -113,7 +113,7 @@ class ArtifactService:
             old, before = self._state, self._current
             assert old is not None
             assert before is not None
-            state = self._synchronizer.look(
+            state = self._synchronizer.compare(
                 list(self._places()),
                 old,
                 retry_errors=retry_errors,
@@ -123,7 +123,7 @@ class ArtifactService:
             if state is old:
                 return SyncReport([])
             after = Catalog(state, self._copies, self._required)
-            report = SyncReport(changes(before, after))
+            report = SyncReport(compare_catalogs(before, after))
 
             def announce(tx: Transaction) -> None:
                 # Who hears of the change finds it here.
@@ -131,7 +131,7 @@ class ArtifactService:
                 if report.changes and self._on_change is not None:
                     self._on_change(tx, report)
 
-            self._synchronizer.keep(state, old, announce)
+            self._synchronizer.save(state, old, announce)
             return report
 
     def list_artifacts(
@@ -205,7 +205,7 @@ class ArtifactService:
         :raises BadRequestError: when the selector cannot be read.
         """
         self._namespaces.require(namespace)
-        candidates = self._catalog().candidates(namespace, type, name)
+        candidates = self._catalog().find_candidates(namespace, type, name)
         chosen = choose(candidates, selector or ArtifactSelector())
         if chosen is None:
             raise self._not_found(namespace, type, name, selector)
@@ -230,11 +230,11 @@ class ArtifactService:
         :raises BadRequestError: when the selector cannot be read.
         """
         catalog = self._catalog()
-        candidates = catalog.candidates(namespace, type, name)
-        names = catalog.names(namespace, type) if not candidates else []
+        candidates = catalog.find_candidates(namespace, type, name)
+        names = catalog.list_names(namespace, type) if not candidates else []
         return look_up(candidates, names, name, selector or ArtifactSelector())
 
-    def documentation(
+    def read_documentation(
         self, namespace: str, type: str, name: str, selector: ArtifactSelector | None = None
     ) -> str | None:
         """The Markdown that the artifact has about a plugin, in ``docs/NAME-TYPE.md``; None without any.
@@ -242,13 +242,13 @@ class ArtifactService:
         :raises NotFoundError: as :meth:`get_plugin`.
         """
         found = choose(
-            self._catalog().candidates(namespace, type, name), selector or ArtifactSelector()
+            self._catalog().find_candidates(namespace, type, name), selector or ArtifactSelector()
         )
         if found is None:
             raise self._not_found(namespace, type, name, selector)
         return read_documentation(Path(found.path), type, name)
 
-    def required_capabilities(self) -> list[str]:
+    def list_required_capabilities(self) -> list[str]:
         """What a plugin must have to exist for anybody, in alphabetical order; empty: nothing."""
         return sorted(self._required)
 
@@ -258,7 +258,7 @@ class ArtifactService:
         For whoever wonders where a plugin is; nothing else knows of them.
         """
         self._namespaces.require(namespace)
-        return list(self._catalog().hidden(namespace))
+        return list(self._catalog().list_hidden(namespace))
 
     def trace(self, path: str) -> list[str]:
         """Where the code of a broken artifact fails: frames in it, innermost last, and what was raised.
@@ -355,9 +355,9 @@ class ArtifactService:
     ) -> Iterator[list[Candidate]]:
         """The plugins of one type and name after the other, those of each in order."""
         catalog = self._catalog()
-        for each in [type] if type is not None else catalog.types(namespace):
-            for name in catalog.names(namespace, each):
-                candidates = _narrowed(catalog.candidates(namespace, each, name), artifact)
+        for each in [type] if type is not None else catalog.list_types(namespace):
+            for name in catalog.list_names(namespace, each):
+                candidates = _narrowed(catalog.find_candidates(namespace, each, name), artifact)
                 yield sorted(candidates, key=lambda candidate: candidate.order)
 
     def _not_found(
@@ -372,8 +372,8 @@ class ArtifactService:
             )
         if found.nearest:
             return NotFoundError(message, f"Similar names: {', '.join(found.nearest)}.")
-        names = self._catalog().names(namespace, type)
-        types = ", ".join(self._catalog().types(namespace)) or "none"
+        names = self._catalog().list_names(namespace, type)
+        types = ", ".join(self._catalog().list_types(namespace)) or "none"
         known = f"Plugins of that type: {', '.join(names)}." if names else f"Types: {types}."
         return NotFoundError(message, known)
 

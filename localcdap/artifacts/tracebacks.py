@@ -48,7 +48,7 @@ def parse_dumped_frames(dump: str, path: Path) -> list[str]:
     ][:_SHOWN_FRAMES][::-1]
 
 
-def summary(error: BaseException, path: Path) -> str:
+def summarize_error(error: BaseException, path: Path) -> str:
     """``module.py:12: ValueError: text``, the place being the innermost in the artifact."""
     if isinstance(error, SyntaxError) and error.filename and _inside(error.filename, path):
         return (

@@ -21,9 +21,9 @@ from localcdap.text import plural
 @instance_options
 def command(instance: Instance) -> int:
     """Copy a sample pipeline and its data into the instance's folder, validate it and run it."""
-    file = demo.set_up(instance.home)
+    file = demo.install_demo(instance.home)
     document = file.read_text(encoding="utf-8")
-    arguments = demo.arguments(file)
+    arguments = demo.get_arguments(file)
     with instance.connect(expects_run=True) as cdap:
         request = PipelineRequest(document, instance.namespace, arguments, file=str(file))
         answer = cdap.studio.validate_pipeline(request)
@@ -43,7 +43,7 @@ def command(instance: Instance) -> int:
         if run.status is not RunStatus.COMPLETED:
             return NO
         click.secho("\nThe table 'spending':", bold=True)
-        rows = cdap.tables.rows(instance.namespace, "spending", 10)
+        rows = cdap.tables.read_rows(instance.namespace, "spending", 10)
         print_table(rows.columns, rows.rows)
     _print_next_steps(file.parent)
     return 0

@@ -80,10 +80,10 @@ def report(error: BaseException, arguments: list[str]) -> int:
             "Free some space, or choose a folder on another disk with --home or $LOCALCDAP_HOME.",
         )
         return show(full, arguments)
-    text = reports.text_of(error, f"localcdap {' '.join(arguments)}")
+    text = reports.format_report(error, f"localcdap {' '.join(arguments)}")
     click.secho(f"Internal error of localcdap: {error}", fg="red", err=True)
     try:
-        file = reports.write(find_home(_find_home_option(arguments)).reports, text)
+        file = reports.write_report(find_home(_find_home_option(arguments)).reports, text)
         click.echo(f"A crash report is in {file}", err=True)
     except OSError as unwritable:
         click.echo(f"The crash report could not be written ({unwritable}):\n{text}", err=True)

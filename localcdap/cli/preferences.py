@@ -39,12 +39,12 @@ def command(
     level = PreferenceLevel(None if whole else instance.namespace, application, program)
     with instance.connect() as cdap:
         if action == "set":
-            found = cdap.preferences.change(level, parse_pairs(values))
+            found = cdap.preferences.update(level, parse_pairs(values))
         elif action == "delete":
             removed = list(values) or list(cdap.preferences.get(level))
-            found = cdap.preferences.change(level, removed=removed)
+            found = cdap.preferences.update(level, removed=removed)
         elif resolved:
-            found = cdap.preferences.resolved(level)
+            found = cdap.preferences.resolve(level)
         else:
             found = cdap.preferences.get(level)
     if instance.json:

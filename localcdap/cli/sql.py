@@ -53,7 +53,7 @@ def _to_rows(found: SqlResult) -> list[list[Any]]:
     """Return the rows as JSON values; dates, decimals and bytes become text."""
     import msgspec
 
-    columns = [column.to_pylist() for column in found.table().columns]
+    columns = [column.to_pylist() for column in found.to_table().columns]
     return [
         [msgspec.to_builtins(value, enc_hook=str) for value in row]
         for row in zip(*columns, strict=True)

@@ -32,7 +32,7 @@ def command(instance: Instance, name: str | None, limit: int, drop: bool) -> Non
             cdap.tables.drop(instance.namespace, name)
             click.echo(f"Table '{name}' dropped.", err=True)
             return
-        records = cdap.tables.rows(instance.namespace, name, limit)
+        records = cdap.tables.read_rows(instance.namespace, name, limit)
     if instance.json:
         print_json(records)
     else:

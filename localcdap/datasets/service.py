@@ -35,19 +35,19 @@ class TableService:
     def list_tables(self, namespace: str) -> list[TableDetail]:
         """The tables of a namespace, by name."""
         self._namespaces.require(namespace)
-        return list(self._tables.list(namespace))
+        return list(self._tables.list_tables(namespace))
 
-    def shapes(self, namespace: str) -> dict[str, TableShape]:
+    def read_shapes(self, namespace: str) -> dict[str, TableShape]:
         """The columns and keys of the tables of a namespace, by name; none of one that does not exist."""
-        return self._tables.shapes(namespace)
+        return self._tables.read_shapes(namespace)
 
-    def rows(self, namespace: str, name: str, limit: int) -> TableRows:
+    def read_rows(self, namespace: str, name: str, limit: int) -> TableRows:
         """The first rows of a table, by its key.
 
         :raises NotFoundError: when there is no such table or namespace.
         """
         self._namespaces.require(namespace)
-        columns, rows = self._tables.rows(namespace, name, limit)
+        columns, rows = self._tables.read_rows(namespace, name, limit)
         plain = [[msgspec.to_builtins(value, enc_hook=str) for value in row] for row in rows]
         return TableRows(list(columns), plain)
 

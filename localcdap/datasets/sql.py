@@ -58,7 +58,7 @@ class SqlResult(msgspec.Struct):
     arrow: bytes
     """The rows as an Arrow IPC stream."""
 
-    def table(self) -> Any:
+    def to_table(self) -> Any:
         """The rows as a ``pyarrow.Table``."""
         import pyarrow as pa
 

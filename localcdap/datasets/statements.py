@@ -51,7 +51,7 @@ class StatementService:
                 self._namespaces.require_in_transaction(tx, statements.namespace)
                 tables = _visible(tx, statements.namespace)
                 _refuse_keys(tables, statements.changes)
-                held = self._tables.schemas(statements.namespace)
+                held = self._tables.read_schemas(statements.namespace)
                 visible = [table for table, _ in tables]
                 found = self._run(statements, visible, held, directory)
                 makes = {table.name: table for table in statements.makes}

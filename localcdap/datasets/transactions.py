@@ -51,7 +51,7 @@ class TransactionService:
         self._watch.add(leased)
         return token
 
-    def specification(self, token: str, table: str) -> StructuredTableSpecification:
+    def get_specification(self, token: str, table: str) -> StructuredTableSpecification:
         """:raises NotFoundError: when there is no such table."""
         return self._find(token).session.specification(table)
 
@@ -63,7 +63,7 @@ class TransactionService:
         return leased.first_page(leased.session.perform(sql, operation))
 
     @non_idempotent
-    def more(self, token: str, rest: int) -> Rows:
+    def fetch_rows(self, token: str, rest: int) -> Rows:
         """Further rows of an answer that has a rest; each rest is given once."""
         return self._find(token).page(rest)
 
@@ -171,7 +171,7 @@ class RemoteTransactionSession:
 
     def specification(self, table: str) -> StructuredTableSpecification:
         with self._host():
-            return self._service.specification(self._token, table)
+            return self._service.get_specification(self._token, table)
 
     def perform(self, table: TableSql, operation: Operation) -> Result:
         operation.prepare(table)  # what is wrong with it is said before it is sent
@@ -181,7 +181,7 @@ class RemoteTransactionSession:
                 return result
             rest = result.rest
             while rest is not None:
-                page = self._service.more(self._token, rest)
+                page = self._service.fetch_rows(self._token, rest)
                 result.values += page.values
                 rest = page.rest
             return result

@@ -9,7 +9,7 @@ import traceback
 from pathlib import Path
 
 
-def text_of(error: BaseException, what: str) -> str:
+def format_report(error: BaseException, what: str) -> str:
     """The text of a report.
 
     :param what: what was being done.
@@ -24,7 +24,7 @@ def text_of(error: BaseException, what: str) -> str:
     )
 
 
-def write(folder: Path, text: str) -> Path:
+def write_report(folder: Path, text: str) -> Path:
     """Write a report into an instance's folder of reports. Returns its file.
 
     :raises OSError: when it cannot be written.

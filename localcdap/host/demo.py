@@ -11,7 +11,7 @@ from localcdap.home import Home, shipped_data
 NAME: Final = "demo"
 
 
-def set_up(home: Home) -> Path:
+def install_demo(home: Home) -> Path:
     """Copy the sample pipeline and its data into an instance's folder; files that are there already are kept.
 
     :return: the pipeline's file; its data lie beside it.
@@ -24,6 +24,6 @@ def set_up(home: Home) -> Path:
     return folder / "pipeline.json"
 
 
-def arguments(file: Path) -> dict[str, str]:
+def get_arguments(file: Path) -> dict[str, str]:
     """The runtime arguments that the sample pipeline needs."""
     return {"demo.folder": str(file.parent)}

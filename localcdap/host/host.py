@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from localcdap.home import Home
-from localcdap.host.services import Services
+from localcdap.host.services import HostServices
 from localcdap.rpc.frames import Call
 from localcdap.rpc.host_lock import HostLock
 from localcdap.rpc.methods import get_remote_method
@@ -25,7 +25,7 @@ class Host:
         self._seat = seat
         with contextlib.ExitStack() as undo:
             undo.callback(seat.close)
-            self._services = Services(home, expects_run=expects_run)
+            self._services = HostServices(home, expects_run=expects_run)
             undo.callback(self._services.close)
             self.by_name = self._services.by_name
             seat.listen(self.by_name)

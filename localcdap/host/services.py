@@ -60,7 +60,7 @@ from localcdap.store.store import Store, Transaction
 from localcdap.store.structured.tables import StructuredTables
 
 
-class Services:
+class HostServices:
     """What an instance can do, in the process that owns its database.
 
     :param expects_run: a run will be started soon; its process may load its libraries already.
@@ -137,12 +137,12 @@ class Services:
             self.artifacts,
             locations=locations,
             check_namespace=self.namespaces.require,
-            preferences=self.preferences.of_pipeline,
+            preferences=self.preferences.resolve_for_pipeline,
             secrets=self._secrets,
             templates=partial(read_templates, store),
-            tables=self.tables.shapes,
+            tables=self.tables.read_shapes,
         )
-        self._resolver = PipelineResolver(environments, worker.configure, worker.detected)
+        self._resolver = PipelineResolver(environments, worker.configure, worker.find_connected)
         self.studio = StudioService(self._resolver)
         self.editing = EditingService(environments, worker)
         self.methods = MethodService(environments, worker)
@@ -230,7 +230,7 @@ class Services:
             directory=home.runs,
             counts=settings.engine_counts,
             engine=engine.directory,
-            origins=self.preferences.origins,
+            origins=self.preferences.find_origins,
             spare=spare,
         )
 
@@ -273,12 +273,12 @@ class Services:
     def _secrets(self, namespace: str) -> Secrets:
         return Secrets(
             partial(self.secure_keys.get, namespace),
-            partial(self.connections.properties, namespace),
+            partial(self.connections.get_properties, namespace),
         )
 
     def are_busy(self) -> bool:
         """Whether runs are active, or listeners of applications have events to see."""
-        return self.runs.are_active() or self._app_listeners.are_busy()
+        return self.runs.are_active() or self._app_listeners.is_busy()
 
     def end_waiting(self) -> None:
         """Answer those who wait for messages or changes; nobody waits any more."""

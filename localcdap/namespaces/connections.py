@@ -119,7 +119,7 @@ class ConnectionService:
             )
         return found
 
-    def properties(self, namespace: str, name: str) -> dict[str, str]:
+    def get_properties(self, namespace: str, name: str) -> dict[str, str]:
         """What ``${conn(name)}`` stands for, with ``${secure(key)}`` in place of secret values.
 
         Those that Data Fusion is delivered with are there too, unless the namespace has its own by that name.

@@ -50,7 +50,7 @@ class PreferenceService:
         with self._store.snapshot() as tx:
             return _read(tx, level)
 
-    def resolved(self, level: PreferenceLevel) -> dict[str, str]:
+    def resolve(self, level: PreferenceLevel) -> dict[str, str]:
         """The preferences that hold at a level: its own, and those from above that it does not replace."""
         self._check(level)
         with self._store.snapshot() as tx:
@@ -65,7 +65,7 @@ class PreferenceService:
         with self._store.transaction() as tx:
             return self._write(tx, level, preferences)
 
-    def change(
+    def update(
         self,
         level: PreferenceLevel,
         values: dict[str, str] | None = None,
@@ -84,19 +84,19 @@ class PreferenceService:
         """Remove all preferences of a level; those of levels below stay."""
         self.replace(level, {})
 
-    def sequence(self, level: PreferenceLevel) -> int:
+    def get_sequence(self, level: PreferenceLevel) -> int:
         """A number that is larger after each change of the level; 0 before the first."""
         self._check(level)
         rows = self._store.read(f"SELECT sequence {_OF_LEVEL}", _key(level))
         return int(rows[0][0]) if rows else 0
 
-    def of_pipeline(self, namespace: str, pipeline: str | None) -> dict[str, str]:
+    def resolve_for_pipeline(self, namespace: str, pipeline: str | None) -> dict[str, str]:
         """What macros of a pipeline get where a run is not given anything else."""
         if not pipeline:
-            return self.resolved(PreferenceLevel(namespace))
-        return self.resolved(PreferenceLevel(namespace, pipeline, PIPELINE_PROGRAM))
+            return self.resolve(PreferenceLevel(namespace))
+        return self.resolve(PreferenceLevel(namespace, pipeline, PIPELINE_PROGRAM))
 
-    def origins(self, namespace: str, pipeline: str | None) -> dict[str, str]:
+    def find_origins(self, namespace: str, pipeline: str | None) -> dict[str, str]:
         """Whose each value of :meth:`of_pipeline` is: ``instance``, ``namespace`` or ``pipeline``."""
         levels = [PreferenceLevel(), PreferenceLevel(namespace)]
         if pipeline:

@@ -136,19 +136,23 @@ def transform_records(request: TransformRequest) -> TransformResult:
         emitted = _Emitted()
         plugin.initialize(_Surroundings(request.namespace, ref.name, schema, output, error_schema))
         try:
-            plugin.transform_records(RecordCodec(schema).decode(read(request.records)), emitted)
+            plugin.transform_records(
+                RecordCodec(schema).decode(read_arrow_stream(request.records)), emitted
+            )
         finally:
             plugin.destroy()
         return TransformResult(
             output,
-            written(RecordCodec(output).encode(emitted)),
+            to_arrow_stream(RecordCodec(output).encode(emitted)),
             error_schema,
-            written(RecordCodec(error_schema).encode(each.record for each in emitted.errors)),
+            to_arrow_stream(
+                RecordCodec(error_schema).encode(each.record for each in emitted.errors)
+            ),
             [(each.code, each.message) for each in emitted.errors],
         )
 
 
-def written(batch: pa.RecordBatch) -> bytes:
+def to_arrow_stream(batch: pa.RecordBatch) -> bytes:
     """A batch as an Arrow stream."""
     import pyarrow as pa
 
@@ -159,7 +163,7 @@ def written(batch: pa.RecordBatch) -> bytes:
     return data
 
 
-def read(data: bytes) -> pa.RecordBatch:
+def read_arrow_stream(data: bytes) -> pa.RecordBatch:
     """The batch of :func:`written`."""
     import pyarrow as pa
 

@@ -68,11 +68,11 @@ class PluginWorkers(JobRunner):
         with self._use_worker(key) as worker:
             return worker.configure(request)
 
-    def remembered(self, request: ConfigureRequest) -> ConfigureResult | None:
+    def find_remembered(self, request: ConfigureRequest) -> ConfigureResult | None:
         """Return the remembered result of the same request; None when the plugin must be called."""
         return self._cache.find(request)
 
-    def detected(self, request: ConfigureRequest) -> ConnectedCheckResult | None:
+    def find_connected(self, request: ConfigureRequest) -> ConnectedCheckResult | None:
         """Return the last result of connected checks of the same stage; None when there were none."""
         return self._cache.find_connected(request)
 

@@ -1,4 +1,4 @@
-"""Copies of the database: made, checked, put back; and what of a damaged one can be saved."""
+"""Backups of the database: copying, checking, restoring, and salvaging a damaged file."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ class Backup(msgspec.Struct, frozen=True):
 
 
 class RestoredDatabase(msgspec.Struct, frozen=True):
-    """A backup that was put in the place of a database."""
+    """The result of replacing a database with a backup."""
 
     file: str
     kept: str | None
-    """Where the database that was there before is now; None when there was none."""
+    """The new path of the database that was replaced; None when there was none."""
 
 
 def copy_database(connection: duckdb.DuckDBPyConnection, target: Path) -> Backup:
-    """Copy the committed state into a new file, which appears whole or not at all.
+    """Copy the committed state into a new file, which appears complete or not at all.
 
-    Others may read and write meanwhile.
+    Other connections may read and write meanwhile.
 
     :raises StoreError: when the file exists already or cannot be written.
     """
@@ -73,7 +73,7 @@ def copy_database(connection: duckdb.DuckDBPyConnection, target: Path) -> Backup
 
 
 def back_up_before_migration(connection: duckdb.DuckDBPyConnection, folder: Path) -> Backup:
-    """Copy a database into a file named by the present time, and remove the oldest such copies.
+    """Copy a database into a file named after the current time, and remove the oldest such copies.
 
     :raises StoreError: when the copy cannot be written.
     """
@@ -85,22 +85,22 @@ def back_up_before_migration(connection: duckdb.DuckDBPyConnection, folder: Path
 
 
 def format_timestamp() -> str:
-    """The present time for a file's name, in UTC: ``20261121-143059-042``; later ones sort later."""
+    """Return the current time in UTC for a file name, such as ``20261121-143059-042``; it sorts by time."""
     return datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")[:-3]
 
 
 def check_database(path: Path, migrations: Path = SHIPPED) -> None:
-    """Read all that is in a database file.
+    """Read all data in a database file.
 
     :raises NotFoundError: when there is no such file.
     :raises DamagedStoreError: when something in it cannot be read.
-    :raises StoreError: when it is not of localcdap, or of a newer one.
+    :raises StoreError: when it is not a database of localcdap, or of a newer version.
     """
     if not path.is_file():
         raise NotFoundError(f"There is no file {path}.")
     with _open_read_only(path) as connection:
         if not check_applied(connection, path, read_migrations(migrations)):
-            raise StoreError(f"There is nothing of localcdap in {path}.")
+            raise StoreError(f"{path} is not a database of localcdap: it is empty.")
         problems = [_find_problem(connection, table) for table in _tables(connection)]
     damaged = [problem for problem in problems if problem]
     if damaged:
@@ -112,11 +112,11 @@ def check_database(path: Path, migrations: Path = SHIPPED) -> None:
 def restore_database(
     backup: Path, path: Path, kept: Path, migrations: Path = SHIPPED
 ) -> RestoredDatabase:
-    """Put a copy of a backup in the place of the database, which nobody may have open.
+    """Replace the database, which no process may have open, with a copy of a backup.
 
-    :param kept: where the present database is kept, with its write-ahead log when it has one.
+    :param kept: the new path of the current database and of its write-ahead log, if it has one.
     :raises NotFoundError: when there is no such backup.
-    :raises StoreError: when the backup is no good; the database is as it was then.
+    :raises StoreError: when the backup cannot be used; the database is then unchanged.
     """
     check_database(backup, migrations)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
@@ -131,7 +131,7 @@ def restore_database(
         return RestoredDatabase(str(path), str(kept) if had else None)
     except OSError as error:
         raise StoreError(
-            f"{backup} cannot be put into the place of {path}: {error.strerror or error}.",
+            f"{path} cannot be replaced with {backup}: {error.strerror or error}.",
             "Check the permissions of the folder and the space on the disk.",
         ) from error
     finally:
@@ -139,11 +139,11 @@ def restore_database(
 
 
 def salvage_database(path: Path, kept: Path) -> list[str]:
-    """Replace a database that opens but is damaged by one with what can still be read.
+    """Replace a damaged database that can be opened by a new one with all tables that can be read.
 
-    :param kept: where the damaged file is kept.
-    :returns: what is lost, a line for each table.
-    :raises StoreError: when it does not even open.
+    :param kept: the new path of the damaged file.
+    :returns: a line for each table that is lost.
+    :raises StoreError: when the database cannot be opened.
     """
     from localcdap.store.driver import duckdb
 
@@ -166,14 +166,16 @@ def salvage_database(path: Path, kept: Path) -> list[str]:
         _keep(path, kept)
         saved.replace(path)
     except (OSError, duckdb.Error) as error:
-        raise StoreError(f"Nothing of {path} can be saved: {extract_first_line(error)}") from error
+        raise StoreError(
+            f"Nothing can be salvaged from {path}: {extract_first_line(error)}"
+        ) from error
     finally:
         _remove(saved)
     return lost
 
 
 def quarantine_database(path: Path, kept: Path) -> None:
-    """Move a database and its write-ahead log away.
+    """Move a damaged database and its write-ahead log to another path.
 
     :raises StoreError: when they cannot be moved.
     """
@@ -185,7 +187,7 @@ def quarantine_database(path: Path, kept: Path) -> None:
 
 
 def get_log_path(path: Path) -> Path:
-    """The write-ahead log of a database: what was committed since its last checkpoint."""
+    """Return the path of a database's write-ahead log, which holds the commits since its last checkpoint."""
     return path.with_name(f"{path.name}.wal")
 
 
@@ -207,7 +209,7 @@ def _tables(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str]]:
 
 
 def _find_problem(connection: duckdb.DuckDBPyConnection, table: tuple[str, str]) -> str | None:
-    """Why a table cannot be read; DuckDB checks each block that it reads."""
+    """Return why a table cannot be read; DuckDB verifies the checksum of each block that it reads."""
     from localcdap.store.driver import duckdb
 
     try:
@@ -218,7 +220,7 @@ def _find_problem(connection: duckdb.DuckDBPyConnection, table: tuple[str, str])
 
 
 def _keep(path: Path, kept: Path) -> None:
-    """Give the database another name, too, and its log that name only: the log is of this file alone."""
+    """Link the database under a second name, and move its log to that name: the log fits this file only."""
     kept.parent.mkdir(parents=True, exist_ok=True)
     os.link(path, kept)
     log = get_log_path(path)

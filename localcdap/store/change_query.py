@@ -1,7 +1,8 @@
-"""Statements of a user that change tables, carried out on copies in a DuckDB of their own.
+"""SQL statements of a user that change tables, executed on copies in a separate DuckDB.
 
-As in :mod:`localcdap.store.query` they reach nothing but what is handed in. The tables that they change
-are copied there; what has become of them comes out as Parquet files, for the caller to put in place.
+The statements see only the tables that the caller hands in, as in :mod:`localcdap.store.query`. The tables
+that they change are copied into that DuckDB; the results leave it as Parquet files, which the caller writes
+into the instance's tables.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ _KINDS: Final = (
     "DROP",
     "ALTER",
 )
-"""Kinds of statements that are taken, as DuckDB calls them; TRUNCATE is a DELETE."""
+"""The kinds of statements that are allowed, in DuckDB's words; TRUNCATE is a DELETE."""
 _STORED_AS: Final = {
-    "HUGEINT": "BIGINT",  # what sums of integers are
+    "HUGEINT": "BIGINT",  # the type of sums of integers
     "UHUGEINT": "BIGINT",
     "UBIGINT": "BIGINT",
     "UUID": "VARCHAR",
@@ -44,36 +45,36 @@ _STORED_AS: Final = {
     "TIMESTAMP_MS": "TIMESTAMP",
     "TIMESTAMP_NS": "TIMESTAMP",
 }
-"""Types that tables have no columns of, and those that take their values."""
+"""DuckDB types that a dataset table cannot have, and the types that replace them."""
 
 
 class ChangedTable(msgspec.Struct):
-    """What has become of a table."""
+    """A table after the statements."""
 
     name: str
     file: Path | None
-    """Its rows, as Parquet; None when it is no longer there."""
+    """The Parquet file of its rows; None when the table was dropped."""
     nullable: dict[str, bool]
-    """By column, whether it may be null."""
+    """Whether each column may be null, by column name."""
 
 
 class ChangeResult(msgspec.Struct):
-    """What statements have done."""
+    """The result of the statements."""
 
     tables: list[ChangedTable]
-    """Those that were to be changed, and those that are new."""
+    """The tables that the caller allowed to change, and the new ones."""
     rows: int
-    """Of the last statement: found by a query, changed by another one."""
+    """The number of rows that the last statement found (a query) or changed (any other)."""
     first: Any
-    """A ``pyarrow.Table`` of the first row that the last query found; without rows when there was none."""
+    """A ``pyarrow.Table`` with the first row of the last query, or without rows when it found none."""
 
 
 class ChangeQuery(Query):
-    """Statements, one after the other; the first that fails ends them. See :class:`Query`.
+    """Statements that run one after the other; the first failure ends them. See :class:`Query`.
 
-    :param statements: in the SQL of DuckDB, each a single one.
-    :param required: by name of a table to change, its columns that must not be null; tables that are not
-        there yet need not be named.
+    :param statements: single statements in DuckDB's SQL.
+    :param required: the columns that must not be null, by name of each table that may change; tables that
+        do not exist yet need not be named.
     """
 
     def __init__(
@@ -91,8 +92,8 @@ class ChangeQuery(Query):
     ) -> ChangeResult:
         """Run the statements.
 
-        :param tables: those that the statements see, all of one schema.
-        :param directory: where the files of changed tables go; it exists.
+        :param tables: the tables that the statements see, all of one schema.
+        :param directory: an existing folder for the files of changed tables.
         :raises QueryError: when a statement is wrong, was cancelled, or takes more than its limits.
         """
 
@@ -131,7 +132,7 @@ class ChangeQuery(Query):
 
 
 def _copy(engine: duckdb.DuckDBPyConnection, table: QueryTable, required: Sequence[str]) -> None:
-    """Put a table in the place of the view."""
+    """Replace the view of a table by a table that can be changed."""
     name, source = (
         quote_identifier(table.schema, table.name),
         quote_identifier(f"{table.schema}.{table.name}"),
@@ -143,14 +144,15 @@ def _copy(engine: duckdb.DuckDBPyConnection, table: QueryTable, required: Sequen
 
 
 def _run(engine: duckdb.DuckDBPyConnection, sql: str) -> tuple[int, pa.Table | None]:
-    """How many rows a statement found or changed, and the first that a query found."""
+    """Run a statement; return how many rows it found or changed, and the first row of a query."""
     import pyarrow as pa
 
     kinds = [statement.type.name for statement in engine.extract_statements(sql)]
     if len(kinds) != 1 or kinds[0] not in _KINDS:
         raise QueryError(
-            f"These are no statements to carry out: {', '.join(kinds) or 'nothing'}.",
-            "Give single statements that query or change tables.",
+            "Each text must be one statement that queries or changes tables, not: "
+            f"{', '.join(kinds) or 'nothing'}.",
+            "Split the text into single statements.",
         )
     if kinds != ["SELECT"]:
         changed = engine.execute(sql).fetchone()
@@ -170,7 +172,7 @@ def _write(
     columns: Sequence[tuple[str, str, bool]],
     file: Path,
 ) -> None:
-    """Write the rows of a table, its columns of types that tables have."""
+    """Write the rows of a table into a Parquet file, converted to types that dataset tables can have."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -192,7 +194,7 @@ def _write(
         types = ", ".join(f"{name} {type}" for name, type, _ in columns)
         raise QueryError(
             f"Table '{table}' has a column of a type that tables cannot hold; it has {types}.",
-            "Convert it, for instance to a text.",
+            "Convert the column, for example to VARCHAR.",
         ) from None
 
 

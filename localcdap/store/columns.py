@@ -1,4 +1,4 @@
-"""Schemas as DuckDB column types, and names as SQL identifiers."""
+"""The DuckDB types of schemas, and quoting of SQL identifiers and strings."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ _LOGICAL: Final = {
 
 
 def to_column_type(schema: Schema) -> str:
-    """The DuckDB type of a value; null is always allowed. Unions are the structs of ``api.arrow``.
+    """Return the DuckDB type of a schema, which always allows null. A union is a STRUCT with one field per
+    member, as in Arrow.
 
     :raises StoreError: for recursive records, decimals over 38 digits, and records whose field names
-        differ in case only, which DuckDB takes for one.
+        differ in case only, which DuckDB treats as equal.
     """
     inner = schema.non_nullable
     if inner.logical_type is not None:
@@ -59,7 +60,10 @@ def to_column_type(schema: Schema) -> str:
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Refuse names that cannot be those of columns side by side."""
+    """Check that the names can be columns of one table.
+
+    :raises StoreError: for an empty name, and for two names that differ in case only.
+    """
     seen: dict[str, str] = {}
     for name in names:
         if not name or "\0" in name:
@@ -67,18 +71,18 @@ def check_names(names: Sequence[str]) -> None:
         other = seen.setdefault(name.lower(), name)
         if other is not name:
             raise StoreError(
-                f"Fields '{other}' and '{name}' differ in case only, which a table cannot tell apart.",
+                f"Fields '{other}' and '{name}' differ in case only; a table treats them as equal.",
                 "Rename one of them.",
             )
 
 
 def quote_identifier(*names: str) -> str:
-    """An SQL identifier; several names are joined by dots."""
+    """Quote an SQL identifier; several names are joined by dots."""
     return ".".join('"' + name.replace('"', '""') + '"' for name in names)
 
 
 def quote_literal(text: str | Path) -> str:
-    """An SQL string, for the places where DuckDB takes no parameters."""
+    """Quote an SQL string, for statements in which DuckDB accepts no parameters."""
     return "'" + str(text).replace("'", "''") + "'"
 
 
@@ -86,7 +90,7 @@ def _decimal(schema: Schema) -> str:
     precision, scale = schema.precision or 0, schema.scale or 0
     if not 0 <= scale <= precision <= MAX_DECIMAL_PRECISION:
         raise StoreError(
-            f"A decimal of {precision} digits, {scale} of them behind the point, has no column type; "
+            f"A decimal of {precision} digits, {scale} of them after the point, has no column type; "
             f"the most is {MAX_DECIMAL_PRECISION} digits."
         )
     return f"DECIMAL({precision}, {scale})"

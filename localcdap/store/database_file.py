@@ -1,4 +1,4 @@
-"""Opening the DuckDB file, with every way in which that fails put into words."""
+"""Opening the DuckDB file, with a clear error for each way in which that can fail."""
 
 from __future__ import annotations
 
@@ -14,19 +14,18 @@ if TYPE_CHECKING:
 _MAGIC: Final = b"DUCK"
 _MAGIC_OFFSET: Final = 8
 _SETTINGS: Final[dict[str, bool]] = {
-    # A file must never make DuckDB fetch and run code from the network.
+    # Opening a file must never make DuckDB download and run extensions.
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
 }
 
 
 def open_file(path: Path, *, read_only: bool = False) -> duckdb.DuckDBPyConnection:
-    """Open the file, or create it with its folder.
+    """Open the database file, or create it with its folder.
 
-    :param read_only: only look at a file that is there; nothing about it is changed.
-
-    :raises StoreError: when another process has it open (named), when it is damaged or no DuckDB file
-        (it is left as it is), or when it cannot be written.
+    :param read_only: open an existing file without changing it.
+    :raises StoreError: when another process has it open (the message names it), when it is damaged or not a
+        DuckDB file (it is left unchanged), or when it cannot be written.
     """
     from localcdap.store.driver import duckdb
 
@@ -36,7 +35,7 @@ def open_file(path: Path, *, read_only: bool = False) -> duckdb.DuckDBPyConnecti
             _remove_empty(path)
         _check_header(path)
         connection = duckdb.connect(str(path), read_only, config=_SETTINGS)
-        # Timestamps mean the same wherever the machine is.
+        # Timestamps must not depend on the time zone of the machine.
         connection.execute("SET GLOBAL TimeZone = 'UTC'")
         return connection
     except OSError as error:
@@ -49,13 +48,13 @@ def open_file(path: Path, *, read_only: bool = False) -> duckdb.DuckDBPyConnecti
 
 
 def _remove_empty(path: Path) -> None:
-    """Remove what a process left that was killed while it made the file."""
+    """Remove the empty file of a process that was killed while it created the database."""
     if path.exists() and path.stat().st_size == 0:
         path.unlink()
 
 
 def _check_header(path: Path) -> None:
-    """Refuse a file that is not DuckDB's before DuckDB guesses what else it may be."""
+    """Reject a file that is not a DuckDB database; DuckDB would try to open it as SQLite or others."""
     if not path.exists():
         return
     with path.open("rb") as file:
@@ -73,7 +72,7 @@ def _translate_errors(path: Path, error: Exception) -> StoreError:
         who = f"process {holder[1]}" if holder else "another process"
         return StoreError(
             f"The database {path} is in use by {who}.",
-            f"Wait until it is done, or end {who}; one process can use an instance's file.",
+            f"Wait until it ends, or end {who}; only one process at a time can open the file.",
         )
     return DamagedStoreError(
         f"The database {path} cannot be read: {extract_first_line(error)}",
@@ -82,18 +81,19 @@ def _translate_errors(path: Path, error: Exception) -> StoreError:
 
 
 def suggest_repair(path: Path) -> str:
-    """What to do about a file that cannot be used."""
+    """Return the corrective action for a file that cannot be used."""
     return (
-        "Run 'localcdap doctor --repair', which saves what can be read, or 'localcdap restore' with a "
-        f"backup, or move {path.name} and {path.name}.wal away: the next start makes a new database."
+        "Run 'localcdap doctor --repair', which keeps all data that can be read, or 'localcdap restore' "
+        f"with a backup, or move {path.name} and {path.name}.wal away: the next start creates a new "
+        "database."
     )
 
 
 def suggest_repair_unchanged(path: Path) -> str:
-    """:func:`suggest_repair` of a file that was only looked at."""
+    """Return :func:`suggest_repair` for a file that was only read."""
     return f"{suggest_repair(path)} The file was not changed."
 
 
 def extract_first_line(error: Exception) -> str:
-    """DuckDB's message without the stack trace and hints that may follow."""
+    """Return the first line of DuckDB's message, without a stack trace or hints."""
     return str(error).strip().split("\n", 1)[0]

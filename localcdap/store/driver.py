@@ -1,7 +1,7 @@
-"""DuckDB as the store uses it, ``from localcdap.store.driver import duckdb``: its extension module alone.
+"""The extension module of DuckDB: ``from localcdap.store.driver import duckdb``.
 
-The Python classes of the package ``duckdb`` are for other uses, and importing them takes 60 ms of every
-command, five times as long as all else of it. What is here are the very objects that ``duckdb`` shows too.
+The package ``duckdb`` also imports Python classes that the store does not use. That import takes 60 ms of
+every command, five times as long as the rest of it. The extension module holds the same objects.
 """
 
 from __future__ import annotations
@@ -17,6 +17,6 @@ else:
             raise AttributeError(name)
         try:
             import _duckdb as found
-        except ImportError:  # another version may be made up otherwise
+        except ImportError:  # another version of DuckDB may name its extension module differently
             import duckdb as found
         return found

@@ -1,4 +1,8 @@
-"""Migrations: SQL files ``NNNN_name.sql`` that bring a database to the form that this version needs."""
+"""Migrations: SQL files ``NNNN_name.sql`` that upgrade a database to the tables of this version.
+
+A database records the name and checksum of each migration that it has. A migration that was shipped is
+never edited; a change of tables is a new file.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ _TABLE: Final = "localcdap_migrations"
 class Migration(NamedTuple):
     number: int
     name: str
-    """File name without its suffix."""
+    """The file name without its suffix."""
     sql: str
     checksum: str
 
@@ -43,7 +47,9 @@ def read_migrations(folder: Path) -> list[Migration]:
             raise StoreError(f"Migration {file.name} must be called NNNN_name.sql.")
         number, sql = int(match[1]), file.read_text(encoding="utf-8")
         if number in found:
-            raise StoreError(f"Migrations {found[number].name} and {file.stem} have one number.")
+            raise StoreError(
+                f"Migrations {found[number].name} and {file.stem} have the same number."
+            )
         checksum = hashlib.sha256(sql.encode()).hexdigest()
         found[number] = Migration(number, file.stem, sql, checksum)
     return list(found.values())
@@ -55,14 +61,15 @@ def migrate(
     migrations: list[Migration],
     back_up: Callable[[], object] = lambda: None,
 ) -> list[str]:
-    """Apply those that the database has not seen, in order, each in a transaction of its own.
+    """Apply the migrations that the database does not have yet, in order, each in a separate transaction.
 
-    A number below one that was applied is applied too: rooms number their migrations apart.
+    A number below one that was applied is applied too: each package has its own range of numbers.
 
     :param path: of the database, for messages.
-    :param back_up: called before a database is changed that has had migrations already.
-    :returns: the names of those applied now.
-    :raises StoreError: when the file is not localcdap's, or knows migrations that this version does not.
+    :param back_up: called before a database that already has migrations is changed.
+    :returns: the names of the migrations that were applied.
+    :raises StoreError: when the file is not a database of localcdap, or has migrations that this version
+        does not know.
     """
     applied = check_applied(connection, path, migrations)
     pending = [m for m in migrations if m.number not in applied]
@@ -76,9 +83,10 @@ def migrate(
 def check_applied(
     connection: duckdb.DuckDBPyConnection, path: Path, migrations: list[Migration]
 ) -> Set[int]:
-    """The numbers of the migrations that the database has seen.
+    """Return the numbers of the migrations that the database has.
 
-    :raises StoreError: when the file is not localcdap's, or knows migrations that this version does not.
+    :raises StoreError: when the file is not a database of localcdap, or has migrations that this version
+        does not know.
     """
     applied = _applied(connection, path)
     by_number = {m.number: m for m in migrations}
@@ -91,19 +99,19 @@ def check_applied(
     for number, (name, checksum) in applied.items():
         if by_number[number].checksum != checksum:
             raise StoreError(
-                f"The database {path} was made with another form of migration {name}.",
-                f"Install the localcdap that made it. {suggest_repair_unchanged(path)}",
+                f"The database {path} was made with a different version of migration {name}.",
+                f"Install the version of localcdap that made it. {suggest_repair_unchanged(path)}",
             )
     return applied.keys()
 
 
 def _applied(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[int, tuple[str, str]]:
-    """Name and checksum by number."""
+    """Return the name and checksum of each applied migration, by number."""
     tables = {row[0] for row in connection.execute(_OUR_TABLES).fetchall()}
     if _TABLE not in tables:
         if tables:
             raise StoreError(
-                f"{path} is a DuckDB file, but not of localcdap (it has {min(tables)}).",
+                f"{path} is a DuckDB file, but not a database of localcdap (it has the table {min(tables)}).",
                 suggest_repair_unchanged(path),
             )
         return {}

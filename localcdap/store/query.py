@@ -1,9 +1,9 @@
-"""Read-only SQL of a user, kept from everything but the tables that are handed in.
+"""Read-only SQL of a user, isolated from everything but the tables that the caller hands in.
 
-A query runs in a DuckDB of its own, in memory, in which the tables are views over Arrow streams out of the
+A query runs in a separate DuckDB in memory, in which the tables are views over Arrow streams from the
 store. That DuckDB has no access to files, networks or extensions, its configuration is locked, and its
-transaction is read-only: DuckDB itself refuses whatever else a query asks for, and what it cannot see cannot
-be changed. One statement is taken, of a kind that DuckDB's own parser says is a query.
+transaction is read-only, so DuckDB itself rejects anything else that a query asks for. Only a single
+statement is accepted, and DuckDB's parser must classify it as a query.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ _CONFIG: Final[dict[str, Any]] = {
     "threads": 2,
 }
 _QUERIES: Final = ("SELECT", "EXPLAIN")
-"""Kinds of statements that are taken, as DuckDB calls them; DESCRIBE, SUMMARIZE and SHOW are of the first."""
+"""The kinds of statements that are allowed, in DuckDB's words; DESCRIBE, SUMMARIZE and SHOW are SELECT."""
 _BATCH_ROWS: Final = 1024
 _MOST_BYTES: Final = 64 * 1024 * 1024
-"""Of a result; the rest is left out, as if the limit of rows had been reached."""
+"""The largest result; further rows are left out, as when the limit of rows is reached."""
 
 
 class QueryTable(msgspec.Struct, frozen=True):
-    """A table that a query may name."""
+    """A table that a query can read."""
 
     schema: str
     name: str
     source: str
-    """What it is in the store, an SQL identifier."""
+    """The SQL identifier of the table in the store."""
 
 
 class QueryColumn(msgspec.Struct, frozen=True):
@@ -55,7 +55,7 @@ class QueryColumn(msgspec.Struct, frozen=True):
 
     name: str
     type: str
-    """As DuckDB writes it."""
+    """The name of the DuckDB type."""
 
 
 class QueryRows(msgspec.Struct):
@@ -65,12 +65,12 @@ class QueryRows(msgspec.Struct):
     table: Any
     """A ``pyarrow.Table``."""
     truncated: bool
-    """Whether there are more rows than these."""
+    """Whether the query found more rows than these."""
     seconds: float
 
 
 class QueryLimits(msgspec.Struct, frozen=True):
-    """How much a query may take."""
+    """The limits of a query."""
 
     rows: int
     seconds: float
@@ -78,7 +78,7 @@ class QueryLimits(msgspec.Struct, frozen=True):
 
 
 class Query:
-    """One query, which any thread may cancel while another runs it."""
+    """One query. Any thread may cancel it while another runs it."""
 
     def __init__(self, sql: str, limits: QueryLimits) -> None:
         self._sql = sql
@@ -88,14 +88,15 @@ class Query:
         self._ended: QueryError | None = None
 
     def cancel(self) -> None:
-        """End it; :meth:`run` raises."""
+        """End the query; :meth:`run` raises QueryError."""
         self._end(QueryError("The query was cancelled."))
 
     def run(self, store: Store, tables: Sequence[QueryTable], schema: str) -> QueryRows:
-        """The result. Each table is read as it is when the query comes to it.
+        """Run the query. Each table is read in the state that it has when the query first reads it.
 
-        :param schema: where names without one are looked for.
-        :raises QueryError: when it is no query, is wrong, was cancelled, or takes more than its limits.
+        :param schema: the schema of table names without one.
+        :raises QueryError: when the text is not a query or is wrong, when the query was cancelled, or when it
+            exceeds a limit.
         """
         begun = time.monotonic()
         columns, table, truncated = self._within(store, tables, schema, self._answer)
@@ -108,14 +109,14 @@ class Query:
         schema: str,
         work: Callable[[duckdb.DuckDBPyConnection], _T],
     ) -> _T:
-        """Do something in a DuckDB that sees the tables and nothing else, within the limits."""
-        import duckdb  # its Python part is what scans Arrow objects
+        """Call ``work`` with a DuckDB that sees only the tables, within the limits."""
+        import duckdb  # the Python part of the package is needed to scan Arrow objects
 
         timer = threading.Timer(self._limits.seconds, self._time_out)
         timer.daemon = True
         timer.start()
         try:
-            with store.streams() as stream, self._sandbox() as engine:
+            with store.open_streams() as stream, self._sandbox() as engine:
                 _show(engine, tables, stream, schema)
                 return work(engine)
         except duckdb.Error as error:
@@ -136,13 +137,13 @@ class Query:
             raise QueryError("There is no query.", "Write one, such as SELECT * FROM a table.")
         if len(statements) > 1:
             raise QueryError(
-                f"These are {len(statements)} statements; one is run at a time.",
-                "Mark or leave the one to run.",
+                f"The text holds {len(statements)} statements; only one can run at a time.",
+                "Select one of them, or remove the others.",
             )
         kind = statements[0].type.name
         if kind not in _QUERIES:
             raise QueryError(
-                f"A statement of kind {kind} is no query; this only reads.",
+                f"{kind} is not a query; only queries can run here.",
                 "Write SELECT, FROM, WITH, VALUES, DESCRIBE, SUMMARIZE, SHOW or EXPLAIN.",
             )
         engine.execute("BEGIN TRANSACTION READ ONLY")
@@ -160,9 +161,9 @@ class Query:
             return columns, pa.Table.from_batches(batches, reader.schema), truncated
 
     def _explain(self, engine: duckdb.DuckDBPyConnection) -> None:
-        """Have DuckDB fail once more on a wrong query, in the way in which it says the place.
+        """Let DuckDB fail again on a wrong query as part of EXPLAIN, whose error has line and column.
 
-        :raises QueryError: with that.
+        :raises QueryError: with the position.
         """
         import duckdb
 
@@ -195,7 +196,7 @@ class Query:
         self._end(
             QueryError(
                 f"The query took longer than {self._limits.seconds:g} s, and was ended.",
-                "Ask for less, or give it more time.",
+                "Query less data, or raise the time limit.",
             )
         )
 
@@ -207,7 +208,7 @@ class Query:
 
 
 class _Stream:
-    """A table as DuckDB scans it: every scan begins anew."""
+    """A table as an Arrow stream for DuckDB; each scan opens a new stream."""
 
     def __init__(self, stream: Callable[[str], Any], source: str) -> None:
         self._stream = stream
@@ -227,7 +228,7 @@ def _show(
     stream: Callable[[str], Any],
     schema: str,
 ) -> None:
-    """Make the tables visible, and nothing else possible."""
+    """Create a view for each table, and lock the configuration."""
     for name in dict.fromkeys([schema, *(table.schema for table in tables)]):
         engine.execute(f"CREATE SCHEMA IF NOT EXISTS {quote_identifier(name)}")
     for table in tables:
@@ -240,7 +241,7 @@ def _show(
 
 
 def _first(reader: Any, limit: int) -> tuple[list[Any], bool]:
-    """The batches of the first rows, and whether there are more."""
+    """Return the batches of the first rows, and whether there are more rows."""
     batches: list[Any] = []
     rows = size = 0
     for batch in reader:

@@ -1,4 +1,4 @@
-"""What DuckDB says of a query that it does not take, with the place and in words that help its author."""
+"""DuckDB's exceptions of a user's query as errors with line, column and a useful hint."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _CUT: Final = "..."
 
 
 def query_error(error: Exception, sql: str, memory_mb: int, lines_before: int = 0) -> QueryError:
-    """The error for an exception of DuckDB.
+    """Return the error for an exception of DuckDB.
 
-    :param memory_mb: what the query may use.
-    :param lines_before: how many lines DuckDB saw before the query.
+    :param memory_mb: the memory limit of the query, in MiB.
+    :param lines_before: the number of lines in DuckDB's statement before the first line of the query.
     """
     text = str(error).strip()
     if text.startswith("Out of Memory"):
@@ -30,15 +30,15 @@ def query_error(error: Exception, sql: str, memory_mb: int, lines_before: int = 
     message, *hints = [line.strip() for line in body.splitlines() if line.strip()]
     if text.startswith("Permission Error"):
         hints = [
-            "Queries read the tables of the instance, no files; see them with SHOW ALL TABLES."
+            "A query reads tables of the instance, not files; list the tables with SHOW ALL TABLES."
         ]
     if any(_INTERNAL.search(hint) for hint in hints):
-        hints = ["SHOW ALL TABLES lists the tables there are."]
+        hints = ["SHOW ALL TABLES lists the tables."]
     line, column = None, None
     if place is not None:
         line, column = _position(place, sql, lines_before)
-    told = f"{_place(line, column)}{_sentence(_KIND.sub('', message))}"
-    return QueryError(told, " ".join(hints) or None, line=line, column=column)
+    shown = f"{_place(line, column)}{_sentence(_KIND.sub('', message))}"
+    return QueryError(shown, " ".join(hints) or None, line=line, column=column)
 
 
 def _place(line: int | None, column: int | None) -> str:
@@ -52,7 +52,7 @@ def _sentence(text: str) -> str:
 
 
 def _position(place: re.Match[str], sql: str, lines_before: int) -> tuple[int | None, int | None]:
-    """Line and column, from 1 on; DuckDB shows a part of a long line only."""
+    """Return line and column, counted from 1; DuckDB shows only a part of a long line."""
     at = len(place["caret"]) - len(f"LINE {place['line']}: ")
     number, shown = int(place["line"]) - lines_before, place["text"]
     lines = sql.splitlines()

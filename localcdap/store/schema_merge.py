@@ -1,4 +1,4 @@
-"""What becomes of a table's schema when rows of another schema are written into it."""
+"""The schema of a table after rows of another schema are written into it."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _FITS_INTO: Final = {
     Type.FLOAT: (Type.DOUBLE,),
     Type.ENUM: (Type.STRING,),
 }
-"""Column types that hold every value of another type."""
+"""For a type of written values, the other column types that can hold each of them."""
 
 
 def merge_table_schema(table: str, held: Schema, written: Schema) -> Schema:
-    """The table's schema after the write: all fields it has, then those that are new.
+    """Return the table's schema after the write: its fields, then the new ones.
 
-    A field that one side lacks, or that may be null on one side, may be null from then on. No column
-    changes its type, except one that was always null.
+    A field that is missing or nullable on one side becomes nullable. No column changes its type, except a
+    column that was always null.
 
-    :param table: for messages.
+    :param table: the table's name, for messages.
     :raises StoreError: for the first field whose values do not fit the table's column.
     """
     fields = []
@@ -36,8 +36,9 @@ def merge_table_schema(table: str, held: Schema, written: Schema) -> Schema:
         if both is None:
             assert other is not None
             raise StoreError(
-                f"Table '{table}' holds {shown(field.schema)} in column '{field.name}', but the rows to "
-                f"write hold {shown(other.schema)}.",
+                f"Table '{table}' holds {format_type(field.schema)} in column '{field.name}', but the "
+                f"rows to "
+                f"write hold {format_type(other.schema)}.",
                 "Convert the field before it is written, rename it, or drop the table.",
             )
         fields.append(Field(field.name, both))
@@ -46,7 +47,10 @@ def merge_table_schema(table: str, held: Schema, written: Schema) -> Schema:
 
 
 def refuse_relaxation(table: str, held: Schema, written: Schema) -> None:
-    """:raises StoreError: when the table lacks a field of the rows, or allows no null where they do."""
+    """Check that a write needs no new column and no column that becomes nullable.
+
+    :raises StoreError: when it does; the message names every such column.
+    """
     more = [name for name in written.field_names if held.field(name) is None]
     columns = [(field, written.field(field.name)) for field in held]
     nullable = [
@@ -64,7 +68,7 @@ def refuse_relaxation(table: str, held: Schema, written: Schema) -> None:
 
 
 def merge_column_schema(held: Schema, written: Schema) -> Schema | None:
-    """The schema of a column that holds values of both; None when the column cannot take the new ones."""
+    """Return the schema of a column for the values of both; None when the column cannot hold the new ones."""
     nullable = any(s.is_nullable or s.type is Type.NULL for s in (held, written))
     both = _holding(held.non_nullable, written.non_nullable)
     return both.as_nullable if both is not None and nullable else both
@@ -95,14 +99,14 @@ def _holding(held: Schema, written: Schema) -> Schema | None:
 
 
 def _same_column(held: Schema, written: Schema) -> bool:
-    """Whether two types with meanings differ in nothing that a column shows, such as milli and micro."""
+    """Return whether two logical types have the same column type, such as timestamps in ms and in µs."""
     return held.logical_type is not None and (
         written.logical_type is not None and to_column_type(held) == to_column_type(written)
     )
 
 
 def _part(held: Schema, written: Schema) -> Schema | None:
-    """As :func:`merge_column_schema`, but the type inside a nested column never changes."""
+    """Merge the schemas of a part of a nested column, whose column type must not change."""
     both = merge_column_schema(held, written)
     return both if both is not None and to_column_type(both) == to_column_type(held) else None
 
@@ -120,8 +124,8 @@ def _record(held: Schema, written: Schema) -> Schema | None:
     return Schema.record(held.name or "record", fields)
 
 
-def shown(schema: Schema) -> str:
-    """The type as messages name it: ``long``, ``decimal(10, 2)``, or the column type of nested ones."""
+def format_type(schema: Schema) -> str:
+    """Return a type for messages: ``long``, ``decimal(10, 2)``, or the column type of a nested one."""
     inner = schema.non_nullable
     if inner.logical_type is None and not inner.is_simple and inner.type is not Type.ENUM:
         return to_column_type(inner)

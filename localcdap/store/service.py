@@ -1,4 +1,4 @@
-"""The database file, as front ends ask for it."""
+"""The database service: backups of an instance's database while it is in use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from localcdap.store.store import Store
 class DatabaseService:
     """Makes backups of the database. Threads may share it.
 
-    :param backups: folder for those without a name.
+    :param backups: the folder of backups for which the caller gives no file.
     """
 
     def __init__(self, store: Store, backups: Path) -> None:

@@ -1,4 +1,8 @@
-"""The instance's database: one file, opened by one process, used by many threads."""
+"""The instance's database: one DuckDB file that one process opens and many threads use.
+
+Writers take turns, because DuckDB would let one of two concurrent writers fail. Readers work on snapshots:
+they neither wait for a writer nor block one.
+"""
 
 from __future__ import annotations
 
@@ -28,33 +32,33 @@ if TYPE_CHECKING:
 _LOG: Final = logging.getLogger(__name__)
 _MOST_IDLE: Final = 8
 _STREAMED_ROWS: Final = 16_384
-"""In a batch of a stream."""
+"""Rows in a batch of a stream."""
 _CLOSING_S: Final = 10.0
-"""Seconds that closing waits for the statements under way before it interrupts them."""
+"""Seconds that :meth:`Store.close` waits for running statements before it interrupts them."""
 
 
 class Transaction:
-    """Statements that take effect together, or see one state of the database.
+    """Statements that take effect together, or that read one state of the database.
 
-    Use it only inside its ``with`` block and only in the thread that opened it. Once a statement has
-    failed, no other can run, and the block raises at its end even if that error was caught.
+    Use it only inside its ``with`` block and only in the thread that opened it. After a statement has
+    failed, no other statement can run, and the block raises at its end even when that error was caught.
     """
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
         self._cursor = cursor
         self.failure: LocalcdapError | None = None
-        """Why the first statement that failed did so."""
+        """The error of the first statement that failed."""
         self._afterwards: list[Callable[[], None]] = []
 
     def on_commit(self, action: Callable[[], None]) -> None:
-        """Have something done once the transaction is committed; never, when it is rolled back.
+        """Register a function to be called after the commit; it is not called after a rollback.
 
-        It is called in this thread with no transaction open, for what must not be told too early.
+        It is called in this thread with no transaction open, for example to notify readers of the change.
         """
         self._afterwards.append(action)
 
     def execute(self, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Run a statement, ``?`` standing for the parameters; the rows of its result.
+        """Run a statement with a ``?`` for each parameter, and return the rows of its result.
 
         :raises ConflictError: when a constraint (primary key, NOT NULL …) is violated.
         :raises TransactionConflictError: when another transaction changes the same rows or table.
@@ -71,7 +75,7 @@ class Transaction:
                 self._cursor.executemany(sql, rows)
 
     def interrupt(self) -> None:
-        """Make the statement that runs now fail; may be called in any thread."""
+        """Interrupt the running statement, which then fails. Any thread may call this."""
         self._cursor.interrupt()
 
     @contextlib.contextmanager
@@ -85,11 +89,11 @@ class Transaction:
 
 
 class Store:
-    """The database in the file ``path``; created with its folder where it is missing.
+    """The database in the file ``path``, which is created with its folder when it does not exist.
 
-    :param migrations: folder of the SQL files that make and change the tables.
-    :param backups: folder for a copy made before migrations change a database that is in use already;
-        the newest copies of this kind are kept. None: no copy is made.
+    :param migrations: the folder of the SQL files that create and change the tables.
+    :param backups: the folder for a copy that is made before migrations change an existing database; the
+        newest copies of this kind are kept. None: no copy is made.
     :raises StoreError: when the file cannot be used; see :mod:`localcdap.store.database_file` and
         :mod:`localcdap.store.migration`.
     """
@@ -117,11 +121,11 @@ class Store:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Transaction]:
-        """Write: commits at the end of the block, rolls back when the block raises.
+        """Open a transaction that writes: it commits at the end of the block and rolls back when it raises.
 
-        One writes at a time; others wait. Nothing is retried, since nothing can conflict.
+        Writers wait for each other, so no conflict can occur and nothing is retried.
 
-        :raises StoreError: inside another transaction of this thread: pass that one on instead.
+        :raises StoreError: inside another transaction of this thread; pass that transaction on instead.
         """
         if self._writer == threading.get_ident():
             raise StoreError(
@@ -139,10 +143,10 @@ class Store:
 
     @contextlib.contextmanager
     def concurrent_transaction(self) -> Iterator[Transaction]:
-        """Write beside others: as :meth:`transaction`, but no writer waits for another.
+        """Open a transaction as :meth:`transaction` does, but without waiting for other writers.
 
-        :raises TransactionConflictError: when another got in its way; it may succeed when it is tried again.
-            DuckDB does not notice every such case, see :mod:`localcdap.store.structured.commits`.
+        :raises TransactionConflictError: when another transaction conflicts; a retry may succeed. DuckDB does
+            not detect every conflict, see :mod:`localcdap.store.structured.commits`.
         """
         with self._block("BEGIN TRANSACTION") as transaction:
             yield transaction
@@ -150,24 +154,24 @@ class Store:
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[Transaction]:
-        """Read: all statements of the block see the same state, and cannot change it.
+        """Open a read-only transaction: all statements of the block see the same state.
 
-        Neither waits for a writer nor keeps one waiting.
+        It neither waits for a writer nor blocks one.
         """
         with self._block("BEGIN TRANSACTION READ ONLY") as transaction:
             yield transaction
 
     def read(self, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Run one query and return its rows. It sees what is committed, also while this thread writes."""
+        """Run one query and return its rows. It sees committed data only, also while this thread writes."""
         with self._cursor() as cursor:
             return Transaction(cursor).execute(sql, params)
 
     @contextlib.contextmanager
-    def streams(self) -> Iterator[Callable[[str], pa.RecordBatchReader]]:
-        """For the time of a block, what runs a query and hands out its rows as they are asked for.
+    def open_streams(self) -> Iterator[Callable[[str], pa.RecordBatchReader]]:
+        """Yield a function that runs a query and returns its rows as a stream of Arrow batches.
 
-        Each query sees what is committed when it begins. Any thread may begin one; close what reads from
-        the streams before the block ends.
+        Each query sees the data that is committed when it starts. Any thread may start one. Close all
+        readers of the streams before the block ends.
         """
         with contextlib.ExitStack() as opened:
             lock = threading.Lock()
@@ -183,7 +187,7 @@ class Store:
             yield stream
 
     def back_up(self, target: Path) -> Backup:
-        """Copy the committed state into a new file; others may read and write meanwhile.
+        """Copy the committed state into a new file; other threads may read and write meanwhile.
 
         :raises StoreError: when the file exists already or cannot be written.
         """
@@ -191,9 +195,9 @@ class Store:
             return copy_database(cursor, target)
 
     def close(self) -> None:
-        """Wait for what is under way, write everything into the one file, and release it.
+        """Wait for running statements, write a checkpoint, and close the file.
 
-        Later use raises StoreError; closing twice is fine.
+        Later use raises StoreError; closing again has no effect.
         """
         with self._changed:
             if self._closed:
@@ -241,10 +245,10 @@ class Store:
 
     @contextlib.contextmanager
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A cursor for this thread alone; DuckDB's own are not safe to share."""
+        """Take a cursor for this thread only; DuckDB's cursors are not thread-safe."""
         with self._changed:
             if self._closed:
-                raise StoreError(f"The database {self.path} is closed.", "Open the instance anew.")
+                raise StoreError(f"The database {self.path} is closed.", "Open the instance again.")
             cursor = self._idle.pop() if self._idle else self._root.cursor()
             self._used.add(cursor)
         try:
@@ -260,22 +264,22 @@ class Store:
 
 
 def _require_success(transaction: Transaction) -> None:
-    """DuckDB takes the commit of a failed transaction without a word, and rolls it back."""
+    """Raise when a statement failed: DuckDB accepts the commit of such a transaction and rolls it back."""
     if transaction.failure is not None:
         raise StoreError(
-            f"Nothing of this transaction was kept, because a statement in it failed: "
+            f"The transaction was rolled back, because a statement in it failed: "
             f"{transaction.failure}",
             "Check before the statement what would make it fail.",
         ) from transaction.failure
 
 
 def _run_commit_actions(transaction: Transaction) -> None:
-    """Do what waited for the commit. It cannot undo that, so that its errors are no errors of the writer."""
+    """Call the functions registered for the commit. It cannot be undone, so their errors are only logged."""
     for action in transaction._afterwards:
         try:
             action()
         except Exception:
-            _LOG.exception("what was to follow a commit failed")
+            _LOG.exception("a function that was registered for a commit failed")
 
 
 def _roll_back(cursor: duckdb.DuckDBPyConnection) -> None:
@@ -287,7 +291,7 @@ def _roll_back(cursor: duckdb.DuckDBPyConnection) -> None:
 
 @contextlib.contextmanager
 def _translate_errors() -> Iterator[None]:
-    """DuckDB's exceptions as localcdap's."""
+    """Translate DuckDB's exceptions into errors of localcdap."""
     from localcdap.store.driver import duckdb
 
     try:

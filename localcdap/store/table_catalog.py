@@ -1,7 +1,7 @@
-"""The dataset tables that there are: their DuckDB tables, and their entries in the catalog.
+"""The catalog of dataset tables: for each its DuckDB table, schema, key and partitioning.
 
-The table ``name`` of a namespace is the DuckDB table of that name in a DuckDB schema of the
-namespace's name, so that SQL can read it as ``namespace.name``.
+The table ``name`` of a namespace is the DuckDB table of that name in the DuckDB schema of the namespace's
+name, so that SQL can read it as ``namespace.name``.
 """
 
 from __future__ import annotations
@@ -21,35 +21,35 @@ _RESERVED: Final = ("main", "temp", "system", "information_schema", "pg_catalog"
 
 
 def list_table_identifiers(tx: Transaction) -> Sequence[tuple[str, str, str, str | None]]:
-    """Namespace, name, SQL identifier and key of every table, by namespace and name."""
+    """List namespace, name, SQL identifier and key of every table, ordered by namespace and name."""
     rows = tx.execute("SELECT namespace, name, key_field FROM dataset_tables ORDER BY ALL")
-    return [(namespace, name, identifier(namespace, name), key) for namespace, name, key in rows]
+    return [(namespace, name, to_identifier(namespace, name), key) for namespace, name, key in rows]
 
 
-def identifier(namespace: str, name: str) -> str:
-    """What a table is called in SQL, whether it is there or not."""
+def to_identifier(namespace: str, name: str) -> str:
+    """Return the SQL identifier of a table, which need not exist."""
     return quote_identifier(_area(namespace), name)
 
 
-def names(tx: Transaction, namespace: str) -> Sequence[str]:
-    """The tables of a namespace, in their order."""
+def list_names(tx: Transaction, namespace: str) -> Sequence[str]:
+    """List the names of a namespace's tables in alphabetical order."""
     rows = tx.execute(
         "SELECT name FROM dataset_tables WHERE namespace = ? ORDER BY name", (namespace,)
     )
     return [row[0] for row in rows]
 
 
-def held(tx: Transaction, namespace: str, name: str) -> tuple[Schema, str | None]:
-    """Schema and key of a table.
+def read_schema_and_key(tx: Transaction, namespace: str, name: str) -> tuple[Schema, str | None]:
+    """Return schema and key of a table.
 
-    :raises NotFoundError: when there is none; lists those that are.
+    :raises NotFoundError: when there is no such table; the message lists the tables.
     """
     rows = tx.execute(
         "SELECT document, key_field FROM dataset_tables WHERE namespace = ? AND name = ?",
         (namespace, name),
     )
     if not rows:
-        known = ", ".join(names(tx, namespace)) or "none"
+        known = ", ".join(list_names(tx, namespace)) or "none"
         raise NotFoundError(
             f"There is no table '{name}' in namespace '{namespace}'; there are: {known}."
         )
@@ -58,15 +58,15 @@ def held(tx: Transaction, namespace: str, name: str) -> tuple[Schema, str | None
 
 
 def read_partitioning(tx: Transaction, namespace: str, name: str) -> Partitioning | None:
-    """By what a table that is there is parted."""
+    """Return the partitioning of an existing table; None when it has none."""
     rows = tx.execute(
         "SELECT partitioning FROM dataset_tables WHERE namespace = ? AND name = ?",
         (namespace, name),
     )
-    return parted(rows[0][0])
+    return parse_partitioning(rows[0][0])
 
 
-def parted(document: str | None) -> Partitioning | None:
+def parse_partitioning(document: str | None) -> Partitioning | None:
     return None if document is None else msgspec.json.decode(document, type=Partitioning)
 
 
@@ -78,10 +78,10 @@ def create(
     key: str | None,
     partitioning: Partitioning | None,
 ) -> None:
-    """Make a table without rows.
+    """Create a table without rows.
 
     :raises StoreError: when it has no name or no fields.
-    :raises ConflictError: when DuckDB could not tell its name from another one.
+    :raises ConflictError: when its name differs from another one in case only.
     """
     if not name or "\0" in name or not schema.fields:
         raise StoreError(
@@ -95,12 +95,12 @@ def create(
     if similar:
         raise ConflictError(
             f"Table '{name}' in namespace '{namespace}' differs in case only from "
-            f"'{similar[0][1]}' in '{similar[0][0]}', which DuckDB cannot tell apart.",
+            f"'{similar[0][1]}' in '{similar[0][0]}'; DuckDB treats the two names as equal.",
             "Choose another name.",
         )
     columns = ", ".join(f"{quote_identifier(f.name)} {to_column_type(f.schema)}" for f in schema)
     tx.execute(f"CREATE SCHEMA IF NOT EXISTS {quote_identifier(_area(namespace))}")
-    tx.execute(f"CREATE TABLE {identifier(namespace, name)} ({columns})")
+    tx.execute(f"CREATE TABLE {to_identifier(namespace, name)} ({columns})")
     parted = None if partitioning is None else msgspec.json.encode(partitioning).decode()
     tx.execute(
         "INSERT INTO dataset_tables VALUES (?, ?, ?, ?, now(), ?)",
@@ -109,8 +109,8 @@ def create(
 
 
 def widen(tx: Transaction, namespace: str, name: str, held: Schema, merged: Schema) -> None:
-    """Give a table the columns and types that it lacks."""
-    alter = f"ALTER TABLE {identifier(namespace, name)}"
+    """Add the columns that a table lacks, and give a type to columns that were always null."""
+    alter = f"ALTER TABLE {to_identifier(namespace, name)}"
     for field in merged:
         before, type = held.field(field.name), to_column_type(field.schema)
         if before is None:
@@ -124,5 +124,7 @@ def widen(tx: Transaction, namespace: str, name: str, held: Schema, merged: Sche
 
 
 def _area(namespace: str) -> str:
-    """The DuckDB schema of a namespace; ``$`` cannot be part of a namespace's own name."""
+    """Return the DuckDB schema of a namespace; a namespace's name cannot contain the ``$`` of reserved
+    ones.
+    """
     return f"{namespace}$" if namespace.lower() in _RESERVED else namespace

@@ -1,4 +1,8 @@
-"""Conditions of others that become a part of a statement on the instance's tables."""
+"""Writing rows over existing rows with the same key fields, in tables without a key (MERGE INTO).
+
+The condition that restricts which rows match comes from a pipeline. It is checked with DuckDB's parser
+before it becomes part of a statement on the instance's tables.
+"""
 
 from __future__ import annotations
 
@@ -26,22 +30,22 @@ _TAKEN: Final = frozenset(
         "TYPE",
     )
 )
-"""Classes of expressions that see no more than the columns of a row, as DuckDB's parser calls them."""
+"""The classes of expressions (in the words of DuckDB's parser) that read only the columns of a row."""
 _EMPTY: Final = ("modifiers", "group_expressions", "group_sets", "having", "sample", "qualify")
-"""Parts of a query that a condition must not bring along."""
+"""The parts of a query that must be empty when the text is only a condition."""
 
 
 def check_condition(tx: Transaction, text: str) -> str:
-    """A condition in parentheses.
+    """Return a condition in parentheses.
 
-    :raises StoreError: when it is none, or names anything but columns of the rows that it is about.
+    :raises StoreError: when it is not a condition, or uses anything but columns of the row.
     """
-    # A comment at its end must not reach what comes behind.
+    # The line break ends a comment at the end of the condition.
     condition = f"({text}\n)"
     answer = tx.execute("SELECT json_serialize_sql(?)", (f"SELECT 1 WHERE {condition}",))[0][0]
     found = json.loads(answer)
     if found["error"]:
-        raise _refused(text, f"is no condition: {found['error_message']}")
+        raise _refused(text, f"is not a condition: {found['error_message']}")
     nodes = [statement["node"] for statement in found["statements"]]
     if len(nodes) != 1 or nodes[0]["type"] != "SELECT_NODE" or any(map(nodes[0].get, _EMPTY)):
         raise _refused(text, "is more than a condition")
@@ -52,7 +56,7 @@ def check_condition(tx: Transaction, text: str) -> str:
 
 
 def _classes(part: Any) -> Iterator[str]:
-    """The classes of the expressions in a part of DuckDB's syntax tree."""
+    """Find the classes of all expressions in a part of DuckDB's syntax tree."""
     if isinstance(part, list):
         for each in part:
             yield from _classes(each)
@@ -70,15 +74,15 @@ def _refused(text: str, why: str) -> StoreError:
 
 
 def merge(tx: Transaction, table: str, schema: Schema, source: str, how: TableWrite) -> int:
-    """Update rows by their keys, and insert those that match none when it is an upsert.
+    """Update the rows that have equal keys; for an upsert, insert the rows that match no row.
 
     Columns that the written rows lack stay as they are, and are null in new rows.
 
     :param table: an SQL identifier.
     :param schema: of the rows to write.
-    :param source: what stands for them in a FROM clause.
+    :param source: the rows to write, as an expression of a FROM clause.
     :returns: the number of rows changed or added.
-    :raises StoreError: when several of the rows to write have equal keys, and nothing says which counts; when
+    :raises StoreError: when several of the rows to write have equal keys and ``dedupe_by`` is empty, or when
         the condition is wrong.
     """
     keys = [quote_identifier(key) for key in how.keys]
@@ -102,7 +106,7 @@ def merge(tx: Transaction, table: str, schema: Schema, source: str, how: TableWr
 
 
 def _distinct(source: str, keys: list[str], how: TableWrite) -> str:
-    """One row for each combination of keys; rows with a null among them are all kept."""
+    """Return SQL for one row of each combination of keys; it keeps all rows with a null key."""
     order = ", ".join(
         f"{quote_identifier(each.field)} {'DESC' if each.descending else 'ASC'} NULLS LAST"
         for each in how.dedupe_by
@@ -123,5 +127,5 @@ def _refuse_repeated(tx: Transaction, table: str, source: str, keys: list[str]) 
         shown = ", ".join(f"{key} = {value!r}" for key, value in zip(keys, values, strict=True))
         raise StoreError(
             f"{count} of the rows to write into table {table} have the same key: {shown}.",
-            "Say which one counts by 'dedupeBy', or write each key once.",
+            "Set 'dedupeBy' to choose one of them, or write each key once.",
         )

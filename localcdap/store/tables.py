@@ -1,4 +1,4 @@
-"""Dataset tables: rows that pipelines write and read, kept in the instance's database."""
+"""Dataset tables: tables in the instance's database that pipelines write and read."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from localcdap.store.store import Store, Transaction
 from localcdap.store.table_merge import merge
 
 _POSITION: Final = ("file_index", "file_row_number")
-"""Where a row stands in the files that DuckDB reads, given by DuckDB as columns of these names."""
+"""The columns in which DuckDB returns the position of a row in the files that it reads."""
 _LAST_FIRST: Final = ", ".join(f"{column} DESC" for column in _POSITION)
 
 
 class TableDetail(msgspec.Struct):
-    """A table and what it holds."""
+    """A table with its schema and number of rows."""
 
     namespace: str
     name: str
     schema: Schema
     key: str | None
-    """The field that tells rows apart; None where rows were appended."""
+    """The field that identifies a row; None for a table without a key."""
     rows: int
     partitioning: Partitioning | None = None
 
@@ -41,7 +41,7 @@ class TableSnapshot(msgspec.Struct):
     """A field of type null is an always-null ``INT32`` column in the files."""
     files: list[str]
     key: str | None = None
-    """The field that tells rows apart; None where rows were appended."""
+    """The field that identifies a row; None for a table without a key."""
 
 
 class DatasetTables:
@@ -59,16 +59,16 @@ class DatasetTables:
         key: str,
         parquet_files: Sequence[Path],
     ) -> int:
-        """Write rows; one replaces the row that has the same key. Of equal keys among them the last wins.
+        """Write rows; a row replaces the row that has the same key. Of equal keys in the input the last wins.
 
         The table is created or gets new columns as needed; columns that the rows lack become null.
 
         :param key: a field of a simple type, the same one at every write.
-        :param parquet_files: with the fields of ``schema`` as ``api.arrow`` lays them out; in the order in
-            which their rows were made.
-        :returns: the number of rows with different keys among the input.
-        :raises StoreError: when a type does not fit the table's, a key is null, or the key field is not
-            the table's.
+        :param parquet_files: files with the fields of ``schema`` in localcdap's Arrow types, in the order in
+            which their rows were produced.
+        :returns: the number of different keys in the input.
+        :raises StoreError: when a type does not match the table's, a key is null, or the key field is not
+            the table's key.
         """
         field = schema.field(key)
         if field is None or not field.schema.is_simple or field.schema.type is Type.NULL:
@@ -88,8 +88,8 @@ class DatasetTables:
         nulls = tx.execute(f"SELECT count(*) FROM {source} WHERE {column} IS NULL")[0][0]  # noqa: S608
         if nulls:
             raise StoreError(
-                f"{nulls} of the rows to write into table '{name}' have no '{key}', which is their key.",
-                f"Leave out the rows whose '{key}' is null, or give them a value.",
+                f"{nulls} of the rows to write into table '{name}' have no value of the key '{key}'.",
+                f"Filter out the rows whose '{key}' is null, or give them a value.",
             )
         cast = f"CAST({column} AS {to_column_type(field.schema)})"
         tx.execute(f"DELETE FROM {table} WHERE {column} IN (SELECT {cast} FROM {source})")  # noqa: S608
@@ -103,10 +103,10 @@ class DatasetTables:
         schema: Schema,
         parquet_files: Sequence[Path],
     ) -> int:
-        """Write rows beside those that are there, as :meth:`upsert_parquet` but without a key.
+        """Append rows to a table without a key; otherwise as :meth:`upsert_parquet`.
 
         :returns: the number of rows written.
-        :raises StoreError: when a type does not fit the table's, or the table has a key.
+        :raises StoreError: when a type does not match the table's, or the table has a key.
         """
         table = self._prepare(tx, namespace, name, schema, None)
         return _insert(tx, table, schema, _reading(parquet_files)) if parquet_files else 0
@@ -120,15 +120,15 @@ class DatasetTables:
         how: TableWrite,
         parquet_files: Sequence[Path],
     ) -> int:
-        """Write rows into a table without a key; it is created where it is missing.
+        """Write rows into a table without a key, which is created when it does not exist.
 
         :param parquet_files: as for :meth:`upsert_parquet`.
         :returns: the number of rows written.
-        :raises StoreError: when a type does not fit the table's, the table has a key, it lacks a column and
-            may not be changed, several of the rows to write have equal keys, or the condition is wrong.
+        :raises StoreError: when a type does not match the table's, the table has a key, it lacks a column
+            and must not be changed, several of the rows to write have equal keys, or the condition is wrong.
         """
         parted = how.partitioning
-        if how.truncate and name in catalog.names(tx, namespace):
+        if how.truncate and name in catalog.list_names(tx, namespace):
             held = catalog.read_partitioning(tx, namespace, name)
             if held is not None and (held.field is None or schema.field(held.field)):
                 parted = held
@@ -143,57 +143,60 @@ class DatasetTables:
         return merge(tx, table, schema, _reading(parquet_files), how)
 
     def export_parquet(self, namespace: str, name: str, directory: Path) -> TableSnapshot:
-        """Write the rows into a new file in ``directory``, which is created where it is missing.
+        """Write the rows into a new Parquet file in ``directory``, which is created when it does not exist.
 
         :raises NotFoundError: when there is no such table.
         """
         directory.mkdir(parents=True, exist_ok=True)
         file = directory / "part-00000.parquet"
         with self._store.snapshot() as tx:
-            schema, key = catalog.held(tx, namespace, name)
-            table = catalog.identifier(namespace, name)
+            schema, key = catalog.read_schema_and_key(tx, namespace, name)
+            table = catalog.to_identifier(namespace, name)
             tx.execute(f"COPY (FROM {table}) TO {quote_literal(file)} (FORMAT parquet)")
         return TableSnapshot(schema, [str(file)], key)
 
     def describe(self, namespace: str, name: str) -> TableDetail:
-        """:raises NotFoundError: when there is no such table; lists those that are."""
+        """Return a table's schema, key and number of rows.
+
+        :raises NotFoundError: when there is no such table; the message lists the tables.
+        """
         with self._store.snapshot() as tx:
             return _detail(tx, namespace, name)
 
-    def schemas(self, namespace: str) -> dict[str, Schema]:
-        """The schemas of the tables of a namespace, by name."""
+    def read_schemas(self, namespace: str) -> dict[str, Schema]:
+        """Return the schemas of a namespace's tables, by name."""
         rows = self._store.read(
             "SELECT name, document FROM dataset_tables WHERE namespace = ?", (namespace,)
         )
         return {name: Schema.parse(document) for name, document in rows}
 
-    def shapes(self, namespace: str) -> dict[str, TableShape]:
-        """The columns and keys of the tables of a namespace, by name."""
+    def read_shapes(self, namespace: str) -> dict[str, TableShape]:
+        """Return the columns, keys and partitionings of a namespace's tables, by name."""
         rows = self._store.read(
             "SELECT name, document, key_field, partitioning FROM dataset_tables WHERE namespace = ?",
             (namespace,),
         )
         return {
-            name: TableShape(Schema.parse(document), key, catalog.parted(partitioning))
+            name: TableShape(Schema.parse(document), key, catalog.parse_partitioning(partitioning))
             for name, document, key, partitioning in rows
         }
 
-    def list(self, namespace: str) -> Sequence[TableDetail]:
-        """The tables of a namespace, by name."""
+    def list_tables(self, namespace: str) -> Sequence[TableDetail]:
+        """List the tables of a namespace by name."""
         with self._store.snapshot() as tx:
-            return [_detail(tx, namespace, name) for name in catalog.names(tx, namespace)]
+            return [_detail(tx, namespace, name) for name in catalog.list_names(tx, namespace)]
 
-    def rows(
+    def read_rows(
         self, namespace: str, name: str, limit: int
     ) -> tuple[Sequence[str], Sequence[tuple[Any, ...]]]:
-        """Column names and the first rows, by key where the table has one.
+        """Return the column names and the first rows, ordered by the key if the table has one.
 
         :raises NotFoundError: when there is no such table.
         """
         with self._store.snapshot() as tx:
-            schema, key = catalog.held(tx, namespace, name)
+            schema, key = catalog.read_schema_and_key(tx, namespace, name)
             order = f" ORDER BY {quote_identifier(key)}" if key is not None else ""
-            table = catalog.identifier(namespace, name)
+            table = catalog.to_identifier(namespace, name)
             rows = tx.execute(f"FROM {table}{order} LIMIT ?", (limit,))
         return schema.field_names, rows
 
@@ -202,13 +205,13 @@ class DatasetTables:
 
         :raises NotFoundError: when there is no such table.
         """
-        catalog.held(tx, namespace, name)
-        tx.execute(f"DROP TABLE {catalog.identifier(namespace, name)}")
+        catalog.read_schema_and_key(tx, namespace, name)
+        tx.execute(f"DROP TABLE {catalog.to_identifier(namespace, name)}")
         tx.execute("DELETE FROM dataset_tables WHERE namespace = ? AND name = ?", (namespace, name))
 
     def drop_all(self, tx: Transaction, namespace: str) -> None:
-        """:meth:`drop` every table of a namespace."""
-        for name in catalog.names(tx, namespace):
+        """Drop every table of a namespace."""
+        for name in catalog.list_names(tx, namespace):
             self.drop(tx, namespace, name)
 
     def _prepare(
@@ -222,17 +225,17 @@ class DatasetTables:
         relaxes: bool = True,
         partitioning: Partitioning | None = None,
     ) -> str:
-        """Make the table able to hold the rows; its identifier.
+        """Create or extend the table so that it can hold the rows; return its identifier.
 
-        :param relaxes: whether it may get new columns, and its columns may become nullable.
-        :param partitioning: of a new table.
+        :param relaxes: whether the table may get new columns, and its columns may become nullable.
+        :param partitioning: the partitioning of a new table.
         """
         check_names(schema.field_names)
         try:
-            held, held_key = catalog.held(tx, namespace, name)
+            held, held_key = catalog.read_schema_and_key(tx, namespace, name)
         except NotFoundError:
             catalog.create(tx, namespace, name, schema, key, partitioning)
-            return catalog.identifier(namespace, name)
+            return catalog.to_identifier(namespace, name)
         if held_key != key:
             raise StoreError(
                 f"The rows of table '{name}' have {_key_text(held_key)}, those to write {_key_text(key)}.",
@@ -245,7 +248,7 @@ class DatasetTables:
             refuse_relaxation(name, held, schema)
         if merged != held:
             catalog.widen(tx, namespace, name, held, merged)
-        return catalog.identifier(namespace, name)
+        return catalog.to_identifier(namespace, name)
 
 
 def _key_text(key: str | None) -> str:
@@ -253,15 +256,15 @@ def _key_text(key: str | None) -> str:
 
 
 def _detail(tx: Transaction, namespace: str, name: str) -> TableDetail:
-    schema, key = catalog.held(tx, namespace, name)
-    count = tx.execute(f"SELECT count(*) FROM {catalog.identifier(namespace, name)}")[0][0]  # noqa: S608
+    schema, key = catalog.read_schema_and_key(tx, namespace, name)
+    count = tx.execute(f"SELECT count(*) FROM {catalog.to_identifier(namespace, name)}")[0][0]  # noqa: S608
     return TableDetail(
         namespace, name, schema, key, count, catalog.read_partitioning(tx, namespace, name)
     )
 
 
 def _reading(files: Sequence[Path]) -> str:
-    """What stands for the rows of the files in a FROM clause."""
+    """Return an expression of a FROM clause for the rows of the files."""
     paths = ", ".join(quote_literal(file) for file in files)
     return f"read_parquet([{paths}])"
 

@@ -12,7 +12,7 @@ from typing import Final
 from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.api.failures import ArtifactId
 from localcdap.api.plugin import PLUGIN_MARK, Plugin
-from localcdap.artifacts.directories.contents import digest
+from localcdap.artifacts.directories.contents import compute_digest
 from localcdap.artifacts.directories.identity import PROJECT_FILE
 from localcdap.artifacts.loading import (
     find_code_root,
@@ -47,7 +47,7 @@ def plugin_ref(cls: type[Plugin]) -> PluginRef:
 def file_ref(cls: type[Plugin]) -> PluginRef:
     """A reference to a plugin class whose file is taken for an artifact by itself."""
     file = _find_file(cls)
-    return _build_ref(cls, file, digest(file), to_file_module_name(file))
+    return _build_ref(cls, file, compute_digest(file), to_file_module_name(file))
 
 
 def artifact_ref(path: str | Path, type: str, name: str) -> PluginRef:
@@ -56,7 +56,7 @@ def artifact_ref(path: str | Path, type: str, name: str) -> PluginRef:
     :raises NotFoundError: when there is no such plugin in it.
     """
     place = Path(path).resolve()
-    content = digest(place)
+    content = compute_digest(place)
     classes = load_artifact(str(place), content)
     for cls in classes:
         if _get_mark(cls)[:2] == (type, name):
@@ -93,7 +93,7 @@ def _find_artifact_ref(cls: type[Plugin], file: Path) -> PluginRef | None:
             module = ".".join(part for part in inner if part != "__init__")
             if module not in list_module_names(str(folder)):
                 return None
-            return _build_ref(cls, folder, digest(folder), module)
+            return _build_ref(cls, folder, compute_digest(folder), module)
     return None
 
 

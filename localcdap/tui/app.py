@@ -133,8 +133,8 @@ class StudioApp(BaseApp):
             self.show_notice(error.message, error.corrective_action or "", "error")
             return
         try:
-            text = reports.text_of(error, "the terminal studio, in a call of a service")
-            where = f"A report is in {reports.write(self.connection.home.reports, text)}"
+            text = reports.format_report(error, "the terminal studio, in a call of a service")
+            where = f"A report is in {reports.write_report(self.connection.home.reports, text)}"
         except OSError as unwritable:
             where = f"No report could be written: {unwritable}"
         self.show_notice(

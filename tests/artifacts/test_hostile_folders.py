@@ -183,13 +183,13 @@ def drop(path: bytes, what: str, data: bytes) -> None:
 _AS_NOBODY = """
 import os, sys
 from pathlib import Path
-from localcdap.artifacts.directories.contents import signature
-from localcdap.artifacts.directories.artifact_paths import find_user
+from localcdap.artifacts.directories.contents import compute_signature
+from localcdap.artifacts.directories.artifact_paths import find_user_artifacts
 # Only now: the interpreter may lie where others must not look.
 os.setgroups([]); os.setgid(65534); os.setuid(65534)
-for place in find_user(Path(sys.argv[1])):
+for place in find_user_artifacts(Path(sys.argv[1])):
     try:
-        print(place.path.name, place.problem or signature(place.path)[:4])
+        print(place.path.name, place.problem or compute_signature(place.path)[:4])
     except OSError as error:
         print(place.path.name, error.strerror)
 """

@@ -3,13 +3,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from localcdap.api.capability import SYSTEM_CAPABILITIES
-from localcdap.artifacts.directories.contents import digest
+from localcdap.artifacts.directories.contents import compute_digest
 from localcdap.artifacts.inspection import inspect_artifact
 from tests.artifacts.authoring import project, source, write
 
 
 def inspect(path: Path):
-    return inspect_artifact(str(path), digest(path))
+    return inspect_artifact(str(path), compute_digest(path))
 
 
 def errors_of(tmp_path: Path, text: str) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from localcdap.api.errors import PluginError
 from localcdap.api.failures import ArtifactId
-from localcdap.artifacts.directories.contents import digest
+from localcdap.artifacts.directories.contents import compute_digest
 from localcdap.artifacts.loading import list_module_names, load_artifact, load_plugin, mount
 from localcdap.artifacts.model import PluginRef
 from tests.artifacts.authoring import project, source, write
@@ -17,12 +17,12 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 def load(path: Path):
-    return load_artifact(str(path), digest(path))
+    return load_artifact(str(path), compute_digest(path))
 
 
 def ref(path: Path, class_name: str) -> PluginRef:
     artifact = ArtifactId("hasher", "1.0.0", "USER")
-    return PluginRef(artifact, str(path), digest(path), "transform", "Hasher", class_name)
+    return PluginRef(artifact, str(path), compute_digest(path), "transform", "Hasher", class_name)
 
 
 def test_single_file(tmp_path):
@@ -171,7 +171,7 @@ def test_another_process_unpickles_what_is_in_a_mounted_artifact(tmp_path):
     pickled = pickle.dumps(load(path)[0])
     program = (
         "import pickle, sys; from localcdap.artifacts.loading import mount;"
-        f"mount({str(path)!r}, {digest(path)!r});"
+        f"mount({str(path)!r}, {compute_digest(path)!r});"
         f"print(pickle.loads({pickled!r}).__name__, *(m for m in {HEAVY} if m in sys.modules))"
     )
     done = subprocess.run(

@@ -25,7 +25,7 @@ def test_hidden_plugins_are_told_with_what_they_lack(instance: Instance):
     assert [(each.name, each.lacking) for each in service.list_hidden("default")] == [
         ("Gone", ["gpu"])
     ]
-    assert service.required_capabilities() == ["gpu", "pii"]
+    assert service.list_required_capabilities() == ["gpu", "pii"]
     assert instance.synced().list_hidden("default") == []
 
 
@@ -63,10 +63,10 @@ def test_documentation_is_read_from_the_artifact(instance: Instance):
         },
     )
     service = instance.synced()
-    assert service.documentation("default", "transform", "Told") == "# Told\n"
-    assert service.documentation("default", "transform", "Silent") is None
+    assert service.read_documentation("default", "transform", "Told") == "# Told\n"
+    assert service.read_documentation("default", "transform", "Silent") is None
     with pytest.raises(NotFoundError):
-        service.documentation("default", "transform", "Nobody")
+        service.read_documentation("default", "transform", "Nobody")
 
 
 def test_an_artifact_is_taken_out_and_put_back(instance: Instance):

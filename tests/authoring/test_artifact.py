@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from localcdap.api.errors import BadRequestError, ConflictError
-from localcdap.artifacts.directories.contents import digest
+from localcdap.artifacts.directories.contents import compute_digest
 from localcdap.artifacts.directories.identity import read_identity
 from localcdap.artifacts.inspection import inspect_artifact
 from localcdap.authoring import artifact
@@ -55,7 +55,7 @@ def test_an_artifact_is_written_whole_and_holds_its_plugin(tmp_path: Path, type:
     ]
     assert [each.name for each in folder.parent.iterdir()] == [folder.name]
     assert "{{" not in "".join((folder / name).read_text() for name in files(folder))
-    found = inspect_artifact(str(folder), digest(folder))
+    found = inspect_artifact(str(folder), compute_digest(folder))
     assert found.errors == []
     assert [(p.type, p.name) for p in found.plugins] == [(type, "CleanText")]
     assert (read_identity(folder).name, read_identity(folder).version) == (

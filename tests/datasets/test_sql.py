@@ -79,7 +79,7 @@ def sql(instance: Instance, put: Callable[..., None]) -> SqlService:
 
 def rows(sql: SqlService, text: str, **more: object) -> list[tuple]:
     result = sql.query(SqlRequest(text, **more))  # type: ignore[arg-type]
-    return [tuple(row.values()) for row in result.table().to_pylist()]
+    return [tuple(row.values()) for row in result.to_table().to_pylist()]
 
 
 def failure(sql: SqlService, text: str) -> QueryError:
@@ -132,7 +132,7 @@ def test_the_result_tells_its_columns_and_whether_there_is_more(sql: SqlService)
     ]
     assert (result.rows, result.truncated) == (1, True)
     assert sql.query(SqlRequest("FROM people", limit=2)).truncated is False
-    assert sql.query(SqlRequest("FROM people", limit=0)).table().num_columns == 2
+    assert sql.query(SqlRequest("FROM people", limit=0)).to_table().num_columns == 2
 
 
 def test_tables_are_listed_with_columns_keys_and_rows(sql: SqlService):

@@ -59,7 +59,7 @@ class World:
         return self.service.carry_out(Statements("default", list(sql), list(changes)))
 
     def rows(self, name: str = "s.items") -> list[tuple[Any, ...]]:
-        return sorted(self.tables.rows("default", name, 100)[1])
+        return sorted(self.tables.read_rows("default", name, 100)[1])
 
 
 @pytest.fixture
@@ -74,10 +74,10 @@ def test_rows_are_changed_and_columns_stay_what_they_were(world: World):
     assert done.rows == 1
     assert [row[:2] for row in world.rows()] == [(1, "a"), (2, "z")]
     assert world.rows()[1][3] == ROWS[1]["at"]
-    assert world.tables.schemas("default")["s.items"] == ITEMS
+    assert world.tables.read_schemas("default")["s.items"] == ITEMS
     assert world.do('DELETE FROM "s.items"').rows == 2
     assert world.rows() == []
-    assert world.tables.schemas("default")["s.items"] == ITEMS
+    assert world.tables.read_schemas("default")["s.items"] == ITEMS
 
 
 def test_tables_are_made_and_dropped(world: World):
@@ -87,7 +87,7 @@ def test_tables_are_made_and_dropped(world: World):
         changes=("s.items", "s.new"),
     )
     assert made.rows == 0
-    schemas = world.tables.schemas("default")
+    schemas = world.tables.read_schemas("default")
     assert set(schemas) == {"s.new", "keyed"}
     assert [(f.name, f.schema.display_name) for f in schemas["s.new"]] == [
         ("total", "long"),

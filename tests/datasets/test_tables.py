@@ -36,7 +36,7 @@ def test_a_dropped_table_can_be_written_anew_with_another_key(instance: Instance
     tables.drop("default", "a")
     assert [each.name for each in tables.list_tables("default")] == ["a.b"]
     write("a", None)
-    assert tables.rows("default", "a", 10).rows == [[1], [2]]
+    assert tables.read_rows("default", "a", 10).rows == [[1], [2]]
     for namespace, name in (("default", "c"), ("nowhere", "a")):
         with pytest.raises(NotFoundError):
             tables.drop(namespace, name)

@@ -55,7 +55,7 @@ def test_an_export_is_kept_without_its_password(connections, keys):
         "of the shop",
     )
     assert connections.list_connections("team") == [kept] == [connections.get("team", "my db")]
-    assert connections.properties("team", "My DB")["port"] == "5432"
+    assert connections.get_properties("team", "My DB")["port"] == "5432"
     assert connections.list_connections("default") == []
 
 
@@ -86,17 +86,17 @@ def test_deleting_takes_the_secure_keys_along(connections, keys):
     connections.delete("team", "My DB")
     assert [key.name for key in keys.list_keys("team")] == ["other"]
     with pytest.raises(NotFoundError, match="no connection 'My DB' .*; there are: none"):
-        connections.properties("team", "My DB")
+        connections.get_properties("team", "My DB")
 
 
 @pytest.mark.parametrize("name", ["BigQuery Default", "Cloud Storage Default"])
 def test_those_that_data_fusion_is_delivered_with_are_there_until_they_are_made(connections, name):
-    assert connections.properties("team", name)["project"] == "auto-detect"
+    assert connections.get_properties("team", name)["project"] == "auto-detect"
     assert connections.list_connections("team") == []
     connections.load("team", {"name": name, "plugin": {"name": "GCS", "properties": {"a": "b"}}})
-    assert connections.properties("team", name) == {"a": "b"}
+    assert connections.get_properties("team", name) == {"a": "b"}
     with pytest.raises(NotFoundError, match="nowhere"):
-        connections.properties("nowhere", name)
+        connections.get_properties("nowhere", name)
 
 
 @pytest.mark.parametrize(

@@ -27,28 +27,28 @@ def test_the_nearest_level_wins(preferences: PreferenceService):
         values = {key: str(number) for key in "abcd"[number:]}
         preferences.replace(level, values | {f"only{number}": "x"})
 
-    assert preferences.resolved(PROGRAM) == {
+    assert preferences.resolve(PROGRAM) == {
         "a": "0",
         "b": "1",
         "c": "2",
         "d": "3",
         **{f"only{n}": "x" for n in range(4)},
     }
-    assert preferences.resolved(APPLICATION)["d"] == "2"
-    assert preferences.resolved(PreferenceLevel("default", "orders")) == preferences.get(INSTANCE)
+    assert preferences.resolve(APPLICATION)["d"] == "2"
+    assert preferences.resolve(PreferenceLevel("default", "orders")) == preferences.get(INSTANCE)
     assert preferences.get(NAMESPACE) == {"b": "1", "c": "1", "d": "1", "only1": "x"}
-    assert preferences.of_pipeline("team", "orders") == preferences.resolved(PROGRAM)
-    assert preferences.of_pipeline("team", "other") == preferences.resolved(NAMESPACE)
-    assert preferences.of_pipeline("team", None) == preferences.resolved(NAMESPACE)
+    assert preferences.resolve_for_pipeline("team", "orders") == preferences.resolve(PROGRAM)
+    assert preferences.resolve_for_pipeline("team", "other") == preferences.resolve(NAMESPACE)
+    assert preferences.resolve_for_pipeline("team", None) == preferences.resolve(NAMESPACE)
 
 
 def test_a_level_is_replaced_changed_and_emptied(preferences: PreferenceService):
     assert preferences.get(NAMESPACE) == {}
-    assert preferences.sequence(NAMESPACE) == 0
+    assert preferences.get_sequence(NAMESPACE) == 0
     first = preferences.replace(NAMESPACE, {"a": "1", "b": "2"})
-    assert preferences.change(NAMESPACE, {"b": "3", "c": "4"}, ["a", "z"]) == {"b": "3", "c": "4"}
+    assert preferences.update(NAMESPACE, {"b": "3", "c": "4"}, ["a", "z"]) == {"b": "3", "c": "4"}
     assert preferences.get(NAMESPACE) == {"b": "3", "c": "4"}
-    assert preferences.sequence(NAMESPACE) > first > 0
+    assert preferences.get_sequence(NAMESPACE) > first > 0
     preferences.delete(NAMESPACE)
     assert preferences.get(NAMESPACE) == {}
 
@@ -72,4 +72,4 @@ def test_preferences_go_with_their_namespace(preferences, namespaces: NamespaceS
     namespaces.delete("team")
     namespaces.create("team")
 
-    assert preferences.resolved(PROGRAM) == {"a": "0"}
+    assert preferences.resolve(PROGRAM) == {"a": "0"}

@@ -23,8 +23,8 @@ import pytest
 from localcdap.api.record_json import encode_json_record
 from localcdap.api.schema import Schema
 from localcdap.api.tables import TableShape
-from localcdap.artifacts.directories.artifact_paths import find_system
-from localcdap.artifacts.directories.contents import digest
+from localcdap.artifacts.directories.artifact_paths import find_system_artifacts
+from localcdap.artifacts.directories.contents import compute_digest
 from localcdap.artifacts.loading import load_artifact
 from localcdap.engine.driver.tables import TableFiles
 from localcdap.engine.local.launch import spark_home
@@ -362,8 +362,8 @@ class OneTable:
 def shipped() -> dict[tuple[str, str], Path]:
     """The artifact of every shipped plugin that handles records, by type and name."""
     found = {}
-    for place in find_system(PLUGINS):
-        for cls in load_artifact(str(place.path), digest(place.path)):
+    for place in find_system_artifacts(PLUGINS):
+        for cls in load_artifact(str(place.path), compute_digest(place.path)):
             type, name, _ = cls.__localcdap_plugin__  # type: ignore[attr-defined]
             if type not in ("action", "condition", "postaction"):
                 found[type, name] = place.path

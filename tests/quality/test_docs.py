@@ -15,7 +15,7 @@ import pytest
 
 from localcdap.api import BatchSource
 from localcdap.api.methods import find_plugin_methods, plugin_method
-from localcdap.artifacts.directories.contents import digest
+from localcdap.artifacts.directories.contents import compute_digest
 from localcdap.artifacts.inspection import inspect_artifact
 from localcdap.artifacts.parents import ParentRange
 from localcdap.cli.main import cli
@@ -126,7 +126,7 @@ def test_the_readme_lists_the_plugins_that_come_along():
     artifacts = [
         p for p in (REPOSITORY / "plugins_dir").iterdir() if (p / "pyproject.toml").exists()
     ]
-    found = [inspect_artifact(str(path), digest(path)) for path in artifacts]
+    found = [inspect_artifact(str(path), compute_digest(path)) for path in artifacts]
     plugins = defaultdict(set)
     for artifact in found:
         assert artifact.errors == []
@@ -184,7 +184,7 @@ def test_the_plugin_that_is_shown_is_a_plugin(tmp_path):
     path = tmp_path / "shout-1.0.0.py"
     path.write_text(python_block('@plugin(type="transform"'), encoding="utf-8")
 
-    found = inspect_artifact(str(path), digest(path))
+    found = inspect_artifact(str(path), compute_digest(path))
 
     assert found.errors == []
     assert [p.name for p in found.plugins] == ["Shout"]
@@ -194,7 +194,7 @@ def test_the_directive_that_is_shown_is_one(tmp_path):
     path = tmp_path / "reverse-1.0.0.py"
     path.write_text(python_block('@plugin(type="directive"'), encoding="utf-8")
 
-    found = inspect_artifact(str(path), digest(path))
+    found = inspect_artifact(str(path), compute_digest(path))
 
     assert found.errors == []
     assert [p.name for p in found.plugins] == ["text-reverse"]

@@ -115,10 +115,10 @@ def test_inspecting_a_shipped_artifact_loads_nothing_heavy(artifact):
     code = f"""
 from pathlib import Path
 from localcdap.artifacts.inspection import inspect_artifact
-from localcdap.artifacts.directories.contents import digest
+from localcdap.artifacts.directories.contents import compute_digest
 import localcdap.sandbox.worker
 path = Path({str(artifact)!r})
-found = inspect_artifact(str(path), digest(path))
+found = inspect_artifact(str(path), compute_digest(path))
 assert found.errors == []
 assert found.plugins
 """

@@ -173,7 +173,7 @@ def test_records_code_and_tables_go_there_and_back(home: Home, lake: Path, there
         without = run(cdap, reading, "bare")
         read = run(cdap, reading)
         log = [line.text for each in (filled, without, read) for line in cdap.runs.logs(each.run)]
-        rows = cdap.tables.rows("default", "people", 10).rows
+        rows = cdap.tables.read_rows("default", "people", 10).rows
 
     assert filled.status is RunStatus.COMPLETED, filled.error
     assert filled.profile == "cluster"

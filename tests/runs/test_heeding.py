@@ -51,7 +51,7 @@ def test_rows_are_in_their_tables_when_a_run_is_heeded(instance, tmp_path):
     run = said(instance, tmp_path, "heeded", TableWrite())
     instance.cdap.runs.heed(run)
     instance.cdap.runs.heed(run)
-    assert instance.cdap.tables.rows("default", "heeded", 9).rows == [[1]]
+    assert instance.cdap.tables.read_rows("default", "heeded", 9).rows == [[1]]
     assert instance.cdap.runs.get("default", run).status is RunStatus.COMPLETED
 
 

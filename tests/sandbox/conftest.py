@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from localcdap.api.failures import ArtifactId
-from localcdap.artifacts.directories.contents import digest
+from localcdap.artifacts.directories.contents import compute_digest
 from localcdap.artifacts.model import PluginRef
 from localcdap.sandbox.stage_configuration import ConfigureRequest
 from localcdap.sandbox.supervisor import PluginWorker
@@ -49,7 +49,7 @@ def request_of(tmp_path: Path) -> Request:
         lines = "\n".join(f"        {line}" for line in body.splitlines())
         path = write(tmp_path / f"{name}-1.0.0.py", HEAD + at_import + TAIL.format(body=lines))
         artifact = ArtifactId(name, "1.0.0", "USER")
-        ref = PluginRef(artifact, str(path), digest(path), "transform", "P", f"{name}.P")
+        ref = PluginRef(artifact, str(path), compute_digest(path), "transform", "P", f"{name}.P")
         return ConfigureRequest(ref, "stage 1", **{"properties": {}, **more})
 
     return request_of

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from localcdap.api.errors import PluginError
-from localcdap.artifacts.directories.contents import digest
+from localcdap.artifacts.directories.contents import compute_digest
 from tests.artifacts.authoring import source, write
 from tests.sandbox.conftest import MEMORY_MB, TIME_LIMIT_S
 
@@ -123,7 +123,7 @@ def test_trap_at_import_hurts_nobody(shared_worker, request_of, trap):
 def test_ordinary_mistakes_are_errors_of_the_inspection(shared_worker, tmp_path, text, told):
     path = write(tmp_path / "x-1.0.py", text)
 
-    (error,) = shared_worker.inspect(str(path), digest(path)).errors
+    (error,) = shared_worker.inspect(str(path), compute_digest(path)).errors
 
     assert told in error
 
@@ -162,7 +162,9 @@ def test_memory_that_others_hold_does_not_count(shared_worker, request_of):
 def test_source_with_plugins_is_still_found(shared_worker, tmp_path):
     path = write(tmp_path / "hasher-1.0.py", source())
 
-    assert [p.name for p in shared_worker.inspect(str(path), digest(path)).plugins] == ["Hasher"]
+    assert [p.name for p in shared_worker.inspect(str(path), compute_digest(path)).plugins] == [
+        "Hasher"
+    ]
 
 
 def assert_ends(pid: int) -> None:

@@ -14,9 +14,14 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import InvalidStageError, PluginError
 from localcdap.api.failures import ArtifactId
 from localcdap.api.serialization.structs import unpack
-from localcdap.artifacts.directories.contents import digest
+from localcdap.artifacts.directories.contents import compute_digest
 from localcdap.artifacts.model import PluginRef
-from localcdap.sandbox.plugin_calls import CallRequest, TransformRequest, read, written
+from localcdap.sandbox.plugin_calls import (
+    CallRequest,
+    TransformRequest,
+    read_arrow_stream,
+    to_arrow_stream,
+)
 from localcdap.sandbox.supervisor import PluginWorker
 from tests.artifacts.authoring import write
 
@@ -76,7 +81,7 @@ NUMBERS = Schema.record(
 def ref(tmp_path_factory) -> PluginRef:
     path = write(tmp_path_factory.mktemp("using") / "thing-1.0.0.py", SOURCE)
     artifact = ArtifactId("thing", "1.0.0", "USER")
-    return PluginRef(artifact, str(path), digest(Path(path)), "transform", "P", "thing.P")
+    return PluginRef(artifact, str(path), compute_digest(Path(path)), "transform", "P", "thing.P")
 
 
 @pytest.fixture(scope="module")
@@ -133,19 +138,19 @@ def test_methods_that_fail_are_told_and_the_next_one_works(
 
 def test_records_keep_their_types(worker, ref):
     codec = RecordCodec(NUMBERS)
-    batch = written(codec.encode([record(1), record(5), record(2)]))
+    batch = to_arrow_stream(codec.encode([record(1), record(5), record(2)]))
 
     done = worker.transform(TransformRequest(ref, "sales", {"low": "2"}, NUMBERS, batch))
 
     assert done.output_schema == NUMBERS
-    assert codec.decode(read(done.records)) == [record(5), record(2)]
-    assert codec.decode(read(done.error_records)) == [record(1)]
+    assert codec.decode(read_arrow_stream(done.records)) == [record(5), record(2)]
+    assert codec.decode(read_arrow_stream(done.error_records)) == [record(1)]
     assert done.errors == [(7, "sales: too low")]
 
 
 def test_a_plugin_that_does_not_fit_the_records_is_refused(worker, ref):
     other = Schema.record("other", [("text", Schema.STRING)])
-    batch = written(RecordCodec(other).encode([{"text": "x"}]))
+    batch = to_arrow_stream(RecordCodec(other).encode([{"text": "x"}]))
 
     with pytest.raises(InvalidStageError, match=r"no number Give it one\."):
         worker.transform(TransformRequest(ref, "sales", {}, other, batch))

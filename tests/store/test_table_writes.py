@@ -54,7 +54,7 @@ def written(
         pq.write_table(pa.Table.from_batches([RecordCodec(schema).encode(rows)]), file)
         with store.transaction() as tx:
             tables.write_parquet(tx, "default", name, schema, how, [file])
-    columns, found = tables.rows("default", name, 1000)
+    columns, found = tables.read_rows("default", name, 1000)
     return sorted((dict(zip(columns, row, strict=True)) for row in found), key=repr)
 
 
@@ -143,7 +143,7 @@ def test_a_condition_is_no_more_than_that(table, among, told):
 def test_a_table_keeps_what_it_is_parted_by(store, tmp_path):
     def parted(how: TableWrite, schema: Schema = ITEM) -> Partitioning | None:
         written(store, tmp_path, "d.parted", schema, (how, []))
-        shape = DatasetTables(store).shapes("default")["d.parted"]
+        shape = DatasetTables(store).read_shapes("default")["d.parted"]
         assert (
             DatasetTables(store).describe("default", "d.parted").partitioning == shape.partitioning
         )

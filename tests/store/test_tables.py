@@ -296,7 +296,7 @@ def test_a_null_key_is_refused(upsert, tables: DatasetTables):
 
     with pytest.raises(StoreError, match="2 of the rows to write into table 't' have no 'id'"):
         upsert(schema, [{"id": 1}, {"id": None}], [{"id": None}])
-    assert tables.list("default") == []
+    assert tables.list_tables("default") == []
 
 
 @pytest.mark.parametrize("key", ["nope", "array", "record", "union", "map"])
@@ -367,16 +367,16 @@ def test_tables_are_listed_described_and_dropped(store: Store, upsert, tables: D
     upsert(PERSON, [], name="a")
     upsert(PERSON, [], name="c", space="other")
 
-    assert [(t.name, t.rows, t.key) for t in tables.list("default")] == [
+    assert [(t.name, t.rows, t.key) for t in tables.list_tables("default")] == [
         ("a", 0, "id"),
         ("b", 1, "id"),
     ]
-    assert tables.list("nowhere") == []
+    assert tables.list_tables("nowhere") == []
     with pytest.raises(NotFoundError, match="no table 'c' in namespace 'default'; there are: a, b"):
         tables.describe("default", "c")
     with store.transaction() as tx:
         tables.drop(tx, "default", "b")
-    assert [t.name for t in tables.list("default")] == ["a"]
+    assert [t.name for t in tables.list_tables("default")] == ["a"]
     with pytest.raises(NotFoundError), store.transaction() as tx:
         tables.drop(tx, "default", "b")
     with pytest.raises(NotFoundError):

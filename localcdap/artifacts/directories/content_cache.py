@@ -11,7 +11,13 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from localcdap.api.errors import BadRequestError
-from localcdap.artifacts.directories.contents import MOST_BYTES, MOST_FILES, content, digest, shown
+from localcdap.artifacts.directories.contents import (
+    MOST_BYTES,
+    MOST_FILES,
+    compute_digest,
+    list_files,
+    to_printable,
+)
 
 _KEPT_S: Final = 7 * 24 * 3600
 """Seconds that a copy nobody refers to is kept, for runs that were started with it."""
@@ -45,7 +51,7 @@ class ContentCache:
             copy = Path(name, "content", original.name)
             copy.parent.mkdir()
             _copy(original, copy)
-            found = digest(copy)
+            found = compute_digest(copy)
             if copy.suffix == ".whl":
                 _unpack(copy)
             self._keep(copy.parent, self._directory / found)
@@ -73,7 +79,7 @@ class ContentCache:
 def _copy(original: Path, copy: Path) -> None:
     if original.is_dir():
         copy.mkdir()
-    for file in content(original):
+    for file in list_files(original):
         target = copy / file.inner if original.is_dir() else copy
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file.path, target)
@@ -91,7 +97,7 @@ def _unpack(file: Path) -> None:
         raise
     except Exception as error:  # the many ways in which zipfile says that a file is broken
         raise BadRequestError(
-            f"{file.name}: cannot be unpacked: {shown(str(error)) or type(error).__name__}."
+            f"{file.name}: cannot be unpacked: {to_printable(str(error)) or type(error).__name__}."
         ) from None
     file.unlink()
 
@@ -110,7 +116,9 @@ def _check_members(file: Path, members: Sequence[zipfile.ZipInfo]) -> None:
     for member in members:
         parts = PurePosixPath(member.filename.replace("\\", "/")).parts
         if parts[:1] == ("/",) or ".." in parts:
-            raise BadRequestError(f"{file.name}: unsafe path '{shown(member.filename)}' inside.")
+            raise BadRequestError(
+                f"{file.name}: unsafe path '{to_printable(member.filename)}' inside."
+            )
 
 
 def _spread_data(folder: Path) -> None:

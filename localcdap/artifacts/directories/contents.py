@@ -48,7 +48,7 @@ def is_content(name: str) -> bool:
     return not (name.startswith((".", "#")) or name in _LEFT_BEHIND or name.endswith(_TEMPORARY))
 
 
-def content(path: Path) -> list[ContentFile]:
+def list_files(path: Path) -> list[ContentFile]:
     """The files of an artifact in a fixed order.
 
     Links to files are followed, links to folders inside it are not.
@@ -68,29 +68,29 @@ def content(path: Path) -> list[ContentFile]:
     return files
 
 
-def fingerprint(path: Path, beside: Path | None = None) -> str:
+def compute_fingerprint(path: Path, beside: Path | None = None) -> str:
     """Changes with the names, sizes and times of the content; nothing is read.
 
     :param beside: a file that belongs to it, too, if it exists.
     :raises BadRequestError: as :func:`content` does.
     :raises OSError: likewise.
     """
-    return _fingerprint(_with(content(path), beside))
+    return _fingerprint(_with(list_files(path), beside))
 
 
-def signature(path: Path, beside: Path | None = None) -> str:
+def compute_signature(path: Path, beside: Path | None = None) -> str:
     """The fingerprint; empty, and so equal to no stored one, while a file is so young that it may change
     unnoticed.
     """
-    files = _with(content(path), beside)
+    files = _with(list_files(path), beside)
     newest = max((file.changed_ns for file in files), default=0)
     return "" if newest > time.time_ns() - _SETTLED_AFTER_NS else _fingerprint(files)
 
 
-def digest(path: Path) -> str:
+def compute_digest(path: Path) -> str:
     """SHA-256 of the content, names included."""
     state = hashlib.sha256()
-    for file in content(path):
+    for file in list_files(path):
         state.update(os.fsencode(file.inner) + b"\0%d\0" % file.bytes)
         with file.path.open("rb") as stream:
             while data := stream.read(_CHUNK):
@@ -98,7 +98,7 @@ def digest(path: Path) -> str:
     return state.hexdigest()
 
 
-def shown(path: Path | str) -> str:
+def to_printable(path: Path | str) -> str:
     """The path as a text that can be stored and printed on one line, whatever its bytes are."""
     text = str(path)
     if text.isprintable():

@@ -14,8 +14,8 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.errors import BadRequestError
-from localcdap.artifacts.directories.contents import shown
-from localcdap.artifacts.parents import check
+from localcdap.artifacts.directories.contents import to_printable
+from localcdap.artifacts.parents import check_parents
 from localcdap.artifacts.version import ArtifactVersion, split_file_name
 
 PROJECT_FILE: Final = "pyproject.toml"
@@ -48,17 +48,17 @@ def read_identity(path: Path) -> ArtifactIdentity:
         )  # what Python calls a local version is above its release
         ArtifactVersion(version)
         parents = ["".join(parent.split()) for parent in parents]
-        check(parents)
+        check_parents(parents)
     except BadRequestError as error:
-        return ArtifactIdentity(shown(name), "", error.full_message)
+        return ArtifactIdentity(to_printable(name), "", error.full_message)
     except Exception as error:  # any bytes at all may stand in a document
         return ArtifactIdentity(
-            shown(name), "", f"{shown(path.name)}: {type(error).__name__}: {error}"
+            to_printable(name), "", f"{to_printable(path.name)}: {type(error).__name__}: {error}"
         )
     return ArtifactIdentity(name, version, parents=tuple(parents))
 
 
-def sidecar(path: Path) -> Path | None:
+def get_sidecar(path: Path) -> Path | None:
     """The JSON file beside an artifact that may name its parents, as beside a JAR of CDAP."""
     return path.with_suffix(".json") if path.suffix in (".py", ".whl") else None
 
@@ -66,7 +66,7 @@ def sidecar(path: Path) -> Path | None:
 def _check_name(name: str) -> None:
     if _NAME.fullmatch(name) is None:
         raise BadRequestError(
-            f"'{shown(name):.300}' is no name for an artifact.",
+            f"'{to_printable(name):.300}' is no name for an artifact.",
             "Use up to 255 letters, digits, dots, hyphens and underscores.",
         )
 
@@ -78,7 +78,7 @@ def _declared(path: Path) -> tuple[str, str, list[str]]:
     if not path.is_file():
         raise BadRequestError(f"{path.name} is neither a file nor a folder.", "Remove it.")
     name, version = _wheel_name(path) if path.suffix == ".whl" else _file_name(path)
-    beside = sidecar(path)
+    beside = get_sidecar(path)
     if beside is not None and beside.is_file():
         return name, version, _parents(_json(beside), beside.name)
     if path.suffix == ".py":
@@ -99,7 +99,7 @@ def _declared_by_project(folder: Path) -> tuple[str, str, list[str]]:
     file = folder / PROJECT_FILE
     if not file.is_file():
         raise BadRequestError(
-            f"Folder '{shown(folder.name)}' is neither an artifact nor a namespace: an artifact has a "
+            f"Folder '{to_printable(folder.name)}' is neither an artifact nor a namespace: an artifact has a "
             f"{PROJECT_FILE}, the name of a namespace has only letters, digits and underscores."
         )
     document = _toml(_text(file), PROJECT_FILE)

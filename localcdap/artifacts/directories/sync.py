@@ -17,8 +17,8 @@ from localcdap.api.app.application import ApplicationClass
 from localcdap.api.errors import BadRequestError, HostLostError, LocalcdapError
 from localcdap.artifacts.directories.artifact_paths import ArtifactPath
 from localcdap.artifacts.directories.content_cache import ContentCache
-from localcdap.artifacts.directories.contents import digest, shown, signature
-from localcdap.artifacts.directories.identity import ArtifactIdentity, read_identity, sidecar
+from localcdap.artifacts.directories.contents import compute_digest, compute_signature, to_printable
+from localcdap.artifacts.directories.identity import ArtifactIdentity, get_sidecar, read_identity
 from localcdap.artifacts.index import ArtifactContent, ArtifactEntry, ArtifactIndex
 from localcdap.artifacts.model import Inspection
 from localcdap.artifacts.parents import APP_VERSION
@@ -76,7 +76,7 @@ class ArtifactSynchronizer:
         self._deployer = deployer
         self._copies = copies
 
-    def look(
+    def compare(
         self,
         places: Sequence[ArtifactPath],
         old: ArtifactIndexState,
@@ -93,7 +93,7 @@ class ArtifactSynchronizer:
         work = _Work(self._inspector, self._copies, old, self._deployer, retry_errors)
         entries: dict[str, ArtifactEntry] = {}
         for place in places:
-            key = shown(place.path)
+            key = to_printable(place.path)
             known = old.entries.get(key)
             as_before = touched is not None and str(place.path) not in touched
             if str(place.path) in unfinished:
@@ -110,7 +110,7 @@ class ArtifactSynchronizer:
             return old
         return state
 
-    def keep(
+    def save(
         self,
         state: ArtifactIndexState,
         old: ArtifactIndexState,
@@ -163,11 +163,11 @@ class _Work:
         :param key: its path as the index writes it.
         """
         old = self._old.entries.get(key)
-        name = shown(place.path.stem)
+        name = to_printable(place.path.stem)
         if place.problem is not None:
             return self._broken(key, place, old, ArtifactIdentity(name, "", place.problem))
         try:
-            now = signature(place.path, sidecar(place.path))
+            now = compute_signature(place.path, get_sidecar(place.path))
             if old is not None and now and self._is_current(old, place, now):
                 return old
             identity = read_identity(place.path)
@@ -177,7 +177,7 @@ class _Work:
         except BadRequestError as error:
             return self._broken(key, place, old, ArtifactIdentity(name, "", error.full_message))
         except OSError as error:
-            told = f"{shown(place.path.name)} cannot be read: {error.strerror or error}."
+            told = f"{to_printable(place.path.name)} cannot be read: {error.strerror or error}."
             return self._broken(key, place, old, ArtifactIdentity(name, "", told))
         except HostLostError:
             raise
@@ -224,7 +224,7 @@ class _Work:
         return content.inspected_by.startswith(self._format)
 
     def _content(self, path: Path) -> ArtifactContent:
-        found = digest(path)
+        found = compute_digest(path)
         if not self._is_known(found) or self._copies.find(found) is None:
             found = self._copies.take(path)
             self.copied = True
@@ -275,7 +275,7 @@ class _Work:
             signature=signature,
             digest=digest,
             good_digest=good,
-            problem=shown(identity.problem) if identity.problem else None,
+            problem=to_printable(identity.problem) if identity.problem else None,
             parents=parents,
         )
 

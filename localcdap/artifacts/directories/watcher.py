@@ -17,8 +17,8 @@ from typing import Final
 
 from localcdap.api.errors import BadRequestError, LocalcdapError
 from localcdap.artifacts.directories.artifact_paths import ArtifactPath, find_user_artifacts
-from localcdap.artifacts.directories.contents import fingerprint
-from localcdap.artifacts.directories.identity import sidecar
+from localcdap.artifacts.directories.contents import compute_fingerprint
+from localcdap.artifacts.directories.identity import get_sidecar
 from localcdap.artifacts.directories.pending_changes import PendingChanges
 from localcdap.artifacts.directories.watches import Watches, WatchesRefusedError
 from localcdap.artifacts.service import ArtifactService
@@ -177,6 +177,6 @@ def _identity(folder: Path) -> tuple[int, int, int] | None:
 
 def _fingerprint(place: ArtifactPath) -> str:
     try:
-        return fingerprint(place.path, sidecar(place.path))
+        return compute_fingerprint(place.path, get_sidecar(place.path))
     except (OSError, BadRequestError) as error:
         return str(error)

@@ -18,7 +18,7 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import StageError
 from localcdap.api.schema import Schema
 from localcdap.api.tables import TableShape
-from localcdap.artifacts.loading import located
+from localcdap.artifacts.loading import locate_content
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -69,7 +69,7 @@ class FileLookup:
         if self._rows is None:
             import pyarrow as pa
 
-            with pa.memory_map(str(located(self._file.path))) as mapped:
+            with pa.memory_map(str(locate_content(self._file.path))) as mapped:
                 batch = pa.ipc.open_file(mapped).get_batch(0)
             self._rows = SortedRows(batch, self.schema)
         return self._rows

@@ -29,9 +29,9 @@ from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureRes
 class ResultMemory(Protocol):
     """What plugins said before; see :class:`localcdap.sandbox.pool.PluginWorkers`."""
 
-    def remembered(self, request: ConfigureRequest) -> ConfigureResult | None: ...
+    def find_remembered(self, request: ConfigureRequest) -> ConfigureResult | None: ...
 
-    def detected(self, request: ConfigureRequest) -> ConnectedCheckResult | None: ...
+    def find_connected(self, request: ConfigureRequest) -> ConnectedCheckResult | None: ...
 
 
 class EditingContext(NamedTuple):
@@ -194,11 +194,11 @@ class EditingSession:
     def _configured(self, request: ConfigureRequest) -> ConfigureResult | None:
         """What is known of a stage; if nothing is, its plugin will be asked."""
         self._detected_at.pop(request.stage, None)
-        detected = self._memory.detected(request)
+        detected = self._memory.find_connected(request)
         if detected is not None:
             self._detected_at[request.stage] = detected.at_ms
             return detected.result
-        result = self._memory.remembered(request)
+        result = self._memory.find_remembered(request)
         if result is None and self._given is not None and self._given[0] == request:
             result = self._given[1]
         if result is None:

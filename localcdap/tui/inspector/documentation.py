@@ -45,7 +45,7 @@ class DocumentationPane(StudioNode, VerticalScroll):
 
         def ask(cdap: Cdap) -> str | None:
             exact = selector(plugin.artifact)
-            return cdap.artifacts.documentation(namespace, plugin.type, plugin.name, exact)
+            return cdap.artifacts.read_documentation(namespace, plugin.type, plugin.name, exact)
 
         def take(text: str | None) -> None:
             if self._shown is plugin:

@@ -38,7 +38,7 @@ class Candidate(msgspec.Struct):
 
 def declared(cdap: Cdap, namespace: str, pipeline: str, use: PluginUse) -> Declared:
     """:param pipeline: the name of the one that the stage is in."""
-    preferences = cdap.preferences.of_pipeline(namespace, pipeline)
+    preferences = cdap.preferences.resolve_for_pipeline(namespace, pipeline)
     keys = [key.name for key in cdap.secure_keys.list_keys(namespace)]
     return Declared(plugin_of(cdap, namespace, use), preferences, keys)
 

@@ -34,10 +34,10 @@ class InProcess:
             self._memo.store(request, kept, crashed=False)
         return kept
 
-    def remembered(self, request: ConfigureRequest) -> ConfigureResult | None:
+    def find_remembered(self, request: ConfigureRequest) -> ConfigureResult | None:
         return self._memo.find(request)
 
-    def detected(self, request: ConfigureRequest) -> ConnectedCheckResult | None:
+    def find_connected(self, request: ConfigureRequest) -> ConnectedCheckResult | None:
         return self._memo.find_connected(request)
 
 

@@ -177,7 +177,7 @@ def test_records_go_into_the_tables_that_arguments_name(instance, cdap_engine_di
     assert run.stages["Out"].records_in == 5
 
     def rows(name: str) -> list[list[Any]]:
-        return sorted(instance.cdap.tables.rows("default", f"many.{name}", 100).rows)
+        return sorted(instance.cdap.tables.read_rows("default", f"many.{name}", 100).rows)
 
     assert (rows("a"), rows("b"), rows("none")) == ([[1], [3]], [[7, 2]], [])
 
@@ -201,7 +201,7 @@ def test_tables_are_written_and_read(instance, cdap_engine_directory):
         (folder / "in.csv").write_text(text)
         run = instance.run(pipeline(lines, table("batchsink", **how)))
         assert run.error is None
-        return sorted(instance.cdap.tables.rows("default", "shop.items", 100).rows)
+        return sorted(instance.cdap.tables.read_rows("default", "shop.items", 100).rows)
 
     assert write("1,1,a\n2,1,b\n") == [[1, 1, "a"], [2, 1, "b"]]
     assert write("2,1,b\n") == [[1, 1, "a"], [2, 1, "b"], [2, 1, "b"]]
@@ -229,7 +229,7 @@ def test_tables_are_written_and_read(instance, cdap_engine_directory):
     copy = table("batchsink", table="copies")
     assert failures(instance, table("batchsource"), copy, connected=True) == []
     assert instance.run(pipeline(table("batchsource"), copy)).error is None
-    assert len(instance.cdap.tables.rows("default", "shop.copies", 100).rows) == 3
+    assert len(instance.cdap.tables.read_rows("default", "shop.copies", 100).rows) == 3
     other = [{"name": "id", "type": "string"}, {"name": "more", "type": "int"}]
     lines["properties"]["schema"] = json.dumps({"type": "record", "name": "o", "fields": other})
     assert failures(instance, lines, copy, connected=True) == [

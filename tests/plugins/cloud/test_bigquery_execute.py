@@ -190,7 +190,7 @@ def do(instance: TemporaryInstance, *sql: str, changes: tuple[str, ...]) -> None
 
 
 def rows(instance: TemporaryInstance, name: str) -> list[list[Any]]:
-    return sorted(instance.cdap.tables.rows("default", name, 100).rows)
+    return sorted(instance.cdap.tables.read_rows("default", name, 100).rows)
 
 
 def pipeline(*actions: tuple[str, str, dict[str, str]]) -> str:
@@ -245,7 +245,7 @@ def test_tables_keep_what_they_are_parted_by_until_they_are_made_anew(instance):
         changes = [each.changes for each in found if each.changes]
         makes = [each.makes for each in found if each.makes]
         carry_out(str(instance.home.path), Statements("default", sql, changes, makes))
-        return instance.cdap.tables.shapes("default")["d.parts"].partitioning
+        return instance.cdap.tables.read_shapes("default")["d.parts"].partitioning
 
     columns = "(day DATE, id INT64)"
     by_day, by_id = Partitioning(field="day"), Partitioning("integer", "id")

@@ -212,7 +212,7 @@ def test_it_validates_runs_and_runs_again(instance, cdap_engine_directory):
 
     found = instance.cdap.sql.query(SqlRequest('SELECT * FROM "sales.orders" ORDER BY order_id'))
     first, third = datetime.date(2026, 1, 2), datetime.date(2026, 1, 3)
-    assert [tuple(row.values()) for row in found.table().to_pylist()] == [
+    assert [tuple(row.values()) for row in found.to_table().to_pylist()] == [
         (10, "Ann", "DE", 12.5, first),
         (11, "Ann", "DE", 8.0, third),
         (12, "Bob", "FR", 99.0, third),

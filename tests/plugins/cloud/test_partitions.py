@@ -315,7 +315,7 @@ def test_parts_are_written_read_and_updated(tmp_path, cdap_engine_directory):
     with TemporaryInstance(tmp_path / "instance") as instance:
 
         def rows(name: str) -> list[list[Any]]:
-            return sorted(instance.cdap.tables.rows("default", f"d.{name}", 100).rows)
+            return sorted(instance.cdap.tables.read_rows("default", f"d.{name}", 100).rows)
 
         (instance.home.path / "in.csv").write_text(ROWS)
         assert instance.run(write).error is None

@@ -21,7 +21,7 @@ SHOWN_HOME = "/home/ada/cdap/projects"
 
 
 async def _take(cdap: Cdap, home: Home, run: str) -> None:
-    file = demo.set_up(home)
+    file = demo.install_demo(home)
     text = file.read_text()
     file.write_text(text.replace('"csv"', '"cvs"', 1))
     async with studio(cdap, home, size=SIZE, target=PipelineFileTarget(file)) as driver:
@@ -51,10 +51,10 @@ def main() -> None:
         home = Home(Path(folder))
         cdap = Cdap(home)
         try:
-            file = demo.set_up(home)
+            file = demo.install_demo(home)
             for _ in range(3):
                 request = RunRequest(
-                    file.read_text(), name=demo.NAME, arguments=demo.arguments(file)
+                    file.read_text(), name=demo.NAME, arguments=demo.get_arguments(file)
                 )
                 run = cdap.runs.start(request)
                 while not run.status.is_end:

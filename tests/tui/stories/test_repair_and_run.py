@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 @pytest.fixture
 def came(home, tmp_path, engine_directory):
     """The sample pipeline as another instance exported it, with what its author got wrong."""
-    sample = demo.set_up(home)
+    sample = demo.install_demo(home)
     document = json.loads(sample.read_text())
     document["name"] = "came"
     stages = {stage["name"]: stage["plugin"] for stage in document["config"]["stages"]}
@@ -65,7 +65,7 @@ async def test_a_pipeline_is_opened_repaired_tried_and_run(open_studio, cdap, ho
         await take_what_is_here(driver, editor)
         await mend(driver, editor)
         await try_a_stage(driver, editor)
-        await run(driver, cdap, str(demo.set_up(home).parent))
+        await run(driver, cdap, str(demo.install_demo(home).parent))
 
         await driver.press("3")
         await driver.until(lambda: "came" in _text(driver))
@@ -129,7 +129,7 @@ async def run(driver, cdap, folder):
     assert running.activity.status is RunStatus.COMPLETED, running.activity.error
     counts = running.activity.stages
     assert (counts["Purchases"].records_out, counts["Parse"].errors) == (60, 1)
-    assert len(cdap.tables.rows("default", "repaired", 100).rows) == 7
+    assert len(cdap.tables.read_rows("default", "repaired", 100).rows) == 7
 
 
 def _text(driver):

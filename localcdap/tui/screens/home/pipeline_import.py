@@ -144,6 +144,6 @@ def deploy(cdap: Cdap, path: Path, namespace: str, *, fix: bool) -> Deployment:
 
 def run_demo(cdap: Cdap, home: Home, namespace: str) -> tuple[Path, Run]:
     """Set the sample pipeline up and start a run of it."""
-    file = demo.set_up(home)
-    request = RunRequest(read(file), namespace, demo.NAME, demo.arguments(file))
+    file = demo.install_demo(home)
+    request = RunRequest(read(file), namespace, demo.NAME, demo.get_arguments(file))
     return file, cdap.runs.start(request)

@@ -189,7 +189,7 @@ class PreferencesPanel(StudioNode, Vertical):
         removed = [key] if value is None else []
         self.query_one(FilteredList).show(key)
         self.call(
-            lambda cdap: cdap.preferences.change(level, values, removed),
+            lambda cdap: cdap.preferences.update(level, values, removed),
             on_result=lambda _: self.show(self.level),
             group="change",
             ordered=True,

@@ -71,7 +71,7 @@ def read_catalog(cdap: Cdap, namespace: str, capabilities: Sequence[str]) -> Plu
         artifacts=artifacts.list_artifacts(namespace),
         hidden=artifacts.list_hidden(namespace),
         capabilities=artifacts.list_capabilities(namespace),
-        required=artifacts.required_capabilities(),
+        required=artifacts.list_required_capabilities(),
         profiles=cdap.runs.profiles(namespace),
         is_narrowed=bool(capabilities),
     )

@@ -304,7 +304,7 @@ def _described(cdap: Cdap, namespace: str, plugin: PluginSummary) -> tuple[Plugi
     artifact = plugin.artifact
     selector = ArtifactSelector(artifact.scope, artifact.name, artifact.version)
     which = (namespace, plugin.type, plugin.name, selector)
-    return cdap.artifacts.get_plugin(*which), cdap.artifacts.documentation(*which)
+    return cdap.artifacts.get_plugin(*which), cdap.artifacts.read_documentation(*which)
 
 
 def _write(cdap: Cdap, namespace: str, name: str, type: str) -> Path:

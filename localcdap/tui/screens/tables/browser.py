@@ -183,6 +183,6 @@ class TableBrowser(StudioNode, Vertical):
             if is_open
         ]
         note = f"rows {first:,} to {first + rows - 1:,}" if rows else "no rows"
-        self.query_one(RecordTable).show(event.result.table(), " · ".join([note, *ways]))
+        self.query_one(RecordTable).show(event.result.to_table(), " · ".join([note, *ways]))
         self.query_one(QueryStatus).tell(f"✓ {event.result.seconds:.2f} s")
         self.refresh_bindings()

@@ -130,7 +130,7 @@ class SqlConsole(StudioNode, Vertical):
     def _show(self, event: QueryStatus.Answered) -> None:
         event.stop()
         limit_note = f"only the first {event.request.limit:,}" if event.result.truncated else ""
-        self.query_one(RecordTable).show(event.result.table(), limit_note)
+        self.query_one(RecordTable).show(event.result.to_table(), limit_note)
         self.refresh_bindings()
 
     @on(QueryStatus.Failed)

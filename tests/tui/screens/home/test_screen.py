@@ -209,7 +209,7 @@ async def test_the_demo_runs(open_studio, cdap, home, gone, engine_directory):
         await driver.press("d")
         await driver.until(lambda: gone, 60)
 
-        assert demo.set_up(home).exists()
+        assert demo.install_demo(home).exists()
         run = cdap.runs.get("default", "last")
         assert gone == [RunTarget(run.run)]
         assert cdap.runs.stop(run.run).status.is_end

@@ -106,7 +106,7 @@ async def test_preferences_are_set_changed_and_removed(open_studio, cdap, team: 
         await driver.press("enter")
         driver.app.focused.value = "/ours"
         await driver.press("enter")
-        assert cdap.preferences.resolved(PreferenceLevel(team)) == {"input": "/ours"}
+        assert cdap.preferences.resolve(PreferenceLevel(team)) == {"input": "/ours"}
         assert cdap.preferences.get(PreferenceLevel()) == {"input": "/all"}
         assert "instead of /all of instance" in shown(driver)
 
