@@ -231,7 +231,7 @@ def test_errors_are_looked_at_again_when_packages_were_installed(instance, tmp_p
 def test_everything_is_inspected_again_with_another_version_of_what_plugins_derive_from(
     instance, tmp_path, monkeypatch
 ):
-    module = tmp_path / "localcdap" / "files" / "deeper" / "source.py"
+    module = tmp_path / "localcdap" / "plugin_lib" / "deeper" / "source.py"
     module.parent.mkdir(parents=True)
     monkeypatch.setattr(sync, "_PACKAGE", tmp_path / "localcdap")
     write(instance.plugins / "hasher-1.0.0.py", source())

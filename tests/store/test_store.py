@@ -322,7 +322,7 @@ def test_a_migration_that_was_changed_is_refused(path: Path, migrations: Path):
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("1_x.sql", "must be called"), ("0001_again.sql", "have one number")]
+    ("name", "message"), [("1_x.sql", "must be called"), ("0001_again.sql", "have the same number")]
 )
 def test_migrations_with_wrong_names_are_refused(migrations: Path, name: str, message: str):
     (migrations / name).write_text("SELECT 1")

@@ -122,11 +122,11 @@ def test_only_rows_under_the_condition_are_matched(table, operation, among, give
 @pytest.mark.parametrize(
     ("among", "told"),
     [
-        ("k >", "is no condition: syntax error"),
+        ("k >", "is not a condition: syntax error"),
         ("held.k IN (SELECT 1)", "has a subquery"),
         ("sum(held.k) OVER () > 1", "has a window"),
-        ("1=1) WHEN MATCHED THEN DELETE --", "is no condition"),
-        ("true); DROP TABLE dataset_tables; SELECT (1", "is no condition"),
+        ("1=1) WHEN MATCHED THEN DELETE --", "is not a condition"),
+        ("true); DROP TABLE dataset_tables; SELECT (1", "is not a condition"),
         ("true); SELECT (1", "is more than a condition"),
         ("true) GROUP BY (k", "is more than a condition"),
         ("held.nothing = 1", 'does not have a column named "nothing"'),

@@ -233,7 +233,7 @@ def test_wrong_properties_are_told_at_once(instance):
         ("A", "Dataset and table must be specified together."),
         ("A", found[1][1]),
         ("B", "SQL in BigQuery's legacy dialect cannot be executed here."),
-        ("C", "'a' is no condition."),
+        ("C", "'a' is not a condition."),
     ]
     assert found[1][1].startswith("This is not SQL of BigQuery:")
 
