@@ -1,4 +1,4 @@
-"""What is in a namespace, as the home screen tells it."""
+"""The contents of a namespace that the home screen shows."""
 
 from __future__ import annotations
 
@@ -11,26 +11,30 @@ from localcdap.runs.model import Run
 from localcdap.tui.routes import DeployedTarget, DraftTarget, NavigationTarget, PipelineFileTarget
 
 RUNS = 12
-"""Runs that are shown."""
+"""The most runs that are shown."""
 
 
 @dataclass(frozen=True)
 class RecentPipeline:
-    """A pipeline to go on with.
+    """A pipeline to continue with.
 
-    :param changed: milliseconds since 1970; None where it is not known.
+    :param kind: deployed, draft or file, with its version.
+    :param changed: the time of the last change, in milliseconds since 1970.
+    :param target: opens the pipeline.
     """
 
     name: str
-    what: str
-    changed: int | None
-    place: NavigationTarget
+    kind: str
+    changed: int
+    target: NavigationTarget
 
 
 @dataclass(frozen=True)
 class Overview:
-    """:param plugins: how many a pipeline can use.
-    :param broken: artifacts that could not be read.
+    """The contents of a namespace.
+
+    :param plugins: the number of plugins that a pipeline can use.
+    :param broken: the number of artifacts that could not be loaded.
     """
 
     pipelines: list[RecentPipeline]
@@ -42,9 +46,9 @@ class Overview:
 
 
 def read_overview(cdap: Cdap, namespace: str, files: Sequence[str]) -> Overview:
-    """Ask the services for all of it.
+    """Read the overview through the services.
 
-    :param files: pipeline files that were opened, the last one first.
+    :param files: the recent pipeline files, newest first.
     """
     entries = [
         RecentPipeline(
@@ -64,8 +68,8 @@ def read_overview(cdap: Cdap, namespace: str, files: Sequence[str]) -> Overview:
         )
         for each in cdap.drafts.list_drafts(namespace)
     ]
-    entries += [_file(Path(each)) for each in files if Path(each).is_file()]
-    entries.sort(key=lambda entry: -(entry.changed or 0))
+    entries += [_describe_file(Path(each)) for each in files if Path(each).is_file()]
+    entries.sort(key=lambda entry: -entry.changed)
     return Overview(
         entries,
         cdap.runs.list_runs(namespace, limit=RUNS),
@@ -76,7 +80,7 @@ def read_overview(cdap: Cdap, namespace: str, files: Sequence[str]) -> Overview:
     )
 
 
-def _file(path: Path) -> RecentPipeline:
+def _describe_file(path: Path) -> RecentPipeline:
     return RecentPipeline(
         path.stem if path.stem != "pipeline" else f"{path.parent.name}/{path.name}",
         "file",

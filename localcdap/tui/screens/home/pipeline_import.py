@@ -1,7 +1,8 @@
-"""What became of an imported pipeline, and what can be done about its failures."""
+"""Imports pipeline files: reads and deploys them, and shows the failures of a refused deployment."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -13,21 +14,22 @@ from textual.content import Content
 from textual.widgets import Button, Static
 
 from localcdap.api.errors import DocumentError
-from localcdap.home import Home
-from localcdap.host import demo
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.library.application_model import Deployment, DeployRequest
-from localcdap.runs.model import Run, RunRequest
 from localcdap.text import plural
+from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
+from localcdap.tui.routes import PipelineFileTarget
+from localcdap.tui.studio import Studio
 
 ImportAnswer = Literal["fix", "open"]
 
 
 class FailedImportDialog(DialogScreen[ImportAnswer]):
-    """Shows why a pipeline was not deployed; the answer is what to do about it.
+    """Shows why a pipeline was not deployed, and asks what to do.
 
-    ``fix``: take the artifacts that are here; ``open``: mend it in the studio.
+    The answer ``fix`` means to use the installed versions of plugins; ``open`` means to open the file in the
+    studio.
     """
 
     DEFAULT_CSS = """
@@ -45,7 +47,7 @@ class FailedImportDialog(DialogScreen[ImportAnswer]):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("x", "answer('fix')", "take what is here", show=False),
+        Binding("x", "answer('fix')", "use installed versions", show=False),
         Binding("o", "answer('open')", "open in the studio", show=False),
         Binding("down,j", "scroll(1)", "down", show=False),
         Binding("up,k", "scroll(-1)", "up", show=False),
@@ -53,23 +55,23 @@ class FailedImportDialog(DialogScreen[ImportAnswer]):
         Binding("pageup,ctrl+u", "scroll(-10)", "page up", show=False),
     ]
 
-    def __init__(self, answer: Deployment, *, is_fixed: bool = False) -> None:
-        """:param is_fixed: the artifacts that are here are taken already, and it still has failures."""
+    def __init__(self, deployment: Deployment, *, is_fixed: bool = False) -> None:
+        """:param is_fixed: whether the deployment used installed versions already."""
         super().__init__()
-        self._answer = answer
+        self._deployment = deployment
         self._is_fixed = is_fixed
         self._repairs = [
-            each for each in answer.problems if each.repair is not None and not is_fixed
+            each for each in deployment.problems if each.repair is not None and not is_fixed
         ]
 
     def compose(self) -> ComposeResult:
-        count = plural(len(self._answer.errors), "failure")
+        count = plural(len(self._deployment.errors), "failure")
         still = "still has" if self._is_fixed else "has"
-        title = f"{self._answer.name} {still} {count}; it is not deployed."
+        title = f"{self._deployment.name} {still} {count} and was not deployed."
         with Vertical(id="import"):
             yield Static(Content(title), id="import-title")
             with VerticalScroll(id="import-list", can_focus=False):
-                for failure in self._answer.errors:
+                for failure in self._deployment.errors:
                     yield Static(
                         Content.assemble(
                             ("✗ ", "$error"),
@@ -92,13 +94,13 @@ class FailedImportDialog(DialogScreen[ImportAnswer]):
                         classes="import-line",
                     )
             with Horizontal(id="import-buttons"):
-                yield Button("Leave it", id="leave", compact=True)
+                yield Button("Cancel", id="cancel", compact=True)
                 if self._repairs:
-                    yield Button("Take what is here (x)", id="fix", compact=True)
+                    yield Button("Use installed versions (x)", id="fix", compact=True)
                 yield Button("Open in studio (o)", id="open", variant="primary", compact=True)
 
     @on(Button.Pressed)
-    def _pressed(self, event: Button.Pressed) -> None:
+    def _answer_by_button(self, event: Button.Pressed) -> None:
         match event.button.id:
             case "fix":
                 self.dismiss("fix")
@@ -107,18 +109,18 @@ class FailedImportDialog(DialogScreen[ImportAnswer]):
             case _:
                 self.dismiss(None)
 
-    def action_answer(self, way: ImportAnswer) -> None:
-        if way == "open" or self._repairs:
-            self.dismiss(way)
+    def action_answer(self, answer: ImportAnswer) -> None:
+        if answer == "open" or self._repairs:
+            self.dismiss(answer)
 
     def action_scroll(self, by: int) -> None:
         self.query_one("#import-list").scroll_relative(y=by, animate=False)
 
 
-def read(path: Path) -> str:
-    """The text of a pipeline file.
+def read_pipeline_file(path: Path) -> str:
+    """Return the text of a pipeline file.
 
-    :raises DocumentError: when it cannot be read.
+    :raises DocumentError: when the file cannot be read.
     """
     try:
         return path.read_text(encoding="utf-8-sig")
@@ -132,18 +134,45 @@ def read(path: Path) -> str:
         raise DocumentError(f"{path} cannot be read: {error.strerror}.", file=str(path)) from None
 
 
-def deploy(cdap: Cdap, path: Path, namespace: str, *, fix: bool) -> Deployment:
-    """Deploy a pipeline file.
+def open_pipeline_file(studio: Studio, path: Path, *, takes_fixes: bool = False) -> None:
+    """Open a pipeline file in the studio and remember it among the recent files."""
+    studio.user_state.remember_file(path)
+    studio.save_user_state()
+    studio.navigate(PipelineFileTarget(path.absolute(), takes_fixes=takes_fixes))
 
-    :param fix: have stages name the artifacts that are here, where they ask for others.
+
+def import_pipeline(
+    screen: AreaScreen, path: Path, on_deployed: Callable[[str], object], *, fix: bool = False
+) -> None:
+    """Deploy a pipeline file. When it has failures, ask whether to fix it or to open it.
+
+    :param on_deployed: gets the name of the deployed pipeline.
+    :param fix: whether installed versions of plugins replace versions that are not installed.
     """
-    return cdap.applications.deploy(
-        DeployRequest(read(path), namespace, fallback_name=path.stem, file=str(path), fix=fix)
-    )
+    studio = screen.studio
+    namespace = studio.namespace
 
+    def deploy(cdap: Cdap) -> Deployment:
+        text = read_pipeline_file(path)
+        return cdap.applications.deploy(
+            DeployRequest(text, namespace, fallback_name=path.stem, file=str(path), fix=fix)
+        )
 
-def run_demo(cdap: Cdap, home: Home, namespace: str) -> tuple[Path, Run]:
-    """Set the sample pipeline up and start a run of it."""
-    file = demo.install_demo(home)
-    request = RunRequest(read(file), namespace, demo.NAME, demo.get_arguments(file))
-    return file, cdap.runs.start(request)
+    def show_result(deployment: Deployment) -> None:
+        if deployment.application is None:
+            screen.run_worker(ask_what_to_do(deployment), group="import", exclusive=True)
+            return
+        changes = "\n".join(str(each) for each in (*deployment.repairs, *deployment.upgrades))
+        version = deployment.application.number
+        studio.show_notice(f"Deployed {deployment.name}, version {version}.", changes)
+        on_deployed(deployment.name)
+
+    async def ask_what_to_do(deployment: Deployment) -> None:
+        dialog = FailedImportDialog(deployment, is_fixed=fix)
+        match await screen.app.push_screen_wait(dialog):
+            case "fix":
+                import_pipeline(screen, path, on_deployed, fix=True)
+            case "open":
+                open_pipeline_file(studio, path, takes_fixes=fix)
+
+    screen.call(deploy, on_result=show_result)

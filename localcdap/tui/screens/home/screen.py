@@ -1,8 +1,8 @@
-"""The home screen."""
+"""The home screen: pipelines to continue with, the last runs, and what a new user can begin with."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -14,24 +14,27 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from localcdap.api.app.events import SYSTEM_NAMESPACE
+from localcdap.home import Home
+from localcdap.host import demo
 from localcdap.host.cdap import Cdap
-from localcdap.pipeline.library.application_model import Deployment
-from localcdap.runs.model import Run
+from localcdap.runs.model import Run, RunRequest
 from localcdap.text import format_duration, plural
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.labels import RUN_MARKS, format_age
+from localcdap.tui.lists.changes import watch_topics
 from localcdap.tui.lists.options import StudioOptionList, ValueOption
 from localcdap.tui.routes import (
     DeployedTarget,
     NavigationTarget,
     NewPipelineTarget,
-    PipelineFileTarget,
     RunTarget,
 )
-from localcdap.tui.screens.home import pipeline_import as beginnings
 from localcdap.tui.screens.home.overview import Overview, RecentPipeline, read_overview
-from localcdap.tui.screens.home.pipeline_import import FailedImportDialog
+from localcdap.tui.screens.home.pipeline_import import (
+    import_pipeline,
+    open_pipeline_file,
+    read_pipeline_file,
+)
 
 _BEGIN = (
     ("n", "New pipeline", "new_pipeline"),
@@ -39,15 +42,15 @@ _BEGIN = (
     ("i", "Import and deploy a file", "import_file"),
     ("d", "Run the demo", "run_demo"),
 )
-_FIRST = "New here? The demo sets up a sample pipeline with its data and runs it on local Spark."
-_TOPICS = ["runs", "entities", "artifacts"]
-_POLL_S = 2.0
+_DEMO_HINT = (
+    "New here? The demo sets up a sample pipeline with its data and runs it on local Spark."
+)
 _NAME: Final = 16
-"""Cells that a name gets before what stands beside it gets any."""
+"""The cells that are reserved for a name before the text next to it gets any."""
 
 
 class HomeScreen(AreaScreen):
-    """What is in the namespace, what ran last, and what can be begun."""
+    """Shows pipelines and runs of the namespace, and starts new work."""
 
     AREA = "home"
     AUTO_FOCUS = "#begin"
@@ -61,7 +64,7 @@ class HomeScreen(AreaScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self._entries: list[RecentPipeline] = []
+        self._pipelines: list[RecentPipeline] = []
         self._runs: list[Run] = []
 
     def compose_body(self) -> ComposeResult:
@@ -70,21 +73,27 @@ class HomeScreen(AreaScreen):
             with Horizontal(id="home-columns"):
                 with Vertical(classes="home-column"):
                     yield Static("Begin", classes="heading")
-                    yield StudioOptionList(*map(_beginning, _BEGIN), id="begin", classes="plain")
-                    yield Static(_FIRST, id="home-first")
-                    yield Static("Go on with", classes="heading")
+                    yield StudioOptionList(
+                        *map(_build_begin_option, _BEGIN), id="begin", classes="plain"
+                    )
+                    yield Static(_DEMO_HINT, id="home-first")
+                    yield Static("Continue with", classes="heading")
                     yield StudioOptionList(id="pipelines", classes="plain")
                 with Vertical(classes="home-column"):
                     yield Static("Last runs", classes="heading")
                     yield StudioOptionList(id="runs", classes="plain")
 
     def on_mount(self) -> None:
-        self._title(None)
-        self.follow(_events, lambda _: self.reload())
-        self.set_interval(30, self._show_runs)  # so that "5 min ago" stays true
+        self._show_title(None)
+        self.follow(watch_topics("runs", "entities", "artifacts"), self._reload_if_changed)
+        self.set_interval(30, self._show_runs)  # keeps "5 min ago" up to date
 
     def on_screen_resume(self) -> None:
         if self.studio.connected:
+            self.reload()
+
+    def _reload_if_changed(self, is_changed: bool) -> None:
+        if is_changed:
             self.reload()
 
     def show_namespace(self, namespace: str) -> None:
@@ -93,7 +102,7 @@ class HomeScreen(AreaScreen):
 
     @work(group="begin", exclusive=True)
     async def action_new_pipeline(self) -> None:
-        name = await self.studio.ask("What is the pipeline called?", verb="Create")
+        name = await self.studio.ask("Name of the new pipeline", verb="Create")
         if name is not None:
             self.studio.navigate(NewPipelineTarget(name.strip() or "pipeline"))
 
@@ -101,29 +110,29 @@ class HomeScreen(AreaScreen):
     async def action_open_file(self) -> None:
         path = await self.studio.pick_file("Open a pipeline file")
         if path is not None:
-            self._open(path)
+            open_pipeline_file(self.studio, path)
 
     @work(group="begin", exclusive=True)
     async def action_import_file(self) -> None:
         path = await self.studio.pick_file("Import a pipeline file and deploy it")
         if path is not None:
-            self._import(path)
+            import_pipeline(self, path, lambda name: self.studio.navigate(DeployedTarget(name)))
 
     def action_run_demo(self) -> None:
         home, namespace = self.studio.connection.home, self.studio.namespace
         self.studio.show_notice(
-            "Starting the demo …", "Spark takes some seconds when it starts for the first time."
+            "Starting the demo …", "The first start of Spark takes some seconds."
         )
         self.call(
-            lambda cdap: beginnings.run_demo(cdap, home, namespace), self._demo_runs, group="demo"
+            lambda cdap: _start_demo(cdap, home, namespace), self._show_demo_run, group="demo"
         )
 
     @on(OptionList.OptionSelected, "#begin")
-    async def _begin(self, event: OptionList.OptionSelected) -> None:
+    async def _run_begin_action(self, event: OptionList.OptionSelected) -> None:
         await self.run_action(f"screen.{event.option_id}")
 
     @on(OptionList.OptionSelected, "#pipelines")
-    def _go_on(self, event: OptionList.OptionSelected) -> None:
+    def _open_pipeline(self, event: OptionList.OptionSelected) -> None:
         self._go_to(event)
 
     @on(OptionList.OptionSelected, "#runs")
@@ -134,49 +143,22 @@ class HomeScreen(AreaScreen):
         if isinstance(event.option, ValueOption):
             self.studio.navigate(event.option.value)
 
-    def _open(self, path: Path, *, takes_fixes: bool = False) -> None:
-        self.studio.user_state.remember_file(path)
-        self.studio.save_user_state()
-        self.studio.navigate(PipelineFileTarget(path.absolute(), takes_fixes=takes_fixes))
-
-    def _import(self, path: Path, *, fix: bool = False) -> None:
-        namespace = self.studio.namespace
-        self.call(
-            lambda cdap: beginnings.deploy(cdap, path, namespace, fix=fix),
-            lambda answer: self._imported(path, answer, fix),
-        )
-
-    def _imported(self, path: Path, answer: Deployment, fix: bool) -> None:
-        if answer.application is not None:
-            changed = "\n".join(str(each) for each in (*answer.repairs, *answer.upgrades))
-            self.studio.show_notice(
-                f"{answer.name} is deployed, version {answer.application.number}.", changed
-            )
-            self.studio.navigate(DeployedTarget(answer.name))
-            return
-        self._offer(path, answer, fix)
-
-    @work(group="begin", exclusive=True)
-    async def _offer(self, path: Path, answer: Deployment, is_fixed: bool) -> None:
-        match await self.app.push_screen_wait(FailedImportDialog(answer, is_fixed=is_fixed)):
-            case "fix":
-                self._import(path, fix=True)
-            case "open":
-                self._open(path, takes_fixes=is_fixed)
-
-    def _demo_runs(self, started: tuple[Path, Run]) -> None:
+    def _show_demo_run(self, started: tuple[Path, Run]) -> None:
         file, run = started
         self.studio.user_state.remember_file(file)
         self.studio.save_user_state()
         self.studio.navigate(RunTarget(run.run))
 
     def _show(self, found: Overview) -> None:
-        self._entries, self._runs = found.pipelines, found.runs
+        self._pipelines, self._runs = found.pipelines, found.runs
         listed = self.query_one("#pipelines", OptionList)
         width = listed.size.width
-        _fill(listed, [ValueOption(_entry_line(each, width), each.place) for each in self._entries])
+        _fill(
+            listed,
+            [ValueOption(_format_pipeline(each, width), each.target) for each in self._pipelines],
+        )
         self._show_runs()
-        self._title(found)
+        self._show_title(found)
         self._offer_demo(is_empty=not found.pipelines and not found.runs)
 
     def _offer_demo(self, *, is_empty: bool) -> None:
@@ -189,10 +171,10 @@ class HomeScreen(AreaScreen):
         listed = self.query_one("#runs", OptionList)
         width = listed.size.width
         _fill(
-            listed, [ValueOption(_run_line(run, width), RunTarget(run.run)) for run in self._runs]
+            listed, [ValueOption(_format_run(run, width), RunTarget(run.run)) for run in self._runs]
         )
 
-    def _title(self, found: Overview | None) -> None:
+    def _show_title(self, found: Overview | None) -> None:
         home = self.studio.connection.home.path
         try:
             where = f"~/{home.relative_to(Path.home())}"
@@ -205,24 +187,24 @@ class HomeScreen(AreaScreen):
                 parts.append(f"✗ {plural(found.broken, 'broken artifact')}")
             parts.append(plural(found.namespaces, "namespace"))
             if not found.is_host:
-                parts.append("served by another process")
-        # The place comes last: it may be longer than the screen is wide.
+                parts.append("hosted by another process")
+        # The folder comes last: it may be wider than the screen.
         facts = " · ".join([*parts, where])
         title = Content.assemble(("localcdap", "$accent bold"), "  ", (facts, "$foreground 60%"))
         self.query_one("#home-title", Static).update(title)
 
 
-def _beginning(begin: tuple[str, str, str]) -> Option:
+def _build_begin_option(begin: tuple[str, str, str]) -> Option:
     key, label, action = begin
     return Option(Content.assemble((f"{key}  ", "$accent bold"), label), id=action)
 
 
-def _entry_line(entry: RecentPipeline, width: int) -> Content:
-    changed = format_age(entry.changed) if entry.changed is not None else ""
-    return _spread(Content(entry.name), [[entry.what, changed], [entry.what]], width)
+def _format_pipeline(pipeline: RecentPipeline, width: int) -> Content:
+    parts = [pipeline.kind, format_age(pipeline.changed)]
+    return _spread(Content(pipeline.name), [parts, parts[:1]], width)
 
 
-def _run_line(run: Run, width: int) -> Content:
+def _format_run(run: Run, width: int) -> Content:
     mark, style = RUN_MARKS[run.status]
     words = (
         run.status.value.lower(),
@@ -234,38 +216,37 @@ def _run_line(run: Run, width: int) -> Content:
 
 
 def _spread(left: Content, rights: Sequence[Sequence[str]], width: int) -> Content:
-    """A name at the left end of a line, something about it at the right end.
+    """Return a line with a name at its left end and facts about it at its right end.
 
-    :param rights: what can stand there, from most to least: the first beside which the name has room.
+    :param rights: variants of the facts, longest first. The first variant that leaves enough cells for the
+        name is shown.
     """
-    room = width - 2
+    available = width - 2
     for words in rights:
         right = Content.styled(" · ".join(filter(None, words)), "$foreground 60%")
-        if min(left.cell_length, _NAME) + 1 + right.cell_length <= room:
+        if min(left.cell_length, _NAME) + 1 + right.cell_length <= available:
             break
-    left = left.truncate(max(1, room - right.cell_length - 1), ellipsis=True)
-    space = max(1, room - left.cell_length - right.cell_length)
+    left = left.truncate(max(1, available - right.cell_length - 1), ellipsis=True)
+    space = max(1, available - left.cell_length - right.cell_length)
     return Content.assemble(left, " " * space, right)
 
 
 def _fill(listed: OptionList, items: Sequence[ValueOption[NavigationTarget]]) -> None:
-    """New lines in a list; who moves in it stays on their line, wherever that is now."""
+    """Replace the options of a list. While the list has the focus, the highlight stays on its option."""
     before, row = listed.highlighted_option, listed.highlighted or 0
     listed.clear_options()
     listed.add_options(
         items or [Option(Content.styled("Nothing yet.", "$foreground 60%"), disabled=True)]
     )
-    places = [item.value for item in items]
-    if listed.has_focus and isinstance(before, ValueOption) and before.value in places:
-        row = places.index(before.value)
+    targets = [item.value for item in items]
+    if listed.has_focus and isinstance(before, ValueOption) and before.value in targets:
+        row = targets.index(before.value)
     if items:
         listed.highlighted = min(row, len(items) - 1)
 
 
-def _events(cdap: Cdap) -> Iterator[int | None]:
-    """The id of the last event, each time that something of what is shown may have changed."""
-    seen = cdap.messaging.get_newest_id()
-    while True:
-        messages = cdap.messaging.fetch(SYSTEM_NAMESPACE, _TOPICS, seen, 100, _POLL_S)
-        seen = messages[-1].id if messages else seen
-        yield seen if messages else None
+def _start_demo(cdap: Cdap, home: Home, namespace: str) -> tuple[Path, Run]:
+    """Set up the sample pipeline and start a run of it; return its file and the run."""
+    file = demo.install_demo(home)
+    text = read_pipeline_file(file)
+    return file, cdap.runs.start(RunRequest(text, namespace, demo.NAME, demo.get_arguments(file)))

@@ -1,4 +1,4 @@
-"""A dialog that shows what is different between two pipelines."""
+"""Compares pipelines, versions and files: the choice of the other side, and the dialog with the result."""
 
 from __future__ import annotations
 
@@ -17,23 +17,27 @@ from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
 from localcdap.tui.labels import format_age
-from localcdap.tui.screens.home import pipeline_import as beginnings
-from localcdap.tui.screens.library import items as shelf
+from localcdap.tui.screens.home.pipeline_import import read_pipeline_file
 from localcdap.tui.screens.library.differences import (
     format_differences,
     summarize_comparison,
 )
-from localcdap.tui.screens.library.items import ItemVersion, SavedPipeline
+from localcdap.tui.screens.library.items import (
+    ItemVersion,
+    SavedPipeline,
+    export_version,
+    format_title,
+)
 from localcdap.tui.screens.library.list_screen import LibraryListScreen
 from localcdap.tui.studio import Choice
 
 
 @dataclass(frozen=True)
 class ComparisonSide:
-    """One of two pipelines.
+    """One of two pipelines that are compared.
 
-    :param name: what its reader calls it, such as ``sales, version 3``.
-    :param text: its JSON.
+    :param name: the title of the pipeline, such as ``sales, version 3``.
+    :param text: the JSON of the pipeline.
     """
 
     name: str
@@ -41,9 +45,10 @@ class ComparisonSide:
 
 
 class PipelineComparisonDialog(DialogScreen[bool]):
-    """What is different in a second pipeline from a first one.
+    """Shows the differences between a first pipeline and a second one.
 
-    :param verb: what its user may do about it, such as ``Deploy``; the answer is True then.
+    :param verb: the action that enter confirms, such as ``Deploy``; the answer is then True. Without a verb,
+        enter does nothing.
     """
 
     DEFAULT_CSS = """
@@ -58,13 +63,13 @@ class PipelineComparisonDialog(DialogScreen[bool]):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("s", "swap", "other way round", id="comparison.swap"),
+        Binding("s", "swap", "swap sides", id="comparison.swap"),
         Binding("y", "copy", "copy", id="comparison.copy"),
-        Binding("enter", "accept", "do it", id="comparison.accept", show=False),
+        Binding("enter", "accept", "confirm", id="comparison.accept", show=False),
         Binding("j,down", "scroll(1)", "down", show=False),
         Binding("k,up", "scroll(-1)", "up", show=False),
         Binding("n", "block(1)", "next change", id="comparison.next", show=False),
-        Binding("N", "block(-1)", "change before", id="comparison.previous", show=False),
+        Binding("N", "block(-1)", "previous change", id="comparison.previous", show=False),
         Binding("q", "dismiss_empty", "back", show=False),
     ]
 
@@ -104,7 +109,7 @@ class PipelineComparisonDialog(DialogScreen[bool]):
         self.query_one(VerticalScroll).scroll_relative(y=by, animate=False)
 
     def action_block(self, by: int) -> None:
-        """Go to the next block, or the one before."""
+        """Scroll to the next block, or to the previous one for -1."""
         scroll = self.query_one(VerticalScroll)
         tops = [block.virtual_region.y for block in scroll.children]
         at = scroll.scroll_offset.y
@@ -137,59 +142,62 @@ class PipelineComparisonDialog(DialogScreen[bool]):
         scroll.remove_children()
         scroll.mount_all(Static(block) for block in format_differences(comparison))
         scroll.focus()
-        keys = f"enter {self._verb.lower()} · " if self._verb else "s the other way round · "
+        keys = f"enter {self._verb.lower()} · " if self._verb else "s swap sides · "
         self.query_one("#comparison-keys", Static).update(
             f"{keys}n next change · y copy · escape back"
         )
 
 
-_Which = tuple[SavedPipeline, ItemVersion | None]
+_VersionChoice = tuple[SavedPipeline, ItemVersion | None]
 
 
 async def compare_with_another(screen: LibraryListScreen) -> None:
-    """Have another version or pipeline chosen, and show what is different in the highlighted one."""
+    """Let the user choose another version or pipeline, and compare it with the highlighted version."""
     item, version = screen.pipeline, screen.version
-    if item is None or screen.opened is None:
+    if item is None or screen.details is None:
         return
-    others = [each for each in screen.opened.versions if each != version]
-    choices: list[Choice[_Which]] = [
-        Choice(shelf.format_title(item, each), (item, each), format_age(each.when), each.told)
+    others = [each for each in screen.details.versions if each != version]
+    choices: list[Choice[_VersionChoice]] = [
+        Choice(format_title(item, each), (item, each), format_age(each.when), each.description)
         for each in others
     ]
     choices += [
-        Choice(shelf.format_title(other, None), (other, None))
+        Choice(format_title(other, None), (other, None))
         for other in screen.items.values()
         if other != item and not isinstance(other, PluginTemplate)
     ]
-    title = f"Compare {shelf.format_title(item, version)} with"
+    title = f"Compare {format_title(item, version)} with"
     chosen = await screen.studio.choose(choices, title=title)
     if chosen is None:
         return
     namespace = screen.studio.namespace
     screen.call(
-        lambda cdap: (_side(cdap, namespace, *chosen), _side(cdap, namespace, item, version)),
-        on_result=lambda sides: screen.app.push_screen(PipelineComparisonDialog(*sides)),
-    )
-
-
-async def compare_with_file(screen: LibraryListScreen) -> None:
-    """Have a file chosen, and show what is different in the highlighted version."""
-    item, version = screen.pipeline, screen.version
-    path = await screen.studio.pick_file("Compare a file with it")
-    if path is None or item is None:
-        return
-    namespace = screen.studio.namespace
-    screen.call(
         lambda cdap: (
-            ComparisonSide(path.name, beginnings.read(path)),
-            _side(cdap, namespace, item, version),
+            _read_side(cdap, namespace, *chosen),
+            _read_side(cdap, namespace, item, version),
         ),
         on_result=lambda sides: screen.app.push_screen(PipelineComparisonDialog(*sides)),
     )
 
 
-def _side(
+async def compare_with_file(screen: LibraryListScreen) -> None:
+    """Let the user choose a file, and compare it with the highlighted version."""
+    item, version = screen.pipeline, screen.version
+    path = await screen.studio.pick_file("Compare with a file")
+    if path is None or item is None:
+        return
+    namespace = screen.studio.namespace
+    screen.call(
+        lambda cdap: (
+            ComparisonSide(path.name, read_pipeline_file(path)),
+            _read_side(cdap, namespace, item, version),
+        ),
+        on_result=lambda sides: screen.app.push_screen(PipelineComparisonDialog(*sides)),
+    )
+
+
+def _read_side(
     cdap: Cdap, namespace: str, item: SavedPipeline, version: ItemVersion | None
 ) -> ComparisonSide:
-    text = shelf.export_version(cdap, namespace, item, version)
-    return ComparisonSide(shelf.format_title(item, version), text)
+    text = export_version(cdap, namespace, item, version)
+    return ComparisonSide(format_title(item, version), text)

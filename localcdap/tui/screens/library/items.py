@@ -1,4 +1,7 @@
-"""What a namespace keeps of pipelines: deployed ones, drafts, templates of plugins."""
+"""The items of the library: deployed pipelines, drafts and plugin templates of a namespace.
+
+The functions read and change them through the services; they run in threads and touch no widget.
+"""
 
 from __future__ import annotations
 
@@ -27,31 +30,32 @@ LibraryItem = SavedPipeline | PluginTemplate
 
 @dataclass(frozen=True)
 class ItemVersion:
-    """One version of a deployed pipeline, or one revision of a draft.
+    """A version of a deployed pipeline, or a revision of a draft.
 
-    :param id: what the services know it by.
+    :param id: the id that the services take.
+    :param when: milliseconds since 1970.
     """
 
     id: str
     number: int
     when: int
-    told: str = ""
+    description: str = ""
     author: str = ""
 
 
 @dataclass(frozen=True)
 class ItemDetails:
-    """An item with what is read only when it is looked at."""
+    """An item with the data that is read only when the item is highlighted."""
 
     item: LibraryItem
     versions: Sequence[ItemVersion]
     """Newest first; empty for a template."""
     document: PipelineDocument | None
-    """The newest; None for a template."""
+    """The newest version; None for a template."""
 
 
 def list_items(cdap: Cdap, namespace: str) -> list[LibraryItem]:
-    """Everything, by kind and name."""
+    """Return all items of a namespace, by kind and name."""
     return [
         *cdap.applications.list_applications(namespace),
         *cdap.drafts.list_drafts(namespace),
@@ -60,7 +64,7 @@ def list_items(cdap: Cdap, namespace: str) -> list[LibraryItem]:
 
 
 def build_key(item: LibraryItem) -> str:
-    """What tells it from all others of the namespace."""
+    """Return the key that identifies an item in its namespace."""
     match item:
         case Application():
             return f"deployed {item.name}"
@@ -71,6 +75,7 @@ def build_key(item: LibraryItem) -> str:
 
 
 def build_entry(item: LibraryItem) -> ListEntry:
+    """Return the line of an item in the list."""
     match item:
         case Application():
             hint = f"v{item.number} · {format_age(item.change.creation_time_millis)}"
@@ -83,26 +88,28 @@ def build_entry(item: LibraryItem) -> ListEntry:
         case PluginTemplate():
             hint = f"{item.plugin_type} {item.plugin_name}"
             return ListEntry(
-                build_key(item), item.name, "▤", hint, "templates of plugins", item.description
+                build_key(item), item.name, "▤", hint, "plugin templates", item.description
             )
 
 
 def format_title(item: LibraryItem, version: ItemVersion | None) -> str:
-    """What an item and one of its versions are called."""
+    """Return the name of an item, with its version where one is given."""
     if version is None:
         return f"{'draft ' if isinstance(item, Draft) else ''}{item.name}"
     noun = "revision" if isinstance(item, Draft) else "version"
     return f"{item.name}, {noun} {version.number}"
 
 
-def open_item(cdap: Cdap, namespace: str, item: LibraryItem) -> ItemDetails:
+def read_details(cdap: Cdap, namespace: str, item: LibraryItem) -> ItemDetails:
+    """Return an item with its versions and its newest document."""
     match item:
         case Application():
             versions = [
-                _of_application(e) for e in cdap.applications.versions(namespace, item.name)
+                _read_application_version(e)
+                for e in cdap.applications.versions(namespace, item.name)
             ]
         case Draft():
-            versions = [_of_draft(each) for each in cdap.drafts.revisions(namespace, item.id)]
+            versions = [_read_revision(each) for each in cdap.drafts.revisions(namespace, item.id)]
         case PluginTemplate():
             return ItemDetails(item, [], None)
     text = export_version(cdap, namespace, item, versions[0])
@@ -112,47 +119,49 @@ def open_item(cdap: Cdap, namespace: str, item: LibraryItem) -> ItemDetails:
 def export_version(
     cdap: Cdap, namespace: str, item: SavedPipeline, version: ItemVersion | None
 ) -> str:
-    """The JSON of a version; of the newest for None."""
+    """Return the JSON of a version, or of the newest version for None."""
     if isinstance(item, Application):
         return cdap.applications.export(namespace, item.name, version.id if version else None)
     return cdap.drafts.export(namespace, item.id, int(version.id) if version else None)
 
 
-def rename(cdap: Cdap, namespace: str, item: LibraryItem, name: str) -> Deployment | None:
-    """Give an item another name.
+def rename_item(cdap: Cdap, namespace: str, item: LibraryItem, name: str) -> Deployment | None:
+    """Rename an item.
 
-    :returns: of a deployed pipeline what became of it; it keeps its name when it has failures.
-    :raises ConflictError: when there is one of that name.
+    :returns: the deployment under the new name, for a deployed pipeline; a pipeline with failures keeps its
+        name.
+    :raises ConflictError: when the name is in use.
     """
     match item:
         case Draft():
             text = cdap.drafts.export(namespace, item.id)
             cdap.drafts.save(namespace, DraftRequest(text, name=name), item.id)
         case PluginTemplate():
-            cdap.templates.save(namespace, _named(item, name))
+            cdap.templates.save(namespace, _copy_template(item, name))
             cdap.templates.delete(namespace, item.name, item.plugin_type)
         case Application():
             text = cdap.applications.export(namespace, item.name)
             change = f"renamed from {item.name}"
             request = DeployRequest(text, namespace, name=name, change=change)
-            answer = cdap.applications.deploy(request)
-            if answer.application is not None:
+            deployment = cdap.applications.deploy(request)
+            if deployment.application is not None:
                 cdap.applications.delete(namespace, item.name)
-            return answer
+            return deployment
     return None
 
 
-def duplicate(cdap: Cdap, namespace: str, item: LibraryItem, name: str) -> str:
-    """A draft of a pipeline, or another template; the key of that."""
+def duplicate_item(cdap: Cdap, namespace: str, item: LibraryItem, name: str) -> str:
+    """Save a copy of an item, a pipeline as a draft. Return the key of the copy."""
     if isinstance(item, PluginTemplate):
-        copied = _named(item, name)
+        copied = _copy_template(item, name)
         cdap.templates.save(namespace, copied)
         return build_key(copied)
     text = export_version(cdap, namespace, item, None)
     return build_key(cdap.drafts.save(namespace, DraftRequest(text, name=name)))
 
 
-def delete(cdap: Cdap, namespace: str, item: LibraryItem) -> None:
+def delete_item(cdap: Cdap, namespace: str, item: LibraryItem) -> None:
+    """Delete an item with all its versions."""
     match item:
         case Application():
             cdap.applications.delete(namespace, item.name)
@@ -162,22 +171,22 @@ def delete(cdap: Cdap, namespace: str, item: LibraryItem) -> None:
             cdap.templates.delete(namespace, item.name, item.plugin_type)
 
 
-def upgrade(cdap: Cdap, namespace: str, text: str) -> tuple[str, list[Repair]]:
-    """A pipeline with the newest plugins that are here, and what was changed for that.
+def upgrade_pipeline(cdap: Cdap, namespace: str, text: str) -> tuple[str, list[Repair]]:
+    """Return a pipeline with the newest installed plugins, and the changes.
 
-    A stage whose range of versions accepts the newest one stays as it is.
+    A stage whose version range includes the newest version stays as it is.
     """
     document = read_document(text)
     repairs = [
         repair
         for stage in (*document.stages, *document.post_actions)
-        if (repair := _upgrade(cdap, namespace, stage)) is not None
+        if (repair := _upgrade_stage(cdap, namespace, stage)) is not None
     ]
     return format_json(encode_document(apply_repairs(document, repairs))), repairs
 
 
 def save_upgraded(cdap: Cdap, namespace: str, item: SavedPipeline, text: str) -> Deployment | None:
-    """Deploy it as the next version, or save it as the next revision."""
+    """Deploy an upgraded pipeline as its next version, or save an upgraded draft as its next revision."""
     if isinstance(item, Draft):
         cdap.drafts.save(namespace, DraftRequest(text, name=item.name), item.id)
         return None
@@ -188,7 +197,7 @@ def save_upgraded(cdap: Cdap, namespace: str, item: SavedPipeline, text: str) ->
 
 
 def build_document_with_template(template: PluginTemplate) -> str:
-    """The JSON of a pipeline whose only stage uses a template."""
+    """Return the JSON of a pipeline whose only stage uses a template."""
     plugin = {
         "name": template.plugin_name,
         "type": template.plugin_type,
@@ -199,7 +208,7 @@ def build_document_with_template(template: PluginTemplate) -> str:
     return json.dumps({"name": "pipeline", "config": {"stages": [stage], "connections": []}})
 
 
-def _upgrade(cdap: Cdap, namespace: str, stage: StageUse) -> Repair | None:
+def _upgrade_stage(cdap: Cdap, namespace: str, stage: StageUse) -> Repair | None:
     asked, plugin = stage.plugin.artifact, stage.plugin
     if asked is None or not asked.version or not plugin.type or not plugin.name:
         return None
@@ -216,25 +225,29 @@ def _upgrade(cdap: Cdap, namespace: str, stage: StageUse) -> Repair | None:
     return create_repair(stage, found)
 
 
-def _named(template: PluginTemplate, name: str) -> PluginTemplate:
+def _copy_template(template: PluginTemplate, name: str) -> PluginTemplate:
     import msgspec
 
     return msgspec.structs.replace(template, name=name)
 
 
-def _of_application(application: Application) -> ItemVersion:
+def _read_application_version(application: Application) -> ItemVersion:
     change = application.change
-    told = change.description or ""
-    when = change.creation_time_millis
-    return ItemVersion(application.version, application.number, when, told, change.author)
+    return ItemVersion(
+        application.version,
+        application.number,
+        change.creation_time_millis,
+        change.description or "",
+        change.author,
+    )
 
 
-def _of_draft(draft: Draft) -> ItemVersion:
+def _read_revision(draft: Draft) -> ItemVersion:
     return ItemVersion(str(draft.revision), draft.revision, draft.updated_time_millis)
 
 
 def count_items(items: Sequence[LibraryItem]) -> str:
-    """How many there are of each kind."""
+    """Return the number of items of each kind, in words."""
     kinds = {"deployed pipeline": Application, "draft": Draft, "template": PluginTemplate}
     return " · ".join(
         plural(sum(isinstance(item, kind) for item in items), noun) for noun, kind in kinds.items()

@@ -1,4 +1,4 @@
-"""What the library shows: the shelf, what is highlighted there, its versions."""
+"""The list of library items, the details of the highlighted item, and its versions."""
 
 from __future__ import annotations
 
@@ -19,36 +19,37 @@ from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.labels import format_age
 from localcdap.tui.lists.changes import watch_topics
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
-from localcdap.tui.screens.library import items as shelf
+from localcdap.tui.screens.library import items as library
 from localcdap.tui.screens.library.items import ItemDetails, ItemVersion, LibraryItem, SavedPipeline
 
-_EMPTY: Final = """Nothing is kept here yet.
+_MUTED: Final = "$foreground 60%"
+_EMPTY: Final = """The library is empty.
 
-i imports a pipeline file; the studio (2) saves drafts and deploys."""
+i imports a pipeline file; the studio (2) saves drafts and deploys pipelines."""
 
 
 class LibraryListScreen(AreaScreen):
-    """Follows what is highlighted; a subclass says what can be done with it."""
+    """Shows the items and the details of the highlighted one; a subclass adds the actions."""
 
     def __init__(self) -> None:
         super().__init__()
         self.items: dict[str, LibraryItem] = {}
-        """All of the namespace, by their keys."""
-        self.opened: ItemDetails | None = None
-        """What is highlighted."""
+        """All items of the namespace by their keys."""
+        self.details: ItemDetails | None = None
+        """The details of the highlighted item."""
 
     def compose_body(self) -> ComposeResult:
         with Horizontal(id="library"):
-            yield FilteredList(id="shelf", empty=_EMPTY)
+            yield FilteredList(id="library-items", empty=_EMPTY)
             with Vertical(id="library-detail"):
                 with VerticalScroll(id="library-facts"):
-                    yield Static(id="library-told")
+                    yield Static(id="library-summary")
                 yield Static(id="versions-title")
                 yield FilteredList(id="versions", can_filter=False)
         yield Static(id="library-note")
 
     def on_mount(self) -> None:
-        self.follow(watch_topics("entities"), self._changed)
+        self.follow(watch_topics("entities"), self._reload_if_changed)
 
     def on_screen_resume(self) -> None:
         self.reload()
@@ -59,126 +60,127 @@ class LibraryListScreen(AreaScreen):
     def reload(self) -> None:
         namespace = self.studio.namespace
         self.call(
-            lambda cdap: shelf.list_items(cdap, namespace), on_result=self._fill, group="shelf"
+            lambda cdap: library.list_items(cdap, namespace), on_result=self._fill, group="items"
         )
 
     # -- the list ---------------------------------------------------------------------------------
 
-    def _changed(self, happened: bool) -> None:
-        if happened:
+    def _reload_if_changed(self, is_changed: bool) -> None:
+        if is_changed:
             self.reload()
 
     def _fill(self, items: list[LibraryItem]) -> None:
-        self.items = {shelf.build_key(item): item for item in items}
-        listing = self.query_one("#shelf", FilteredList)
-        listing.put([shelf.build_entry(item) for item in items])
-        note = Content.styled(shelf.count_items(items), "$foreground 60%")
+        self.items = {library.build_key(item): item for item in items}
+        listing = self.query_one("#library-items", FilteredList)
+        listing.put([library.build_entry(item) for item in items])
+        note = Content.styled(library.count_items(items), "$foreground 60%")
         self.query_one("#library-note", Static).update(note)
-        self._look(listing.key)
+        self._read_details(listing.key)
 
-    @on(FilteredList.Highlighted, "#shelf")
-    def _highlighted(self, event: FilteredList.Highlighted) -> None:
+    @on(FilteredList.Highlighted, "#library-items")
+    def _show_highlighted(self, event: FilteredList.Highlighted) -> None:
         event.stop()
-        self._look(event.key)
+        self._read_details(event.key)
 
     @on(FilteredList.Highlighted, "#versions")
-    def _version_highlighted(self, event: FilteredList.Highlighted) -> None:
+    def _update_keys(self, event: FilteredList.Highlighted) -> None:
         event.stop()
         self.refresh_bindings()
 
-    def _look(self, key: str | None) -> None:
+    def _read_details(self, key: str | None) -> None:
         item = self.items.get(key) if key is not None else None
         if item is None:
             self._show(None)
             return
         namespace = self.studio.namespace
         self.call(
-            lambda cdap: shelf.open_item(cdap, namespace, item),
+            lambda cdap: library.read_details(cdap, namespace, item),
             on_result=self._show,
-            on_error=lambda _: None,  # it has gone meanwhile; the list hears of it
+            on_error=lambda _: None,  # the item was deleted; the list is read again
             group="item",
         )
 
-    def _show(self, opened: ItemDetails | None) -> None:
-        self.opened = opened
-        self.query_one("#library-told", Static).update(told(opened) if opened else "")
-        versions = opened.versions if opened is not None else ()
-        noun = "revisions" if opened and isinstance(opened.item, Draft) else "versions"
+    def _show(self, details: ItemDetails | None) -> None:
+        self.details = details
+        self.query_one("#library-summary", Static).update(_format_item(details) if details else "")
+        versions = details.versions if details is not None else ()
+        noun = "revisions" if details and isinstance(details.item, Draft) else "versions"
         title = self.query_one("#versions-title", Static)
         title.update(Content.styled(noun if versions else "", "$foreground 60% italic"))
         listing = self.query_one("#versions", FilteredList)
         listing.display = bool(versions)
-        listing.put([_entry(each) for each in versions])
+        listing.put([_build_version_entry(each) for each in versions])
         self.refresh_bindings()
 
-    # -- what is highlighted ----------------------------------------------------------------------
+    # -- the highlighted item ----------------------------------------------------------------------
 
     @property
     def item(self) -> LibraryItem | None:
-        """The one that is highlighted."""
-        return self.opened.item if self.opened is not None else None
+        """The highlighted item."""
+        return self.details.item if self.details is not None else None
 
     @property
     def pipeline(self) -> SavedPipeline | None:
-        """The one that is highlighted, unless it is a template."""
+        """The highlighted item when it is a pipeline."""
         item = self.item
         return None if isinstance(item, PluginTemplate) else item
 
     @property
     def version(self) -> ItemVersion | None:
-        """The one that is highlighted among those of the item."""
+        """The highlighted version of the item."""
         key = self.query_one("#versions", FilteredList).key
-        versions = self.opened.versions if self.opened is not None else ()
+        versions = self.details.versions if self.details is not None else ()
         return next((each for each in versions if each.id == key), None)
 
     @property
     def is_newest(self) -> bool:
+        """Whether the newest version of the item is highlighted."""
         version = self.version
-        return version is None or self.opened is None or version == self.opened.versions[0]
+        return version is None or self.details is None or version == self.details.versions[0]
 
-    def with_text(self, use: Callable[[str], object]) -> None:
-        """Have something done with the JSON of the highlighted version."""
+    def export_highlighted(self, on_text: Callable[[str], object]) -> None:
+        """Read the JSON of the highlighted version and pass it to a function."""
         item, version, namespace = self.pipeline, self.version, self.studio.namespace
         if item is not None:
             self.call(
-                lambda cdap: shelf.export_version(cdap, namespace, item, version), on_result=use
+                lambda cdap: library.export_version(cdap, namespace, item, version),
+                on_result=on_text,
             )
 
     def go_to(self, key: str) -> None:
-        """Read everything again, and highlight an item."""
-        self.query_one("#shelf", FilteredList).show(key)
+        """Read all items again, and highlight one of them."""
+        self.query_one("#library-items", FilteredList).show(key)
         self.reload()
 
 
-def _entry(version: ItemVersion) -> ListEntry:
-    label = f"{version.number}  {version.told}".rstrip()
+def _build_version_entry(version: ItemVersion) -> ListEntry:
+    label = f"{version.number}  {version.description}".rstrip()
     return ListEntry(version.id, label, hint=f"{version.author} {format_age(version.when)}".strip())
 
 
-_MUTED = "$foreground 60%"
-
-
-def told(opened: ItemDetails) -> Content:
-    """Everything but the versions."""
-    item = opened.item
+def _format_item(details: ItemDetails) -> Content:
+    """Return name, description and stages or properties of an item."""
+    item = details.item
     if isinstance(item, PluginTemplate):
-        return _joined(
-            _title(item.name, f"template of {item.plugin_type} {item.plugin_name}"),
+        return _join_parts(
+            _format_title(item.name, f"plugin template of {item.plugin_type} {item.plugin_name}"),
             item.description,
-            Content("\n").join(_properties(item)),
+            Content("\n").join(_format_properties(item)),
         )
     kind = "draft" if isinstance(item, Draft) else "deployed"
-    document = opened.document
+    document = details.document
     assert document is not None
     streaming = "real-time " if document.app is PipelineType.STREAMING else ""
-    return _joined(
-        _title(item.name, f"{kind} {streaming}pipeline, {plural(len(document.stages), 'stage')}"),
+    return _join_parts(
+        _format_title(
+            item.name, f"{kind} {streaming}pipeline, {plural(len(document.stages), 'stage')}"
+        ),
         item.description or "",
-        Content("\n").join(_stages(document)),
+        Content("\n").join(_format_stages(document)),
     )
 
 
-def _stages(document: PipelineDocument) -> Iterator[Content]:
+def _format_stages(document: PipelineDocument) -> Iterator[Content]:
     width = max((len(stage.name) for stage in document.stages), default=0)
     for stage in (*document.stages, *document.post_actions):
         artifact = stage.plugin.artifact
@@ -187,7 +189,7 @@ def _stages(document: PipelineDocument) -> Iterator[Content]:
         yield Content.assemble(f"{stage.name:<{width}}  ", Content.styled(plugin, _MUTED))
 
 
-def _properties(template: PluginTemplate) -> Iterator[Content]:
+def _format_properties(template: PluginTemplate) -> Iterator[Content]:
     width = max(map(len, template.properties), default=0)
     for name, value in template.properties.items():
         locked = "  locked" if name in template.locked else ""
@@ -198,10 +200,10 @@ def _properties(template: PluginTemplate) -> Iterator[Content]:
         )
 
 
-def _title(name: str, kind: str) -> Content:
+def _format_title(name: str, kind: str) -> Content:
     return Content.assemble(Content.styled(name, "bold"), Content.styled(f"  {kind}", _MUTED))
 
 
-def _joined(*parts: Content | str) -> Content:
+def _join_parts(*parts: Content | str) -> Content:
     contents = [Content(part) if isinstance(part, str) else part for part in parts]
     return Content("\n\n").join(part for part in contents if part.plain)

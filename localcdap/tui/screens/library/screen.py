@@ -1,4 +1,4 @@
-"""The screen of the library: what is kept, its versions, and what can be done with them."""
+"""The library screen: the actions on deployed pipelines, drafts and plugin templates."""
 
 from __future__ import annotations
 
@@ -14,34 +14,40 @@ from localcdap.pipeline.library.application_model import Application
 from localcdap.pipeline.library.draft_model import Draft
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 from localcdap.text import plural
-from localcdap.tui import routes as places
 from localcdap.tui.lists.filtered_list import FilteredList
-from localcdap.tui.screens.library import items as shelf
-from localcdap.tui.screens.library.actions import deploy_file, duplicate, rename, upgrade
+from localcdap.tui.routes import (
+    DeployedTarget,
+    DocumentTarget,
+    DraftTarget,
+    RunHistoryTarget,
+)
+from localcdap.tui.screens.home.pipeline_import import import_pipeline
+from localcdap.tui.screens.library import items as library
+from localcdap.tui.screens.library.actions import duplicate, rename, upgrade
 from localcdap.tui.screens.library.comparison import compare_with_another, compare_with_file
 from localcdap.tui.screens.library.list_screen import LibraryListScreen
 from localcdap.tui.system.atomic_files import write_file
 
 
 class LibraryScreen(LibraryListScreen):
-    """Deployed pipelines, drafts, templates."""
+    """Shows and manages deployed pipelines, drafts and plugin templates."""
 
     AREA = "library"
     CSS_PATH = "library.tcss"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
-    AUTO_FOCUS = "#shelf FilteredListOptions"
+    AUTO_FOCUS = "#library-items FilteredListOptions"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("o", "open", "open in studio", id="library.open"),
         Binding("c", "compare", "compare", id="library.compare"),
         Binding("C", "compare_file", "compare with a file", id="library.compare_file", show=False),
         Binding("i", "import_file", "import", id="library.import"),
         Binding("e", "export", "export", id="library.export"),
-        Binding("u", "upgrade", "newest plugins", id="library.upgrade", show=False),
+        Binding("u", "upgrade", "upgrade plugins", id="library.upgrade", show=False),
         Binding("n", "rename", "rename", id="library.rename", show=False),
         Binding("D", "duplicate", "duplicate", id="library.duplicate", show=False),
         Binding("d,delete", "delete", "delete", id="library.delete", show=False),
-        Binding("b", "restore", "bring revision back", id="library.restore", show=False),
-        Binding("r", "runs", "its runs", id="library.runs", show=False),
+        Binding("b", "restore", "restore revision", id="library.restore", show=False),
+        Binding("r", "runs", "runs", id="library.runs", show=False),
         Binding("ctrl+z", "undo", "undo delete", id="library.undo", show=False),
         Binding("y", "copy", "copy JSON", id="library.copy", show=False),
     ]
@@ -73,34 +79,34 @@ class LibraryScreen(LibraryListScreen):
         return None
 
     @on(FilteredList.Chosen)
-    def _chosen(self, event: FilteredList.Chosen) -> None:
+    def _open_chosen(self, event: FilteredList.Chosen) -> None:
         event.stop()
         self.action_open()
 
     def action_open(self) -> None:
-        """Open the highlighted version in the studio; a template in a new pipeline."""
+        """Open the highlighted version in the studio, or a new pipeline with the highlighted template."""
         item, version = self.item, self.version
         match item:
             case Application():
                 older = None if self.is_newest or not version else version.id
-                self.studio.navigate(places.DeployedTarget(item.name, older))
+                self.studio.navigate(DeployedTarget(item.name, older))
             case Draft() if self.is_newest:
-                self.studio.navigate(places.DraftTarget(item.id))
+                self.studio.navigate(DraftTarget(item.id))
             case Draft():
-                self.with_text(
-                    lambda text: self.studio.navigate(places.DocumentTarget(item.name, text))
+                self.export_highlighted(
+                    lambda text: self.studio.navigate(DocumentTarget(item.name, text))
                 )
             case PluginTemplate():
                 self.studio.navigate(
-                    places.DocumentTarget("pipeline", shelf.build_document_with_template(item))
+                    DocumentTarget("pipeline", library.build_document_with_template(item))
                 )
 
     def action_runs(self) -> None:
         if isinstance(self.item, Application):
-            self.studio.navigate(places.RunHistoryTarget(self.item.name))
+            self.studio.navigate(RunHistoryTarget(self.item.name))
 
     def action_copy(self) -> None:
-        self.with_text(lambda text: self.studio.copy_text(text, "pipeline"))
+        self.export_highlighted(lambda text: self.studio.copy_text(text, "pipeline"))
 
     @work
     async def action_compare(self) -> None:
@@ -114,18 +120,18 @@ class LibraryScreen(LibraryListScreen):
     async def action_import_file(self) -> None:
         path = await self.studio.pick_file("Import and deploy a pipeline file")
         if path is not None:
-            deploy_file(self, path)
+            import_pipeline(self, path, lambda name: self.go_to(f"deployed {name}"))
 
     @work
     async def action_export(self) -> None:
-        """Save the highlighted version as a file."""
+        """Save the highlighted version to a file."""
         item = self.pipeline
         if item is None:
             return
         typed = f"{item.name}.json"
         path = await self.studio.pick_file("Save as", for_saving=True, typed=typed)
         if path is not None:
-            self.with_text(lambda text: self._save(path, text))
+            self.export_highlighted(lambda text: self._save(path, text))
 
     @work
     async def action_rename(self) -> None:
@@ -137,25 +143,26 @@ class LibraryScreen(LibraryListScreen):
 
     @work
     async def action_delete(self) -> None:
-        if self.opened is None:
+        if self.details is None:
             return
-        item = self.opened.item
+        item = self.details.item
         if not isinstance(item, PluginTemplate):
             kind = "draft" if isinstance(item, Draft) else "deployed pipeline"
-            detail = f"With {plural(len(self.opened.versions), 'version')}. It cannot be undone."
+            versions = plural(len(self.details.versions), "version")
+            detail = f"{versions} will be deleted. This cannot be undone."
             if not await self.studio.confirm(f"Delete {kind} {item.name}?", detail):
                 return
         namespace = self.studio.namespace
 
-        def done(_: None) -> None:
+        def show_result(_: None) -> None:
             if isinstance(item, PluginTemplate):
                 self._deleted.append(item)
-                self.studio.show_notice(f"Deleted template {item.name}; ctrl+z brings it back.")
+                self.studio.show_notice(f"Deleted template {item.name}; ctrl+z restores it.")
             else:
                 self.studio.show_notice(f"Deleted {item.name}.")
             self.reload()
 
-        self.call(lambda cdap: shelf.delete(cdap, namespace, item), on_result=done)
+        self.call(lambda cdap: library.delete_item(cdap, namespace, item), on_result=show_result)
 
     def action_undo(self) -> None:
         template, namespace = self._deleted.pop(), self.studio.namespace
@@ -177,7 +184,7 @@ class LibraryScreen(LibraryListScreen):
             upgrade(self, self.pipeline)
 
     def _save(self, path: Path, text: str) -> None:
-        def work(_: Cdap) -> str:
+        def save(_: Cdap) -> str:
             try:
                 write_file(path, text)
             except BadRequestError as error:
@@ -185,7 +192,7 @@ class LibraryScreen(LibraryListScreen):
             return ""
 
         self.call(
-            work,
+            save,
             on_result=lambda problem: self.studio.show_notice(
                 problem or f"Saved {path}.", severity="error" if problem else "information"
             ),

@@ -1,4 +1,4 @@
-"""What is in a namespace, counted."""
+"""Counts what a namespace contains."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from localcdap.text import plural
 
 @dataclass(frozen=True)
 class ContentCounts:
-    """A namespace and how much of each kind is in it."""
+    """A namespace with the number of its resources of each kind."""
 
     namespace: Namespace
     counts: dict[str, int]
-    """By noun in the singular."""
+    """The counts by kind, a noun in the singular."""
     default_profile: str
 
     @property
@@ -28,6 +28,7 @@ class ContentCounts:
 
 
 def read_contents(cdap: Cdap, name: str) -> ContentCounts:
+    """Count the contents of a namespace through the services."""
     runs = cdap.runs.by_pipeline(name, recent=1)
     artifacts = cdap.artifacts.list_artifacts(name, scope=USER)
     profiles = cdap.runs.profiles(name)
@@ -48,14 +49,14 @@ def read_contents(cdap: Cdap, name: str) -> ContentCounts:
     )
 
 
-def format_contents(contents: ContentCounts, *, is_here: bool) -> Content:
-    """The contents as text."""
+def format_contents(contents: ContentCounts, *, is_current: bool) -> Content:
+    """Return name, description, counts and settings of a namespace as text."""
     namespace = contents.namespace
     muted = "$foreground 60%"
-    here = "  you are here" if is_here else ""
+    current = "  current namespace" if is_current else ""
     lines = [
         Content.assemble(
-            Content.styled(namespace.name, "bold"), Content.styled(here, "$text-accent")
+            Content.styled(namespace.name, "bold"), Content.styled(current, "$text-accent")
         ),
         Content(namespace.description),
         Content(""),
@@ -63,7 +64,7 @@ def format_contents(contents: ContentCounts, *, is_here: bool) -> Content:
     for noun, count in contents.counts.items():
         style = "" if count else muted
         lines.append(Content.styled(f"{count:>7,}  {plural(count, noun).partition(' ')[2]}", style))
-    facts = {"runs take place on": contents.default_profile, **namespace.config}
+    facts = {"default profile": contents.default_profile, **namespace.config}
     lines += [
         Content(""),
         *(

@@ -1,4 +1,4 @@
-"""Preferences: what holds at a level, where it comes from, and what is set there."""
+"""The preferences of a level: the values in force, the level that sets each, and their changes."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from localcdap.tui.studio import Choice, StudioNode
 
 @dataclass(frozen=True)
 class EffectivePreference:
-    """A value that holds at a level.
+    """A preference that is in force at a level.
 
-    :param origin: the level that it is set at.
-    :param covers: the levels above whose value it replaces, nearest first, with theirs.
+    :param origin: the level that sets the value.
+    :param covers: the higher levels whose values it overrides, nearest first, with their values.
     """
 
     key: str
@@ -33,7 +33,7 @@ class EffectivePreference:
 
 
 def read_preferences(cdap: Cdap, level: PreferenceLevel) -> list[EffectivePreference]:
-    """What holds at a level, by name."""
+    """Return the preferences that are in force at a level, by name."""
     levels = [PreferenceLevel()]
     if level.namespace is not None:
         levels.append(PreferenceLevel(level.namespace))
@@ -43,12 +43,15 @@ def read_preferences(cdap: Cdap, level: PreferenceLevel) -> list[EffectivePrefer
     for each in levels:
         for key, value in cdap.preferences.get(each).items():
             before = found.get(key)
-            covered = ((before.origin, before.value), *before.covers) if before is not None else ()
-            found[key] = EffectivePreference(key, value, each, covered)
+            overridden = (
+                ((before.origin, before.value), *before.covers) if before is not None else ()
+            )
+            found[key] = EffectivePreference(key, value, each, overridden)
     return [found[key] for key in sorted(found)]
 
 
 def format_level(level: PreferenceLevel) -> str:
+    """Return the name of a level."""
     if level.application is not None:
         return f"pipeline {level.application}"
     return f"namespace {level.namespace}" if level.namespace is not None else "instance"
@@ -67,7 +70,7 @@ class PreferencesPanel(StudioNode, Vertical):
         Binding("a", "add", "set", id="preferences.set"),
         Binding("enter", "change", "change", id="preferences.change", show=False),
         Binding("d,delete", "remove", "remove", id="preferences.remove"),
-        Binding("l", "level", "other level", id="preferences.level"),
+        Binding("l", "level", "change level", id="preferences.level"),
         Binding("ctrl+z", "undo", "undo", id="preferences.undo", show=False),
     ]
 
@@ -80,11 +83,13 @@ class PreferencesPanel(StudioNode, Vertical):
     def compose(self) -> ComposeResult:
         yield Static(id="preferences-level")
         yield FilteredList(
-            verb="change", id="preferences", empty="Nothing is set here or above; a sets a value."
+            verb="change",
+            id="preferences",
+            empty="No preferences here or at a higher level. a sets one.",
         )
 
     def show(self, level: PreferenceLevel) -> None:
-        """Show another level, or this one anew."""
+        """Show the preferences of a level; of the same level, read them again."""
         self.level = level
         self.call(
             lambda cdap: read_preferences(cdap, level), on_result=self._fill, group="preferences"
@@ -100,7 +105,7 @@ class PreferencesPanel(StudioNode, Vertical):
             case "change" | "remove" if found is None:
                 return "nothing is highlighted"
             case "remove" if found is not None and found.origin != self.level:
-                return f"it is set at the level above, {format_level(found.origin)}"
+                return f"it is set at a higher level, {format_level(found.origin)}"
             case "undo" if not self._undo:
                 return "nothing was changed"
         return None
@@ -108,24 +113,24 @@ class PreferencesPanel(StudioNode, Vertical):
     @work
     async def action_add(self) -> None:
         key = await self.studio.ask(
-            f"Which preference of {format_level(self.level)}?",
-            detail="The name of a macro, such as input for ${input}.",
+            f"Name of the preference of {format_level(self.level)}",
+            detail="The name of a macro argument, such as input for ${input}.",
             suggestions=list(self._preferences),
-            check=lambda text: None if text.strip() else "It needs a name.",
+            check=lambda text: None if text.strip() else "Enter a name.",
         )
         if key is not None:
             await self._ask_value(key.strip())
 
     @work
     async def action_change(self) -> None:
-        """Another value; one from a level above is set here then."""
+        """Change a value. The value of a higher level is overridden at this level."""
         if self._highlighted is not None:
             await self._ask_value(self._highlighted.key)
 
     def action_remove(self) -> None:
         found = self._highlighted
         if found is not None:
-            self._keep(found.key, None)
+            self._set(found.key, None)
 
     def action_undo(self) -> None:
         level, key, value = self._undo.pop()
@@ -133,7 +138,7 @@ class PreferencesPanel(StudioNode, Vertical):
 
     @work
     async def action_level(self) -> None:
-        """Choose whose preferences are shown."""
+        """Let the user choose the level that is shown."""
         namespace = self.level.namespace or self.studio.namespace
         self.call(
             lambda cdap: [app.name for app in cdap.applications.list_applications(namespace)],
@@ -141,12 +146,12 @@ class PreferencesPanel(StudioNode, Vertical):
         )
 
     @on(FilteredList.Chosen)
-    def _chosen(self, event: FilteredList.Chosen) -> None:
+    def _change_chosen(self, event: FilteredList.Chosen) -> None:
         event.stop()
         self.action_change()
 
     @on(FilteredList.Highlighted)
-    def _moved(self, event: FilteredList.Highlighted) -> None:
+    def _update_keys(self, event: FilteredList.Highlighted) -> None:
         event.stop()
         self.refresh_bindings()
 
@@ -159,14 +164,16 @@ class PreferencesPanel(StudioNode, Vertical):
         ]
         choices = [Choice(format_level(level), level) for level in levels]
         start = levels.index(self.level) if self.level in levels else 0
-        chosen = await self.studio.choose(choices, title="Whose preferences?", start=start)
+        chosen = await self.studio.choose(choices, title="Preferences of which level", start=start)
         if chosen is not None:
             self.show(chosen)
 
     async def _ask_value(self, key: str) -> None:
         found = self._preferences.get(key)
         detail = (
-            f"Now {found.value}, from {format_level(found.origin)}." if found is not None else ""
+            f"Current value: {found.value}, from {format_level(found.origin)}."
+            if found is not None
+            else ""
         )
         value = await self.studio.ask(
             f"Value of {key} for {format_level(self.level)}",
@@ -175,9 +182,10 @@ class PreferencesPanel(StudioNode, Vertical):
             verb="Set",
         )
         if value is not None:
-            self._keep(key, value)
+            self._set(key, value)
 
-    def _keep(self, key: str, value: str | None) -> None:
+    def _set(self, key: str, value: str | None) -> None:
+        """Set or remove a value at this level, and remember the old value for undo."""
         found = self._preferences.get(key)
         before = found.value if found is not None and found.origin == self.level else None
         self._undo.append((self.level, key, before))
@@ -197,24 +205,24 @@ class PreferencesPanel(StudioNode, Vertical):
 
     def _fill(self, preferences: list[EffectivePreference]) -> None:
         self._preferences = {each.key: each for each in preferences}
-        self.query_one(FilteredList).put([self._entry(each) for each in preferences])
+        self.query_one(FilteredList).put([self._build_entry(each) for each in preferences])
         self.query_one("#preferences-level", Static).update(
             Content.assemble(
                 Content.styled(format_level(self.level), "bold"),
                 Content.styled(
-                    "  what macros get that a run is not given otherwise; the nearest level counts",
+                    "  default values of macro arguments; the nearest level takes precedence",
                     "$foreground 60%",
                 ),
             )
         )
         self.refresh_bindings()
 
-    def _entry(self, preference: EffectivePreference) -> ListEntry:
+    def _build_entry(self, preference: EffectivePreference) -> ListEntry:
         is_own = preference.origin == self.level
         origin = "set here" if is_own else f"from {format_level(preference.origin)}"
         if preference.covers:
             level, value = preference.covers[0]
-            origin += f", instead of {value} of {format_level(level)}"
+            origin += f", overrides {value} of {format_level(level)}"
         label = f"{preference.key} = {preference.value}"
         tone = "" if is_own else "$foreground 60%"
         return ListEntry(preference.key, label, "●" if is_own else "", origin, tone=tone)

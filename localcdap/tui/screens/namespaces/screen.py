@@ -1,4 +1,4 @@
-"""The screen of the namespaces area: the namespaces, what is in them, their preferences and secure keys."""
+"""The namespaces screen: namespaces, their contents, preferences and secure keys."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from localcdap.tui.screens.namespaces.secure_keys import SecureKeysPanel
 
 
 class NamespaceList(FilteredList):
-    """The namespaces, and what can be done with them."""
+    """The list of namespaces, with the actions on them."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "screen.create", "new", id="namespaces.create"),
-        Binding("n", "screen.describe", "describe", id="namespaces.describe", show=False),
+        Binding("n", "screen.describe", "edit description", id="namespaces.describe", show=False),
         Binding("d,delete", "screen.delete", "delete", id="namespaces.delete"),
     ]
 
 
 class NamespacesScreen(AreaScreen):
-    """Enter goes to the highlighted namespace; the whole studio follows."""
+    """Shows and manages namespaces. Enter switches the whole studio to the highlighted namespace."""
 
     AREA = "namespaces"
     CSS_PATH = "namespaces.tcss"
@@ -59,7 +59,7 @@ class NamespacesScreen(AreaScreen):
 
     def compose_body(self) -> ComposeResult:
         with Horizontal(id="namespaces-body"):
-            yield NamespaceList(verb="go there", id="namespaces")
+            yield NamespaceList(verb="switch", id="namespaces")
             with TabbedContent(id="namespace-tabs", initial="contents-tab"):
                 with TabPane("Contents", id="contents-tab"), VerticalScroll(can_focus=False):
                     yield Static(id="contents")
@@ -69,7 +69,7 @@ class NamespacesScreen(AreaScreen):
                     yield SecureKeysPanel(id="keys-panel")
 
     def on_mount(self) -> None:
-        self.follow(watch_topics("entities"), self._changed)
+        self.follow(watch_topics("entities"), self._reload_if_changed)
 
     def on_screen_resume(self) -> None:
         self.reload()
@@ -83,32 +83,32 @@ class NamespacesScreen(AreaScreen):
             lambda cdap: cdap.namespaces.list_namespaces(), on_result=self._fill, group="namespaces"
         )
 
-    def _changed(self, happened: bool) -> None:
-        if happened:
+    def _reload_if_changed(self, is_changed: bool) -> None:
+        if is_changed:
             self.reload()
 
     def _fill(self, namespaces: list[Namespace]) -> None:
         self._namespaces = {each.name: each for each in namespaces}
-        here = self.studio.namespace
+        current = self.studio.namespace
         listing = self.query_one("#namespaces", FilteredList)
-        listing.put([_entry(each, here) for each in namespaces])
+        listing.put([_build_entry(each, current) for each in namespaces])
         self._show(listing.key)
-        if here not in self._namespaces:  # another process deleted it
+        if current not in self._namespaces:  # another process deleted it
             self.studio.show_notice(
-                f"Namespace {here} is gone; this is default.", severity="warning"
+                f"Namespace {current} was deleted. Switched to default.", severity="warning"
             )
             self.studio.namespace = "default"
 
     @on(FilteredList.Highlighted, "#namespaces")
-    def _highlighted(self, event: FilteredList.Highlighted) -> None:
+    def _show_highlighted(self, event: FilteredList.Highlighted) -> None:
         event.stop()
         self._show(event.key)
 
     @on(FilteredList.Chosen, "#namespaces")
-    def _chosen(self, event: FilteredList.Chosen) -> None:
+    def _switch_to_chosen(self, event: FilteredList.Chosen) -> None:
         event.stop()
         self.studio.namespace = event.key
-        self.studio.show_notice(f"This is namespace {event.key} now.")
+        self.studio.show_notice(f"Switched to namespace {event.key}.")
 
     def _show(self, name: str | None) -> None:
         self.refresh_bindings()
@@ -116,8 +116,8 @@ class NamespacesScreen(AreaScreen):
             return
         self.call(
             lambda cdap: read_contents(cdap, name),
-            on_result=self._count,
-            on_error=lambda _: None,  # it has gone meanwhile; the list hears of it
+            on_result=self._show_contents,
+            on_error=lambda _: None,  # the namespace was deleted; the list is read again
             group="contents",
         )
         preferences = self.query_one(PreferencesPanel)
@@ -125,11 +125,11 @@ class NamespacesScreen(AreaScreen):
         self._shown = name
         self.query_one(SecureKeysPanel).show(name)
 
-    def _count(self, contents: ContentCounts) -> None:
-        is_here = contents.namespace.name == self.studio.namespace
-        self.query_one("#contents", Static).update(format_contents(contents, is_here=is_here))
+    def _show_contents(self, contents: ContentCounts) -> None:
+        is_current = contents.namespace.name == self.studio.namespace
+        self.query_one("#contents", Static).update(format_contents(contents, is_current=is_current))
 
-    # -- what can be done -------------------------------------------------------------------------
+    # -- actions ---------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if not self.is_mounted or self.explain_disabled(action) is not None:
@@ -159,27 +159,27 @@ class NamespacesScreen(AreaScreen):
             "Name of the new namespace",
             detail="Letters, digits and '_'.",
             verb="Create",
-            check=self._name_problem,
+            check=self._check_name,
         )
         if name is None:
             return
-        description = await self.studio.ask(f"What is {name} for?", detail="May stay empty.")
+        description = await self.studio.ask(f"Description of {name}", detail="Optional.")
         if description is None:
             return
 
-        def done(_: NamespaceCreation) -> None:
+        def show_result(_: NamespaceCreation) -> None:
             self.query_one("#namespaces", FilteredList).show(name)
-            self.studio.show_notice(f"Created namespace {name}; enter goes there.")
+            self.studio.show_notice(f"Created namespace {name}; enter switches to it.")
             self.reload()
 
-        self.call(lambda cdap: cdap.namespaces.create(name, description), on_result=done)
+        self.call(lambda cdap: cdap.namespaces.create(name, description), on_result=show_result)
 
     @work
     async def action_describe(self) -> None:
         namespace = self._namespaces.get(self.query_one("#namespaces", FilteredList).key or "")
         if namespace is None:
             return
-        text = await self.studio.ask(f"What is {namespace.name} for?", namespace.description)
+        text = await self.studio.ask(f"Description of {namespace.name}", namespace.description)
         if text is not None:
             self.call(
                 lambda cdap: cdap.namespaces.update(namespace.name, text),
@@ -195,38 +195,38 @@ class NamespacesScreen(AreaScreen):
     async def _ask_to_delete(self, contents: ContentCounts) -> None:
         name = contents.namespace.name
         lost = [plural(count, noun) for noun, count in contents.counts.items() if count]
-        detail = f"With it go: {', '.join(lost)}." if lost else "It is empty."
-        question = f"Delete namespace {name}? It cannot be undone."
+        detail = f"This also deletes {', '.join(lost)}." if lost else "The namespace is empty."
+        question = f"Delete namespace {name}? This cannot be undone."
         if await self.studio.confirm_by_name(name, question, detail):
             self._delete(name)
 
     def _delete(self, name: str, *, force: bool = False) -> None:
-        def failed(error: LocalcdapError) -> None:
+        def handle_error(error: LocalcdapError) -> None:
             if isinstance(error, ConflictError) and not force:
                 self._ask_to_force(name, error)
             else:
                 self.studio.show_notice(error.message, error.corrective_action or "", "error")
 
-        def work(cdap: Cdap) -> NamespaceDeletion:
+        def delete(cdap: Cdap) -> NamespaceDeletion:
             return cdap.namespaces.delete(name, force)
 
-        self.call(work, on_result=self._deleted, on_error=failed)
+        self.call(delete, on_result=self._show_deletion, on_error=handle_error)
 
     @work
     async def _ask_to_force(self, name: str, error: ConflictError) -> None:
-        if await self.studio.confirm(error.message, "End what is busy there, and delete it?"):
+        if await self.studio.confirm(error.message, "Stop active runs and delete?"):
             self._delete(name, force=True)
 
-    def _deleted(self, deletion: NamespaceDeletion) -> None:
-        kept = f"Your files are kept in {', '.join(deletion.kept)}." if deletion.kept else ""
+    def _show_deletion(self, deletion: NamespaceDeletion) -> None:
+        kept = f"Your files were moved to {', '.join(deletion.kept)}." if deletion.kept else ""
         self.studio.show_notice(f"Deleted namespace {deletion.name}.", kept)
         if self.studio.namespace == deletion.name:
             self.studio.namespace = "default"
         self.reload()
 
-    def _name_problem(self, name: str) -> str | None:
+    def _check_name(self, name: str) -> str | None:
         if name in self._namespaces:
-            return f"There is a namespace {name} already."
+            return f"Namespace {name} already exists."
         try:
             check_name(name, self._namespaces)
         except LocalcdapError as error:
@@ -234,8 +234,8 @@ class NamespacesScreen(AreaScreen):
         return None
 
 
-def _entry(namespace: Namespace, here: str) -> ListEntry:
-    is_here = namespace.name == here
-    hint = "you are here" if is_here else namespace.description
-    mark = "●" if is_here else ""
+def _build_entry(namespace: Namespace, current: str) -> ListEntry:
+    is_current = namespace.name == current
+    hint = "current" if is_current else namespace.description
+    mark = "●" if is_current else ""
     return ListEntry(namespace.name, namespace.name, mark, hint, words=namespace.description)

@@ -1,4 +1,4 @@
-"""Secure keys: their names; the values are never read, only set."""
+"""The secure keys of a namespace. Their values can be set, but are never read or shown."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from localcdap.tui.labels import format_age
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 from localcdap.tui.studio import StudioNode
 
-_VAULTS = {"keyring": "in the system's keyring", "file": "in a file only you can read"}
+_VAULTS = {"keyring": "in the keyring of the system", "file": "in a file that only you can read"}
+"""The description of each place where values are stored."""
 
 
 class SecureKeysPanel(StudioNode, Vertical):
@@ -30,9 +31,9 @@ class SecureKeysPanel(StudioNode, Vertical):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "add", "new key", id="keys.new"),
-        Binding("enter", "replace", "other value", id="keys.replace", show=False),
+        Binding("enter", "replace", "change value", id="keys.replace", show=False),
         Binding("d,delete", "remove", "delete key", id="keys.delete"),
-        Binding("y", "copy", "copy its macro", id="keys.copy", show=False),
+        Binding("y", "copy", "copy macro", id="keys.copy", show=False),
     ]
 
     def __init__(self, id: str | None = None) -> None:
@@ -43,16 +44,17 @@ class SecureKeysPanel(StudioNode, Vertical):
     def compose(self) -> ComposeResult:
         yield Static(
             Content.styled(
-                "Pipelines use them as ${secure(name)}; nothing shows them.", "$foreground 60%"
+                "Pipelines use the values as ${secure(name)}. They are never shown.",
+                "$foreground 60%",
             ),
             id="secure-keys-title",
         )
         yield FilteredList(
-            verb="other value", id="secure-keys", empty="No secure keys; a makes one."
+            verb="change value", id="secure-keys", empty="No secure keys. a creates one."
         )
 
     def show(self, namespace: str) -> None:
-        """Show the keys of another namespace, or of this one anew."""
+        """Show the keys of a namespace; of the same namespace, read them again."""
         self._namespace = namespace
         self.call(
             lambda cdap: cdap.secure_keys.list_keys(namespace), on_result=self._fill, group="keys"
@@ -73,7 +75,7 @@ class SecureKeysPanel(StudioNode, Vertical):
             "Name of the secure key", detail="Lower-case letters, digits, '_' and '-'."
         )
         if name:
-            description = await self.studio.ask(f"What is {name} for?", detail="May stay empty.")
+            description = await self.studio.ask(f"What is {name} for?", detail="Optional.")
             if description is not None:
                 await self._ask_value(name, description)
 
@@ -87,7 +89,7 @@ class SecureKeysPanel(StudioNode, Vertical):
     async def action_remove(self) -> None:
         name, namespace = self.query_one(FilteredList).key, self._namespace
         if name is not None and await self.studio.confirm(
-            f"Delete secure key {name}?", "Its value cannot be brought back."
+            f"Delete secure key {name}?", "This cannot be undone."
         ):
             self.call(
                 lambda cdap: cdap.secure_keys.delete(namespace, name),
@@ -98,12 +100,12 @@ class SecureKeysPanel(StudioNode, Vertical):
         self.studio.copy_text(f"${{secure({self.query_one(FilteredList).key})}}", "macro")
 
     @on(FilteredList.Chosen)
-    def _chosen(self, event: FilteredList.Chosen) -> None:
+    def _replace_chosen(self, event: FilteredList.Chosen) -> None:
         event.stop()
         self.action_replace()
 
     @on(FilteredList.Highlighted)
-    def _moved(self, event: FilteredList.Highlighted) -> None:
+    def _update_keys(self, event: FilteredList.Highlighted) -> None:
         event.stop()
         self.refresh_bindings()
 
@@ -111,29 +113,30 @@ class SecureKeysPanel(StudioNode, Vertical):
         namespace = self._namespace
         value = await self.studio.ask(
             f"Value of {name}",
-            verb="Keep",
+            verb="Save",
             password=True,
-            check=lambda text: None if text.strip() else "It needs a value.",
+            check=lambda text: None if text.strip() else "Enter a value.",
         )
         if value is None:
             return
 
-        def done(key: SecureKey) -> None:
-            self.studio.show_notice(f"Kept {name} {_VAULTS.get(key.vault, key.vault)}.")
+        def show_result(key: SecureKey) -> None:
+            self.studio.show_notice(f"Saved {name} {_VAULTS.get(key.vault, key.vault)}.")
             self.query_one(FilteredList).show(name)
             self.show(namespace)
 
         self.call(
-            lambda cdap: cdap.secure_keys.put(namespace, name, value, description), on_result=done
+            lambda cdap: cdap.secure_keys.put(namespace, name, value, description),
+            on_result=show_result,
         )
 
     def _fill(self, keys: list[SecureKey]) -> None:
         self._keys = {key.name: key for key in keys}
-        self.query_one(FilteredList).put([_entry(key) for key in keys])
+        self.query_one(FilteredList).put([_build_entry(key) for key in keys])
         self.refresh_bindings()
 
 
-def _entry(key: SecureKey) -> ListEntry:
+def _build_entry(key: SecureKey) -> ListEntry:
     label = f"{key.name}  ••••••••  {key.description}".rstrip()
     hint = f"{key.vault} · {format_age(key.last_modified_time)}"
     return ListEntry(key.name, label, hint=hint)

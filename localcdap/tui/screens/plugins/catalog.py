@@ -1,4 +1,4 @@
-"""What the plugins screen shows, read from the artifact service at once, and its lines in the list."""
+"""The artifacts and plugins of a namespace, their lines in the list, and their source files."""
 
 from __future__ import annotations
 
@@ -24,46 +24,51 @@ class PluginCatalog:
     """The artifacts and plugins that a namespace sees."""
 
     plugins: Sequence[PluginSummary]
-    """Those that have the capabilities asked for, of each name the one that stages get."""
+    """The plugins with all required capabilities: of each name, the version that stages use."""
     versions: Sequence[PluginSummary]
-    """Those of all artifacts."""
+    """The plugins of all artifacts, in all versions."""
     artifacts: Sequence[ArtifactDetail]
     hidden: Sequence[HiddenPlugin]
     capabilities: Sequence[CapabilityCount]
     required: Sequence[str]
     profiles: Sequence[ProfileSummary]
-    """Where runs can take place."""
+    """The compute profiles for runs."""
     is_narrowed: bool
-    """Whether capabilities were asked for."""
+    """Whether the list shows only plugins with certain capabilities."""
 
-    def plugin(self, key: str) -> PluginSummary | None:
-        """The one of a list's key."""
-        newest = (each for each in self.plugins if plugin_key(each) == key)
-        return next(newest, None) or next((e for e in self.versions if _exact_key(e) == key), None)
+    def find_plugin(self, key: str) -> PluginSummary | None:
+        """Return the plugin of a key in the list."""
+        newest = (each for each in self.plugins if build_plugin_key(each) == key)
+        return next(newest, None) or next(
+            (e for e in self.versions if _build_version_key(e) == key), None
+        )
 
-    def hidden_plugin(self, key: str) -> HiddenPlugin | None:
-        return next((each for each in self.hidden if _hidden_key(each) == key), None)
+    def find_hidden_plugin(self, key: str) -> HiddenPlugin | None:
+        return next((each for each in self.hidden if _build_hidden_key(each) == key), None)
 
-    def artifact(self, key: str) -> ArtifactDetail | None:
-        return next((each for each in self.artifacts if _artifact_key(each) == key), None)
+    def find_artifact(self, key: str) -> ArtifactDetail | None:
+        return next((each for each in self.artifacts if _build_artifact_key(each) == key), None)
 
-    def artifact_of(self, plugin: PluginSummary) -> ArtifactDetail | None:
-        """The artifact that a plugin is from."""
+    def get_artifact_of(self, plugin: PluginSummary) -> ArtifactDetail | None:
+        """Return the artifact that contains a plugin."""
         return next((each for each in self.artifacts if each.id == plugin.artifact), None)
 
-    def profiles_of(self, plugin: PluginSummary) -> list[str]:
-        """The names of the profiles that it is capable of running on."""
+    def list_profiles(self, plugin: PluginSummary) -> list[str]:
+        """Return the names of the profiles that a plugin can run on."""
         able = set(plugin.capabilities)
         return [each.name for each in self.profiles if able.issuperset(each.required_capabilities)]
 
-    def versions_of(self, plugin: PluginSummary) -> list[PluginSummary]:
-        """The plugins of the same type and name, highest first."""
+    def list_versions(self, plugin: PluginSummary) -> list[PluginSummary]:
+        """Return the plugins of the same type and name, highest version first."""
         same = [e for e in self.versions if (e.type, e.name) == (plugin.type, plugin.name)]
         return same[::-1]
 
 
 def read_catalog(cdap: Cdap, namespace: str, capabilities: Sequence[str]) -> PluginCatalog:
-    """:param capabilities: only plugins that have all of these."""
+    """Read the catalog through the services.
+
+    :param capabilities: the capabilities that listed plugins must have.
+    """
     artifacts = cdap.artifacts
     return PluginCatalog(
         plugins=artifacts.list_plugins(namespace, capabilities=list(capabilities)),
@@ -78,24 +83,24 @@ def read_catalog(cdap: Cdap, namespace: str, capabilities: Sequence[str]) -> Plu
 
 
 def build_entries_by_type(catalog: PluginCatalog, *, with_hidden: bool) -> list[ListEntry]:
-    """Artifacts with problems first, then plugins under their types."""
-    entries = [_artifact(each, "problems") for each in catalog.artifacts if each.error]
-    entries += [_plugin(each, each.type) for each in catalog.plugins]
+    """Return artifacts with errors, then plugins under their types."""
+    entries = [_build_artifact_entry(each, "errors") for each in catalog.artifacts if each.error]
+    entries += [_build_plugin_entry(each, each.type) for each in catalog.plugins]
     if with_hidden:
-        entries += [_hidden(each, "hidden") for each in catalog.hidden]
+        entries += [_build_hidden_entry(each, "hidden") for each in catalog.hidden]
     return entries
 
 
 def build_entries_by_artifact(catalog: PluginCatalog, *, with_hidden: bool) -> list[ListEntry]:
-    """Every artifact, then its plugins."""
-    return list(_by_artifact(catalog, with_hidden=with_hidden))
+    """Return every artifact, followed by its plugins."""
+    return list(_iterate_by_artifact(catalog, with_hidden=with_hidden))
 
 
-def plugin_key(plugin: PluginSummary) -> str:
+def build_plugin_key(plugin: PluginSummary) -> str:
     return f"plugin {plugin.type} {plugin.name}"
 
 
-def _by_artifact(catalog: PluginCatalog, *, with_hidden: bool) -> Iterator[ListEntry]:
+def _iterate_by_artifact(catalog: PluginCatalog, *, with_hidden: bool) -> Iterator[ListEntry]:
     for artifact in catalog.artifacts:
         known = catalog.plugins if catalog.is_narrowed else catalog.versions
         plugins = [each for each in known if each.artifact == artifact.id]
@@ -103,40 +108,41 @@ def _by_artifact(catalog: PluginCatalog, *, with_hidden: bool) -> Iterator[ListE
         shown = hidden if with_hidden else []
         if catalog.is_narrowed and not plugins and not shown and not artifact.error:
             continue
-        yield _artifact(artifact, "")
+        yield _build_artifact_entry(artifact, "")
         for each in plugins:
-            yield replace(_plugin(each, ""), key=_exact_key(each), hint=each.type)
-        yield from (_hidden(each, "") for each in shown)
+            entry = _build_plugin_entry(each, "")
+            yield replace(entry, key=_build_version_key(each), hint=each.type)
+        yield from (_build_hidden_entry(each, "") for each in shown)
 
 
-def _plugin(plugin: PluginSummary, group: str) -> ListEntry:
+def _build_plugin_entry(plugin: PluginSummary, group: str) -> ListEntry:
     artifact = plugin.artifact
     return ListEntry(
-        plugin_key(plugin),
+        build_plugin_key(plugin),
         plugin.name,
-        hint=artifact.version if artifact.scope == SYSTEM else f"yours {artifact.version}",
+        hint=artifact.version if artifact.scope == SYSTEM else f"user {artifact.version}",
         group=group,
         words=f"{plugin.type} {artifact.name} {plugin.description}",
     )
 
 
-def _hidden(plugin: HiddenPlugin, group: str) -> ListEntry:
+def _build_hidden_entry(plugin: HiddenPlugin, group: str) -> ListEntry:
     return ListEntry(
-        _hidden_key(plugin),
+        _build_hidden_key(plugin),
         plugin.name,
         mark="⊘",
-        hint=f"lacks {', '.join(plugin.lacking)}",
+        hint=f"without {', '.join(plugin.lacking)}",
         group=group,
         words=f"hidden {plugin.type} {plugin.artifact.name}",
         tone="$foreground 60%",
     )
 
 
-def _artifact(artifact: ArtifactDetail, group: str) -> ListEntry:
+def _build_artifact_entry(artifact: ArtifactDetail, group: str) -> ListEntry:
     count = len(artifact.plugins) or len(artifact.applications)
     what = "plugin" if artifact.plugins or not artifact.applications else "app"
     return ListEntry(
-        _artifact_key(artifact),
+        _build_artifact_key(artifact),
         f"{artifact.name} {artifact.version}".strip(),
         mark="✗" if artifact.error else "▪",
         hint="error" if artifact.error else plural(count, what),
@@ -146,23 +152,23 @@ def _artifact(artifact: ArtifactDetail, group: str) -> ListEntry:
     )
 
 
-def _artifact_key(artifact: ArtifactDetail) -> str:
+def _build_artifact_key(artifact: ArtifactDetail) -> str:
     return f"artifact {artifact.path}"
 
 
-def _exact_key(plugin: PluginSummary) -> str:
+def _build_version_key(plugin: PluginSummary) -> str:
     artifact = plugin.artifact
-    return f"{plugin_key(plugin)} {artifact.scope} {artifact.name} {artifact.version}"
+    return f"{build_plugin_key(plugin)} {artifact.scope} {artifact.name} {artifact.version}"
 
 
-def _hidden_key(plugin: HiddenPlugin) -> str:
+def _build_hidden_key(plugin: HiddenPlugin) -> str:
     return f"hidden {plugin.type} {plugin.name} {plugin.artifact.name} {plugin.artifact.version}"
 
 
 def find_source_file(artifact: str, class_name: str) -> Path | None:
-    """The file to open in an editor; None for a wheel, which has none.
+    """Return the source file of a plugin or artifact; None for a wheel.
 
-    :param artifact: where the artifact lies.
+    :param artifact: the path of the artifact.
     :param class_name: ``package.module.Class``; empty for the artifact itself.
     """
     path = Path(artifact)

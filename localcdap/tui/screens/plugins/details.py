@@ -1,8 +1,8 @@
-"""What is told of a plugin, an artifact, a hidden plugin."""
+"""The details of a plugin, an artifact or a hidden plugin as text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from textual.content import Content
 
@@ -12,105 +12,113 @@ from localcdap.tui.screens.plugins.catalog import PluginCatalog
 
 _MUTED = "$foreground 60%"
 _GRAINS = {
-    "record": "record by record",
-    "batch": "by Arrow batches",
-    "dataframe": "as Spark DataFrames",
+    "record": "on single records",
+    "batch": "on Arrow batches",
+    "dataframe": "on Spark DataFrames",
 }
 
 
-def of_plugin(plugin: PluginInfo, catalog: PluginCatalog) -> Content:
-    """Everything of a plugin but its documentation."""
-    artifact = catalog.artifact_of(plugin)
+def format_plugin(plugin: PluginInfo, catalog: PluginCatalog) -> Content:
+    """Return the details of a plugin without its documentation."""
+    artifact = catalog.get_artifact_of(plugin)
     facts = [
-        ("artifact", _artifact_name(plugin)),
+        ("artifact", _format_artifact_id(plugin)),
         ("works", _GRAINS.get(plugin.grain, "")),
-        ("capable of", ", ".join(plugin.capabilities)),
-        ("runs on", ", ".join(catalog.profiles_of(plugin)) or "no profile of this instance"),
+        ("capabilities", ", ".join(plugin.capabilities)),
+        ("runs on", ", ".join(catalog.list_profiles(plugin)) or "no profile of this instance"),
         ("for", ", ".join(artifact.parents) if artifact is not None else ""),
         ("file", artifact.path if artifact is not None else ""),
         ("class", plugin.class_name),
     ]
-    versions = catalog.versions_of(plugin)
+    versions = catalog.list_versions(plugin)
     if len(versions) > 1:
-        facts.insert(1, ("versions", ", ".join(_artifact_name(each) for each in versions)))
+        facts.insert(1, ("versions", ", ".join(_format_artifact_id(each) for each in versions)))
     methods = [(f"{method.name}", method.description) for method in plugin.methods]
-    return _joined(
-        _title(plugin.name, plugin.type),
+    return _join_parts(
+        _format_title(plugin.name, plugin.type),
         Content(plugin.description),
-        _facts(facts),
-        _section("properties", [_property(each) for each in plugin.properties.values()]),
-        _section("can be asked", [_line(name, text) for name, text in methods]),
+        _format_facts(facts),
+        _format_section(
+            "properties", [_format_property(each) for each in plugin.properties.values()]
+        ),
+        _format_section("methods", [_format_line(name, text) for name, text in methods]),
     )
 
 
-def of_artifact(artifact: ArtifactDetail, trace: Sequence[str]) -> Content:
-    """:param trace: where its code fails, see the artifact service."""
+def format_artifact(artifact: ArtifactDetail, trace: Sequence[str]) -> Content:
+    """Return the details of an artifact.
+
+    :param trace: the stack frames of the error in its code, see the artifact service.
+    """
     facts = [
         ("scope", f"{artifact.scope}, namespace {artifact.namespace}"),
         ("file", artifact.path),
         ("for", ", ".join(artifact.parents)),
-        ("in use", "" if artifact.digest else "nothing of it ever worked"),
+        ("in use", "" if artifact.digest else "no version of it has loaded yet"),
     ]
-    plugins = [_line(plugin.name, plugin.type) for plugin in artifact.plugins]
-    apps = [_line(app.name, "system application") for app in artifact.applications]
-    errors = [Content.styled(f"✗ {line}", "$text-error") for line in _lines(artifact.error)]
-    return _joined(
-        _title(artifact.name, artifact.version),
-        _section("what is wrong", errors),
-        _section("traceback, innermost last", [Content(line) for line in trace]),
-        _facts(facts),
-        _section("plugins", [*plugins, *apps]),
+    plugins = [_format_line(plugin.name, plugin.type) for plugin in artifact.plugins]
+    apps = [_format_line(app.name, "system application") for app in artifact.applications]
+    errors = [
+        Content.styled(f"✗ {line}", "$text-error") for line in (artifact.error or "").splitlines()
+    ]
+    return _join_parts(
+        _format_title(artifact.name, artifact.version),
+        _format_section("errors", errors),
+        _format_section("traceback, innermost last", [Content(line) for line in trace]),
+        _format_facts(facts),
+        _format_section("plugins", [*plugins, *apps]),
     )
 
 
-def of_hidden(plugin: HiddenPlugin, required: Sequence[str]) -> Content:
-    lacking = ", ".join(plugin.lacking)
-    return _joined(
-        _title(plugin.name, plugin.type),
+def format_hidden_plugin(plugin: HiddenPlugin, required: Sequence[str]) -> Content:
+    """Return the details of a plugin that lacks required capabilities."""
+    missing = ", ".join(plugin.lacking)
+    return _join_parts(
+        _format_title(plugin.name, plugin.type),
         Content(plugin.description),
-        Content.styled(f"⊘ Hidden: it lacks {lacking}.", "$text-warning"),
+        Content.styled(f"⊘ Hidden: the plugin does not have {missing}.", "$text-warning"),
         Content.styled(
             f"This instance requires {', '.join(required)} of every plugin (plugin.required.capabilities "
-            "in the settings). No pipeline can use this one.",
+            "in the settings). No pipeline can use this plugin.",
             _MUTED,
         ),
-        _facts(
+        _format_facts(
             [
-                ("artifact", _artifact_name(plugin)),
-                ("capable of", ", ".join(plugin.capabilities)),
+                ("artifact", _format_artifact_id(plugin)),
+                ("capabilities", ", ".join(plugin.capabilities)),
             ]
         ),
     )
 
 
-def _artifact_name(plugin: PluginSummary) -> str:
+def _format_artifact_id(plugin: PluginSummary) -> str:
     artifact = plugin.artifact
     return f"{artifact.name} {artifact.version} ({artifact.scope})"
 
 
-def _title(name: str, kind: str) -> Content:
+def _format_title(name: str, kind: str) -> Content:
     return Content.assemble(Content.styled(name, "bold"), Content.styled(f"  {kind}", _MUTED))
 
 
-def _facts(facts: Sequence[tuple[str, str]]) -> Content:
-    told = [(name, text) for name, text in facts if text]
+def _format_facts(facts: Sequence[tuple[str, str]]) -> Content:
     return Content("\n").join(
-        Content.assemble(Content.styled(f"{name:<11}", _MUTED), Content(text))
-        for name, text in told
+        Content.assemble(Content.styled(f"{name:<14}", _MUTED), Content(text))
+        for name, text in facts
+        if text
     )
 
 
-def _section(heading: str, lines: Sequence[Content]) -> Content:
+def _format_section(heading: str, lines: Sequence[Content]) -> Content:
     if not lines:
         return Content("")
     return Content("\n").join([Content.styled(heading, f"{_MUTED} italic"), *lines])
 
 
-def _line(name: str, text: str) -> Content:
+def _format_line(name: str, text: str) -> Content:
     return Content.assemble(name, Content.styled(f"  {text}", _MUTED))
 
 
-def _property(declared: PluginProperty) -> Content:
+def _format_property(declared: PluginProperty) -> Content:
     notes = [declared.type]
     if declared.required:
         notes.append("required")
@@ -128,9 +136,5 @@ def _property(declared: PluginProperty) -> Content:
     )
 
 
-def _lines(text: str | None) -> Iterator[str]:
-    yield from (text or "").splitlines()
-
-
-def _joined(*parts: Content) -> Content:
+def _join_parts(*parts: Content) -> Content:
     return Content("\n\n").join(part for part in parts if part.plain)

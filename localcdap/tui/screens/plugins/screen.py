@@ -1,4 +1,4 @@
-"""The screen of the plugins area: the index by type or by artifact, and what is highlighted of it."""
+"""The plugins screen: plugins by type or by artifact, with the details of the highlighted one."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from localcdap.tui.system.external_editor import edit_file
 
 
 class PluginsScreen(AreaScreen):
-    """Plugins and artifacts; live as files change."""
+    """Shows plugins and artifacts, and follows changes of their files."""
 
     AREA = "plugins"
     CSS_PATH = "plugins.tcss"
@@ -50,7 +50,7 @@ class PluginsScreen(AreaScreen):
         Binding("e", "edit", "open in $EDITOR", id="plugins.edit"),
         Binding("d,delete", "remove", "remove artifact", id="plugins.remove", show=False),
         Binding("ctrl+z", "undo", "undo removal", id="plugins.undo", show=False),
-        Binding("i", "inspect", "inspect broken ones again", id="plugins.inspect", show=False),
+        Binding("i", "inspect", "inspect broken artifacts again", id="plugins.inspect", show=False),
         Binding("y", "copy", "copy name", id="plugins.copy", show=False),
     ]
 
@@ -60,19 +60,19 @@ class PluginsScreen(AreaScreen):
         self._is_by_artifact = False
         self._shows_hidden = False
         self._removed: list[tuple[str, str]] = []
-        """Where removed artifacts are kept, and where they were."""
+        """The backup path and the original path of each removed artifact."""
 
     def compose_body(self) -> ComposeResult:
         yield CapabilityFilter()
         with Horizontal(id="plugins-body"):
-            yield FilteredList(id="plugins", empty="No plugin fits.")
+            yield FilteredList(id="plugins", empty="No plugin has all of these capabilities.")
             with VerticalScroll(id="plugin-detail"):
                 yield Static(id="plugin-facts")
                 yield Markdown(id="plugin-documentation")
         yield Static(id="plugins-note")
 
     def on_mount(self) -> None:
-        self.follow(watch_topics("artifacts", "entities"), self._changed)
+        self.follow(watch_topics("artifacts", "entities"), self._reload_if_changed)
 
     def show_namespace(self, namespace: str) -> None:
         self.reload()
@@ -82,18 +82,20 @@ class PluginsScreen(AreaScreen):
             self.query_one("#plugins", FilteredList).show(f"plugin {target.type} {target.name}")
 
     def reload(self) -> None:
-        namespace, asked = self.studio.namespace, self.query_one(CapabilityFilter).chosen
+        namespace, required = self.studio.namespace, self.query_one(CapabilityFilter).chosen
         self.call(
-            lambda cdap: read_catalog(cdap, namespace, asked), on_result=self._put, group="index"
+            lambda cdap: read_catalog(cdap, namespace, required),
+            on_result=self._show_catalog,
+            group="catalog",
         )
 
     # -- the list ---------------------------------------------------------------------------------
 
-    def _changed(self, happened: bool) -> None:
-        if happened:
+    def _reload_if_changed(self, is_changed: bool) -> None:
+        if is_changed:
             self.reload()
 
-    def _put(self, catalog: PluginCatalog) -> None:
+    def _show_catalog(self, catalog: PluginCatalog) -> None:
         self._catalog = catalog
         self.query_one(CapabilityFilter).show(catalog.capabilities)
         self._fill()
@@ -105,78 +107,78 @@ class PluginsScreen(AreaScreen):
         entries = build_entries_by_artifact if self._is_by_artifact else build_entries_by_type
         listing = self.query_one("#plugins", FilteredList)
         listing.put(entries(catalog, with_hidden=self._shows_hidden))
-        self.query_one("#plugins-note", Static).update(_note(catalog, self._shows_hidden))
-        self._show(listing.key)
+        self.query_one("#plugins-note", Static).update(_format_note(catalog, self._shows_hidden))
+        self._show_details(listing.key)
         self.refresh_bindings()
 
     @on(CapabilityFilter.Changed)
-    def _narrow(self, event: CapabilityFilter.Changed) -> None:
+    def _filter_by_capability(self, event: CapabilityFilter.Changed) -> None:
         event.stop()
         self.reload()
 
     @on(FilteredList.Highlighted, "#plugins")
-    def _highlighted(self, event: FilteredList.Highlighted) -> None:
+    def _show_highlighted(self, event: FilteredList.Highlighted) -> None:
         event.stop()
-        self._show(event.key)
+        self._show_details(event.key)
         self.refresh_bindings()
 
     @on(FilteredList.Chosen, "#plugins")
-    def _chosen(self, event: FilteredList.Chosen) -> None:
+    def _focus_details(self, event: FilteredList.Chosen) -> None:
         event.stop()
         self.query_one("#plugin-detail").focus()
 
-    # -- one of it --------------------------------------------------------------------------------
+    # -- the details ------------------------------------------------------------------------------
 
-    def _show(self, key: str | None) -> None:
+    def _show_details(self, key: str | None) -> None:
         catalog = self._catalog
         if catalog is None or key is None:
-            self._tell(Content(""))
+            self._update_details(Content(""))
             return
         plugin, artifact, hidden = (
-            catalog.plugin(key),
-            catalog.artifact(key),
-            catalog.hidden_plugin(key),
+            catalog.find_plugin(key),
+            catalog.find_artifact(key),
+            catalog.find_hidden_plugin(key),
         )
         if hidden is not None:
             self.discard_results("detail")
-            self._tell(details.of_hidden(hidden, catalog.required))
+            self._update_details(details.format_hidden_plugin(hidden, catalog.required))
         elif artifact is not None:
             self._show_artifact(artifact)
         elif plugin is not None:
             namespace = self.studio.namespace
             self.call(
-                lambda cdap: _described(cdap, namespace, plugin),
-                on_result=lambda found: self._tell(
-                    details.of_plugin(found[0], catalog), found[1] or ""
+                lambda cdap: _read_plugin(cdap, namespace, plugin),
+                on_result=lambda found: self._update_details(
+                    details.format_plugin(found[0], catalog), found[1] or ""
                 ),
-                on_error=lambda _: None,  # it has gone meanwhile; the list hears of it
+                on_error=lambda _: None,  # the plugin was removed; the list is read again
                 group="detail",
             )
 
     def _show_artifact(self, artifact: ArtifactDetail) -> None:
-        def done(trace: Sequence[str]) -> None:
-            self._tell(details.of_artifact(artifact, trace))
+        def show(trace: Sequence[str]) -> None:
+            self._update_details(details.format_artifact(artifact, trace))
 
         if not artifact.error:
             self.discard_results("detail")
-            done([])
+            show([])
             return
         path = artifact.path
         self.call(
             lambda cdap: cdap.artifacts.trace(path),
-            on_result=done,
-            on_error=lambda _: done([]),
+            on_result=show,
+            on_error=lambda _: show([]),
             group="detail",
         )
 
-    def _tell(self, facts: Content, documentation: str = "") -> None:
+    def _update_details(self, facts: Content, documentation: str = "") -> None:
         self.query_one("#plugin-facts", Static).update(facts)
-        written = self.query_one("#plugin-documentation", Markdown)
-        written.display = bool(documentation)
+        markdown = self.query_one("#plugin-documentation", Markdown)
+        markdown.display = bool(documentation)
         if documentation:
-            written.update(documentation)
+            markdown.update(documentation)
 
-    # -- what can be done -------------------------------------------------------------------------
+    # -- actions -----------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if not self.is_mounted or self.explain_disabled(action) is not None:
@@ -184,14 +186,14 @@ class PluginsScreen(AreaScreen):
         return super().check_action(action, parameters)
 
     def explain_disabled(self, action: str) -> str | None:
-        artifact = self._artifact()
+        artifact = self._get_artifact()
         match action:
-            case "edit" if artifact is None or self._source() is None:
-                return "there is no file of Python here"
+            case "edit" if artifact is None or self._find_source() is None:
+                return "there is no Python file to edit"
             case "remove" if artifact is None:
                 return "no artifact is highlighted"
             case "remove" if artifact is not None and artifact.scope == "SYSTEM":
-                return "it comes with localcdap"
+                return "it is part of localcdap"
             case "undo" if not self._removed:
                 return "nothing was removed"
             case "hidden" if self._catalog is None or not (
@@ -221,8 +223,8 @@ class PluginsScreen(AreaScreen):
         )
 
     def action_edit(self) -> None:
-        """Open the file of what is highlighted; the index hears of what is saved."""
-        source = self._source()
+        """Open the source file of the highlighted plugin or artifact in an editor."""
+        source = self._find_source()
         if source is None:
             return
         try:
@@ -230,84 +232,88 @@ class PluginsScreen(AreaScreen):
                 edit_file(source)
         except LocalcdapError as error:
             self.studio.show_notice(error.message, error.corrective_action or "", "error")
-        except Exception as error:  # a terminal that cannot be lent
+        except Exception as error:  # such as a terminal that cannot be suspended
             self.studio.show_notice("The editor could not be opened.", str(error), "error")
 
     def action_remove(self) -> None:
-        """Put the artifact away; ctrl+z brings it back."""
-        artifact = self._artifact()
+        """Move the artifact to a backup folder; ctrl+z restores it."""
+        artifact = self._get_artifact()
         if artifact is None:
             return
         path, name = artifact.path, f"{artifact.name} {artifact.version}".strip()
 
-        def done(kept: str) -> None:
-            self._removed.append((kept, path))
-            self.studio.show_notice(f"Removed {name}; ctrl+z brings it back.", f"Kept in {kept}")
+        def show_result(backup: str) -> None:
+            self._removed.append((backup, path))
+            self.studio.show_notice(f"Removed {name}; ctrl+z restores it.", f"Backup: {backup}")
             self.reload()
 
-        self.call(lambda cdap: cdap.artifacts.remove(path), on_result=done)
+        self.call(lambda cdap: cdap.artifacts.remove(path), on_result=show_result)
 
     def action_undo(self) -> None:
-        kept, path = self._removed.pop()
+        backup, path = self._removed.pop()
 
-        def done(_: None) -> None:
-            self.studio.show_notice(f"{path} is back.")
+        def show_result(_: None) -> None:
+            self.studio.show_notice(f"Restored {path}.")
             self.reload()
 
-        self.call(lambda cdap: cdap.artifacts.put_back(kept, path), on_result=done)
+        self.call(lambda cdap: cdap.artifacts.put_back(backup, path), on_result=show_result)
 
     @work
     async def action_new(self) -> None:
-        """Write an artifact with a plugin to begin with, and open it."""
+        """Create an artifact with a first plugin and its tests."""
         choices = [Choice(type, type) for type in plugin_types()]
-        type = await self.studio.choose(choices, title="What shall the plugin be?")
+        type = await self.studio.choose(choices, title="Type of the new plugin")
         if type is None:
             return
         name = await self.studio.ask(
             f"Name of the {type}",
-            detail="That of its class, such as CleanText.",
-            check=_name_problem,
+            detail="The name of its class, such as CleanText.",
+            check=_check_name,
         )
         if name is None:
             return
         namespace = self.studio.namespace
 
-        def done(folder: Path) -> None:
+        def show_result(folder: Path) -> None:
             self.query_one("#plugins", FilteredList).show(f"plugin {type} {name}")
-            self.studio.show_notice(f"Wrote plugin {name} with its tests; e opens it.", str(folder))
+            self.studio.show_notice(
+                f"Created plugin {name} with its tests; e opens it.", str(folder)
+            )
             self.reload()
 
         self.call(
-            lambda cdap: _write(cdap, namespace, name, type),
-            on_result=done,
+            lambda cdap: _create_plugin(cdap, namespace, name, type),
+            on_result=show_result,
             group="new",
             ordered=True,
         )
 
-    def _artifact(self) -> ArtifactDetail | None:
-        """What is highlighted, or the artifact that it is from."""
+    def _get_artifact(self) -> ArtifactDetail | None:
+        """Return the highlighted artifact, or the artifact of the highlighted plugin."""
         key = self.query_one("#plugins", FilteredList).key
         if key is None or self._catalog is None:
             return None
-        plugin = self._catalog.plugin(key) or self._catalog.hidden_plugin(key)
-        return self._catalog.artifact_of(plugin) if plugin else self._catalog.artifact(key)
+        plugin = self._catalog.find_plugin(key) or self._catalog.find_hidden_plugin(key)
+        return self._catalog.get_artifact_of(plugin) if plugin else self._catalog.find_artifact(key)
 
-    def _source(self) -> Path | None:
-        key, artifact = self.query_one("#plugins", FilteredList).key, self._artifact()
+    def _find_source(self) -> Path | None:
+        key, artifact = self.query_one("#plugins", FilteredList).key, self._get_artifact()
         if key is None or artifact is None or self._catalog is None:
             return None
-        plugin = self._catalog.plugin(key) or self._catalog.hidden_plugin(key)
+        plugin = self._catalog.find_plugin(key) or self._catalog.find_hidden_plugin(key)
         return find_source_file(artifact.path, plugin.class_name if plugin is not None else "")
 
 
-def _described(cdap: Cdap, namespace: str, plugin: PluginSummary) -> tuple[PluginInfo, str | None]:
+def _read_plugin(
+    cdap: Cdap, namespace: str, plugin: PluginSummary
+) -> tuple[PluginInfo, str | None]:
     artifact = plugin.artifact
     selector = ArtifactSelector(artifact.scope, artifact.name, artifact.version)
     which = (namespace, plugin.type, plugin.name, selector)
     return cdap.artifacts.get_plugin(*which), cdap.artifacts.read_documentation(*which)
 
 
-def _write(cdap: Cdap, namespace: str, name: str, type: str) -> Path:
+def _create_plugin(cdap: Cdap, namespace: str, name: str, type: str) -> Path:
     folder = write_artifact(
         derive_names(name), type, Path(cdap.artifacts.get_plugin_folder(namespace))
     )
@@ -315,7 +321,8 @@ def _write(cdap: Cdap, namespace: str, name: str, type: str) -> Path:
     return folder
 
 
-def _name_problem(name: str) -> str | None:
+def _check_name(name: str) -> str | None:
+    """Return what is wrong with the name of a plugin, or None."""
     try:
         derive_names(name)
     except LocalcdapError as error:
@@ -323,12 +330,12 @@ def _name_problem(name: str) -> str | None:
     return None
 
 
-def _note(catalog: PluginCatalog, shows_hidden: bool) -> Content:
-    """What is shown, and what the instance requires."""
+def _format_note(catalog: PluginCatalog, shows_hidden: bool) -> Content:
+    """Return the counts of plugins and artifacts, and the capabilities that the instance requires."""
     broken = sum(1 for each in catalog.artifacts if each.error)
     parts = [plural(len(catalog.plugins), "plugin"), plural(len(catalog.artifacts), "artifact")]
     if broken:
-        parts.append(f"✗ {broken} with problems")
+        parts.append(f"✗ {broken} with errors")
     required = ", ".join(catalog.required)
     parts.append(
         f"the instance requires {required}" if required else "the instance requires nothing"
@@ -339,6 +346,6 @@ def _note(catalog: PluginCatalog, shows_hidden: bool) -> Content:
         if each.required_capabilities
     ]
     if catalog.hidden:
-        told = "shown" if shows_hidden else "hidden, x shows them"
-        parts.append(f"⊘ {len(catalog.hidden)} {told}")
+        state = "shown" if shows_hidden else "hidden, x shows them"
+        parts.append(f"⊘ {len(catalog.hidden)} {state}")
     return Content.styled(" · ".join(parts), "$foreground 60%")

@@ -198,7 +198,7 @@ async def test_a_file_that_is_no_pipeline_is_told(open_studio, gone, tmp_path, c
         await driver.press("enter")
         await driver.until(lambda: len(driver.app.notices))
 
-        assert driver.app.notices.newest_first[0].kind == "error"
+        assert driver.app.notices.newest_first[0].severity == "error"
         assert "bad.json" in driver.app.notices.newest_first[0].title
         assert gone == []
 

@@ -48,11 +48,11 @@ def sales(cdap, namespace: str) -> str:
 
 
 def shelf(driver) -> FilteredList:
-    return driver.app.screen.query_one("#shelf", FilteredList)
+    return driver.app.screen.query_one("#library-items", FilteredList)
 
 
 def told(driver) -> str:
-    return str(driver.app.screen.query_one("#library-told", Static).content)
+    return str(driver.app.screen.query_one("#library-summary", Static).content)
 
 
 async def test_an_empty_library_says_what_to_do(open_studio, namespace: str):
@@ -99,7 +99,7 @@ async def test_two_versions_are_compared(open_studio, namespace: str, sales: str
 async def test_versions_are_opened_in_the_studio(open_studio, cdap, namespace: str, sales: str):
     async with open_studio(namespace=namespace) as driver:
         gone: list[places.NavigationTarget] = []
-        driver.app.go = gone.append
+        driver.app.navigate = gone.append
         for key in ("6", "o"):
             await driver.press(key)
         versions = driver.app.screen.query_one("#versions", FilteredList)
@@ -243,7 +243,7 @@ async def test_a_template_is_used_in_a_new_pipeline(open_studio, cdap, namespace
     )
     async with open_studio(namespace=namespace) as driver:
         gone: list[places.DocumentTarget] = []
-        driver.app.go = gone.append
+        driver.app.navigate = gone.append
         for key in ("6", "o"):
             await driver.press(key)
     (stage,) = read_document(gone[0].text).stages

@@ -43,7 +43,7 @@ async def test_a_namespace_is_created_and_gone_to(open_studio, cdap):
         assert driver.app.namespace == "default"
         await driver.press("enter")
         assert driver.app.namespace == "fresh"
-        assert "you are here" in str(driver.app.screen.query_one("#contents", Static).content)
+        assert "current namespace" in str(driver.app.screen.query_one("#contents", Static).content)
     cdap.namespaces.delete("fresh")
 
 
@@ -102,13 +102,13 @@ async def test_preferences_are_set_changed_and_removed(open_studio, cdap, team: 
         for key in ("7", "p"):
             await driver.press(key)
         panel = driver.app.screen.query_one(PreferencesPanel)
-        assert panel.explain_disabled("remove") == "it is set at the level above, instance"
+        assert panel.explain_disabled("remove") == "it is set at a higher level, instance"
         await driver.press("enter")
         driver.app.focused.value = "/ours"
         await driver.press("enter")
         assert cdap.preferences.resolve(PreferenceLevel(team)) == {"input": "/ours"}
         assert cdap.preferences.get(PreferenceLevel()) == {"input": "/all"}
-        assert "instead of /all of instance" in shown(driver)
+        assert "overrides /all of instance" in shown(driver)
 
         await driver.press("d")
         assert cdap.preferences.get(PreferenceLevel(team)) == {}

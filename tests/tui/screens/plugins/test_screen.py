@@ -58,7 +58,7 @@ async def test_a_plugin_is_told_with_all_its_properties(open_studio):
             "path",
         ):
             assert part in told
-        assert "runs on    native" in told
+        assert "runs on       native" in told
         assert "the instance requires nothing" in note(driver)
         assert "profile native requires mode_native" in note(driver)
 
@@ -102,7 +102,7 @@ async def test_files_that_come_change_and_go_are_seen(open_studio, plugins: Path
         await go_to(driver, f"artifact {file}")
         assert "ZeroDivisionError" in facts(driver)
         assert "mine-1.0.py:1 in <module>: 1 / 0" in facts(driver)
-        assert "✗ 1 with problems" in note(driver)
+        assert "✗ 1 with errors" in note(driver)
         assert "plugin transform Mine" in listing(driver).keys  # the last good content is in use
 
         file.unlink()
@@ -158,7 +158,7 @@ async def test_hidden_plugins_are_shown_on_demand_with_the_reason(tmp_path: Path
             hidden = [key for key in listing(driver).keys if key.startswith("hidden")]
             assert len(hidden) > 10
             await go_to(driver, hidden[0])
-            assert "Hidden: it lacks gpu." in facts(driver)
+            assert "Hidden: the plugin does not have gpu." in facts(driver)
             await driver.press("x")
             assert listing(driver).keys == ["plugin transform Fast"]
 

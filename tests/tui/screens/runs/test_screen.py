@@ -275,7 +275,7 @@ async def test_a_pipeline_that_is_not_valid_any_more_says_what_is_wrong(
         await shown(driver, run.run)
         await driver.press("r")
         notice = driver.app.notices.newest_first[0]
-        assert notice.kind == "error"
+        assert notice.severity == "error"
         assert "nothing was run" in notice.title
         assert "In: " in notice.detail
         assert "o opens the pipeline" in notice.detail
