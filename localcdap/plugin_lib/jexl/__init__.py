@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from localcdap.plugin_lib.jexl.errors import EvaluationError, JexlError, Problem
-from localcdap.plugin_lib.jexl.expression import Batch, Expression, parse, truth
+from localcdap.plugin_lib.jexl.expression import Batch, Expression, parse, to_truth
 
-__all__ = ["Batch", "EvaluationError", "Expression", "JexlError", "Problem", "parse", "truth"]
+__all__ = ["Batch", "EvaluationError", "Expression", "JexlError", "Problem", "parse", "to_truth"]

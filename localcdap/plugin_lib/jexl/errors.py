@@ -48,7 +48,7 @@ def fail(message: str) -> NoReturn:
     raise EvaluationError(message)
 
 
-def null_operand(symbol: str) -> NoReturn:
+def fail_on_null_operand(symbol: str) -> NoReturn:
     fail(f"'{symbol}' cannot be used with null: a column is null or not there")
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from localcdap.api.schema import Schema
 from localcdap.plugin_lib.jexl.errors import EvaluationError, JexlError
 from localcdap.plugin_lib.jexl.parser import parse_tree
-from localcdap.plugin_lib.jexl.tree import Node, read_names
+from localcdap.plugin_lib.jexl.tree import Node, list_read_names
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -36,7 +36,7 @@ class Expression:
     def __init__(self, text: str, root: Node) -> None:
         self.text: Final = text
         self.root: Final = root
-        self.variables: Final = frozenset(read_names(root))
+        self.variables: Final = frozenset(list_read_names(root))
         """Names it reads: columns and transient variables, ``this`` when it uses the row, and the
         dotted forms of ``a.b``, which may be the name of a column.
         """
@@ -90,7 +90,7 @@ class Expression:
 
         :param schema: a record of the columns that are known; of others nothing is known.
         """
-        from localcdap.plugin_lib.jexl.inference import type_of
+        from localcdap.plugin_lib.jexl.types import type_of
 
         return type_of(self.root, schema)
 
@@ -102,9 +102,9 @@ class Expression:
         :param schema: a record of all columns; any other is missing, and null.
         :param column: gives a column by its name in the schema; that of this very name when left out.
         """
-        from localcdap.plugin_lib.jexl.native import native_of
+        from localcdap.plugin_lib.jexl.native import build_native
 
-        return native_of(self.root, schema, column)
+        return build_native(self.root, schema, column)
 
 
 def _value(row: Mapping[str, Any], more: Mapping[str, Any], name: str) -> Any:
@@ -133,16 +133,16 @@ def parse(text: str) -> Expression:
 
     :raises JexlError: with every problem found.
     """
-    from localcdap.plugin_lib.jexl.checking import problems_of
+    from localcdap.plugin_lib.jexl.checks import find_problems
 
     root = parse_tree(text)
-    problems = problems_of(root)
+    problems = find_problems(root)
     if problems:
         raise JexlError(text, problems)
     return Expression(text, root)
 
 
-def truth(value: Any) -> bool | None:
+def to_truth(value: Any) -> bool | None:
     """What a directive's condition makes of a value (the original's ``ELResult.getBoolean``).
 
     A text is true when it says so in any case, false otherwise; what is neither bool nor text is None.

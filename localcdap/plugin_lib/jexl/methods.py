@@ -18,8 +18,8 @@ from localcdap.java.string_format import format_text
 from localcdap.java.strings import TRIM_CHARACTERS, round_to_float, to_java_string
 from localcdap.plugin_lib.jexl.errors import EvaluationError, fail, type_name
 from localcdap.plugin_lib.jexl.functions.decimals import scale_of
-from localcdap.plugin_lib.jexl.functions.registry import Function, Overload, signature_parts
-from localcdap.plugin_lib.jexl.operators import compare, is_empty, size, text_length
+from localcdap.plugin_lib.jexl.functions.registry import Function, Overload, parse_signature
+from localcdap.plugin_lib.jexl.operators import compare, count_characters, count_elements, is_empty
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -28,7 +28,7 @@ METHODS: Final[dict[tuple[str, str], Function]] = {}
 _KINDS: Final = {str: "text", bool: "boolean", int: "number", float: "number", Decimal: "number"}
 
 
-def kind_of(value: Any) -> str:
+def get_kind(value: Any) -> str:
     """Which methods a value has: text, number, boolean, list, map, date, or any."""
     kind = _KINDS.get(type(value))
     if kind is not None:
@@ -51,7 +51,7 @@ class MethodsOf:
 
     def __call__(self, signature: str, *names: str) -> Callable[[_F], _F]:
         def declare(run: _F) -> _F:
-            kinds, rest, returns = signature_parts(signature)
+            kinds, rest, returns = parse_signature(signature)
             overload = Overload(("O", *kinds), rest, returns[0], not returns.endswith("?"), run)
             for name in names:
                 function = METHODS.setdefault((self._kind, name), Function(self._kind, name))
@@ -64,14 +64,14 @@ class MethodsOf:
 every = MethodsOf("any")
 
 
-def _same(value: Any, other: Any) -> bool:
+def _return_value(value: Any, other: Any) -> bool:
     """Java's ``equals``: of one class only, ``1`` is not ``1.0``."""
     return type(value) is type(other) and bool(value == other)
 
 
 def _hash_code(value: Any) -> int:
     if isinstance(value, str):
-        return _text_hash(value)
+        return _hash_text(value)
     if isinstance(value, bool):
         return 1231 if value else 1237
     if isinstance(value, int):
@@ -81,7 +81,7 @@ def _hash_code(value: Any) -> int:
     raise ValueError("its hash code differs from Java's")
 
 
-def _text_hash(text: str) -> int:
+def _hash_text(text: str) -> int:
     result = 0
     units = text.encode("utf-16-be", "surrogatepass")
     for at in range(0, len(units), 2):
@@ -97,9 +97,9 @@ def compare_to(value: Any, other: Any) -> int:
 
 
 every("-> S", "toString")(to_java_string)
-every("O -> B", "equals")(_same)
+every("O -> B", "equals")(_return_value)
 every("-> I", "hashCode")(_hash_code)
-every("-> I", "size")(size)
+every("-> I", "size")(count_elements)
 every("-> B", "empty")(is_empty)
 
 
@@ -107,7 +107,7 @@ number = MethodsOf("number")
 boolean = MethodsOf("boolean")
 
 
-def _whole(value: Any, bits: int) -> int:
+def _check_whole(value: Any, bits: int) -> int:
     return (
         numbers.truncate_to_int(value, bits)
         if isinstance(value, float)
@@ -121,10 +121,10 @@ def _decimal(value: Any) -> Decimal:
     raise ValueError("only decimals have it")
 
 
-number("-> I", "intValue")(lambda value: _whole(value, 32))
-number("-> L", "longValue")(lambda value: _whole(value, 64))
-number("-> I", "shortValue")(lambda value: numbers.wrap(_whole(value, 32), 16))
-number("-> I", "byteValue")(lambda value: numbers.wrap(_whole(value, 32), 8))
+number("-> I", "intValue")(lambda value: _check_whole(value, 32))
+number("-> L", "longValue")(lambda value: _check_whole(value, 64))
+number("-> I", "shortValue")(lambda value: numbers.wrap(_check_whole(value, 32), 16))
+number("-> I", "byteValue")(lambda value: numbers.wrap(_check_whole(value, 32), 8))
 number("-> D", "doubleValue")(float)
 number("-> F", "floatValue")(lambda value: round_to_float(float(value)))
 number("N -> I", "compareTo")(compare_to)
@@ -146,21 +146,21 @@ boolean("-> B", "booleanValue")(lambda value: value)
 text = MethodsOf("text")
 
 
-def _checked(text: str, start: int, end: int) -> None:
+def _check_index(text: str, start: int, end: int) -> None:
     if not 0 <= start <= end <= len(text):
         raise ValueError(
             f"there is no part from {start} to {end} in a text of {len(text)} characters"
         )
 
 
-def _part(text: str, start: int, end: int | None = None) -> str:
+def _get_substring(text: str, start: int, end: int | None = None) -> str:
     last = len(text) if end is None else end
-    _checked(text, start, last)
+    _check_index(text, start, last)
     return text[start:last]
 
 
-def _char_at(text: str, at: int) -> str:
-    _checked(text, at, at + 1)
+def _get_char(text: str, at: int) -> str:
+    _check_index(text, at, at + 1)
     return text[at]
 
 
@@ -175,13 +175,13 @@ def _replace_limited(text: str, pattern: str, replacement: str) -> str:
     return compile_regex(pattern).replace(text, replacement, 1)
 
 
-def _limited(length: int, count: int) -> int:
+def _limit_parts(length: int, count: int) -> int:
     if count < 0 or length * count > 10_000_000:
         raise ValueError(f"a text cannot be repeated {count} times")
     return count
 
 
-text("-> I", "length")(text_length)
+text("-> I", "length")(count_characters)
 text("-> B", "isEmpty")(lambda text: not text)
 text("-> B", "isBlank")(lambda text: not text.strip())
 text("-> S", "trim")(lambda text: text.strip(TRIM_CHARACTERS))
@@ -191,12 +191,12 @@ text("-> S", "stripTrailing")(str.rstrip)
 text("-> S", "toUpperCase")(str.upper)
 text("-> S", "toLowerCase")(str.lower)
 text("-> S", "intern", "toString")(lambda text: text)
-text("I -> S", "substring")(_part)
-text("I I -> S", "substring", "subSequence")(_part)
-text("I -> S", "charAt")(_char_at)
-text("I -> I", "codePointAt")(lambda text, at: ord(_char_at(text, at)))
+text("I -> S", "substring")(_get_substring)
+text("I I -> S", "substring", "subSequence")(_get_substring)
+text("I -> S", "charAt")(_get_char)
+text("I -> I", "codePointAt")(lambda text, at: ord(_get_char(text, at)))
 text("S -> S", "concat")(lambda text, other: text + other)
-text("I -> S", "repeat")(lambda text, count: text * _limited(len(text), count))
+text("I -> S", "repeat")(lambda text, count: text * _limit_parts(len(text), count))
 text("S -> B", "contains")(lambda text, other: other in text)
 text("S -> B", "startsWith")(str.startswith)
 text("S I -> B", "startsWith")(lambda text, other, at: at >= 0 and text.startswith(other, at))
@@ -230,7 +230,7 @@ text("O* -> S", "format", "formatted")(lambda text, *values: format_text(text, v
 date = MethodsOf("date")
 
 
-def _plus(unit: str, sign: int) -> Any:
+def _add_days(unit: str, sign: int) -> Any:
     return lambda value, count: value + datetime.timedelta(**{unit: sign * count})
 
 
@@ -254,8 +254,8 @@ date("O -> B", "isAfter")(lambda value, other: value > other)
 date("O -> B", "isEqual")(lambda value, other: value == other)
 date("O -> I", "compareTo")(compare_to)
 for unit in ("days", "weeks", "hours", "minutes", "seconds"):
-    date("L -> O", f"plus{unit.title()}")(_plus(unit, 1))
-    date("L -> O", f"minus{unit.title()}")(_plus(unit, -1))
+    date("L -> O", f"plus{unit.title()}")(_add_days(unit, 1))
+    date("L -> O", f"minus{unit.title()}")(_add_days(unit, -1))
 
 
 listed = MethodsOf("list")
@@ -272,7 +272,7 @@ def _index(values: Any, wanted: Any) -> int:
     return next((at for at, value in enumerate(values) if value == wanted), -1)
 
 
-def _entry(values: Any, key: Any) -> Any:
+def _get_entry(values: Any, key: Any) -> Any:
     if isinstance(key, int) and key not in values:
         return _get(list(values.values()), key)
     look_up = getattr(values, "value", None)
@@ -288,7 +288,7 @@ listed("O -> I", "indexOf")(_index)
 listed("I I -> A", "subList")(lambda values, start, end: list(values)[start:end])
 mapped("-> I", "size", "width", "length")(len)
 mapped("-> B", "isEmpty")(lambda values: not values)
-mapped("O -> O", "get", "getValue")(_entry)
+mapped("O -> O", "get", "getValue")(_get_entry)
 mapped("O O -> O", "getOrDefault")(lambda values, key, default: values.get(key, default))
 mapped("O -> B", "containsKey", "has")(lambda values, key: key in values)
 mapped("O -> B", "containsValue")(lambda values, value: value in list(values.values()))
@@ -298,27 +298,27 @@ mapped("S -> I", "find")(lambda row, name: _index([key.lower() for key in row], 
 mapped("I -> S", "getColumn")(lambda row, at: _get(list(row), at))
 
 
-def element(value: Any, index: Any) -> Any:
+def get_element(value: Any, index: Any) -> Any:
     """``value[index]``: of a map or row by key, of a list by position; null of null."""
     if value is None:
         return None
     if isinstance(value, Mapping):
         found = value.get(index)
         if found is None and index not in value and isinstance(index, str):
-            return _any_case(value, index)
+            return _find_ignoring_case(value, index)
         return found
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        return _at(value, index)
+        return _get_at(value, index)
     return fail(f"A {type_name(value)} has no elements")
 
 
-def _any_case(value: Mapping[Any, Any], name: str) -> Any:
+def _find_ignoring_case(value: Mapping[Any, Any], name: str) -> Any:
     """Rows find their columns without regard to case; other maps do not."""
     look_up = getattr(value, "value", None)
     return look_up(name) if look_up is not None else None
 
 
-def _at(value: Sequence[Any], index: Any) -> Any:
+def _get_at(value: Sequence[Any], index: Any) -> Any:
     if isinstance(index, str) and index.isdigit():
         index = int(index)
     if not isinstance(index, int) or isinstance(index, bool):
@@ -328,48 +328,50 @@ def _at(value: Sequence[Any], index: Any) -> Any:
     return value[index]
 
 
-def member(value: Any, name: str) -> Any:
+def get_member(value: Any, name: str) -> Any:
     """``value.name``: an entry of a map, an element of a list, or a property such as ``year`` of a date."""
     if value is None:
         return None
     if isinstance(value, Mapping):
-        return element(value, name)
+        return get_element(value, name)
     if name.isdigit():
-        return element(value, name)
+        return get_element(value, name)
     getters = (name, f"get{name[:1].upper()}{name[1:]}", f"is{name[:1].upper()}{name[1:]}")
     for getter in getters:
-        if (kind_of(value), getter) in METHODS and METHODS[kind_of(value), getter].forms(1):
-            return METHODS[kind_of(value), getter].caller(1)(value)
+        if (get_kind(value), getter) in METHODS and METHODS[get_kind(value), getter].find_overloads(
+            1
+        ):
+            return METHODS[get_kind(value), getter].build_caller(1)(value)
     return fail(f"A {type_name(value)} has no '{name}'")
 
 
-def method(value: Any, name: str, *arguments: Any) -> Any:
+def call_method(value: Any, name: str, *arguments: Any) -> Any:
     """``value.name(arguments)``; of null an error."""
     if value is None:
         fail(f"'{name}' cannot be called on null: a column is null or not there")
-    found = METHODS.get((kind_of(value), name)) or METHODS.get(("any", name))
+    found = METHODS.get((get_kind(value), name)) or METHODS.get(("any", name))
     if found is None:
-        _unknown(value, name)
+        _fail_unknown_method(value, name)
     assert found is not None
-    if not found.forms(1 + len(arguments)):
+    if not found.find_overloads(1 + len(arguments)):
         fail(f"'{name}' of a {type_name(value)} does not take {len(arguments)} arguments")
-    return _caller(found, 1 + len(arguments))(value, *arguments)
+    return _build_caller(found, 1 + len(arguments))(value, *arguments)
 
 
 @functools.lru_cache(maxsize=1024)
-def _caller_of(kind: str, name: str, count: int) -> Callable[..., Any]:
+def _find_caller(kind: str, name: str, count: int) -> Callable[..., Any]:
     found = METHODS.get((kind, name)) or METHODS["any", name]
-    return found.caller(count)
+    return found.build_caller(count)
 
 
-def _caller(found: Function, count: int) -> Callable[..., Any]:
-    return _caller_of(found.namespace, found.name, count)
+def _build_caller(found: Function, count: int) -> Callable[..., Any]:
+    return _find_caller(found.namespace, found.name, count)
 
 
-def _unknown(value: Any, name: str) -> None:
+def _fail_unknown_method(value: Any, name: str) -> None:
     from rapidfuzz import process
 
-    known = [method for kind, method in METHODS if kind in (kind_of(value), "any")]
+    known = [method for kind, method in METHODS if kind in (get_kind(value), "any")]
     near: Final = process.extractOne(name, known, score_cutoff=60)
     hint = f"; did you mean '{near[0]}'?" if near else ""
     raise EvaluationError(f"A {type_name(value)} has no method '{name}'{hint}")

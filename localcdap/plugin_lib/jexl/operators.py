@@ -17,7 +17,7 @@ from typing import Any, Final, NoReturn
 from localcdap.java import numbers
 from localcdap.java.regex import RegexError, compile_regex
 from localcdap.java.strings import format_double, to_java_string
-from localcdap.plugin_lib.jexl.errors import EvaluationError, fail, null_operand, type_name
+from localcdap.plugin_lib.jexl.errors import EvaluationError, fail, fail_on_null_operand, type_name
 
 _FLOATING: Final = re.compile(r"[+-]?\d*(\.\d*)?([eE][+-]?\d+)?\Z")
 
@@ -49,7 +49,7 @@ def to_long(value: Any) -> int:
         try:
             return numbers.parse_long(value) if value else 0
         except numbers.NumberFormatError as error:
-            _mismatch(error)
+            _fail_on_type(error)
     return fail(f"A {type_name(value)} is no whole number")
 
 
@@ -61,7 +61,7 @@ def to_whole(value: Any) -> int:
         try:
             return numbers.parse_whole(value) if value else 0
         except numbers.NumberFormatError as error:
-            _mismatch(error)
+            _fail_on_type(error)
     return int(value) if isinstance(value, Decimal) else to_long(value)
 
 
@@ -79,7 +79,7 @@ def to_double(value: Any) -> float:
         try:
             return numbers.parse_double(value) if value else math.nan
         except numbers.NumberFormatError as error:
-            _mismatch(error)
+            _fail_on_type(error)
     return fail(f"A {type_name(value)} is no number")
 
 
@@ -96,7 +96,7 @@ def to_decimal(value: Any) -> Decimal:
         if kind is str:
             return numbers.parse_decimal(value) if value else Decimal(0)
     except numbers.NumberFormatError as error:
-        _mismatch(error)
+        _fail_on_type(error)
     return fail(f"A {type_name(value)} is no decimal")
 
 
@@ -113,14 +113,14 @@ def is_floating(value: Any) -> bool:
     return value.__class__ is float
 
 
-def _mismatch(error: Exception) -> NoReturn:
+def _fail_on_type(error: Exception) -> NoReturn:
     message = "Type mismatch: change the type of the constant, or convert with a function such as toDouble"
     raise EvaluationError(f"{message} ({error})") from None
 
 
 def add(left: Any, right: Any) -> Any:
     if left is None or right is None:
-        null_operand("+")
+        fail_on_null_operand("+")
     if left.__class__ is str or right.__class__ is str:
         return to_text(left) + to_text(right)
     return _calculate("+", left, right)
@@ -138,27 +138,27 @@ def divide(left: Any, right: Any) -> Any:
     return _calculate("/", left, right)
 
 
-def modulo(left: Any, right: Any) -> Any:
+def compute_modulo(left: Any, right: Any) -> Any:
     return _calculate("%", left, right)
 
 
 def _calculate(symbol: str, left: Any, right: Any) -> Any:
     if left is None or right is None:
-        null_operand(symbol)
+        fail_on_null_operand(symbol)
     whole, floating, decimal = _OPERATIONS[symbol]
     if left.__class__ is int and right.__class__ is int:
         return whole(left, right)
     if left.__class__ is Decimal or right.__class__ is Decimal:
         result = decimal(to_decimal(left), to_decimal(right))
-        return _narrowed(result) if int in (left.__class__, right.__class__) else result
+        return _narrow(result) if int in (left.__class__, right.__class__) else result
     if is_floating(left) or is_floating(right):
         return floating(to_double(left), to_double(right))
     if symbol == "%":  # of texts: BigInteger.mod, which has no negative modulus
-        return _text_modulo(to_whole(left), to_whole(right))
+        return _compute_text_modulo(to_whole(left), to_whole(right))
     return whole(to_whole(left), to_whole(right))
 
 
-def _narrowed(value: Decimal) -> Decimal | int:
+def _narrow(value: Decimal) -> Decimal | int:
     """A decimal calculated with a whole number is a whole number again when it fits a long."""
     if value.is_finite() and value == value.to_integral_value():
         whole = int(value)
@@ -167,47 +167,47 @@ def _narrowed(value: Decimal) -> Decimal | int:
     return value
 
 
-def _no_zero(symbol: str, value: Any) -> None:
+def _reject_zero(symbol: str, value: Any) -> None:
     if value == 0:
         fail(f"'{symbol}' has zero on its right side")
 
 
 def _divide_whole(left: int, right: int) -> int:
-    _no_zero("/", right)
+    _reject_zero("/", right)
     quotient = abs(left) // abs(right)
     return quotient if (left < 0) == (right < 0) else -quotient
 
 
-def _modulo_whole(left: int, right: int) -> int:
-    _no_zero("%", right)
+def _compute_whole_modulo(left: int, right: int) -> int:
+    _reject_zero("%", right)
     rest = abs(left) % abs(right)
     return -rest if left < 0 else rest
 
 
-def _text_modulo(left: int, right: int) -> int:
+def _compute_text_modulo(left: int, right: int) -> int:
     if right < 0:
         fail("'%' has a negative number on its right side")
-    _no_zero("%", right)
+    _reject_zero("%", right)
     return left % right
 
 
 def _divide_floating(left: float, right: float) -> float:
-    _no_zero("/", right)
+    _reject_zero("/", right)
     return left / right
 
 
-def _modulo_floating(left: float, right: float) -> float:
-    _no_zero("%", right)
+def _compute_floating_modulo(left: float, right: float) -> float:
+    _reject_zero("%", right)
     return math.nan if math.isinf(left) else math.fmod(left, right)
 
 
 def _divide_decimal(left: Decimal, right: Decimal) -> Decimal:
-    _no_zero("/", right)
+    _reject_zero("/", right)
     return numbers.DECIMAL128.divide(left, right)
 
 
-def _modulo_decimal(left: Decimal, right: Decimal) -> Decimal:
-    _no_zero("%", right)
+def _compute_decimal_modulo(left: Decimal, right: Decimal) -> Decimal:
+    _reject_zero("%", right)
     return numbers.DECIMAL128.remainder(left, right)
 
 
@@ -217,7 +217,7 @@ _OPERATIONS: Final[dict[str, _Operation]] = {
     "-": (operator.sub, operator.sub, numbers.DECIMAL128.subtract),
     "*": (operator.mul, operator.mul, numbers.DECIMAL128.multiply),
     "/": (_divide_whole, _divide_floating, _divide_decimal),
-    "%": (_modulo_whole, _modulo_floating, _modulo_decimal),
+    "%": (_compute_whole_modulo, _compute_floating_modulo, _compute_decimal_modulo),
 }
 
 
@@ -235,33 +235,33 @@ def confirm(value: Any) -> Any:
     return fail(f"'+' cannot be used with a {type_name(value)}")
 
 
-def complement(value: Any) -> int:
-    return ~_bits("~", value)
+def invert_bits(value: Any) -> int:
+    return ~_to_bits("~", value)
 
 
-def bit_and(left: Any, right: Any) -> int:
-    return _bits("&", left) & _bits("&", right)
+def and_bits(left: Any, right: Any) -> int:
+    return _to_bits("&", left) & _to_bits("&", right)
 
 
-def bit_or(left: Any, right: Any) -> int:
-    return _bits("|", left) | _bits("|", right)
+def or_bits(left: Any, right: Any) -> int:
+    return _to_bits("|", left) | _to_bits("|", right)
 
 
-def bit_xor(left: Any, right: Any) -> int:
-    return _bits("^", left) ^ _bits("^", right)
+def xor_bits(left: Any, right: Any) -> int:
+    return _to_bits("^", left) ^ _to_bits("^", right)
 
 
 def shift_left(left: Any, right: Any) -> int:
-    return numbers.wrap(_bits("<<", left) << (_bits("<<", right) & 63), 64)
+    return numbers.wrap(_to_bits("<<", left) << (_to_bits("<<", right) & 63), 64)
 
 
 def shift_right(left: Any, right: Any) -> int:
-    return _bits(">>", left) >> (_bits(">>", right) & 63)
+    return _to_bits(">>", left) >> (_to_bits(">>", right) & 63)
 
 
-def _bits(symbol: str, value: Any) -> int:
+def _to_bits(symbol: str, value: Any) -> int:
     if value is None:
-        null_operand(symbol)
+        fail_on_null_operand(symbol)
     return to_long(value)
 
 
@@ -281,7 +281,7 @@ def compare(left: Any, right: Any) -> int:
     elif kinds == (int, int):
         a, b = left, right
     elif int in kinds:
-        a, b = _beside_whole(left), _beside_whole(right)
+        a, b = _compare_with_whole(left), _compare_with_whole(right)
     elif str in kinds:
         a, b = to_text(left), to_text(right)
         if _WIDE.search(a) or _WIDE.search(b):  # Java orders by UTF-16 units
@@ -294,12 +294,12 @@ def compare(left: Any, right: Any) -> int:
         fail(f"A {type_name(left)} cannot be compared with a {type_name(right)}")
 
 
-def _beside_whole(value: Any) -> int:
+def _compare_with_whole(value: Any) -> int:
     """What a whole number is compared with: read as a long, like the number itself."""
     return int(value) if value.__class__ is int else to_long(value)
 
 
-def equals(left: Any, right: Any) -> bool:
+def is_equal(left: Any, right: Any) -> bool:
     if left is right:
         return True
     if left is None or right is None:
@@ -312,46 +312,46 @@ def equals(left: Any, right: Any) -> bool:
     return compare(left, right) == 0
 
 
-def differs(left: Any, right: Any) -> bool:
-    return not equals(left, right)
+def is_different(left: Any, right: Any) -> bool:
+    return not is_equal(left, right)
 
 
-def less(left: Any, right: Any) -> bool:
+def is_less(left: Any, right: Any) -> bool:
     return left is not None and right is not None and compare(left, right) < 0
 
 
-def greater(left: Any, right: Any) -> bool:
+def is_greater(left: Any, right: Any) -> bool:
     return left is not None and right is not None and compare(left, right) > 0
 
 
-def at_most(left: Any, right: Any) -> bool:
+def is_at_most(left: Any, right: Any) -> bool:
     if left is None or right is None:
         return left is right
     return compare(left, right) <= 0
 
 
-def at_least(left: Any, right: Any) -> bool:
+def is_at_least(left: Any, right: Any) -> bool:
     if left is None or right is None:
         return left is right
     return compare(left, right) >= 0
 
 
-def matches(left: Any, right: Any) -> bool:
+def is_match(left: Any, right: Any) -> bool:
     """``left =~ right``: the text matches the pattern as a whole, or the map or list holds the value."""
     if left is None or right is None:
         return left is right
     if right.__class__ is str:
-        return _matches_pattern(to_java_string(left), right)
+        return _is_pattern_match(to_java_string(left), right)
     if isinstance(right, Mapping):
         return set(left) <= set(right) if isinstance(left, Mapping) else left in right
     if isinstance(right, list | Set | range | tuple):
         if isinstance(left, list | Set | range):
             return all(item in right for item in left)
         return left in right
-    return equals(left, right)
+    return is_equal(left, right)
 
 
-def _matches_pattern(text: str, pattern: str) -> bool:
+def _is_pattern_match(text: str, pattern: str) -> bool:
     try:
         return compile_regex(pattern).matches(text)
     except RegexError as error:
@@ -360,28 +360,28 @@ def _matches_pattern(text: str, pattern: str) -> bool:
         fail(f"The pattern '{pattern}' took too long on a text of {len(text)} characters")
 
 
-def matches_not(left: Any, right: Any) -> bool:
-    return not matches(left, right)
+def is_no_match(left: Any, right: Any) -> bool:
+    return not is_match(left, right)
 
 
-def starts_with(left: Any, right: Any) -> bool:
+def is_prefixed(left: Any, right: Any) -> bool:
     if left is None or right is None:
         return left is right
-    return left.startswith(to_text(right)) if left.__class__ is str else equals(left, right)
+    return left.startswith(to_text(right)) if left.__class__ is str else is_equal(left, right)
 
 
-def starts_not_with(left: Any, right: Any) -> bool:
-    return not starts_with(left, right)
+def is_not_prefixed(left: Any, right: Any) -> bool:
+    return not is_prefixed(left, right)
 
 
-def ends_with(left: Any, right: Any) -> bool:
+def is_suffixed(left: Any, right: Any) -> bool:
     if left is None or right is None:
         return left is right
-    return left.endswith(to_text(right)) if left.__class__ is str else equals(left, right)
+    return left.endswith(to_text(right)) if left.__class__ is str else is_equal(left, right)
 
 
-def ends_not_with(left: Any, right: Any) -> bool:
-    return not ends_with(left, right)
+def is_not_suffixed(left: Any, right: Any) -> bool:
+    return not is_suffixed(left, right)
 
 
 def is_empty(value: Any) -> bool:
@@ -395,13 +395,13 @@ def is_empty(value: Any) -> bool:
     return isinstance(value, Collection) and len(value) == 0
 
 
-def size(value: Any) -> int:
+def count_elements(value: Any) -> int:
     """``size(x)``: characters (UTF-16 units) or elements; 0 of null and of what has no size."""
     if value.__class__ is str:
-        return text_length(value)
+        return count_characters(value)
     return len(value) if isinstance(value, Collection) else 0
 
 
-def text_length(text: str) -> int:
+def count_characters(text: str) -> int:
     """Java's length: a character beyond the basic plane counts twice."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2

@@ -42,7 +42,7 @@ _CLOSING: Final = frozenset(("RPAR", "RSQB", "RBRACE"))
 _STATEMENTS: Final = frozenset(("IF", "FOR", "WHILE", "VAR", "RETURN", "BREAK", "CONTINUE"))
 
 
-class Sorting:
+class TokenClassifier:
     """The step between lark's lexer and its parser (a ``postlex``); sees all tokens of a text at once."""
 
     always_accept = ()
@@ -52,7 +52,7 @@ class Sorting:
 
     def process(self, stream: Iterator[Token]) -> Iterator[Token]:
         tokens = list(stream)
-        _name_words(tokens)
+        _classify_words(tokens)
         _open_blocks(tokens)
         return iter(self._join_namespaces(tokens))
 
@@ -71,7 +71,7 @@ class Sorting:
                 questions[-1] += 1
             elif kind == "COLON":
                 questions[-1] = max(0, questions[-1] - 1)
-            if kind == "NAME" and _calls(tokens, at):
+            if kind == "NAME" and _is_call(tokens, at):
                 in_map = bool(out) and out[-1].type in ("LBRACE", "COMMA")
                 if token.value in self._namespaces or not (questions[-1] or in_map):
                     out.append(Token.new_borrow_pos("NAMESPACE", token.value, token))
@@ -82,15 +82,15 @@ class Sorting:
         return out
 
 
-def _calls(tokens: list[Token], at: int) -> bool:
+def _is_call(tokens: list[Token], at: int) -> bool:
     """Whether ``name : name (`` is at a place."""
     kinds = [token.type for token in tokens[at : at + 4]]
     return kinds == ["NAME", "COLON", "NAME", "LPAR"]
 
 
-def _name_words(tokens: list[Token]) -> None:
+def _classify_words(tokens: list[Token]) -> None:
     for at, token in enumerate(tokens):
-        if _after_dot(tokens, at):
+        if _is_after_dot(tokens, at):
             if token.type == "INTEGER":  # `list.0`
                 tokens[at] = Token.new_borrow_pos("NAME", token.value, token)
         elif token.type == "NAME" and token.value in WORDS:
@@ -98,12 +98,12 @@ def _name_words(tokens: list[Token]) -> None:
             tokens[at] = Token.new_borrow_pos(kind, value, token)
 
 
-def _after_dot(tokens: list[Token], at: int) -> bool:
+def _is_after_dot(tokens: list[Token], at: int) -> bool:
     return at > 0 and tokens[at - 1].type == "DOT"
 
 
 def _open_blocks(tokens: list[Token]) -> None:
-    closing = _partners(tokens)
+    closing = _match_brackets(tokens)
     heads = {closing[at + 1] for at, t in enumerate(tokens[:-1]) if _is_head(tokens, at, closing)}
     for at, token in enumerate(tokens):
         if token.type != "LBRACE":
@@ -111,7 +111,7 @@ def _open_blocks(tokens: list[Token]) -> None:
         before = tokens[at - 1] if at else None
         follows = before is not None and (before.type == "ELSE" or at - 1 in heads)
         starts = before is None or before.type in ("SEMICOLON", "BLOCK", "RBRACE")
-        if follows or (starts and _holds_statements(tokens, at, closing)):
+        if follows or (starts and _has_statements(tokens, at, closing)):
             tokens[at] = Token.new_borrow_pos("BLOCK", "{", token)
 
 
@@ -119,7 +119,7 @@ def _is_head(tokens: list[Token], at: int, closing: dict[int, int]) -> bool:
     return tokens[at].type in ("IF", "FOR", "WHILE") and at + 1 in closing
 
 
-def _partners(tokens: list[Token]) -> dict[int, int]:
+def _match_brackets(tokens: list[Token]) -> dict[int, int]:
     """The place of the closing bracket of each opening one."""
     partners: dict[int, int] = {}
     opened: list[int] = []
@@ -131,7 +131,7 @@ def _partners(tokens: list[Token]) -> dict[int, int]:
     return partners
 
 
-def _holds_statements(tokens: list[Token], at: int, closing: dict[int, int]) -> bool:
+def _has_statements(tokens: list[Token], at: int, closing: dict[int, int]) -> bool:
     end = closing.get(at, len(tokens))
     if at + 1 < end and tokens[at + 1].type in _STATEMENTS:
         return True
@@ -157,15 +157,17 @@ def parse_tree(text: str) -> Node:
         raise JexlError(text, [problem])
     from lark.exceptions import UnexpectedInput
 
-    from localcdap.plugin_lib.jexl.building import TreeError
+    from localcdap.plugin_lib.jexl.tree_builder import TreeError
 
-    parser = _parser()
+    parser = _build_parser()
     try:
         root: Any = parser.parse(text)
     except UnexpectedInput as error:
-        raise JexlError(text, _strange_tokens(parser, text) or [_unexpected(error)]) from None
+        raise JexlError(
+            text, _find_unknown_tokens(parser, text) or [_describe_unexpected(error)]
+        ) from None
     except TreeError as error:
-        raise JexlError(text, _strange_tokens(parser, text) or [error.problem]) from None
+        raise JexlError(text, _find_unknown_tokens(parser, text) or [error.problem]) from None
     if root.depth > DEEPEST + 2:
         message = f"The expression is nested {root.depth} levels deep; {DEEPEST} are allowed"
         raise JexlError(text, [Problem(message, 1, 1, "Set a column to a part of it first.")])
@@ -174,40 +176,40 @@ def parse_tree(text: str) -> Node:
 
 
 @functools.cache
-def _parser() -> Lark:
+def _build_parser() -> Lark:
     """Made once in a process (about 40 ms)."""
     from importlib import resources
 
     from lark import Lark
 
-    from localcdap.plugin_lib.jexl.building import Builder
     from localcdap.plugin_lib.jexl.functions import NAMESPACES
-    from localcdap.plugin_lib.jexl.parser import Sorting
+    from localcdap.plugin_lib.jexl.parser import TokenClassifier
+    from localcdap.plugin_lib.jexl.tree_builder import Builder
 
     grammar = resources.files(__package__).joinpath("grammar.lark").read_text("utf-8")
     return Lark(
         grammar,
         parser="lalr",
         lexer="basic",
-        postlex=Sorting(NAMESPACES),
+        postlex=TokenClassifier(NAMESPACES),
         transformer=Builder(),
         maybe_placeholders=False,
     )
 
 
-def _strange_tokens(parser: Lark, text: str) -> list[Problem]:
+def _find_unknown_tokens(parser: Lark, text: str) -> list[Problem]:
     """What no expression can hold, all of it at once."""
     found: list[Problem] = []
     line = -1
     for token in parser.lex(text):
-        problem = _strange(token)
+        problem = _is_unknown(token)
         if problem is not None and not (token.type == "UNKNOWN" and problem.line == line):
             found.append(problem)
             line = problem.line if token.type == "UNKNOWN" else line
     return found
 
 
-def _strange(token: Token) -> Problem | None:
+def _is_unknown(token: Token) -> Problem | None:
     line, column = token.line or 1, token.column or 1
     if token.type == "LAMBDA":
         return Problem(f"Functions cannot be declared ('{token}')", line, column)
@@ -224,7 +226,7 @@ def _strange(token: Token) -> Problem | None:
     return Problem(f"The character {str(token)!r} cannot be used here", line, column)
 
 
-def _unexpected(error: Any) -> Problem:
+def _describe_unexpected(error: Any) -> Problem:
     token = getattr(error, "token", None)
     if token is None or token.type == "$END":
         line = token.end_line or token.line if token is not None else error.line

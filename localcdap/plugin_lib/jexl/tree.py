@@ -65,13 +65,13 @@ class Node:
             waiting.extend(reversed(node.parts))
 
 
-def make(kind: str, value: Any, parts: Sequence[Node], line: int, column: int) -> Node:
+def build_node(kind: str, value: Any, parts: Sequence[Node], line: int, column: int) -> Node:
     """A node that knows how deep the tree below it is."""
     depth = 1 + max((part.depth for part in parts), default=0)
     return Node(kind, value, parts, line, column, depth)
 
 
-def plain_path(node: Node) -> str | None:
+def find_plain_path(node: Node) -> str | None:
     """``a.b.c`` when the node is nothing but names and dots, or None."""
     names: list[str] = []
     while node.kind == "member":
@@ -82,7 +82,7 @@ def plain_path(node: Node) -> str | None:
     return ".".join((node.value, *reversed(names)))
 
 
-def read_names(root: Node) -> list[str]:
+def list_read_names(root: Node) -> list[str]:
     """Names of variables in the order of the text, each once; ``a.b`` is read as ``a`` and as ``a.b``.
 
     A name with dots may be the name of a column. Names that the expression declares are not among them.
@@ -93,7 +93,7 @@ def read_names(root: Node) -> list[str]:
         if node.kind == "name" and node.value not in declared:
             names[node.value] = None
         elif node.kind == "member":
-            path = plain_path(node)
+            path = find_plain_path(node)
             if path is not None and path.split(".")[0] not in declared:
                 names[path] = None
         elif node.kind == "assign" and node.value[0] != "=" and node.value[1] not in declared:
@@ -101,7 +101,7 @@ def read_names(root: Node) -> list[str]:
     return list(names)
 
 
-def local_names(root: Node) -> set[str]:
+def list_local_names(root: Node) -> set[str]:
     """Names that the expression declares or assigns to."""
     found = {node.value for node in root.walk() if node.kind in ("declare", "for_each")}
     return found | {node.value[1] for node in root.walk() if node.kind == "assign"}

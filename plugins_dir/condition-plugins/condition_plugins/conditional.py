@@ -62,7 +62,7 @@ class Conditional(Condition):
         except jexl.EvaluationError as error:
             message = f"expression '{text}': {str(error).rstrip('.')}."
             raise context.fail(message, "Correct the expression.") from None
-        decision = jexl.truth(value)
+        decision = jexl.to_truth(value)
         if decision is None:
             raise context.fail(
                 f"expression '{text}' gives {value!r}, which is neither true nor false.",

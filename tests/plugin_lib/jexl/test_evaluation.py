@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from localcdap.api.directive.rows import Row
-from localcdap.plugin_lib.jexl import EvaluationError, parse, truth
+from localcdap.plugin_lib.jexl import EvaluationError, parse, to_truth
 
 ROW = Row(
     a=1,
@@ -386,7 +386,7 @@ def test_an_expression_pickles_as_its_text() -> None:
 
 def test_what_directives_make_of_a_value() -> None:
     values = [True, False, "TRUE", "false", "yes", 1, None]
-    assert [truth(one) for one in values] == [True, False, True, False, False, None, None]
+    assert [to_truth(one) for one in values] == [True, False, True, False, False, None, None]
 
 
 def test_a_pattern_that_explodes_ends_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

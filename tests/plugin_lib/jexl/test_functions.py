@@ -405,7 +405,7 @@ def _commons_lang() -> list[Any]:
 def test_texts_are_changed_as_by_commons_lang() -> None:
     wrong = []
     for name, arguments, expected in _commons_lang():
-        call = FUNCTIONS[tuple(name.split(":"))].caller(len(arguments))
+        call = FUNCTIONS[tuple(name.split(":"))].build_caller(len(arguments))
         try:
             found: Any = {"value": call(*arguments)}
         except EvaluationError:
@@ -474,11 +474,11 @@ def test_every_function_is_safe_from_nulls_and_garbage() -> None:
     ]
     for function in FUNCTIONS.values():
         for count in range(5):
-            for _ in range(12 if function.forms(count) else 0):
+            for _ in range(12 if function.find_overloads(count) else 0):
                 arguments = [draw.choice(things) for _ in range(count)]
                 message = "none"
                 try:
-                    function.caller(count)(*arguments)
+                    function.build_caller(count)(*arguments)
                 except EvaluationError as error:
                     message = str(error)
                 assert message

@@ -8,7 +8,7 @@ from typing import Any, Final
 from localcdap.plugin_lib.jexl.code import operators
 from localcdap.plugin_lib.jexl.code.writer import Coded, Writer
 from localcdap.plugin_lib.jexl.errors import EvaluationError
-from localcdap.plugin_lib.jexl.tree import Node, local_names, read_names
+from localcdap.plugin_lib.jexl.tree import Node, list_local_names, list_read_names
 
 
 def is_statement(node: Node) -> bool:
@@ -16,7 +16,7 @@ def is_statement(node: Node) -> bool:
     return node.kind in _STATEMENTS
 
 
-def lines_of(writer: Writer, node: Node) -> list[str]:
+def write_statements(writer: Writer, node: Node) -> list[str]:
     """The lines of a statement, or of an expression that is one."""
     write = _STATEMENTS.get(node.kind)
     return write(writer, node) if write is not None else [f"result = {writer.code(node)}"]
@@ -25,17 +25,17 @@ def lines_of(writer: Writer, node: Node) -> list[str]:
 def _block(writer: Writer, node: Node) -> list[str]:
     if not node.parts:
         return ["result = None"]
-    return [line for part in node.parts for line in lines_of(writer, part)]
+    return [line for part in node.parts for line in write_statements(writer, part)]
 
 
-def _body(writer: Writer, node: Node) -> list[str]:
-    return [f"    {line}" for line in lines_of(writer, node)]
+def _write_body(writer: Writer, node: Node) -> list[str]:
+    return [f"    {line}" for line in write_statements(writer, node)]
 
 
-def _if(writer: Writer, node: Node) -> list[str]:
+def _write_if(writer: Writer, node: Node) -> list[str]:
     head = f"if {writer.truth(node.parts[0])}:"
-    otherwise = _body(writer, node.parts[2]) if len(node.parts) > 2 else ["    result = None"]
-    return [head, *_body(writer, node.parts[1]), "else:", *otherwise]
+    otherwise = _write_body(writer, node.parts[2]) if len(node.parts) > 2 else ["    result = None"]
+    return [head, *_write_body(writer, node.parts[1]), "else:", *otherwise]
 
 
 def _declare(writer: Writer, node: Node) -> list[str]:
@@ -47,28 +47,28 @@ def _return(writer: Writer, node: Node) -> list[str]:
     return [f"return {writer.code(node.parts[0])}"]
 
 
-def _for_each(writer: Writer, node: Node) -> list[str]:
+def _write_for_each(writer: Writer, node: Node) -> list[str]:
     values = writer.code(node.parts[0])
     head = f"for {writer.variables[node.value]} in walk({values}):"
-    return _loop(writer, head, node.parts[1])
+    return _write_loop(writer, head, node.parts[1])
 
 
-def _while(writer: Writer, node: Node) -> list[str]:
-    return _loop(writer, f"while {writer.truth(node.parts[0])}:", node.parts[1])
+def _write_while(writer: Writer, node: Node) -> list[str]:
+    return _write_loop(writer, f"while {writer.truth(node.parts[0])}:", node.parts[1])
 
 
-def _loop(writer: Writer, head: str, body: Node) -> list[str]:
-    return ["result = None", head, "    steps.count()", *_body(writer, body)]
+def _write_loop(writer: Writer, head: str, body: Node) -> list[str]:
+    return ["result = None", head, "    steps.count()", *_write_body(writer, body)]
 
 
 _STATEMENTS: Final[dict[str, Callable[[Writer, Node], list[str]]]] = {
     "block": _block,
     "script": _block,
-    "if": _if,
+    "if": _write_if,
     "declare": _declare,
     "return": _return,
-    "for_each": _for_each,
-    "while": _while,
+    "for_each": _write_for_each,
+    "while": _write_while,
     "break": lambda *_: ["break"],
     "continue": lambda *_: ["continue"],
     "nothing": lambda *_: ["result = None"],
@@ -79,9 +79,9 @@ class Code:
     """The function of an expression, and one of whole columns."""
 
     def __init__(self, root: Node) -> None:
-        self.names: Final = read_names(root)
+        self.names: Final = list_read_names(root)
         """The variables, in the order of the function's arguments."""
-        writer = Writer(self.names, local_names(root), _KINDS)
+        writer = Writer(self.names, list_local_names(root), _KINDS)
         source = _functions(writer, root)
         scope = writer.scope
         exec(compile(source, "<expression>", "exec"), scope)  # noqa: S102 - written here, from a checked tree
@@ -140,26 +140,26 @@ def _script(writer: Writer, root: Node) -> list[str]:
     lines = ["result = None", "steps = Steps()"]
     lines += [f"{v} = None" for v in writer.variables.values() if v not in writer.arguments]
     for part in root.parts:
-        lines += lines_of(writer, part)
+        lines += write_statements(writer, part)
     return [*lines, "return result"]
 
 
 _KINDS: Final[dict[str, Callable[[Writer, Node], Coded]]] = {
-    "constant": operators.constant,
-    "name": operators.name,
+    "constant": operators.write_constant,
+    "name": operators.write_name,
     "group": operators.group,
-    "member": operators.member,
+    "member": operators.write_member,
     "index": operators.index,
     "list": operators.make_list,
     "set": operators.make_set,
     "map": operators.make_map,
     "assign": operators.assign,
-    "unary": operators.unary,
-    "binary": operators.binary,
+    "unary": operators.write_unary,
+    "binary": operators.write_binary,
     "chain": operators.chain,
-    "ternary": operators.ternary,
-    "elvis": operators.elvis,
-    "coalesce": operators.coalesce,
+    "ternary": operators.write_ternary,
+    "elvis": operators.write_elvis,
+    "coalesce": operators.write_coalesce,
     "call": operators.call,
-    "method": operators.method,
+    "method": operators.write_method,
 }

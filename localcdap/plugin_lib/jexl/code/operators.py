@@ -12,14 +12,14 @@ from localcdap.plugin_lib.jexl.code.writer import (
     UNARY,
     Coded,
     Writer,
-    applied,
-    class_of,
+    apply_operator,
+    write_class_of,
 )
 from localcdap.plugin_lib.jexl.functions import FUNCTIONS
-from localcdap.plugin_lib.jexl.tree import CONDITIONS, Node, plain_path
+from localcdap.plugin_lib.jexl.tree import CONDITIONS, Node, find_plain_path
 
 
-def constant(writer: Writer, node: Node) -> Coded:
+def write_constant(writer: Writer, node: Node) -> Coded:
     value = node.value
     if value is None:
         return "None", "any"
@@ -30,7 +30,7 @@ def constant(writer: Writer, node: Node) -> Coded:
     return writer.kept(value), "any"
 
 
-def name(writer: Writer, node: Node) -> Coded:
+def write_name(writer: Writer, node: Node) -> Coded:
     return writer.variables[node.value], "any"
 
 
@@ -38,9 +38,9 @@ def group(writer: Writer, node: Node) -> Coded:
     return writer.write(node.parts[0])
 
 
-def member(writer: Writer, node: Node) -> Coded:
+def write_member(writer: Writer, node: Node) -> Coded:
     """``a.b``, which may be the name of a column as well."""
-    dotted = plain_path(node)
+    dotted = find_plain_path(node)
     parts = dotted.split(".") if dotted is not None else [""]
     if dotted not in writer.variables or parts[0] not in writer.variables:
         return f"member({writer.code(node.parts[0])}, {node.value[0]!r})", "any"
@@ -77,18 +77,18 @@ def assign(writer: Writer, node: Node) -> Coded:
 _LONG_CHAIN: Final = 8
 
 
-def unary(writer: Writer, node: Node) -> Coded:
+def write_unary(writer: Writer, node: Node) -> Coded:
     value = node.parts[0]
     if node.value == "!":
         return f"(not {writer.truth(value)})", "bool"
     if node.value == "empty":
-        return _quietly(writer, "is_empty", value, "True"), "bool"
+        return _write_quietly(writer, "is_empty", value, "True"), "bool"
     if node.value == "size":
-        return _quietly(writer, "size", value, "0"), "int"
+        return _write_quietly(writer, "size", value, "0"), "int"
     return f"{UNARY[node.value].__name__}({writer.code(value)})", "any"
 
 
-def _quietly(writer: Writer, function: str, value: Node, otherwise: str) -> str:
+def _write_quietly(writer: Writer, function: str, value: Node, otherwise: str) -> str:
     """A function of a value that may fail without harm."""
     code = writer.code(value)
     if code.isidentifier() or writer.has_locals:
@@ -96,23 +96,23 @@ def _quietly(writer: Writer, function: str, value: Node, otherwise: str) -> str:
     return f"quiet({function}, lambda: {code}, {otherwise})"
 
 
-def binary(writer: Writer, node: Node) -> Coded:
+def write_binary(writer: Writer, node: Node) -> Coded:
     symbol = node.value
     if symbol in ("==", "!=") and any(map(_is_null, node.parts)):
-        return _compared_with_null(writer, node), "bool"
+        return _compare_with_null(writer, node), "bool"
     kind = "bool" if symbol in CONDITIONS else "int" if symbol in ("<<", ">>") else "any"
     function = BINARY[symbol].__name__
     if symbol not in FAST:
         return f"{function}({writer.codes(node.parts)})", kind
     left, right = node.parts
-    return applied(writer, symbol, function, writer.twice(left), right), kind
+    return apply_operator(writer, symbol, function, writer.twice(left), right), kind
 
 
 def _is_null(node: Node) -> bool:
     return node.kind == "constant" and node.value is None
 
 
-def _compared_with_null(writer: Writer, node: Node) -> str:
+def _compare_with_null(writer: Writer, node: Node) -> str:
     left, right = node.parts
     other = right if _is_null(left) else left
     is_equal = node.value == "=="
@@ -137,7 +137,7 @@ def chain(writer: Writer, node: Node) -> Coded:
         if code:
             name = writer.temporary()
             left = f"({name} := {code})", name, "any"
-        code = applied(writer, symbol, function, left, right)
+        code = apply_operator(writer, symbol, function, left, right)
     return code, "int" if symbols[0] in "&|^" else "any"
 
 
@@ -153,17 +153,19 @@ def call(writer: Writer, node: Node) -> Coded:
     function = FUNCTIONS[node.value]
     count = len(node.parts)
     name = f"f_{node.value[0]}_{node.value[1]}_{count}"
-    writer.scope[name] = function.caller(count)
-    is_bool = all(form.never_null and form.returns == "B" for form in function.forms(count))
+    writer.scope[name] = function.build_caller(count)
+    is_bool = all(
+        form.never_null and form.returns == "B" for form in function.find_overloads(count)
+    )
     return f"{name}({writer.codes(node.parts)})", "bool" if is_bool else "any"
 
 
-def protected(writer: Writer, node: Node) -> Coded:
+def write_null_safe(writer: Writer, node: Node) -> Coded:
     """The code where a method of null gives null, as it does right inside of ``? :``."""
-    return method(writer, node, safe=True) if node.kind == "method" else writer.write(node)
+    return write_method(writer, node, safe=True) if node.kind == "method" else writer.write(node)
 
 
-def method(writer: Writer, node: Node, *, safe: bool = False) -> Coded:
+def write_method(writer: Writer, node: Node, *, safe: bool = False) -> Coded:
     name, null_safe = node.value
     value, again, _ = writer.twice(node.parts[0])
     arguments = "".join(f", {writer.code(part)}" for part in node.parts[1:])
@@ -172,30 +174,30 @@ def method(writer: Writer, node: Node, *, safe: bool = False) -> Coded:
         return f"(None if {value} is None else {plain})", "any"
     if name in _TEXT_METHODS and not arguments:
         fast = _TEXT_METHODS[name].format(f"({again})")
-        return f"({fast} if {class_of(value)} is str else {plain})", "any"
+        return f"({fast} if {write_class_of(value)} is str else {plain})", "any"
     return f"method({writer.code(node.parts[0])}, {name!r}{arguments})", "any"
 
 
-def ternary(writer: Writer, node: Node) -> Coded:
-    then, kind_then = protected(writer, node.parts[1])
-    otherwise, kind_otherwise = protected(writer, node.parts[2])
+def write_ternary(writer: Writer, node: Node) -> Coded:
+    then, kind_then = write_null_safe(writer, node.parts[1])
+    otherwise, kind_otherwise = write_null_safe(writer, node.parts[2])
     kind = kind_then if kind_then == kind_otherwise else "any"
-    return f"({then} if {_condition(writer, node.parts[0])} else {otherwise})", kind
+    return f"({then} if {_write_condition(writer, node.parts[0])} else {otherwise})", kind
 
 
-def _condition(writer: Writer, node: Node) -> str:
+def _write_condition(writer: Writer, node: Node) -> str:
     """Code of a bool; a null is false."""
-    code, kind = protected(writer, node)
+    code, kind = write_null_safe(writer, node)
     return code if kind == "bool" else f"holds({code})"
 
 
-def elvis(writer: Writer, node: Node) -> Coded:
+def write_elvis(writer: Writer, node: Node) -> Coded:
     name = writer.temporary()
-    left, right = (protected(writer, part)[0] for part in node.parts)
+    left, right = (write_null_safe(writer, part)[0] for part in node.parts)
     return f"({name} if holds({name} := {left}) else {right})", "any"
 
 
-def coalesce(writer: Writer, node: Node) -> Coded:
+def write_coalesce(writer: Writer, node: Node) -> Coded:
     name = writer.temporary()
-    left, right = protected(writer, node.parts[0])[0], writer.code(node.parts[1])
+    left, right = write_null_safe(writer, node.parts[0])[0], writer.code(node.parts[1])
     return f"({name} if ({name} := {left}) is not None else {right})", "any"

@@ -6,26 +6,27 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from localcdap.java.strings import TRIM_CHARACTERS
-from localcdap.plugin_lib.jexl import methods, operators, running
+from localcdap.plugin_lib.jexl import interpreter as running
+from localcdap.plugin_lib.jexl import methods, operators
 from localcdap.plugin_lib.jexl.errors import EvaluationError
 from localcdap.plugin_lib.jexl.tree import Node
 
 _Function = Callable[..., Any]
 
 BINARY: Final[dict[str, _Function]] = {
-    "==": operators.equals,
-    "!=": operators.differs,
+    "==": operators.is_equal,
+    "!=": operators.is_different,
     "..": running.make_range,
-    "<": operators.less,
-    ">": operators.greater,
-    "<=": operators.at_most,
-    ">=": operators.at_least,
-    "=~": operators.matches,
-    "!~": operators.matches_not,
-    "=^": operators.starts_with,
-    "!^": operators.starts_not_with,
-    "=$": operators.ends_with,
-    "!$": operators.ends_not_with,
+    "<": operators.is_less,
+    ">": operators.is_greater,
+    "<=": operators.is_at_most,
+    ">=": operators.is_at_least,
+    "=~": operators.is_match,
+    "!~": operators.is_no_match,
+    "=^": operators.is_prefixed,
+    "!^": operators.is_not_prefixed,
+    "=$": operators.is_suffixed,
+    "!$": operators.is_not_suffixed,
     "<<": operators.shift_left,
     ">>": operators.shift_right,
 }
@@ -34,15 +35,15 @@ CHAINS: Final[dict[str, _Function]] = {
     "-": operators.subtract,
     "*": operators.multiply,
     "/": operators.divide,
-    "%": operators.modulo,
-    "&": operators.bit_and,
-    "|": operators.bit_or,
-    "^": operators.bit_xor,
+    "%": operators.compute_modulo,
+    "&": operators.and_bits,
+    "|": operators.or_bits,
+    "^": operators.xor_bits,
 }
 UNARY: Final[dict[str, _Function]] = {
     "-": operators.negate,
     "+": operators.confirm,
-    "~": operators.complement,
+    "~": operators.invert_bits,
 }
 CLASSES: Final = {
     "SUMMED": frozenset((int, str, float)),
@@ -60,20 +61,20 @@ SCOPE: Final[dict[str, Any]] = {
         for function in operators.values()
     },
     "truth": operators.to_boolean,
-    "holds": running.holds,
+    "holds": running.is_true,
     "fold": running.fold,
     "is_empty": operators.is_empty,
-    "size": operators.size,
-    "quiet": running.quiet,
-    "element": methods.element,
-    "member": methods.member,
-    "method": methods.method,
-    "path": running.path,
+    "size": operators.count_elements,
+    "quiet": running.call_quietly,
+    "element": methods.get_element,
+    "member": methods.get_member,
+    "method": methods.call_method,
+    "path": running.read_path,
     "make_map": running.make_map,
     "make_set": running.make_set,
     "walk": running.walk,
     "Steps": running.Steps,
-    "failed": running.failed,
+    "failed": running.translate_error,
     "EvaluationError": EvaluationError,
     "TRIMMED": TRIM_CHARACTERS,
 }
@@ -156,7 +157,7 @@ _Operand = tuple[str, str, str]
 """Code of the first use, code of later uses, type."""
 
 
-def applied(writer: Writer, symbol: str, function: str, left: _Operand, right: Node) -> str:
+def apply_operator(writer: Writer, symbol: str, function: str, left: _Operand, right: Node) -> str:
     """Code of an operator: in line where there is one, else its function."""
     if symbol not in FAST:
         return f"{function}({left[0]}, {writer.code(right)})"
@@ -170,15 +171,15 @@ def _inline(symbol: str, function: str, left: _Operand, right: _Operand) -> str:
     classes = FAST[symbol]
     known = {kind.__name__ for kind in CLASSES[classes]}
     if kind_b in known and not second.startswith("("):
-        test = f"{class_of(first)} is {kind_b}"
+        test = f"{write_class_of(first)} is {kind_b}"
     elif kind_a in known and not first.startswith("("):
-        test = f"{class_of(second)} is {kind_a}"
+        test = f"{write_class_of(second)} is {kind_a}"
     else:
         # `&` evaluates both sides, so that each has its value whatever the other is.
-        test = f"({class_of(first)} is {class_of(second)}) & ({class_of(a)} in {classes})"
+        test = f"({write_class_of(first)} is {write_class_of(second)}) & ({write_class_of(a)} in {classes})"
     return f"({a} {symbol} {b} if {test} else {function}({a}, {b}))"
 
 
-def class_of(code: str) -> str:
+def write_class_of(code: str) -> str:
     """Code of the class of a value."""
     return f"({code}).__class__" if code[0].isdigit() or code[0] == "-" else f"{code}.__class__"

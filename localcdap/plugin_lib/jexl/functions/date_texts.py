@@ -22,28 +22,28 @@ def read_date(text: str) -> datetime.date:
     found = _DATE_ONLY.match(text)
     if found is None:
         raise EvaluationError(f"'{text}' is no date like 2008-08-18")
-    return _made(text, datetime.date, found.groups()[:3])
+    return _build(text, datetime.date, found.groups()[:3])
 
 
 def read_time(text: str) -> datetime.time:
     found = _TIME_ONLY.match(text)
     if found is None:
         raise EvaluationError(f"'{text}' is no time like 22:30:52")
-    return _made(text, datetime.time, _with_micros(found.groups()))
+    return _build(text, datetime.time, _with_micros(found.groups()))
 
 
 def read_datetime(text: str) -> datetime.datetime:
     found = _BOTH.match(text)
     if found is None:
         raise EvaluationError(f"'{text}' is no datetime like 2008-08-18 22:30:52")
-    return _made(text, datetime.datetime, _with_micros(found.groups()))
+    return _build(text, datetime.datetime, _with_micros(found.groups()))
 
 
 def _with_micros(parts: tuple[str | None, ...]) -> tuple[str | None, ...]:
     return (*parts[:-1], (parts[-1] or "0").ljust(6, "0"))
 
 
-def _made(text: str, kind: type[_T], parts: tuple[str | None, ...]) -> _T:
+def _build(text: str, kind: type[_T], parts: tuple[str | None, ...]) -> _T:
     try:
         return kind(*(int(part or 0) for part in parts))
     except ValueError as error:

@@ -50,7 +50,7 @@ class Overload:
     never_null: bool
     run: Callable[..., Any]
 
-    def takes(self, count: int) -> bool:
+    def accepts_count(self, count: int) -> bool:
         return count == len(self.kinds) or (self.rest is not None and count >= len(self.kinds))
 
     def accept(self, arguments: tuple[Any, ...]) -> list[Any] | None:
@@ -78,9 +78,9 @@ class Function:
     def full_name(self) -> str:
         return f"{self.namespace}:{self.name}" if self.namespace else self.name
 
-    def forms(self, count: int) -> list[Overload]:
+    def find_overloads(self, count: int) -> list[Overload]:
         """The forms that take so many arguments."""
-        return [overload for overload in self.overloads if overload.takes(count)]
+        return [overload for overload in self.overloads if overload.accepts_count(count)]
 
     @property
     def usage(self) -> str:
@@ -93,9 +93,9 @@ class Function:
             shown.append(f"{self.full_name}({', '.join(names)})")
         return " or ".join(dict.fromkeys(shown))
 
-    def caller(self, count: int) -> Callable[..., Any]:
+    def build_caller(self, count: int) -> Callable[..., Any]:
         """What calls the function with so many arguments: chooses the form, raises EvaluationError only."""
-        forms = self.forms(count)
+        forms = self.find_overloads(count)
         if len(forms) == 1:
             return _call_one(self, forms[0], count)
         return _call_fitting(self, forms)
@@ -118,7 +118,7 @@ class Namespace:
         """
 
         def declare(run: _F) -> _F:
-            overload = _overload(signature, run)
+            overload = _build_overload(signature, run)
             for name in names or (run.__name__.rstrip("_"),):
                 key = (self.name, name)
                 FUNCTIONS.setdefault(key, Function(self.name, name)).overloads.append(overload)
@@ -127,7 +127,7 @@ class Namespace:
         return declare
 
 
-def signature_parts(signature: str) -> tuple[list[str], str | None, str]:
+def parse_signature(signature: str) -> tuple[list[str], str | None, str]:
     """The kinds of the arguments, of any number more (or None), and of the result with its mark."""
     taken, _, returns = signature.partition("->")
     kinds = taken.split()
@@ -135,8 +135,8 @@ def signature_parts(signature: str) -> tuple[list[str], str | None, str]:
     return kinds, rest, returns.strip()
 
 
-def _overload(signature: str, run: Callable[..., Any]) -> Overload:
-    kinds, rest, returns = signature_parts(signature)
+def _build_overload(signature: str, run: Callable[..., Any]) -> Overload:
+    kinds, rest, returns = parse_signature(signature)
     never_null = returns[-1] == "!" or (returns[0] in PRIMITIVE and returns[-1] != "?")
     return Overload(tuple(kinds), rest, returns[0], never_null, run)
 
@@ -150,16 +150,16 @@ def _call_one(function: Function, form: Overload, count: int) -> Callable[..., A
         try:
             return run(*arguments)
         except Exception as error:
-            _failed(function, error)
+            _translate_error(function, error)
 
     def call_text(text: Any) -> Any:
         if text is None or text.__class__ is str:
             return call_unchecked(text)
-        return _no_form(function, (text,))
+        return _fail_without_form(function, (text,))
 
     def call(*arguments: Any) -> Any:
         taken = form.accept(arguments)
-        return _no_form(function, arguments) if taken is None else call_unchecked(*taken)
+        return _fail_without_form(function, arguments) if taken is None else call_unchecked(*taken)
 
     if kinds <= {"O", "J"}:
         return call_unchecked
@@ -176,13 +176,13 @@ def _call_fitting(function: Function, forms: list[Overload]) -> Callable[..., An
                 try:
                     return form.run(*taken)
                 except Exception as error:
-                    _failed(function, error)
-        return _no_form(function, arguments)
+                    _translate_error(function, error)
+        return _fail_without_form(function, arguments)
 
     return call
 
 
-def _failed(function: Function, error: Exception) -> NoReturn:
+def _translate_error(function: Function, error: Exception) -> NoReturn:
     """Whatever a value does to a function is an error of its row, as every Java exception is."""
     if isinstance(error, EvaluationError):
         raise error
@@ -191,7 +191,7 @@ def _failed(function: Function, error: Exception) -> NoReturn:
     raise EvaluationError(f"{function.full_name}: {error or type(error).__name__}") from error
 
 
-def _no_form(function: Function, arguments: tuple[Any, ...]) -> Any:
+def _fail_without_form(function: Function, arguments: tuple[Any, ...]) -> Any:
     given = ", ".join(type_name(value) for value in arguments)
     raise EvaluationError(f"{function.full_name} cannot be used with ({given})")
 
@@ -199,15 +199,15 @@ def _no_form(function: Function, arguments: tuple[Any, ...]) -> Any:
 # -- what each kind takes ---------------------------------------------------------------------------
 
 
-def _text(value: Any) -> Any:
+def _accept_text(value: Any) -> Any:
     return value if value is None or value.__class__ is str else _REJECTED
 
 
-def _character(value: Any) -> Any:
+def _accept_character(value: Any) -> Any:
     return value if value.__class__ is str and len(value) == 1 else _REJECTED
 
 
-def _whole(low: int, high: int, *, null: bool) -> Callable[[Any], Any]:
+def _accept_whole(low: int, high: int, *, null: bool) -> Callable[[Any], Any]:
     def accept(value: Any) -> Any:
         if value.__class__ is int:
             return value if low <= value <= high else _REJECTED
@@ -218,7 +218,7 @@ def _whole(low: int, high: int, *, null: bool) -> Callable[[Any], Any]:
     return accept
 
 
-def _double(value: Any) -> Any:
+def _accept_double(value: Any) -> Any:
     if value.__class__ is float:
         return value
     if value.__class__ is int or isinstance(value, Decimal):
@@ -229,20 +229,20 @@ def _double(value: Any) -> Any:
     return _REJECTED
 
 
-def _number(value: Any) -> Any:
+def _accept_number(value: Any) -> Any:
     fits = value is None or value.__class__ in (int, float, Decimal)
     return value if fits else _REJECTED
 
 
-def _decimal(value: Any) -> Any:
+def _accept_decimal(value: Any) -> Any:
     return value if value is None or isinstance(value, Decimal) else _REJECTED
 
 
-def _instance(*types: type) -> Callable[[Any], Any]:
+def _accept_instance(*types: type) -> Callable[[Any], Any]:
     return lambda value: value if value is None or isinstance(value, types) else _REJECTED
 
 
-def _moment(kind: type, read: Callable[[str], Any]) -> Callable[[Any], Any]:
+def _accept_datetime(kind: type, read: Callable[[str], Any]) -> Callable[[Any], Any]:
     def accept(value: Any) -> Any:
         if value is None or value.__class__ is kind:
             return value
@@ -251,29 +251,29 @@ def _moment(kind: type, read: Callable[[str], Any]) -> Callable[[Any], Any]:
     return accept
 
 
-def _timestamp(value: Any) -> Any:
+def _accept_timestamp(value: Any) -> Any:
     if value.__class__ is datetime.datetime and value.tzinfo is None:
         return value.replace(tzinfo=datetime.UTC)
-    return _instance(datetime.datetime)(value)
+    return _accept_instance(datetime.datetime)(value)
 
 
 _ACCEPT: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "S": _text,
+    "S": _accept_text,
     "O": lambda value: value,
     "J": lambda value: value,
-    "I": _whole(numbers.INT_MIN, numbers.INT_MAX, null=False),
-    "L": _whole(numbers.LONG_MIN, numbers.LONG_MAX, null=False),
-    "i": _whole(numbers.INT_MIN, numbers.INT_MAX, null=True),
-    "l": _whole(numbers.LONG_MIN, numbers.LONG_MAX, null=True),
-    "D": _double,
-    "N": _number,
+    "I": _accept_whole(numbers.INT_MIN, numbers.INT_MAX, null=False),
+    "L": _accept_whole(numbers.LONG_MIN, numbers.LONG_MAX, null=False),
+    "i": _accept_whole(numbers.INT_MIN, numbers.INT_MAX, null=True),
+    "l": _accept_whole(numbers.LONG_MIN, numbers.LONG_MAX, null=True),
+    "D": _accept_double,
+    "N": _accept_number,
     "B": lambda value: value if value is True or value is False else _REJECTED,
-    "C": _character,
-    "M": _decimal,
-    "Y": _instance(bytes),
-    "A": _instance(list, tuple, set, range),
-    "d": _moment(datetime.date, read_date),
-    "t": _moment(datetime.time, read_time),
-    "T": _moment(datetime.datetime, read_datetime),
-    "Z": _timestamp,
+    "C": _accept_character,
+    "M": _accept_decimal,
+    "Y": _accept_instance(bytes),
+    "A": _accept_instance(list, tuple, set, range),
+    "d": _accept_datetime(datetime.date, read_date),
+    "t": _accept_datetime(datetime.time, read_time),
+    "T": _accept_datetime(datetime.datetime, read_datetime),
+    "Z": _accept_timestamp,
 }

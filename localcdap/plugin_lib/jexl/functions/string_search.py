@@ -6,7 +6,7 @@ import unicodedata
 from typing import Any
 
 from localcdap.plugin_lib.jexl.functions.registry import Namespace
-from localcdap.plugin_lib.jexl.operators import text_length
+from localcdap.plugin_lib.jexl.operators import count_characters
 
 string = Namespace("string")
 
@@ -164,7 +164,7 @@ def countMatches(text: str | None, searched: str | None) -> int:
 
 @string("S -> I")
 def length(text: str | None) -> int:
-    return 0 if text is None else text_length(text)
+    return 0 if text is None else count_characters(text)
 
 
 # ruff: noqa: N802 - functions have the names that expressions call them by

@@ -8,7 +8,7 @@ numbers from texts with a result whose type depends on the text.
 
 from __future__ import annotations
 
-from localcdap.plugin_lib.jexl.native.expression import Native, native_of
+from localcdap.plugin_lib.jexl.native.expression import Native, build_native
 from localcdap.plugin_lib.jexl.native.parts import NoNativeError
 
-__all__ = ["Native", "NoNativeError", "native_of"]
+__all__ = ["Native", "NoNativeError", "build_native"]

@@ -8,18 +8,18 @@ from operator import add, mod, mul, sub, truediv
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api.schema import Schema
-from localcdap.plugin_lib.jexl.inference import WHOLE
 from localcdap.plugin_lib.jexl.native.parts import (
     NUMBERS,
     NoNativeError,
     Part,
-    both,
-    either,
-    fails_on_null,
+    find_null_failures,
+    join_any,
+    join_both,
     to_double,
     to_long,
     to_text,
 )
+from localcdap.plugin_lib.jexl.types import WHOLE
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -28,40 +28,40 @@ if TYPE_CHECKING:
 _OPERATORS: Final = {"+": add, "-": sub, "*": mul, "/": truediv, "%": mod}
 
 
-def calculated(symbol: str, left: Part, right: Part) -> Part:
+def build_arithmetic(symbol: str, left: Part, right: Part) -> Part:
     """``+``, ``-``, ``*``, ``/`` or ``%``."""
-    failing = either(fails_on_null(left), fails_on_null(right))
+    failing = join_any(find_null_failures(left), find_null_failures(right))
     if Schema.NULL in (left.type, right.type):
         raise NoNativeError
     if symbol == "+" and (left.is_text or right.is_text):
-        return _concatenated(left, right, failing)
+        return _build_concatenation(left, right, failing)
     if left.type not in NUMBERS or right.type not in NUMBERS:
         raise NoNativeError
     if Schema.DOUBLE in (left.type, right.type):
-        return _of_doubles(symbol, left, right, failing)
-    return _of_whole_numbers(symbol, left, right, failing)
+        return _build_double_arithmetic(symbol, left, right, failing)
+    return _build_whole_arithmetic(symbol, left, right, failing)
 
 
-def negated(part: Part) -> Part:
-    number = _number_with_sign(part)
-    return replace(number, column=-number.column, failing=fails_on_null(part))
+def build_negation(part: Part) -> Part:
+    number = _require_signed_number(part)
+    return replace(number, column=-number.column, failing=find_null_failures(part))
 
 
-def absolute(part: Part) -> Part:
+def build_absolute(part: Part) -> Part:
     from pyspark.sql import functions as f
 
-    number = _number_with_sign(part)
-    return replace(number, column=f.abs(number.column), failing=fails_on_null(part))
+    number = _require_signed_number(part)
+    return replace(number, column=f.abs(number.column), failing=find_null_failures(part))
 
 
-def _number_with_sign(part: Part) -> Part:
+def _require_signed_number(part: Part) -> Part:
     """A number for which there is one of the other sign."""
     if part.type not in NUMBERS or part.bits > 62:
         raise NoNativeError
     return part if part.type == Schema.DOUBLE else to_long(part)
 
 
-def _concatenated(left: Part, right: Part, failing: Column | None) -> Part:
+def _build_concatenation(left: Part, right: Part, failing: Column | None) -> Part:
     from pyspark.sql import functions as f
 
     a, b = to_text(left), to_text(right)
@@ -69,29 +69,29 @@ def _concatenated(left: Part, right: Part, failing: Column | None) -> Part:
     return Part(f.concat(a.column, b.column), Schema.STRING, nullable, failing)
 
 
-def _of_doubles(symbol: str, left: Part, right: Part, failing: Column | None) -> Part:
+def _build_double_arithmetic(symbol: str, left: Part, right: Part, failing: Column | None) -> Part:
     a, b = to_double(left).column, to_double(right).column
     if symbol in ("/", "%"):
-        b, failing = _divisor(b, failing)
+        b, failing = _guard_divisor(b, failing)
     return Part(_OPERATORS[symbol](a, b), Schema.DOUBLE, True, failing)
 
 
-def _of_whole_numbers(symbol: str, left: Part, right: Part, failing: Column | None) -> Part:
+def _build_whole_arithmetic(symbol: str, left: Part, right: Part, failing: Column | None) -> Part:
     from pyspark.sql import functions as f
 
     a, b = left.column.cast("bigint"), right.column.cast("bigint")
-    bits = _bits(symbol, left.bits, right.bits)
+    bits = _count_bits(symbol, left.bits, right.bits)
     if bits > 63:
         raise NoNativeError
     if symbol in ("/", "%"):
-        b, failing = _divisor(b, failing)
+        b, failing = _guard_divisor(b, failing)
     column = f.call_function("div", a, b) if symbol == "/" else _OPERATORS[symbol](a, b)
     if symbol == "%" and left.type == right.type == Schema.INT:
         return Part(column.cast("int"), Schema.INT, True, failing, bits)
     return Part(column, Schema.LONG, True, failing, bits)
 
 
-def _bits(symbol: str, left: int, right: int) -> int:
+def _count_bits(symbol: str, left: int, right: int) -> int:
     """The bits that a result can have."""
     if symbol == "*":
         return left + right
@@ -100,42 +100,42 @@ def _bits(symbol: str, left: int, right: int) -> int:
     return min(left, right) if symbol == "%" else max(left, right) + 1
 
 
-def _divisor(number: Column, failing: Column | None) -> tuple[Column, Column | None]:
+def _guard_divisor(number: Column, failing: Column | None) -> tuple[Column, Column | None]:
     """What is divided by, null where it is 0, and what fails, with the rows where it is 0."""
     from pyspark.sql import functions as f
 
     is_zero = f.coalesce(number == 0, f.lit(False))
-    return f.when(number != 0, number), either(failing, is_zero)
+    return f.when(number != 0, number), join_any(failing, is_zero)
 
 
-def first_not_null(parts: Sequence[Part]) -> Part:
+def build_coalesce(parts: Sequence[Part]) -> Part:
     """All parts are evaluated, so all may fail."""
     from pyspark.sql import functions as f
 
-    kind, columns = _alike(parts)
-    failing = either(*(part.failing for part in parts))
+    kind, columns = _unify_types(parts)
+    failing = join_any(*(part.failing for part in parts))
     nullable = all(part.nullable for part in parts)
     bits = max(part.bits for part in parts)
     return Part(f.coalesce(*columns), kind, nullable, failing, bits)
 
 
-def chosen(source: Part, condition: Column, then: Part, otherwise: Part) -> Part:
+def build_choice(source: Part, condition: Column, then: Part, otherwise: Part) -> Part:
     """One of two, which fails only where it is chosen.
 
     :param source: what the condition is of, which may fail.
     """
     from pyspark.sql import functions as f
 
-    kind, columns = _alike((then, otherwise))
-    failing = either(
-        source.failing, both(condition, then.failing), both(~condition, otherwise.failing)
+    kind, columns = _unify_types((then, otherwise))
+    failing = join_any(
+        source.failing, join_both(condition, then.failing), join_both(~condition, otherwise.failing)
     )
     column = f.when(condition, columns[0]).otherwise(columns[1])
     bits = max(then.bits, otherwise.bits)
     return Part(column, kind, then.nullable or otherwise.nullable, failing, bits)
 
 
-def _alike(parts: Sequence[Part]) -> tuple[Schema, list[Column]]:
+def _unify_types(parts: Sequence[Part]) -> tuple[Schema, list[Column]]:
     """The one type of all parts and the columns as it; an int among longs is a long."""
     types = {part.type for part in parts} - {Schema.NULL}
     if types == set(WHOLE):

@@ -7,61 +7,63 @@ from typing import TYPE_CHECKING
 
 from localcdap.api.schema import Schema
 from localcdap.java.regex import compile_regex, has_nested_repeats
-from localcdap.plugin_lib.jexl.inference import WHOLE
 from localcdap.plugin_lib.jexl.native.parts import (
     NUMBERS,
     NoNativeError,
     Part,
-    both,
-    certain,
-    either,
+    build_boolean,
     is_null,
+    join_any,
+    join_both,
     to_double,
     to_long,
     to_text,
     to_truth,
 )
 from localcdap.plugin_lib.jexl.tree import Node
+from localcdap.plugin_lib.jexl.types import WHOLE
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
 
-def equal(left: Part, right: Part) -> Part:
+def build_equality(left: Part, right: Part) -> Part:
     from pyspark.sql import functions as f
 
     if Schema.NULL in (left.type, right.type):
-        return _same_as_null(left, right)
+        return _compare_with_null(left, right)
     if Schema.BOOLEAN in (left.type, right.type):
-        return _equal_truths(left, right)
-    a, b = _alike(left, right)
+        return _compare_booleans(left, right)
+    a, b = _unify_types(left, right)
     same = f.equal_null(a.column, b.column)
-    unread = either(a.failing, b.failing)  # a text that is no number has become null
-    found = _compared(a, b, same if unread is None else same & ~unread)
-    return replace(found, failing=either(left.failing, right.failing, found.failing))
+    unread = join_any(a.failing, b.failing)  # a text that is no number has become null
+    found = _build_comparison(a, b, same if unread is None else same & ~unread)
+    return replace(found, failing=join_any(left.failing, right.failing, found.failing))
 
 
-def ordered(symbol: str, left: Part, right: Part) -> Part:
+def build_ordering(symbol: str, left: Part, right: Part) -> Part:
     """``<``, ``<=``, ``>`` or ``>=``."""
     from pyspark.sql import functions as f
 
     or_same = symbol in ("<=", ">=")
     if Schema.NULL in (left.type, right.type):
-        return _same_as_null(left, right) if or_same else certain(f.lit(False), left, right)
+        return (
+            _compare_with_null(left, right) if or_same else build_boolean(f.lit(False), left, right)
+        )
     if left.is_text and right.is_text:
         raise NoNativeError
-    a, b = _alike(left, right)
+    a, b = _unify_types(left, right)
     if symbol in (">", ">="):
         a, b = b, a
-    below = _below(a, b)
+    below = _build_less(a, b)
     found = below | (a.column == b.column) if or_same else below
-    nulls = _surely_null(a) & _surely_null(b) if or_same else f.lit(False)
+    nulls = _build_null_check(a) & _build_null_check(b) if or_same else f.lit(False)
     known = a.column.isNotNull() & b.column.isNotNull()
-    compared = _compared(a, b, f.when(known, found).otherwise(nulls))
-    return replace(compared, failing=either(left.failing, right.failing, compared.failing))
+    compared = _build_comparison(a, b, f.when(known, found).otherwise(nulls))
+    return replace(compared, failing=join_any(left.failing, right.failing, compared.failing))
 
 
-def _below(a: Part, b: Part) -> Column:
+def _build_less(a: Part, b: Part) -> Column:
     """NaN is the lowest here, the highest in Spark."""
     from pyspark.sql import functions as f
 
@@ -72,22 +74,22 @@ def _below(a: Part, b: Part) -> Column:
     return f.when(first | second, first & ~second).otherwise(below)
 
 
-def _same_as_null(left: Part, right: Part) -> Part:
+def _compare_with_null(left: Part, right: Part) -> Part:
     """``==`` with the constant null."""
     other = right if left.type == Schema.NULL else left
-    return certain(is_null(other), left, right)
+    return build_boolean(is_null(other), left, right)
 
 
-def _equal_truths(left: Part, right: Part) -> Part:
+def _compare_booleans(left: Part, right: Part) -> Part:
     from pyspark.sql import functions as f
 
     nulls = is_null(left) | is_null(right)
     same = to_truth(left) == to_truth(right)
     both_null = is_null(left) & is_null(right)
-    return certain(f.when(nulls, both_null).otherwise(same), left, right)
+    return build_boolean(f.when(nulls, both_null).otherwise(same), left, right)
 
 
-def _alike(left: Part, right: Part) -> tuple[Part, Part]:
+def _unify_types(left: Part, right: Part) -> tuple[Part, Part]:
     """Both as the type in which they are compared."""
     if left.is_text and right.is_text:
         return left, right
@@ -98,13 +100,16 @@ def _alike(left: Part, right: Part) -> tuple[Part, Part]:
     raise NoNativeError
 
 
-def _compared(left: Part, right: Part, column: Column) -> Part:
+def _build_comparison(left: Part, right: Part, column: Column) -> Part:
     """A comparison in which a text that is no number fails only where the other side is not null."""
-    failing = either(both(_not_null(right), left.failing), both(_not_null(left), right.failing))
+    failing = join_any(
+        join_both(_require_not_null(right), left.failing),
+        join_both(_require_not_null(left), right.failing),
+    )
     return Part(column, Schema.BOOLEAN, False, failing)
 
 
-def _not_null(part: Part) -> Column:
+def _require_not_null(part: Part) -> Column:
     """Not null or failing: what was converted may be null because it fails."""
     from pyspark.sql import functions as f
 
@@ -112,7 +117,7 @@ def _not_null(part: Part) -> Column:
     return known if part.failing is None else known | part.failing
 
 
-def _surely_null(part: Part) -> Column:
+def _build_null_check(part: Part) -> Column:
     """Null, and not because it fails."""
     from pyspark.sql import functions as f
 
@@ -120,7 +125,7 @@ def _surely_null(part: Part) -> Column:
     return null if part.failing is None else null & ~part.failing
 
 
-def matches(left: Part, pattern: Node) -> Part:
+def build_match(left: Part, pattern: Node) -> Part:
     """``=~`` with a constant pattern: the whole text matches it."""
     from pyspark.sql import functions as f
 
@@ -130,10 +135,10 @@ def matches(left: Part, pattern: Node) -> Part:
         raise NoNativeError  # Spark has no limit of time, and flags mean more in one than in the other
     compile_regex(pattern.value)
     if left.type == Schema.NULL:
-        return certain(f.lit(False), left)
+        return build_boolean(f.lit(False), left)
     text = to_text(left)
     found = text.column.rlike(rf"\A(?:{pattern.value})\z")
-    return certain(f.coalesce(found, f.lit(False)), left)
+    return build_boolean(f.coalesce(found, f.lit(False)), left)
 
 
 def has_affix(symbol: str, left: Part, right: Part) -> Part:
@@ -145,10 +150,10 @@ def has_affix(symbol: str, left: Part, right: Part) -> Part:
     other = to_text(right)
     found = (left.column.startswith if symbol == "=^" else left.column.endswith)(other.column)
     nulls = is_null(left) & is_null(right)
-    return certain(f.coalesce(found, nulls), left, right)
+    return build_boolean(f.coalesce(found, nulls), left, right)
 
 
-def length(text: Column) -> Column:
+def build_length(text: Column) -> Column:
     """Java's length of a text: in UTF-16 units."""
     from pyspark.sql import functions as f
 
@@ -156,17 +161,17 @@ def length(text: Column) -> Column:
     return f.call_function("div", units, f.lit(2)).cast("int")
 
 
-def size(part: Part) -> Part:
+def build_size(part: Part) -> Part:
     """``size`` of a text: 0 for null, and for what fails."""
     from pyspark.sql import functions as f
 
-    count = f.coalesce(length(part.column), f.lit(0))
+    count = f.coalesce(build_length(part.column), f.lit(0))
     if part.failing is not None:
         count = f.when(part.failing, 0).otherwise(count)
     return Part(count, Schema.INT, False, None, 31)
 
 
-def empty(part: Part) -> Part:
+def build_empty(part: Part) -> Part:
     """``empty``: true for null, 0, no text, and for what fails."""
     from pyspark.sql import functions as f
 

@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 from localcdap.api.schema import Schema
 from localcdap.plugin_lib.jexl.native import functions, operators
-from localcdap.plugin_lib.jexl.native.parts import Fields, NoNativeError, Part, PartOf, constant
-from localcdap.plugin_lib.jexl.tree import Node, local_names
+from localcdap.plugin_lib.jexl.native.parts import (
+    Fields,
+    NoNativeError,
+    Part,
+    PartOf,
+    build_constant,
+)
+from localcdap.plugin_lib.jexl.tree import Node, list_local_names
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -26,17 +32,19 @@ class Native:
     """True on the rows for which the batch form raises (never null); None: it never does."""
 
 
-def native_of(root: Node, schema: Schema, column: Callable[[str], Column] | None) -> Native | None:
+def build_native(
+    root: Node, schema: Schema, column: Callable[[str], Column] | None
+) -> Native | None:
     """The Spark form of an expression, None where it has none.
 
     :param schema: a record of all columns; a name that is not in it is a missing column, and null.
     """
-    if len(root.parts) != 1 or local_names(root):
+    if len(root.parts) != 1 or list_local_names(root):
         return None
     from pyspark.sql import functions as f
 
     try:
-        part = _part_of(Fields(schema, column or _quoted))(root.parts[0])
+        part = _build_part(Fields(schema, column or _quote_column))(root.parts[0])
     except NoNativeError:
         return None
     if part.type == Schema.NULL:
@@ -48,16 +56,16 @@ def native_of(root: Node, schema: Schema, column: Callable[[str], Column] | None
     return Native(value, shown, part.failing)
 
 
-def _quoted(name: str) -> Column:
+def _quote_column(name: str) -> Column:
     from pyspark.sql import functions as f
 
     return f.col("`" + name.replace("`", "``") + "`")
 
 
-def _part_of(fields: Fields) -> PartOf:
+def _build_part(fields: Fields) -> PartOf:
     def of(node: Node) -> Part:
         if node.kind in ("name", "member"):
-            return fields.of(node)
+            return fields.find_part(node)
         make = _BY_KIND.get(node.kind)
         if make is None:
             raise NoNativeError
@@ -67,14 +75,14 @@ def _part_of(fields: Fields) -> PartOf:
 
 
 _BY_KIND: Final[dict[str, Callable[[PartOf, Node], Part]]] = {
-    "constant": lambda _, node: constant(node.value),
+    "constant": lambda _, node: build_constant(node.value),
     "group": lambda of, node: of(node.parts[0]),
-    "unary": operators.unary,
-    "binary": operators.binary,
+    "unary": operators.build_unary,
+    "binary": operators.build_binary,
     "chain": operators.chain,
-    "ternary": operators.ternary,
-    "elvis": operators.elvis,
-    "coalesce": operators.coalesce,
+    "ternary": operators.build_ternary,
+    "elvis": operators.build_elvis,
+    "coalesce": operators.build_null_coalescing,
     "call": functions.call,
-    "method": functions.method,
+    "method": functions.build_method,
 }

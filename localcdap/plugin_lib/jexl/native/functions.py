@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Final
 
 from localcdap.api.schema import Schema
 from localcdap.java.strings import TRIM_CHARACTERS
-from localcdap.plugin_lib.jexl.native.arithmetic import absolute, first_not_null
-from localcdap.plugin_lib.jexl.native.comparisons import length
+from localcdap.plugin_lib.jexl.native.arithmetic import build_absolute, build_coalesce
+from localcdap.plugin_lib.jexl.native.comparisons import build_length
 from localcdap.plugin_lib.jexl.native.parts import (
     NoNativeError,
     Part,
     PartOf,
-    certain,
-    constant,
-    either,
-    fails_on_null,
+    build_boolean,
+    build_constant,
+    find_null_failures,
     is_null,
+    join_any,
     to_double,
     to_long,
 )
@@ -32,23 +32,23 @@ Make = Callable[[Sequence[Part]], Part]
 """Of the arguments; a method's first is what it is a method of."""
 
 
-def need_texts(parts: Sequence[Part]) -> None:
+def require_texts(parts: Sequence[Part]) -> None:
     """Refuses what is no text: the functions refuse it too, on each row."""
     if not all(part.is_text for part in parts):
         raise NoNativeError
 
 
-def of_text(change: Callable[[Column], Column], kind: Schema = Schema.STRING) -> Make:
+def build_text_function(change: Callable[[Column], Column], kind: Schema = Schema.STRING) -> Make:
     """A function of one text that is null for null."""
 
     def make(parts: Sequence[Part]) -> Part:
-        need_texts(parts)
+        require_texts(parts)
         return replace(parts[0], column=change(parts[0].column), type=kind)
 
     return make
 
 
-def spark(name: str) -> Callable[..., Column]:
+def wrap_spark_function(name: str) -> Callable[..., Column]:
     """A function of Spark, which is loaded when it is called."""
 
     def call(*columns: Column) -> Column:
@@ -71,23 +71,23 @@ def _with_text(change: Callable[[Column, Column], Column], kind: Schema = Schema
     """A method of a text with one more text."""
 
     def make(parts: Sequence[Part]) -> Part:
-        need_texts(parts)
+        require_texts(parts)
         text, other = parts
-        failing = either(text.failing, fails_on_null(other))
+        failing = join_any(text.failing, find_null_failures(other))
         return Part(change(text.column, other.column), kind, True, failing)
 
     return make
 
 
 METHODS: Final[dict[tuple[str, int], Make]] = {
-    ("trim", 0): of_text(trim),
-    ("toUpperCase", 0): of_text(spark("upper")),
-    ("toLowerCase", 0): of_text(spark("lower")),
-    ("isEmpty", 0): of_text(lambda text: text == "", Schema.BOOLEAN),
+    ("trim", 0): build_text_function(trim),
+    ("toUpperCase", 0): build_text_function(wrap_spark_function("upper")),
+    ("toLowerCase", 0): build_text_function(wrap_spark_function("lower")),
+    ("isEmpty", 0): build_text_function(lambda text: text == "", Schema.BOOLEAN),
     ("contains", 1): _with_text(lambda text, other: text.contains(other)),
     ("startsWith", 1): _with_text(lambda text, other: text.startswith(other)),
     ("endsWith", 1): _with_text(lambda text, other: text.endswith(other)),
-    ("concat", 1): _with_text(spark("concat"), Schema.STRING),
+    ("concat", 1): _with_text(wrap_spark_function("concat"), Schema.STRING),
 }
 """By name and number of further arguments; a null text is told by their caller."""
 
@@ -99,42 +99,42 @@ def _check(holds: Callable[..., Column], *, texts: bool = True) -> Make:
         from pyspark.sql import functions as f
 
         if texts:
-            need_texts(parts)
-        return certain(f.coalesce(holds(*parts), f.lit(False)), *parts)
+            require_texts(parts)
+        return build_boolean(f.coalesce(holds(*parts), f.lit(False)), *parts)
 
     return make
 
 
-def _same(one: Part, other: Part) -> Column:
+def _return_argument(one: Part, other: Part) -> Column:
     from pyspark.sql import functions as f
 
     return f.equal_null(one.column, other.column)
 
 
-def _last_not_null(parts: Sequence[Part]) -> Part:
-    return first_not_null(parts[::-1])
+def _build_last_not_null(parts: Sequence[Part]) -> Part:
+    return build_coalesce(parts[::-1])
 
 
-def _null_to(value: object) -> Make:
-    return lambda parts: first_not_null([parts[0], constant(value)])
+def _replace_null(value: object) -> Make:
+    return lambda parts: build_coalesce([parts[0], build_constant(value)])
 
 
-def _concat(parts: Sequence[Part]) -> Part:
+def _build_concat(parts: Sequence[Part]) -> Part:
     """A null is left out; of two nulls it is null."""
     from pyspark.sql import functions as f
 
-    need_texts(parts)
+    require_texts(parts)
     a, b = (part.column for part in parts)
     column = f.coalesce(f.concat(a, b), a, b)
     nullable = all(part.nullable for part in parts)
-    return Part(column, Schema.STRING, nullable, either(*(part.failing for part in parts)))
+    return Part(column, Schema.STRING, nullable, join_any(*(part.failing for part in parts)))
 
 
-def _length(parts: Sequence[Part]) -> Part:
+def _build_length(parts: Sequence[Part]) -> Part:
     from pyspark.sql import functions as f
 
-    need_texts(parts)
-    count = f.coalesce(length(parts[0].column), f.lit(0))
+    require_texts(parts)
+    count = f.coalesce(build_length(parts[0].column), f.lit(0))
     return Part(count, Schema.INT, False, parts[0].failing, 31)
 
 
@@ -144,11 +144,11 @@ def _read(convert: Callable[[Part], Part]) -> Make:
     def make(parts: Sequence[Part]) -> Part:
         from pyspark.sql import functions as f
 
-        need_texts(parts)
+        require_texts(parts)
         given = parts[0]
         read = convert(given)
         empty = f.coalesce(given.column == "", f.lit(True))
-        return replace(read, failing=either(read.failing, empty))
+        return replace(read, failing=join_any(read.failing, empty))
 
     return make
 
@@ -160,33 +160,33 @@ def _read_int(parts: Sequence[Part]) -> Part:
     wide = (read.column < -(2**31)) | (read.column >= 2**31)
     too_wide = f.coalesce(wide, f.lit(False))
     column = f.when(~too_wide, read.column).cast("int")
-    return Part(column, Schema.INT, True, either(read.failing, too_wide), 32)
+    return Part(column, Schema.INT, True, join_any(read.failing, too_wide), 32)
 
 
 FUNCTIONS: Final[dict[tuple[str, str, int], Make]] = {
     ("", "IsNull", 1): _check(is_null, texts=False),
     ("", "IsNotNull", 1): _check(lambda value: ~is_null(value), texts=False),
-    ("", "NullToEmpty", 1): _null_to(""),
-    ("", "NullToZero", 1): _null_to(0),
-    ("", "NullToValue", 2): first_not_null,
-    **{("", "coalesce", count): first_not_null for count in range(1, 9)},
-    **{("", "rcoalesce", count): _last_not_null for count in range(1, 9)},
-    ("", "concat", 2): _concat,
+    ("", "NullToEmpty", 1): _replace_null(""),
+    ("", "NullToZero", 1): _replace_null(0),
+    ("", "NullToValue", 2): build_coalesce,
+    **{("", "coalesce", count): build_coalesce for count in range(1, 9)},
+    **{("", "rcoalesce", count): _build_last_not_null for count in range(1, 9)},
+    ("", "concat", 2): _build_concat,
     ("", "toInteger", 1): _read_int,
     ("", "toLong", 1): _read(to_long),
     ("", "toDouble", 1): _read(to_double),
-    ("math", "abs", 1): lambda parts: absolute(parts[0]),
+    ("math", "abs", 1): lambda parts: build_absolute(parts[0]),
     ("dq", "isnull", 1): _check(is_null, texts=False),
     ("dq", "isempty", 1): _check(lambda text: text.column == ""),
-    ("string", "upperCase", 1): of_text(spark("upper")),
-    ("string", "lowerCase", 1): of_text(spark("lower")),
-    ("string", "trim", 1): of_text(trim),
-    ("string", "reverse", 1): of_text(spark("reverse")),
-    ("string", "length", 1): _length,
-    ("string", "defaultString", 1): _null_to(""),
+    ("string", "upperCase", 1): build_text_function(wrap_spark_function("upper")),
+    ("string", "lowerCase", 1): build_text_function(wrap_spark_function("lower")),
+    ("string", "trim", 1): build_text_function(trim),
+    ("string", "reverse", 1): build_text_function(wrap_spark_function("reverse")),
+    ("string", "length", 1): _build_length,
+    ("string", "defaultString", 1): _replace_null(""),
     ("string", "isEmpty", 1): _check(lambda text: is_null(text) | (text.column == "")),
     ("string", "isNotEmpty", 1): _check(lambda text: text.column != ""),
-    ("string", "equals", 2): _check(_same),
+    ("string", "equals", 2): _check(_return_argument),
     ("string", "contains", 2): _check(lambda text, other: text.column.contains(other.column)),
 }
 """By namespace, name and number of arguments."""
@@ -199,12 +199,12 @@ def call(of: PartOf, node: Node) -> Part:
     return make([of(part) for part in node.parts])
 
 
-def protected(of: PartOf, node: Node) -> Part:
+def build_null_safe(of: PartOf, node: Node) -> Part:
     """A method of null is null right inside of ``? :``."""
-    return method(of, node, safe=True) if node.kind == "method" else of(node)
+    return build_method(of, node, safe=True) if node.kind == "method" else of(node)
 
 
-def method(of: PartOf, node: Node, *, safe: bool = False) -> Part:
+def build_method(of: PartOf, node: Node, *, safe: bool = False) -> Part:
     """A method of a text; null is an error, or null where it is safe."""
     from pyspark.sql import functions as f
 
@@ -217,4 +217,4 @@ def method(of: PartOf, node: Node, *, safe: bool = False) -> Part:
     if safe or null_safe:
         column = f.when(value.column.isNotNull(), found.column)
         return replace(found, column=column, nullable=value.nullable or found.nullable)
-    return replace(found, failing=either(found.failing, fails_on_null(value)))
+    return replace(found, failing=join_any(found.failing, find_null_failures(value)))

@@ -7,27 +7,27 @@ from typing import TYPE_CHECKING, Final
 
 from localcdap.api.schema import Schema
 from localcdap.plugin_lib.jexl.native.arithmetic import (
-    calculated,
-    chosen,
-    first_not_null,
-    negated,
+    build_arithmetic,
+    build_choice,
+    build_coalesce,
+    build_negation,
 )
 from localcdap.plugin_lib.jexl.native.comparisons import (
-    empty,
-    equal,
+    build_empty,
+    build_equality,
+    build_match,
+    build_ordering,
+    build_size,
     has_affix,
-    matches,
-    ordered,
-    size,
 )
-from localcdap.plugin_lib.jexl.native.functions import protected
+from localcdap.plugin_lib.jexl.native.functions import build_null_safe
 from localcdap.plugin_lib.jexl.native.parts import (
     NoNativeError,
     Part,
     PartOf,
-    both,
-    either,
-    fails_on_null,
+    find_null_failures,
+    join_any,
+    join_both,
     to_truth,
 )
 from localcdap.plugin_lib.jexl.tree import Node
@@ -39,35 +39,35 @@ if TYPE_CHECKING:
 _NEGATED: Final = {"!=": "==", "!~": "=~", "!^": "=^", "!$": "=$"}
 
 
-def unary(of: PartOf, node: Node) -> Part:
+def build_unary(of: PartOf, node: Node) -> Part:
     operand = of(node.parts[0])
     if node.value == "!":
-        return Part(~to_truth(operand), Schema.BOOLEAN, False, fails_on_null(operand))
+        return Part(~to_truth(operand), Schema.BOOLEAN, False, find_null_failures(operand))
     if node.value == "empty":
-        return empty(operand)
+        return build_empty(operand)
     if node.value == "size" and operand.is_text:
-        return size(operand)
+        return build_size(operand)
     if node.value == "-":
-        return negated(operand)
+        return build_negation(operand)
     raise NoNativeError
 
 
-def binary(of: PartOf, node: Node) -> Part:
+def build_binary(of: PartOf, node: Node) -> Part:
     symbol = node.value
     if symbol in _NEGATED:
-        found = _compared(of, _NEGATED[symbol], node)
+        found = _build_comparison(of, _NEGATED[symbol], node)
         return replace(found, column=~found.column)
-    return _compared(of, symbol, node)
+    return _build_comparison(of, symbol, node)
 
 
-def _compared(of: PartOf, symbol: str, node: Node) -> Part:
+def _build_comparison(of: PartOf, symbol: str, node: Node) -> Part:
     left, right = of(node.parts[0]), of(node.parts[1])
     if symbol == "==":
-        return equal(left, right)
+        return build_equality(left, right)
     if symbol in ("<", ">", "<=", ">="):
-        return ordered(symbol, left, right)
+        return build_ordering(symbol, left, right)
     if symbol == "=~":
-        return matches(left, node.parts[1])
+        return build_match(left, node.parts[1])
     if symbol in ("=^", "=$"):
         return has_affix(symbol, left, right)
     raise NoNativeError
@@ -77,34 +77,34 @@ def chain(of: PartOf, node: Node) -> Part:
     """Operands of equal rank from left to right."""
     parts = map(of, node.parts)
     if node.value[0] in ("&&", "||"):
-        return _logic(node.value[0], list(parts))
+        return _build_logic(node.value[0], list(parts))
     value = next(parts)
     for symbol, part in zip(node.value, parts, strict=True):
-        value = calculated(symbol, value, part)
+        value = build_arithmetic(symbol, value, part)
     return value
 
 
-def _logic(symbol: str, parts: list[Part]) -> Part:
+def _build_logic(symbol: str, parts: list[Part]) -> Part:
     """All or any of the parts, which fail only where those before do not decide."""
     value = to_truth(parts[0])
-    failing = fails_on_null(parts[0])
+    failing = find_null_failures(parts[0])
     for part in parts[1:]:
         goes_on = value if symbol == "&&" else ~value
-        failing = either(failing, both(goes_on, fails_on_null(part)))
+        failing = join_any(failing, join_both(goes_on, find_null_failures(part)))
         truth = to_truth(part)
         value = value & truth if symbol == "&&" else value | truth
     return Part(value, Schema.BOOLEAN, False, failing)
 
 
-def ternary(of: PartOf, node: Node) -> Part:
-    condition, then, otherwise = (protected(of, part) for part in node.parts)
-    return chosen(condition, to_truth(condition), then, otherwise)
+def build_ternary(of: PartOf, node: Node) -> Part:
+    condition, then, otherwise = (build_null_safe(of, part) for part in node.parts)
+    return build_choice(condition, to_truth(condition), then, otherwise)
 
 
-def elvis(of: PartOf, node: Node) -> Part:
-    left, right = (protected(of, part) for part in node.parts)
-    return right if left.type == Schema.NULL else chosen(left, to_truth(left), left, right)
+def build_elvis(of: PartOf, node: Node) -> Part:
+    left, right = (build_null_safe(of, part) for part in node.parts)
+    return right if left.type == Schema.NULL else build_choice(left, to_truth(left), left, right)
 
 
-def coalesce(of: PartOf, node: Node) -> Part:
-    return first_not_null([protected(of, node.parts[0]), of(node.parts[1])])
+def build_null_coalescing(of: PartOf, node: Node) -> Part:
+    return build_coalesce([build_null_safe(of, node.parts[0]), of(node.parts[1])])

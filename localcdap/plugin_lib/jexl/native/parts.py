@@ -8,8 +8,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api.schema import LogicalType, Schema
-from localcdap.plugin_lib.jexl.inference import WHOLE, find_field
-from localcdap.plugin_lib.jexl.tree import Node, plain_path
+from localcdap.plugin_lib.jexl.tree import Node, find_plain_path
+from localcdap.plugin_lib.jexl.types import WHOLE, find_field
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -44,7 +44,7 @@ PartOf = Callable[[Node], Part]
 """Gives the Spark form of a node, and raises :class:`NoNativeError` where it has none."""
 
 
-def either(*conditions: Column | None) -> Column | None:
+def join_any(*conditions: Column | None) -> Column | None:
     """True where any of the conditions is; None when none can be."""
     joint: Column | None = None
     for condition in conditions:
@@ -53,14 +53,14 @@ def either(*conditions: Column | None) -> Column | None:
     return joint
 
 
-def both(first: Column, second: Column | None) -> Column | None:
+def join_both(first: Column, second: Column | None) -> Column | None:
     """True where both are; None when the second can not be."""
     return None if second is None else first & second
 
 
-def certain(column: Column, *parts: Part) -> Part:
+def build_boolean(column: Column, *parts: Part) -> Part:
     """A bool that is never null, failing where a part does."""
-    return Part(column, Schema.BOOLEAN, False, either(*(part.failing for part in parts)))
+    return Part(column, Schema.BOOLEAN, False, join_any(*(part.failing for part in parts)))
 
 
 def is_null(part: Part) -> Column:
@@ -71,13 +71,13 @@ def is_null(part: Part) -> Column:
     return part.column.isNull() if part.nullable else f.lit(False)
 
 
-def fails_on_null(part: Part) -> Column | None:
+def find_null_failures(part: Part) -> Column | None:
     """Where a null, or what fails already, is an error."""
     null = is_null(part) if part.nullable else None
-    return either(part.failing, null)
+    return join_any(part.failing, null)
 
 
-def constant(value: object) -> Part:
+def build_constant(value: object) -> Part:
     from pyspark.sql import functions as f
 
     if value is None:
@@ -105,23 +105,23 @@ class Fields:
         self._schema = schema
         self._column = column
 
-    def of(self, node: Node) -> Part:
+    def find_part(self, node: Node) -> Part:
         """The column of a name, or of a dotted one; null where there is none."""
-        return self._field(node.value if node.kind == "name" else self._dotted_name(node))
+        return self._find_field(node.value if node.kind == "name" else self._get_dotted_name(node))
 
-    def _field(self, name: str) -> Part:
+    def _find_field(self, name: str) -> Part:
         if name in ("this", "ctx"):
             raise NoNativeError
         found = find_field(self._schema, name)
         if found is None:
-            return constant(None)
+            return build_constant(None)
         real, schema = found
         bits = {Schema.INT: 32, Schema.LONG: 64}.get(schema.non_nullable, 0)
         return Part(self._column(real), schema.non_nullable, schema.is_nullable, None, bits)
 
-    def _dotted_name(self, node: Node) -> str:
+    def _get_dotted_name(self, node: Node) -> str:
         """``a.b`` where there is no column ``a``, of which it could be a part."""
-        dotted = plain_path(node)
+        dotted = find_plain_path(node)
         if dotted is None:
             raise NoNativeError
         names = dotted.split(".")
@@ -169,7 +169,7 @@ def to_long(part: Part) -> Part:
         text.rlike(r"\A[+-]?[0-9]+\z"), text.try_cast("bigint")
     )
     wrong = text.isNotNull() & read.isNull()
-    return Part(read, Schema.LONG, True, either(part.failing, wrong), 64)
+    return Part(read, Schema.LONG, True, join_any(part.failing, wrong), 64)
 
 
 def to_double(part: Part) -> Part:
@@ -190,7 +190,7 @@ def to_double(part: Part) -> Part:
         f.regexp_replace(plain, r"[fFdD]\z", "").try_cast("double"),
     )
     wrong = text.isNotNull() & read.isNull()
-    return Part(read, Schema.DOUBLE, True, either(part.failing, wrong))
+    return Part(read, Schema.DOUBLE, True, join_any(part.failing, wrong))
 
 
 def to_text(part: Part) -> Part:

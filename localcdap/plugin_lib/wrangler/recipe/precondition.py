@@ -37,9 +37,9 @@ class Precondition(Directive):
         """The columns stay."""
 
     def expand(self, row: Row, context: RowContext) -> Iterable[Row]:
-        from localcdap.plugin_lib.jexl import truth
+        from localcdap.plugin_lib.jexl import to_truth
 
-        return () if truth(self._is_out(row)) else (row,)
+        return () if to_truth(self._is_out(row)) else (row,)
 
     def native(self, frame: Frame) -> None:
         from pyspark.sql import functions as f

@@ -12,7 +12,7 @@ from lark import Token, Transformer
 from localcdap.java.numbers import parse_decimal
 from localcdap.java.strings import round_to_float
 from localcdap.plugin_lib.jexl.errors import Problem
-from localcdap.plugin_lib.jexl.tree import CHAINED, DEEPEST, Node, make, plain_path
+from localcdap.plugin_lib.jexl.tree import CHAINED, DEEPEST, Node, build_node, find_plain_path
 
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _CONSTANTS: Final = {"true": True, "false": False, "null": None, "NaN": float("nan")}
@@ -28,7 +28,7 @@ class TreeError(Exception):
         )
 
 
-def _text(token: str) -> str:
+def _unescape(token: str) -> str:
     """The value of a text literal; a backslash before what it does not escape stays, as in patterns."""
     quote, body = token[0], token[1:-1]
     if "\\" not in body:
@@ -43,80 +43,80 @@ def _text(token: str) -> str:
     return _ESCAPE.sub(replace, body)
 
 
-def _integer(text: str) -> int:
+def _parse_integer(text: str) -> int:
     digits = text.rstrip("lLhH")
     if digits[:2] in ("0x", "0X"):
         return int(digits, 0)
     return int(digits, 8) if len(digits) > 1 and digits[0] == "0" else int(digits)
 
 
-def _real(text: str) -> float | Decimal:
+def _parse_real(text: str) -> float | Decimal:
     if text[-1] in "bB":
         return parse_decimal(text[:-1])
     value = float(text.rstrip("fFdD"))
     return round_to_float(value) if text[-1] in "fF" else value
 
 
-def _node(kind: str, value: Any, parts: Any, places: Iterable[Any] = ()) -> Node:
+def _build_node(kind: str, value: Any, parts: Any, places: Iterable[Any] = ()) -> Node:
     place = next((p for p in (*places, *parts) if getattr(p, "line", None)), None)
     line, column = (place.line, place.column) if place is not None else (1, 1)
-    made = make(kind, value, parts, line, column)
+    made = build_node(kind, value, parts, line, column)
     if made.depth > 4 * DEEPEST:
         hint = "Set a column to a part of it first."
         raise TreeError(f"The expression is nested more than {DEEPEST} levels deep", made, hint)
     return made
 
 
-def _whole(kind: str) -> Callable[[Builder, list[Any]], Node]:
+def _check_whole(kind: str) -> Callable[[Builder, list[Any]], Node]:
     def build(_: Builder, parts: list[Any]) -> Node:
-        return _node(kind, None, _nodes(parts), parts)
+        return _build_node(kind, None, _filter_nodes(parts), parts)
 
     return build
 
 
-def _nodes(parts: list[Any]) -> list[Node]:
+def _filter_nodes(parts: list[Any]) -> list[Node]:
     return [part for part in parts if isinstance(part, Node)]
 
 
-def _names(parts: list[Any], kind: str = "NAME") -> list[str]:
+def _filter_names(parts: list[Any], kind: str = "NAME") -> list[str]:
     return [str(p) for p in parts if isinstance(p, Token) and p.type == kind]
 
 
 class Builder(Transformer[Any, Node]):
     """One method for each rule of the grammar."""
 
-    start = _whole("script")
-    block = _whole("block")
-    nothing = _whole("nothing")
-    ternary = _whole("ternary")
-    elvis = _whole("elvis")
-    coalesce = _whole("coalesce")
-    leave = _whole("break")
-    again = _whole("continue")
-    give = _whole("return")
-    repeat = _whole("while")
-    conditional_statement = _whole("if")
-    list = _whole("list")
-    set = _whole("set")
-    entry = _whole("entry")
+    start = _check_whole("script")
+    block = _check_whole("block")
+    nothing = _check_whole("nothing")
+    ternary = _check_whole("ternary")
+    elvis = _check_whole("elvis")
+    coalesce = _check_whole("coalesce")
+    leave = _check_whole("break")
+    again = _check_whole("continue")
+    give = _check_whole("return")
+    repeat = _check_whole("while")
+    conditional_statement = _check_whole("if")
+    list = _check_whole("list")
+    set = _check_whole("set")
+    entry = _check_whole("entry")
 
     def map(self, parts: Any) -> Node:
-        return _node("map", None, [p for e in _nodes(parts) for p in e.parts])
+        return _build_node("map", None, [p for e in _filter_nodes(parts) for p in e.parts])
 
     def arguments(self, parts: Any) -> Any:
-        return _nodes(parts)
+        return _filter_nodes(parts)
 
     def group(self, parts: Any) -> Node:
         # A chain in brackets is an operand of its own, not more of the chain around it.
         inner: Node = parts[0]
-        return _node("group", None, (inner,)) if inner.kind in ("chain", "name") else inner
+        return _build_node("group", None, (inner,)) if inner.kind in ("chain", "name") else inner
 
     def binary(self, parts: Any) -> Node:
         left, operator, right = parts[0], str(parts[1]), parts[2]
         if operator not in CHAINED:
-            return _node("binary", operator, (left, right), parts)
-        if left.kind != "chain" or _level(left.value[0]) != _level(operator):
-            return _node("chain", [operator], [left, right])
+            return _build_node("binary", operator, (left, right), parts)
+        if left.kind != "chain" or _build_level(left.value[0]) != _build_level(operator):
+            return _build_node("chain", [operator], [left, right])
         # The parser hands each chain on once, so it may grow in place: a long one costs linear time.
         left.value.append(operator)
         left.parts.append(right)
@@ -126,61 +126,61 @@ class Builder(Transformer[Any, Node]):
     def unary(self, parts: Any) -> Node:
         operator, operand = str(parts[0]), parts[1]
         if operator == "-" and operand.kind == "constant" and _is_number(operand.value):
-            return _node("constant", -operand.value, (), parts)
-        return _node("unary", operator, (operand,), parts)
+            return _build_node("constant", -operand.value, (), parts)
+        return _build_node("unary", operator, (operand,), parts)
 
     def call(self, parts: Any) -> Node:
-        namespace = next(iter(_names(parts, "NAMESPACE")), "")
-        return _node("call", (namespace, _names(parts)[0]), parts[-1], parts)
+        namespace = next(iter(_filter_names(parts, "NAMESPACE")), "")
+        return _build_node("call", (namespace, _filter_names(parts)[0]), parts[-1], parts)
 
     def member(self, parts: Any) -> Node:
-        name = _text(parts[2]) if parts[2].type == "STRING" else str(parts[2])
-        return _node("member", (name, parts[1] == "?."), (parts[0],), parts)
+        name = _unescape(parts[2]) if parts[2].type == "STRING" else str(parts[2])
+        return _build_node("member", (name, parts[1] == "?."), (parts[0],), parts)
 
     def index(self, parts: Any) -> Node:
-        return _node("index", None, parts, parts)
+        return _build_node("index", None, parts, parts)
 
     def method(self, parts: Any) -> Node:
         value = (str(parts[2]), parts[1] == "?.")
-        return _node("method", value, (parts[0], *parts[3]), parts)
+        return _build_node("method", value, (parts[0], *parts[3]), parts)
 
     def assign(self, parts: Any) -> Node:
-        name = plain_path(parts[0])
+        name = find_plain_path(parts[0])
         if name is None:
             hint = "Only variables can be assigned to."
             raise TreeError("A part of a value cannot be assigned to", parts[0], hint)
         operator = str(parts[1]) if isinstance(parts[1], Token) else "="
-        return _node("assign", (operator.rstrip("=") or "=", name), (parts[-1],), parts)
+        return _build_node("assign", (operator.rstrip("=") or "=", name), (parts[-1],), parts)
 
     def declare(self, parts: Any) -> Node:
-        return _node("declare", _names(parts)[0], _nodes(parts), parts)
+        return _build_node("declare", _filter_names(parts)[0], _filter_nodes(parts), parts)
 
     def for_each(self, parts: Any) -> Node:
-        return _node("for_each", _names(parts)[0], _nodes(parts), parts)
+        return _build_node("for_each", _filter_names(parts)[0], _filter_nodes(parts), parts)
 
     def name(self, parts: Any) -> Node:
-        return _node("name", str(parts[0]), (), parts)
+        return _build_node("name", str(parts[0]), (), parts)
 
     def integer(self, parts: Any) -> Node:
-        return _node("constant", _integer(parts[0]), (), parts)
+        return _build_node("constant", _parse_integer(parts[0]), (), parts)
 
     def real(self, parts: Any) -> Node:
-        return _node("constant", _real(parts[0]), (), parts)
+        return _build_node("constant", _parse_real(parts[0]), (), parts)
 
     def string(self, parts: Any) -> Node:
-        return _node("constant", _text(parts[0]), (), parts)
+        return _build_node("constant", _unescape(parts[0]), (), parts)
 
     def refused(self, parts: Any) -> Node:
         raise TreeError(f"'{parts[0]}' cannot be used here", parts[0])
 
     def constant(self, parts: Any) -> Node:
-        return _node("constant", _CONSTANTS[parts[0]], (), parts)
+        return _build_node("constant", _CONSTANTS[parts[0]], (), parts)
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
-def _level(operator: str) -> str:
+def _build_level(operator: str) -> str:
     """Which operators are one chain: sums, products, and each of the others."""
     return "+" if operator in "+-" else "*" if operator in "*/%" else operator

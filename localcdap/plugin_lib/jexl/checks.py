@@ -20,7 +20,7 @@ DEEPEST_LOOP: Final = 10
 _METHODS_WITH_PATTERN = frozenset(("matches", "replaceAll", "replaceFirst", "split"))
 
 
-def problems_of(root: Node) -> list[Problem]:
+def find_problems(root: Node) -> list[Problem]:
     """Every problem of a tree, in the order of the text."""
     found: list[Problem] = []
     for node in root.walk():
@@ -29,8 +29,8 @@ def problems_of(root: Node) -> list[Problem]:
         elif (node.kind == "binary" and node.value in ("=~", "!~")) or (
             node.kind == "method" and node.value[0] in _METHODS_WITH_PATTERN and len(node.parts) > 1
         ):
-            found.extend(_pattern(node.parts[1]))
-    found.extend(_loops(root))
+            found.extend(_check_pattern(node.parts[1]))
+    found.extend(_check_loops(root))
     return sorted(found, key=lambda problem: (problem.line, problem.column))
 
 
@@ -38,30 +38,35 @@ def _call(node: Node) -> list[Problem]:
     namespace, name = node.value
     function = FUNCTIONS.get((namespace, name))
     if function is None:
-        return [_unknown(node, namespace, name)]
-    if not function.forms(len(node.parts)):
+        return [_check_function(node, namespace, name)]
+    if not function.find_overloads(len(node.parts)):
         count = len(node.parts)
         message = f"{function.full_name} does not take {count} argument{'' if count == 1 else 's'}"
         return [Problem(message, node.line, node.column, f"Its usage is {function.usage}.")]
     return []
 
 
-def _unknown(node: Node, namespace: str, name: str) -> Problem:
+def _check_function(node: Node, namespace: str, name: str) -> Problem:
     place = (node.line, node.column)
     if not namespace and name in _NOT_THERE:
         return Problem(f"{_NOT_THERE[name]} ('{name}')", *place)
     if namespace and namespace not in NAMESPACES:
-        known = _nearest(namespace, NAMESPACES) or f"There are {', '.join(sorted(NAMESPACES))}."
+        known = (
+            _suggest_function(namespace, NAMESPACES)
+            or f"There are {', '.join(sorted(NAMESPACES))}."
+        )
         return Problem(f"There is no function namespace '{namespace}'", *place, known)
     full = f"{namespace}:{name}" if namespace else name
     here = {n for space, n in FUNCTIONS if space == namespace}
     elsewhere = sorted(f"{space}:{n}" if space else n for space, n in FUNCTIONS if n == name)
-    near = _nearest(name, here, namespace)
+    near = _suggest_function(name, here, namespace)
     hint = f"Did you mean {' or '.join(elsewhere)}?" if elsewhere else near
     return Problem(f"There is no function '{full}'", *place, hint)
 
 
-def _nearest(name: str, known: frozenset[str] | set[str], namespace: str = "") -> str | None:
+def _suggest_function(
+    name: str, known: frozenset[str] | set[str], namespace: str = ""
+) -> str | None:
     by_lower = {each.lower(): each for each in known}
     near = difflib.get_close_matches(name.lower(), by_lower, n=1)
     if not near:
@@ -69,7 +74,7 @@ def _nearest(name: str, known: frozenset[str] | set[str], namespace: str = "") -
     return f"Did you mean '{namespace + ':' if namespace else ''}{by_lower[near[0]]}'?"
 
 
-def _pattern(node: Node) -> list[Problem]:
+def _check_pattern(node: Node) -> list[Problem]:
     if node.kind != "constant" or not isinstance(node.value, str):
         return []
     try:
@@ -79,7 +84,7 @@ def _pattern(node: Node) -> list[Problem]:
     return []
 
 
-def _loops(root: Node) -> list[Problem]:
+def _check_loops(root: Node) -> list[Problem]:
     """``break`` and ``continue`` outside of a loop, and loops too deep in one another."""
     found: list[Problem] = []
     waiting = [(root, 0)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
-from localcdap.plugin_lib.jexl.errors import EvaluationError, fail, null_operand, type_name
-from localcdap.plugin_lib.jexl.methods import member
+from localcdap.plugin_lib.jexl.errors import EvaluationError, fail, fail_on_null_operand, type_name
+from localcdap.plugin_lib.jexl.methods import get_member
 from localcdap.plugin_lib.jexl.operators import to_boolean, to_long
 
 RANGE_LIMIT: Final = 1_000_000
@@ -15,7 +15,7 @@ STEP_LIMIT: Final = 1_000_000
 """Rounds of all loops of one evaluation."""
 
 
-def holds(value: Any) -> bool:
+def is_true(value: Any) -> bool:
     """A condition of ``? :``, where null is false."""
     return value is not None and to_boolean(value)
 
@@ -28,7 +28,7 @@ def fold(operators: Sequence[Callable[[Any, Any], Any]], operands: Sequence[Any]
     return value
 
 
-def quiet(function: Callable[[Any], Any], value: Callable[[], Any], otherwise: Any) -> Any:
+def call_quietly(function: Callable[[Any], Any], value: Callable[[], Any], otherwise: Any) -> Any:
     """``empty`` and ``size`` of what has no value because it is an error."""
     try:
         return function(value())
@@ -36,11 +36,11 @@ def quiet(function: Callable[[Any], Any], value: Callable[[], Any], otherwise: A
         return otherwise
 
 
-def path(first: Any, names: Sequence[str], dotted: Sequence[Any]) -> Any:
+def read_path(first: Any, names: Sequence[str], dotted: Sequence[Any]) -> Any:
     """``a.b.c``: members of ``a``, or where there is no ``a`` the column called ``a.b.c``."""
     value = first
     for name, other in zip(names, dotted, strict=True):
-        value = other if value is None else member(value, name)
+        value = other if value is None else get_member(value, name)
     return value
 
 
@@ -64,7 +64,7 @@ def make_set(items: Iterable[Any]) -> list[Any]:
 def make_range(left: Any, right: Any) -> range:
     """``1..9``, from the smaller number to the larger."""
     if left is None or right is None:
-        null_operand("..")
+        fail_on_null_operand("..")
     first, last = to_long(left), to_long(right)
     low, high = min(first, last), max(first, last)
     if high - low >= RANGE_LIMIT:
@@ -97,6 +97,6 @@ class Steps:
             fail(f"A loop did not end after {STEP_LIMIT} rounds")
 
 
-def failed(error: Exception) -> NoReturn:
+def translate_error(error: Exception) -> NoReturn:
     """Whatever else a value does to an expression is an error of its row."""
     raise EvaluationError(str(error) or type(error).__name__) from error

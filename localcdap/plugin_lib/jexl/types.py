@@ -11,7 +11,7 @@ from typing import Final
 
 from localcdap.api.schema import Schema, Type
 from localcdap.plugin_lib.jexl.functions import FUNCTIONS, Overload
-from localcdap.plugin_lib.jexl.tree import CONDITIONS, Node, local_names, plain_path
+from localcdap.plugin_lib.jexl.tree import CONDITIONS, Node, find_plain_path, list_local_names
 
 _STRICT: Final = frozenset(("+", "-", "*", "/", "%"))
 
@@ -54,13 +54,13 @@ def type_of(root: Node, schema: Schema) -> Schema | None:
 
     :param schema: a record of what is known; nothing is known of names that are not in it.
     """
-    if len(root.parts) != 1 or local_names(root):
+    if len(root.parts) != 1 or list_local_names(root):
         return None
-    found = _Types(schema).of(root.parts[0])
+    found = _TypeInference(schema).infer(root.parts[0])
     return None if found == Schema.NULL else found
 
 
-def literal_type(value: object) -> Schema:
+def infer_literal(value: object) -> Schema:
     """The schema of a constant."""
     if isinstance(value, bool):
         return Schema.BOOLEAN
@@ -75,7 +75,7 @@ def literal_type(value: object) -> Schema:
     return Schema.DOUBLE if isinstance(value, float) else Schema.STRING
 
 
-def arithmetic_type(symbol: str, left: Schema, right: Schema) -> Schema | None:
+def infer_arithmetic(symbol: str, left: Schema, right: Schema) -> Schema | None:
     """The schema of ``left symbol right``, both without null; None where only data can tell."""
     if symbol == "+" and (_is_text(left) or _is_text(right)):
         return Schema.STRING
@@ -103,29 +103,29 @@ def _is_text(schema: Schema) -> bool:
     return schema == Schema.STRING
 
 
-class _Types:
+class _TypeInference:
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
 
-    def of(self, node: Node) -> Schema | None:
+    def infer(self, node: Node) -> Schema | None:
         find = _BY_KIND.get(node.kind)
         return find(self, node) if find is not None else None
 
-    def _name(self, node: Node) -> Schema | None:
+    def _infer_name(self, node: Node) -> Schema | None:
         found = find_field(self._schema, node.value)
         return found[1] if found is not None else None
 
-    def _member(self, node: Node) -> Schema | None:
-        dotted = plain_path(node)
+    def _infer_member(self, node: Node) -> Schema | None:
+        dotted = find_plain_path(node)
         found = find_field(self._schema, dotted) if dotted is not None else None
         if found is not None:
             return found[1].as_nullable
-        inner = self.of(node.parts[0])
+        inner = self.infer(node.parts[0])
         field = find_field(inner.non_nullable, node.value[0]) if inner is not None else None
         return field[1].as_nullable if field is not None else None
 
-    def _index(self, node: Node) -> Schema | None:
-        inner = self.of(node.parts[0])
+    def _infer_index(self, node: Node) -> Schema | None:
+        inner = self.infer(node.parts[0])
         if inner is None:
             return None
         plain = inner.non_nullable
@@ -136,20 +136,20 @@ class _Types:
         element = plain.items if plain.type is Type.ARRAY else plain.values
         return element.as_nullable if element is not None else None
 
-    def _unary(self, node: Node) -> Schema | None:
+    def _infer_unary(self, node: Node) -> Schema | None:
         if node.value in ("!", "empty"):
             return Schema.BOOLEAN
         if node.value == "size":
             return Schema.INT
         if node.value == "~":
             return Schema.LONG
-        inner = self.of(node.parts[0])
+        inner = self.infer(node.parts[0])
         if inner is None:
             return None
         plain = inner.non_nullable
         return Schema.LONG if plain == Schema.INT else plain if plain != Schema.STRING else None
 
-    def _binary(self, node: Node) -> Schema | None:
+    def _infer_binary(self, node: Node) -> Schema | None:
         if node.value in CONDITIONS:
             return Schema.BOOLEAN
         return Schema.LONG if node.value in ("<<", ">>") else Schema.array(Schema.LONG)
@@ -159,49 +159,53 @@ class _Types:
             return Schema.BOOLEAN
         if node.value[0] not in _STRICT:
             return Schema.LONG
-        result = self.of(node.parts[0])
+        result = self.infer(node.parts[0])
         for symbol, part in zip(node.value, node.parts[1:], strict=True):
-            right = self.of(part)
+            right = self.infer(part)
             if result is not None and right is not None:
-                result = arithmetic_type(symbol, result.non_nullable, right.non_nullable)
+                result = infer_arithmetic(symbol, result.non_nullable, right.non_nullable)
             else:
                 known = result if result is not None else right
                 text = known is not None and _is_text(known.non_nullable)
                 result = Schema.STRING if symbol == "+" and text else None
         return result
 
-    def _ternary(self, node: Node) -> Schema | None:
-        return _common(self._protected(node.parts[1]), self._protected(node.parts[2]))
+    def _infer_ternary(self, node: Node) -> Schema | None:
+        return _find_common_type(
+            self._infer_null_safe(node.parts[1]), self._infer_null_safe(node.parts[2])
+        )
 
-    def _protected(self, node: Node) -> Schema | None:
+    def _infer_null_safe(self, node: Node) -> Schema | None:
         """A method of null is null right inside of ``? :``."""
-        found = self.of(node)
+        found = self.infer(node)
         return found.as_nullable if found is not None and node.kind == "method" else found
 
-    def _either(self, node: Node) -> Schema | None:
-        left = self.of(node.parts[0])
-        right = self.of if node.kind == "coalesce" else self._protected
-        return _common(left.non_nullable if left is not None else None, right(node.parts[1]))
+    def _infer_either(self, node: Node) -> Schema | None:
+        left = self.infer(node.parts[0])
+        right = self.infer if node.kind == "coalesce" else self._infer_null_safe
+        return _find_common_type(
+            left.non_nullable if left is not None else None, right(node.parts[1])
+        )
 
     def _call(self, node: Node) -> Schema | None:
         function = FUNCTIONS[node.value]
         if not node.value[0] and node.value[1] in _RETURN_FIRST:
-            return self._first_not_null(node)
-        forms = function.forms(len(node.parts))
-        results = {_result(form) for form in forms}
+            return self._infer_coalesce(node)
+        forms = function.find_overloads(len(node.parts))
+        results = {_infer_result(form) for form in forms}
         if len(results) == 1:
             return next(iter(results))
-        return self._math(node)
+        return self._infer_math(node)
 
-    def _first_not_null(self, node: Node) -> Schema | None:
-        found = [self.of(part) for part in node.parts]
+    def _infer_coalesce(self, node: Node) -> Schema | None:
+        found = [self.infer(part) for part in node.parts]
         if node.value[1] == "NullToEmpty":
             found.append(Schema.STRING)
         elif node.value[1] == "NullToZero":
             found.append(Schema.INT)
         common: Schema | None = Schema.NULL
         for one in found:
-            common = _common(common, one)
+            common = _find_common_type(common, one)
         if common is None or common == Schema.NULL:
             return None
         never_null = any(
@@ -209,17 +213,17 @@ class _Types:
         )
         return common.non_nullable if never_null else common
 
-    def _math(self, node: Node) -> Schema | None:
+    def _infer_math(self, node: Node) -> Schema | None:
         """``math:abs``, ``max`` and ``min``: as wide as their arguments."""
-        known = [self.of(part) for part in node.parts]
+        known = [self.infer(part) for part in node.parts]
         if node.value[0] != "math" or None in known:
             return None
         plain = [one.non_nullable for one in known if one is not None]
         whole = all(one in WHOLE for one in plain)
         return Schema.LONG if whole else Schema.DOUBLE
 
-    def _method(self, node: Node) -> Schema | None:
-        inner = self.of(node.parts[0])
+    def _infer_method(self, node: Node) -> Schema | None:
+        inner = self.infer(node.parts[0])
         if (
             inner is None
             or inner.non_nullable.type is Type.RECORD
@@ -230,18 +234,18 @@ class _Types:
         return found.as_nullable if found is not None and node.value[1] else found
 
     def _group(self, node: Node) -> Schema | None:
-        return self.of(node.parts[0])
+        return self.infer(node.parts[0])
 
-    def _constant(self, node: Node) -> Schema | None:
-        return literal_type(node.value)
+    def _infer_constant(self, node: Node) -> Schema | None:
+        return infer_literal(node.value)
 
 
-def _result(form: Overload) -> Schema | None:
+def _infer_result(form: Overload) -> Schema | None:
     schema = RESULTS.get(form.returns)
     return schema if schema is None or form.never_null else schema.as_nullable
 
 
-def _common(left: Schema | None, right: Schema | None) -> Schema | None:
+def _find_common_type(left: Schema | None, right: Schema | None) -> Schema | None:
     """What holds values of both; None where they differ in more than null."""
     if left is None or right is None:
         return None
@@ -258,18 +262,18 @@ def _common(left: Schema | None, right: Schema | None) -> Schema | None:
     return joint.as_nullable if left.is_nullable or right.is_nullable else joint
 
 
-_BY_KIND: Final[dict[str, Callable[[_Types, Node], Schema | None]]] = {
-    "constant": _Types._constant,
-    "name": _Types._name,
-    "group": _Types._group,
-    "member": _Types._member,
-    "index": _Types._index,
-    "unary": _Types._unary,
-    "binary": _Types._binary,
-    "chain": _Types._chain,
-    "ternary": _Types._ternary,
-    "elvis": _Types._either,
-    "coalesce": _Types._either,
-    "call": _Types._call,
-    "method": _Types._method,
+_BY_KIND: Final[dict[str, Callable[[_TypeInference, Node], Schema | None]]] = {
+    "constant": _TypeInference._infer_constant,
+    "name": _TypeInference._infer_name,
+    "group": _TypeInference._group,
+    "member": _TypeInference._infer_member,
+    "index": _TypeInference._infer_index,
+    "unary": _TypeInference._infer_unary,
+    "binary": _TypeInference._infer_binary,
+    "chain": _TypeInference._chain,
+    "ternary": _TypeInference._infer_ternary,
+    "elvis": _TypeInference._infer_either,
+    "coalesce": _TypeInference._infer_either,
+    "call": _TypeInference._call,
+    "method": _TypeInference._infer_method,
 }
