@@ -38,11 +38,11 @@ from localcdap.artifacts.model import PluginRef
 import localcdap.engine.tasks.fused
 import msgspec
 from localcdap.plugin_lib.jexl.functions.data_quality import is_date
-from localcdap.plugin_lib.wrangler.language import print_recipe
-from localcdap.plugin_lib.wrangler.recipe.registry import shipped
-from localcdap.plugin_lib.wrangler.recipe.steps import check
+from localcdap.plugin_lib.wrangler.language import format_recipe
+from localcdap.plugin_lib.wrangler.recipe.registry import load_shipped_directives
+from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
 
-recipe = check("set-column a b + 1; uppercase :a", shipped())
+recipe = load_recipe("set-column a b + 1; uppercase :a")
 assert not recipe.errors, recipe.errors
 assert recipe.steps[0].directive.expression.compile()({{"b": 1}}) == 2
 assert is_date("2021-03-04")

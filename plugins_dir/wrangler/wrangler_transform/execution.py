@@ -1,24 +1,26 @@
-"""Wrangler in a run: its recipe compiled to Spark, its errors sent where the on-error mode says."""
+"""Runs Wrangler: compiles its recipe to Spark, and handles failing records as the on-error mode says."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from localcdap.api import Schema, SparkContext
-from localcdap.plugin_lib.wrangler.recipe.building import (
-    Builder,
-    Source,
-    built,
-    precondition_call,
-    registry_with,
+from localcdap.plugin_lib.wrangler.recipe.builder import (
+    DirectiveBuilder,
+    RecipeStep,
+    load_precondition,
+    load_recipe,
 )
-from localcdap.plugin_lib.wrangler.recipe.compiler import Compiled, Job, compile_recipe
-from localcdap.plugin_lib.wrangler.recipe.propagation import columns_of, propagate
+from localcdap.plugin_lib.wrangler.recipe.compiler import (
+    CompiledRecipe,
+    CompileInput,
+    compile_recipe,
+)
+from localcdap.plugin_lib.wrangler.recipe.propagation import propagate, to_columns
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import ERROR, FAILURE, INPUT
-from localcdap.plugin_lib.wrangler.recipe.steps import Step
 
 from .config import DEFAULT_MODE, FAIL, SEND, WranglerConfig
-from .configuration import ALL, RECORD, given_schema, steps_of
+from .configuration import ALL_FIELDS, WHOLE_RECORD, find_row_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -33,82 +35,82 @@ class Execution:
         self._mode = config.on_error or context.arguments.get(DEFAULT_MODE) or FAIL
 
     def run(self, df: DataFrame) -> DataFrame:
+        """Return the DataFrame of the stage's output. Nothing is read."""
         from pyspark.sql import functions as f
 
         declared = self._context.output_schema
         assert declared is not None
-        source = self._source()
         if self._config.is_sql:
             df = df.where(f.expr(self._config.precondition_sql or "true"))
-        given = given_schema(self._config.input_field, self._context.input_schema)
-        assert given is not None
+        row_schema = find_row_schema(self._config.input_field, self._context.input_schema)
+        assert row_schema is not None
         compiled = compile_recipe(
-            self._taken(df), self._job(source, given, declared), self._context.in_batches
+            self._select_input(df),
+            self._build_input(row_schema, declared),
+            self._context.in_batches,
         )
         self._explain(compiled)
-        return self._without_errors(compiled, declared)
+        return self._handle_errors(compiled, declared)
 
-    def _source(self) -> Source:
-        config = self._config
-        calls = []
-        precondition = (config.precondition or "").strip()
-        # Exports have 'false' where nobody asked for a condition.
-        if precondition not in ("", "false") and not config.is_sql:
-            calls.append(precondition_call(precondition))
-        steps = steps_of(config.directives, config.udd, self._context.find_plugin)
-        loaded = [load.name for load in steps.recipe.loads]
-        return Source(calls + [step.call for step in steps.steps], loaded)
-
-    def _taken(self, df: DataFrame) -> DataFrame:
-        """The columns that rows have, and the whole record where error records are wanted."""
+    def _select_input(self, df: DataFrame) -> DataFrame:
+        """Select the columns of the rows, and the whole record if error records are wanted."""
         from pyspark.sql import functions as f
 
         names = self._context.input_schema.field_names
         field = self._config.input_field
-        if field == RECORD:
-            taken = [f.struct(*(_column(name).alias(name) for name in names)).alias(RECORD)]
+        if field == WHOLE_RECORD:
+            members = (_find_column(name).alias(name) for name in names)
+            selected = [f.struct(*members).alias(WHOLE_RECORD)]
         else:
-            taken = [_column(name) for name in (names if field == ALL else [field])]
+            selected = [_find_column(name) for name in (names if field == ALL_FIELDS else [field])]
         if self._context.wants_errors:
-            members = [_column(name).alias(f"f{i}") for i, name in enumerate(names)]
-            taken.append(f.struct(*members).alias(INPUT))
-        return df.select(*taken)
+            fields = [_find_column(name).alias(f"f{i}") for i, name in enumerate(names)]
+            selected.append(f.struct(*fields).alias(INPUT))
+        return df.select(*selected)
 
-    def _job(self, source: Source, given: Schema, declared: Schema) -> Job:
+    def _build_input(self, row_schema: Schema, declared: Schema) -> CompileInput:
         find = self._context.find_plugin
-        registry = registry_with(source.loaded, find)
-        directives = [built(call, registry) for call in source.calls]
-        steps = [
-            Step(call, directive) for call, directive in zip(source.calls, directives, strict=True)
-        ]
+        recipe = load_recipe(self._config.directives, self._config.udd, find)
+        loaded = [load.name for load in recipe.recipe.loads]
+        steps = [*self._list_precondition(), *recipe.steps]
+        calls = [step.call for step in steps]
+        directives = [step.directive for step in steps if step.directive is not None]
         tables = dict.fromkeys(name for each in directives for name in each.tables())
         lookups = {name: self._context.lookup(name) for name in tables}
-        found = propagate(steps, columns_of(given, {n: t.shape for n, t in lookups.items()}.get))
-        return Job(
-            directives=directives,
-            sources=[call.source for call in source.calls],
+        shapes = {name: lookup.shape for name, lookup in lookups.items()}
+        found = propagate(steps, to_columns(row_schema, shapes.get))
+        assert len(found.directives) == len(steps)  # configure has rejected other recipes
+        return CompileInput(
+            directives=found.directives,
+            sources=[call.source for call in calls],
             columns=[*found.before, found.after],
-            given=given,
+            row_schema=row_schema,
             declared=declared,
-            build=lambda first, last: Builder(source, find, first, last),
+            make_builder=lambda first, last: DirectiveBuilder(calls[first:last], loaded, find),
             arguments=self._context.arguments,
             lookups=lookups,
-            input=self._context.input_schema if self._context.wants_errors else None,
+            record_schema=self._context.input_schema if self._context.wants_errors else None,
         )
 
-    def _explain(self, compiled: Compiled) -> None:
-        for placed in compiled.placed:
-            why = "" if placed.is_native else f"  ({placed.reason})"
-            self._context.explain(
-                f"{'native' if placed.is_native else 'batch '}  {placed.source}{why}"
-            )
+    def _list_precondition(self) -> tuple[RecipeStep, ...]:
+        text = (self._config.precondition or "").strip()
+        # Exports of CDAP have 'false' where no condition was set.
+        if text in ("", "false") or self._config.is_sql:
+            return ()
+        return load_precondition(text).steps
 
-    def _without_errors(self, compiled: Compiled, declared: Schema) -> DataFrame:
-        """The records, in the columns of the output schema; the others told, sent or left out."""
+    def _explain(self, compiled: CompiledRecipe) -> None:
+        for placement in compiled.placements:
+            kind = "native" if placement.is_native else "batch "
+            reason = "" if placement.is_native else f"  ({placement.reason})"
+            self._context.explain(f"{kind}  {placement.source}{reason}")
+
+    def _handle_errors(self, compiled: CompiledRecipe, declared: Schema) -> DataFrame:
+        """Return the records in the columns of the output schema; failing ones as the mode says."""
         from pyspark.sql import functions as f
 
         df = compiled.frame
-        names = [_column(name) for name in declared.field_names]
+        names = [_find_column(name) for name in declared.field_names]
         if ERROR not in compiled.carried:
             return df.select(*names)
         error = f.col(ERROR)
@@ -117,24 +119,24 @@ class Execution:
             df = df.where(~is_failure)
         message = error["message"]
         if self._mode == FAIL:
-            # Not a filter of its own: Spark might drop the rows that fail the run before it.
+            # The error is raised in a column: Spark might drop the rows of a separate filter before it.
             fails = is_failure if self._context.wants_errors else error.isNotNull()
-            raised = self._context.raising(self._told(is_failure, message))
+            raised = self._context.raising(self._format_failure(is_failure, message))
             message = f.when(fails, raised.cast("string")).otherwise(message)
-        record = self._record() if self._context.wants_errors else f.lit(None)
+        record = self._rebuild_record() if self._context.wants_errors else f.lit(None)
         made = self._context.without_errors(df, code=error["code"], message=message, record=record)
         return made.select(*names)
 
-    def _told(self, is_failure: Column, message: Column) -> Column:
-        """Why a row fails the run, in the words of the original."""
+    def _format_failure(self, is_failure: Column, message: Column) -> Column:
+        """Return why a row fails the run, in the wording of CDAP."""
         from pyspark.sql import functions as f
 
-        told = f"Stage:{self._context.stage_name} - Failing pipeline due to error : "
-        sent = f"{told}Errors in Wrangler Transformation - "
-        return f.concat(f.when(is_failure, f.lit(told)).otherwise(f.lit(sent)), message)
+        failed = f"Stage:{self._context.stage_name} - Failing pipeline due to error : "
+        sent = f"{failed}Errors in Wrangler Transformation - "
+        return f.concat(f.when(is_failure, f.lit(failed)).otherwise(f.lit(sent)), message)
 
-    def _record(self) -> Column:
-        """The input record, with the names of its fields."""
+    def _rebuild_record(self) -> Column:
+        """Return the input record, with the names of its fields."""
         from pyspark.sql import functions as f
 
         names = self._context.input_schema.field_names
@@ -142,8 +144,8 @@ class Execution:
         return f.struct(*members)
 
 
-def _column(name: str) -> Column:
-    """A column of any name."""
+def _find_column(name: str) -> Column:
+    """Return a column by its name, which may hold any characters."""
     from pyspark.sql import functions as f
 
     return f.col("`" + name.replace("`", "``") + "`")

@@ -1,4 +1,4 @@
-"""What front ends ask Wrangler while a recipe is written."""
+"""The plugin methods that front ends call while a recipe is written."""
 
 from __future__ import annotations
 
@@ -9,35 +9,34 @@ import msgspec
 from localcdap.api import Schema
 from localcdap.api.errors import BadRequestError
 from localcdap.api.record_json import decode_json_records, encode_json_record
-from localcdap.plugin_lib.wrangler.language import Problem
-from localcdap.plugin_lib.wrangler.recipe.propagation import columns_of, propagate
-from localcdap.plugin_lib.wrangler.recipe.registry import shipped
-from localcdap.plugin_lib.wrangler.recipe.samples import sample
-from localcdap.plugin_lib.wrangler.recipe.steps import check
+from localcdap.plugin_lib.wrangler.language import RecipeProblem
+from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
+from localcdap.plugin_lib.wrangler.recipe.propagation import propagate, to_columns
+from localcdap.plugin_lib.wrangler.recipe.samples import run_sample
 
 from .config import WranglerConfig
-from .configuration import ALL, given_schema
+from .configuration import ALL_FIELDS, find_row_schema
 
 
 class RecipeRequest(msgspec.Struct):
-    """A recipe to look at."""
+    """A recipe to check."""
 
     recipe: str
 
 
 class RecipeAnswer(msgspec.Struct):
-    """What a recipe holds."""
+    """The directives and problems of a recipe."""
 
     directives: list[str]
-    """The directives that are right, as they are written."""
-    problems: list[Problem]
+    """The text of each valid directive."""
+    problems: list[RecipeProblem]
 
 
-class SampleRequest(msgspec.Struct):
-    """Records that the recipe of the stage's properties is tried on."""
+class RecipeSampleRequest(msgspec.Struct):
+    """Records on which to run the recipe of the stage's properties."""
 
     schema: Schema
-    """Of the records."""
+    """The schema of the records."""
     records: list[Any]
     """As JSON, see :mod:`localcdap.api.record_json`."""
 
@@ -46,44 +45,45 @@ class SampleFailure(msgspec.Struct):
     """A record for which the recipe fails, or that it sends to the error port."""
 
     record: int
-    """Its place among those given, from 0."""
+    """Its index among the given records, from 0."""
     code: int
     message: str
 
 
 class SampleAnswer(msgspec.Struct):
-    """What came of the records."""
+    """The output of the recipe for the records."""
 
     schema: Schema | None
-    """The output schema that they propose; None when there are no columns."""
+    """The output schema that the records propose; None if there are no columns."""
     records: list[Any]
     errors: list[SampleFailure]
 
 
-def checked(request: RecipeRequest) -> RecipeAnswer:
-    """What a recipe holds, and what is wrong with it."""
-    steps = check(request.recipe, shipped())
-    return RecipeAnswer([step.call.source for step in steps.steps], steps.problems)
+def check_recipe(request: RecipeRequest) -> RecipeAnswer:
+    """Return the directives of a recipe, and its problems."""
+    recipe = load_recipe(request.recipe)
+    sources = [step.call.source for step in recipe.steps]
+    return RecipeAnswer(sources, list(recipe.problems))
 
 
-def sampled(config: WranglerConfig, request: SampleRequest) -> SampleAnswer:
-    """What the stage's recipe makes of records; its precondition is not looked at.
+def sample_recipe(config: WranglerConfig, request: RecipeSampleRequest) -> SampleAnswer:
+    """Run the stage's recipe on records; its precondition is ignored.
 
-    :raises BadRequestError: when the recipe is not right, or the records do not fit their schema.
+    :raises BadRequestError: for a recipe with errors, or records that do not match their schema.
     """
-    steps = check(config.directives or "", shipped())
-    if steps.errors or not steps.is_complete:
-        told = "; ".join(problem.text for problem in steps.errors)
+    recipe = load_recipe(config.directives or "")
+    if recipe.errors or not recipe.is_complete:
+        reason = "; ".join(problem.text for problem in recipe.errors)
         raise BadRequestError(
-            f"The recipe cannot be tried: {told or 'it holds macros.'}", "Correct it first."
+            f"The recipe cannot be tried: {reason or 'it holds macros.'}", "Correct it first."
         )
     records = decode_json_records(request.schema, request.records, "records")
-    field = config.input_field or ALL
-    given = given_schema(field, request.schema)
-    if field != ALL:
+    field = config.input_field or ALL_FIELDS
+    row_schema = find_row_schema(field, request.schema)
+    if field != ALL_FIELDS:
         records = [{field: record.get(field)} for record in records]
-    found = propagate(steps.steps, columns_of(given))
-    directives = [step.directive for step in steps.steps if step.directive is not None]
-    tried = sample(directives, records, found.after, {})
-    failures = [SampleFailure(place, each.code, each.message) for place, each in tried.failures]
-    return SampleAnswer(tried.schema, [encode_json_record(row) for row in tried.rows], failures)
+    found = propagate(recipe.steps, to_columns(row_schema))
+    sampled = run_sample(found.directives, records, found.after, {})
+    failures = [SampleFailure(index, each.code, each.message) for index, each in sampled.failures]
+    rows = [encode_json_record(row) for row in sampled.rows]
+    return SampleAnswer(sampled.schema, rows, failures)

@@ -9,10 +9,9 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.api.directive.rows import Columns
 from localcdap.api.schema import Schema
 from localcdap.engine.plan.spark_types import spark_schema
-from localcdap.plugin_lib.wrangler.recipe.batch import Executor, RowFailure
-from localcdap.plugin_lib.wrangler.recipe.registry import shipped
+from localcdap.plugin_lib.wrangler.recipe.batch import RecipeExecutor, RowFailure
+from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe, load_recipe
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import ERROR, ERROR_TYPE, SparkFrame
-from localcdap.plugin_lib.wrangler.recipe.steps import Steps, check
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -21,16 +20,16 @@ NUMBER = "number__"
 """Column that tells the rows apart."""
 
 
-def steps_of(recipe: str) -> Steps:
-    steps = check(recipe, shipped())
+def load_valid_recipe(recipe: str) -> BuiltRecipe:
+    steps = load_recipe(recipe)
     assert not steps.errors, [problem.text for problem in steps.errors]
     return steps
 
 
 def in_python(recipe: str, records: Sequence[dict[str, Any]]) -> list[Any]:
     """For each record the list of rows that it becomes, or its :class:`RowFailure`."""
-    directives = [step.directive for step in steps_of(recipe).steps]
-    executor = Executor([d for d in directives if d is not None], {})
+    directives = [step.directive for step in load_valid_recipe(recipe).steps]
+    executor = RecipeExecutor([d for d in directives if d is not None], {})
     executor.start()
     return [executor.run(record) for record in records]
 
@@ -47,7 +46,7 @@ def native_frame(
     columns.put(NUMBER, Schema.INT)
     frame = SparkFrame(df, columns, {**names, NUMBER: NUMBER})
     frame.wanted = wanted
-    for step in steps_of(recipe).steps:
+    for step in load_valid_recipe(recipe).steps:
         assert step.directive is not None
         frame.directive = step.name
         step.directive.native(frame)
@@ -76,11 +75,11 @@ def _structs(number: int, frame: SparkFrame) -> DataFrame:
     """A recipe's rows as one column ``v``, with its number, that of the record, and the error."""
     from pyspark.sql import functions as f
 
-    settled = frame.settled()
+    df = frame.to_dataframe()
     physical = [name for name in frame.physical if name != NUMBER]
     members = [f.col(name).alias(f"v{i}") for i, name in enumerate(physical)]
     error = f.col(ERROR) if ERROR in frame.carried else f.lit(None).cast(ERROR_TYPE)
-    return settled.select(
+    return df.select(
         f.lit(number).alias("recipe"),
         NUMBER,
         error.alias("error"),

@@ -10,11 +10,16 @@ from typing import Any
 import pytest
 
 from localcdap.api.schema import Schema
-from localcdap.plugin_lib.wrangler.language import Code, Recipe, parse, print_recipe
-from localcdap.plugin_lib.wrangler.recipe.propagation import columns_of, propagate
-from localcdap.plugin_lib.wrangler.recipe.registry import shipped
-from localcdap.plugin_lib.wrangler.recipe.schema_check import misfits
-from localcdap.plugin_lib.wrangler.recipe.steps import check
+from localcdap.plugin_lib.wrangler.language import (
+    ExpressionSource,
+    Recipe,
+    format_recipe,
+    parse_recipe,
+)
+from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
+from localcdap.plugin_lib.wrangler.recipe.propagation import propagate, to_columns
+from localcdap.plugin_lib.wrangler.recipe.registry import load_shipped_directives
+from localcdap.plugin_lib.wrangler.recipe.schema_check import find_schema_mismatches
 from tests.conftest import REPOSITORY
 
 FOLDER = REPOSITORY.parent / "shared" / "corpus" / "pipelines"
@@ -48,7 +53,7 @@ def shown(recipe: Recipe) -> list[Any]:
     return [
         (
             c.name,
-            {k: v.text if isinstance(v, Code) else v for k, v in c.arguments.items()},
+            {k: v.text if isinstance(v, ExpressionSource) else v for k, v in c.arguments.items()},
             c.macros,
         )
         for c in recipe.calls
@@ -58,7 +63,7 @@ def shown(recipe: Recipe) -> list[Any]:
 @pytest.mark.parametrize(("file", "stage"), recipes())
 def test_a_real_recipe_is_read_whole(file: Path, stage: dict[str, Any]):
     text = stage.get("directives") or ""
-    found = check(text, shipped())
+    found = load_recipe(text)
 
     assert [p.text for p in found.errors] == []
     directives = [
@@ -71,9 +76,9 @@ def test_a_real_recipe_is_read_whole(file: Path, stage: dict[str, Any]):
 
 @pytest.mark.parametrize(("file", "stage"), recipes())
 def test_a_real_recipe_is_written_and_read_again(file: Path, stage: dict[str, Any]):
-    declared = shipped().arguments()
-    recipe = parse(stage.get("directives") or "", declared)
-    again = parse(print_recipe(recipe, declared), declared)
+    declared = load_shipped_directives().arguments
+    recipe = parse_recipe(stage.get("directives") or "", declared)
+    again = parse_recipe(format_recipe(recipe, declared), declared)
 
     assert again.errors == []
     assert shown(again) == shown(recipe)
@@ -81,14 +86,16 @@ def test_a_real_recipe_is_written_and_read_again(file: Path, stage: dict[str, An
 
 @pytest.mark.parametrize(("file", "stage"), recipes())
 def test_the_declared_schema_of_a_real_recipe_can_be_had(file: Path, stage: dict[str, Any]):
-    found = check(stage.get("directives") or "", shipped())
+    found = load_recipe(stage.get("directives") or "")
     if not found.is_complete or found.errors or "${" in stage["schema"]:
         pytest.skip("only its run knows the recipe or its schema")
     declared = Schema.parse_record(stage["schema"])
     given = stage["input"]
     if isinstance(given, list):
         given = given[0]["schema"] if given else None
-    propagated = propagate(found.steps, columns_of(Schema.parse(given) if given else None))
+    propagated = propagate(found.steps, to_columns(Schema.parse(given) if given else None))
 
     assert [problem.text for problem in propagated.errors] == []
-    assert [m.message for m in misfits(propagated.after, declared) if not m.is_warning] == []
+    assert [
+        m.message for m in find_schema_mismatches(propagated.after, declared) if not m.is_warning
+    ] == []

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from localcdap.api import Schema, Type
-from localcdap.plugin_lib.wrangler.recipe.registry import shipped
-from localcdap.plugin_lib.wrangler.recipe.steps import check
+from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
 from localcdap.testing import artifact_ref
 from localcdap.testing.pipeline import PipelineTester
 from tests.conftest import REPOSITORY
@@ -69,7 +68,7 @@ def stages(corpus) -> list[tuple[str, dict[str, str], Schema]]:
             if plugin.get("name") != "Wrangler" or not isinstance(inputs, list) or not inputs:
                 continue
             properties = plugin["properties"]
-            steps = check(properties.get("directives") or "", shipped())
+            steps = load_recipe(properties.get("directives") or "")
             given, declared = inputs[0].get("schema"), properties.get("schema")
             if steps.errors or not steps.is_complete or not given or "${" in str(declared):
                 continue

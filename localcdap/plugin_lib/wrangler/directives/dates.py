@@ -30,7 +30,7 @@ from localcdap.plugin_lib.wrangler.directives.columns import needed, no_column
 from localcdap.plugin_lib.wrangler.directives.datetime_bases import InPattern, is_timestamp
 from localcdap.plugin_lib.wrangler.directives.error_messages import mismatch, mismatched, refused
 from localcdap.plugin_lib.wrangler.directives.native_helpers import present
-from localcdap.plugin_lib.wrangler.recipe.base_directives import text_like
+from localcdap.plugin_lib.wrangler.recipe.base_directives import make_text_schema_like
 
 _FIRST_MILLIS: Final = 10**11
 """What is less than this is Unix time in seconds, till the year 5138; as milliseconds it is of 1973."""
@@ -47,7 +47,7 @@ class _Written(InPattern):
 
     def propagate(self, columns: Columns) -> None:
         if not no_column(columns, self.column, "format"):
-            columns.put(self.column, text_like(columns, self.column))
+            columns.put(self.column, make_text_schema_like(columns, self.column))
 
     def change(self, row: Row, context: RowContext) -> None:
         found = needed(row, self.column)

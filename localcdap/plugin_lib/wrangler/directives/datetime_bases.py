@@ -12,7 +12,7 @@ from localcdap.api.schema import Schema
 from localcdap.java.dates.date_time_format import DateTimeFormat, PatternError
 from localcdap.java.dates.zones import parse_zone
 from localcdap.plugin_lib.wrangler.directives.error_messages import refused
-from localcdap.plugin_lib.wrangler.recipe.base_directives import ColumnMap, schema_like
+from localcdap.plugin_lib.wrangler.recipe.base_directives import ColumnMap, make_schema_like
 
 
 def is_timestamp(value: object) -> TypeGuard[datetime.datetime]:
@@ -38,7 +38,7 @@ class MomentMap(ColumnMap):
 
     def propagate(self, columns: Columns) -> None:
         if not columns.is_missing(self.column):
-            columns.put(self.column, schema_like(columns, self.column, self.makes))
+            columns.put(self.column, make_schema_like(columns, self.column, self.makes))
 
     def map(self, value: Any) -> Any:
         return value if value is None or self.is_made(value) else self.made(value)

@@ -26,7 +26,11 @@ from localcdap.plugin_lib.wrangler.directives.datetime_bases import (
 )
 from localcdap.plugin_lib.wrangler.directives.error_messages import refused
 from localcdap.plugin_lib.wrangler.directives.native_helpers import present
-from localcdap.plugin_lib.wrangler.recipe.base_directives import ColumnMap, schema_like, text_like
+from localcdap.plugin_lib.wrangler.recipe.base_directives import (
+    ColumnMap,
+    make_schema_like,
+    make_text_schema_like,
+)
 
 
 def _shown(column: str, value: object, wanted: str) -> str:
@@ -77,7 +81,7 @@ class DatetimeToTimestamp(InZone, _OfDatetime):
 
     def propagate(self, columns: Columns) -> None:
         if not columns.is_missing(self.column):
-            made = schema_like(columns, self.column, Schema.TIMESTAMP)
+            made = make_schema_like(columns, self.column, Schema.TIMESTAMP)
             columns.put(self.column, made)
 
     def made(self, value: datetime.datetime) -> datetime.datetime:
@@ -90,7 +94,7 @@ class DatetimeToTimestamp(InZone, _OfDatetime):
             raise NoNativeFormError("Spark's session is in UTC")
         if present(frame, self.column).non_nullable != Schema.DATETIME:
             raise NoNativeFormError(f"column '{self.column}' is no datetime")
-        made = schema_like(frame.columns, self.column, Schema.TIMESTAMP)
+        made = make_schema_like(frame.columns, self.column, Schema.TIMESTAMP)
         frame.put(self.column, frame.column(self.column).cast("timestamp"), made)
 
 
@@ -117,7 +121,7 @@ class TimestampToDatetime(DatetimeMap):
             return
         if given != Schema.TIMESTAMP:
             raise NoNativeFormError(f"column '{self.column}' is no timestamp")
-        made = schema_like(frame.columns, self.column, Schema.DATETIME)
+        made = make_schema_like(frame.columns, self.column, Schema.DATETIME)
         frame.put(self.column, frame.column(self.column).cast("timestamp_ntz"), made)
 
 
@@ -148,7 +152,7 @@ class FormatDatetime(InPattern, _OfDatetime):
 
     def propagate(self, columns: Columns) -> None:
         if not columns.is_missing(self.column):
-            columns.put(self.column, text_like(columns, self.column))
+            columns.put(self.column, make_text_schema_like(columns, self.column))
 
     def made(self, value: datetime.datetime) -> str:
         try:

@@ -22,7 +22,7 @@ from localcdap.java.charsets import decode, find_encoding
 from localcdap.plugin_lib.wrangler.directives.columns import needed, no_column
 from localcdap.plugin_lib.wrangler.directives.masks import text_of
 from localcdap.plugin_lib.wrangler.directives.native_helpers import need_text
-from localcdap.plugin_lib.wrangler.recipe.base_directives import text_like
+from localcdap.plugin_lib.wrangler.recipe.base_directives import make_text_schema_like
 
 METHODS: Final = ("base64", "base32", "hex")
 
@@ -52,7 +52,7 @@ class _Coding(Directive):
 
     def propagate(self, columns: Columns) -> None:
         if not columns.is_missing(self.column):
-            columns.put(self._target(), text_like(columns, self.column))
+            columns.put(self._target(), make_text_schema_like(columns, self.column))
 
     def coded(self, value: bytes) -> str:
         raise NotImplementedError
@@ -96,7 +96,7 @@ class Encode(_Coding):
             value = f.regexp_replace(f.base64(encoded), "[\\r\\n]", "")
         else:
             raise NoNativeFormError("Spark has no base32")
-        frame.put(self._target(), value, text_like(frame.columns, self.column))
+        frame.put(self._target(), value, make_text_schema_like(frame.columns, self.column))
 
 
 @plugin(
@@ -210,7 +210,7 @@ class SetCharset(Directive):
 
     def propagate(self, columns: Columns) -> None:
         if not columns.is_missing(self.column):
-            columns.put(self.column, text_like(columns, self.column))
+            columns.put(self.column, make_text_schema_like(columns, self.column))
 
     def start(self, context: RowContext) -> None:
         self._encoding = find_encoding(self.charset) or ""

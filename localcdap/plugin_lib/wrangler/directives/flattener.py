@@ -9,7 +9,7 @@ from localcdap.api.directive import Directive, DirectiveError, Row
 from localcdap.java.gson import to_column_value
 
 
-class Opening(Directive):
+class FlattenDirective(Directive):
     """A directive that makes columns of the members of an object, and of the objects among these."""
 
     column: str

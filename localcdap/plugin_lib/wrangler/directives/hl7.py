@@ -12,7 +12,7 @@ from localcdap.api.directive import (
 )
 from localcdap.plugin_lib.wrangler.directives.columns import no_column
 from localcdap.plugin_lib.wrangler.directives.error_messages import mismatched
-from localcdap.plugin_lib.wrangler.directives.flattener import Opening
+from localcdap.plugin_lib.wrangler.directives.flattener import FlattenDirective
 from localcdap.plugin_lib.wrangler.formats.hl7 import Hl7Error, message_object
 
 
@@ -22,7 +22,7 @@ from localcdap.plugin_lib.wrangler.formats.hl7 import Hl7Error, message_object
     description="Opens messages of HL7 version 2: fields become columns <column>_hl7_<segment>_<field>, "
     "components <column>_hl7_<segment>_<field>_<component>; repeated segments arrays.",
 )
-class ParseAsHl7(Opening):
+class ParseAsHl7(FlattenDirective):
     categories = ("parser", "hl7")
     examples = ("parse-as-hl7 :body", "parse-as-hl7 :body 1")
     column: str = argument.column("The column with messages; it stays.")

@@ -20,7 +20,7 @@ from localcdap.java.json_path import JsonPathError, NothingFoundError, parse_pat
 from localcdap.java.strings import TRIM_CHARACTERS
 from localcdap.plugin_lib.wrangler.directives.columns import no_column
 from localcdap.plugin_lib.wrangler.directives.error_messages import mismatched
-from localcdap.plugin_lib.wrangler.directives.flattener import Opening
+from localcdap.plugin_lib.wrangler.directives.flattener import FlattenDirective
 
 _PARTS: Final = (Type.RECORD, Type.MAP, Type.ARRAY, Type.UNION)
 
@@ -31,7 +31,7 @@ _PARTS: Final = (Type.RECORD, Type.MAP, Type.ARRAY, Type.UNION)
     description="Opens JSON: an object becomes columns <column>_<name>, an array rows. Rows whose value is "
     "null, missing or a single value are dropped, as in the original.",
 )
-class ParseAsJson(Opening):
+class ParseAsJson(FlattenDirective):
     categories = ("parser", "json")
     examples = ("parse-as-json :body", "parse-as-json :body 1")
     column: str = argument.column("The column with JSON, or with an object or array of JSON.")

@@ -30,7 +30,7 @@ from localcdap.plugin_lib.wrangler.directives.native_helpers import (
     need_plain_regex,
     need_text,
 )
-from localcdap.plugin_lib.wrangler.recipe.base_directives import text_like
+from localcdap.plugin_lib.wrangler.recipe.base_directives import make_text_schema_like
 from localcdap.plugin_lib.wrangler.values.shuffle import shuffled, shuffled_column
 from localcdap.plugin_lib.wrangler.values.text_edits import Ranges, Sed, masked
 
@@ -62,7 +62,7 @@ class MaskNumber(Directive):
         if columns.is_missing(self.column):
             columns.put(self.column, Schema.STRING)
         else:
-            columns.put(self.column, text_like(columns, self.column))
+            columns.put(self.column, make_text_schema_like(columns, self.column))
 
     def change(self, row: Row, context: RowContext) -> None:
         found = row.find(self.column)
@@ -85,7 +85,7 @@ class MaskNumber(Directive):
         if frame.columns.find(self.column) is None:
             frame.put(self.column, f.lit(""), Schema.STRING)
             return
-        schema = text_like(frame.columns, self.column)
+        schema = make_text_schema_like(frame.columns, self.column)
         value = as_text(frame, self.column)
         if set(self.mask) <= set("#xX"):
             made = f.when(value.isNotNull(), f.concat(*_parts(value, self.mask)))

@@ -18,7 +18,7 @@ from localcdap.api.schema import Schema
 from localcdap.java import xml
 from localcdap.plugin_lib.wrangler.directives.columns import no_column
 from localcdap.plugin_lib.wrangler.directives.error_messages import mismatched
-from localcdap.plugin_lib.wrangler.directives.flattener import Opening
+from localcdap.plugin_lib.wrangler.directives.flattener import FlattenDirective
 from localcdap.plugin_lib.wrangler.formats import xml as xml_documents
 from localcdap.plugin_lib.wrangler.formats import xml as xml_objects
 from localcdap.plugin_lib.wrangler.recipe.base_directives import ColumnMap
@@ -120,7 +120,7 @@ class XPathArray(Selection):
     name="parse-xml-to-json",
     description="Opens XML: elements and attributes become columns <column>_<name>, repeated ones arrays.",
 )
-class ParseXmlToJson(Opening):
+class ParseXmlToJson(FlattenDirective):
     categories = ("xml",)
     examples = ("parse-xml-to-json :body", "parse-xml-to-json :body 1 true")
     column: str = argument.column("The column with XML; it is removed.")

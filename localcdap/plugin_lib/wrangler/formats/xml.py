@@ -50,10 +50,10 @@ def xml_object(text: str, *, keeps_texts: bool) -> dict[str, Any]:
         ``null`` become these values.
     :raises XmlError: when elements are not closed, or closed in another order.
     """
-    return _Reader(text, str if keeps_texts else _value).read()
+    return _RecipeParser(text, str if keeps_texts else _value).read()
 
 
-class _Reader:
+class _RecipeParser:
     def __init__(self, text: str, value: Callable[[str], Any]) -> None:
         self._text = text
         self._value = value

@@ -1,29 +1,37 @@
-"""The language of recipes: a text read as calls of directives, with everything that is wrong with it.
+"""The language of recipes: a :class:`Recipe` is what a text says, as :class:`DirectiveCall` and
+:class:`RecipeProblem` objects.
 
->>> from localcdap.plugin_lib.wrangler.recipe.registry import shipped
->>> parse("uppercase :name; rename :naem", shipped().arguments()).errors[0].usage
+>>> from localcdap.plugin_lib.wrangler.recipe.registry import load_shipped_directives
+>>> declared = load_shipped_directives().arguments
+>>> parse_recipe("uppercase :name; rename :naem", declared).errors[0].usage
 'rename :source :target'
 """
 
-from localcdap.plugin_lib.wrangler.language.model import Call, Code, Load, Problem, Recipe
+from localcdap.plugin_lib.wrangler.language.model import (
+    DirectiveCall,
+    ExpressionSource,
+    LoadPragma,
+    Recipe,
+    RecipeProblem,
+)
 from localcdap.plugin_lib.wrangler.language.parser import (
     NO_RULES,
     DirectiveRules,
-    loaded_names,
-    parse,
+    list_loaded_directives,
+    parse_recipe,
 )
-from localcdap.plugin_lib.wrangler.language.printer import print_call, print_recipe
+from localcdap.plugin_lib.wrangler.language.printer import format_call, format_recipe
 
 __all__ = [
     "NO_RULES",
-    "Call",
-    "Code",
+    "DirectiveCall",
     "DirectiveRules",
-    "Load",
-    "Problem",
+    "ExpressionSource",
+    "LoadPragma",
     "Recipe",
-    "loaded_names",
-    "parse",
-    "print_call",
-    "print_recipe",
+    "RecipeProblem",
+    "format_call",
+    "format_recipe",
+    "list_loaded_directives",
+    "parse_recipe",
 ]

@@ -1,7 +1,7 @@
-"""Arguments as they are given, put to the arguments that a directive declares (wrangler ``MapArguments``).
+"""Binds the arguments that a recipe gives to those that a directive declares (wrangler ``MapArguments``).
 
-An optional argument whose kind does not fit is passed over, as is a bare ``null``, which stands in recipes
-that CDAP has migrated.
+An optional argument whose kind does not match is skipped. A bare ``null``, which stands in recipes that CDAP
+has migrated, is ignored.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.directive.argument import Argument, ArgumentKind
-from localcdap.plugin_lib.wrangler.language.grammar import LISTED, Given
+from localcdap.plugin_lib.wrangler.language.grammar import MEMBER_KINDS, ParsedArgument
 
-_SAID: Final = {
+_KIND_NAMES: Final = {
     ArgumentKind.COLUMN: "a column",
     ArgumentKind.COLUMNS: "a list of columns",
     ArgumentKind.TEXT: "a text",
@@ -30,87 +30,94 @@ _SAID: Final = {
 }
 
 
-class Mismatch(msgspec.Struct):
-    """Why arguments do not fit, and where (an offset; -1 for the whole directive)."""
+class ArgumentMismatch(msgspec.Struct):
+    """The reason why arguments do not fit a declaration."""
 
     message: str
-    at: int
+    offset: int
+    """Its position; -1 for the whole directive."""
 
 
-class Bound(msgspec.Struct):
+class BoundArguments(msgspec.Struct):
     """The arguments of a call, by attribute."""
 
     values: dict[str, Any]
     macros: list[str]
-    ignored: list[Given]
-    """What fits no argument; the original passes over it without a word."""
+    """Attributes of the arguments that hold macros."""
+    ignored: list[ParsedArgument]
+    """Arguments that fit no declared one; the original ignores them silently."""
 
 
-def bind(declared: Sequence[Argument], given: Sequence[Given]) -> Bound | Mismatch:
-    """The arguments by attribute, or why they do not fit."""
+def bind_arguments(
+    declared: Sequence[Argument], given: Sequence[ParsedArgument]
+) -> BoundArguments | ArgumentMismatch:
+    """Return the given arguments by attribute, or the reason why they do not fit."""
     given = [each for each in given if not _is_null(each)]
     required = sum(not argument.is_optional for argument in declared)
     if len(given) < required:
         missing = [a.name for a in declared if not a.is_optional][len(given) :]
-        return Mismatch(f"{_listed(missing)} missing", -1)
-    bound = Bound({}, [], [])
+        return ArgumentMismatch(f"{_quote_names(missing)} missing", -1)
+    bound = BoundArguments({}, [], [])
     position = 0
     for each in given:
         while position < len(declared):
             argument = declared[position]
             position += 1
-            if _fits(argument.kind, each):
-                _take(bound, argument, each)
+            if _can_bind(argument.kind, each):
+                _bind(bound, argument, each)
                 break
             if not argument.is_optional:
-                said = _SAID[argument.kind]
-                return Mismatch(f"'{argument.name}' must be {said}, not {_shown(each)}", each.start)
+                kind = _KIND_NAMES[argument.kind]
+                message = f"'{argument.name}' must be {kind}, not {_describe(each)}"
+                return ArgumentMismatch(message, each.start)
         else:
             bound.ignored.append(each)
     left = [a.name for a in declared[position:] if not a.is_optional]
     if left:
-        return Mismatch(f"{_listed(left)} missing", -1)
-    return _checked(bound, declared, given)
+        return ArgumentMismatch(f"{_quote_names(left)} missing", -1)
+    return _check_choices(bound, declared, given)
 
 
-def _checked(
-    bound: Bound, declared: Sequence[Argument], given: Sequence[Given]
-) -> Bound | Mismatch:
+def _check_choices(
+    bound: BoundArguments, declared: Sequence[Argument], given: Sequence[ParsedArgument]
+) -> BoundArguments | ArgumentMismatch:
+    """Check the number of arguments, and spell choices as they are declared."""
     if len(given) > len(declared):
-        return Mismatch(f"there are {len(given)} arguments for {len(declared)}", -1)
+        return ArgumentMismatch(f"there are {len(given)} arguments for {len(declared)}", -1)
     for argument in declared:
         value = bound.values.get(argument.attribute)
         if not argument.choices or not isinstance(value, str):
             continue
-        spelt = next((c for c in argument.choices if c.lower() == value.lower()), None)
-        if spelt is None:
+        choice = next((c for c in argument.choices if c.lower() == value.lower()), None)
+        if choice is None:
             allowed = ", ".join(argument.choices)
-            return Mismatch(f"'{argument.name}' must be one of {allowed}, not '{value}'", -1)
-        bound.values[argument.attribute] = spelt
+            message = f"'{argument.name}' must be one of {allowed}, not '{value}'"
+            return ArgumentMismatch(message, -1)
+        bound.values[argument.attribute] = choice
     return bound
 
 
-def _fits(kind: ArgumentKind, given: Given) -> bool:
-    return given.kind is kind or given.kind is LISTED.get(kind) or given.kind is None
+def _can_bind(kind: ArgumentKind, given: ParsedArgument) -> bool:
+    return given.kind is kind or given.kind is MEMBER_KINDS.get(kind) or given.kind is None
 
 
-def _take(bound: Bound, argument: Argument, given: Given) -> None:
+def _bind(bound: BoundArguments, argument: Argument, given: ParsedArgument) -> None:
     if given.has_macro:
         bound.macros.append(argument.attribute)
-    elif argument.kind in LISTED and given.kind is LISTED[argument.kind]:
+    elif argument.kind in MEMBER_KINDS and given.kind is MEMBER_KINDS[argument.kind]:
         bound.values[argument.attribute] = [given.value]
     else:
         bound.values[argument.attribute] = given.value
 
 
-def _is_null(given: Given) -> bool:
+def _is_null(given: ParsedArgument) -> bool:
     return given.kind is ArgumentKind.IDENTIFIER and given.value == "null"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _quote_names(names: Sequence[str]) -> str:
     quoted = ", ".join(f"'{name}'" for name in names)
     return f"{quoted} {'is' if len(names) == 1 else 'are'}"
 
 
-def _shown(given: Given) -> str:
-    return "a value" if given.kind is None else _SAID[given.kind]
+def _describe(given: ParsedArgument) -> str:
+    return "a value" if given.kind is None else _KIND_NAMES[given.kind]

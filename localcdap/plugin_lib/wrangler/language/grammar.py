@@ -1,7 +1,7 @@
-"""The grammar of one directive in its present form (wrangler ``Directives.g4``), as a tree of arguments.
+"""The grammar of one statement in the current syntax (wrangler ``Directives.g4``).
 
-Columns may have any name without spaces, commas, quotes or braces here; the original takes ASCII letters,
-digits, ``_``, ``-`` and ``:`` only.
+A column may have any name without spaces, commas, quotes and braces; the original allows only ASCII letters,
+digits, ``_``, ``-`` and ``:``.
 """
 
 from __future__ import annotations
@@ -68,36 +68,37 @@ _LISTS: Final = {
     ArgumentKind.NUMBER: ArgumentKind.NUMBERS,
     ArgumentKind.BOOL: ArgumentKind.BOOLS,
 }
-_MOST_DIGITS: Final = 40
-"""Longer numbers are Decimals: Python makes ints of them slowly, or not at all."""
-LISTED: Final = {several: one for one, several in _LISTS.items()}
+_MAX_DIGITS: Final = 40
+"""Longer numbers are Decimals: Python parses long ints slowly, or not at all."""
+MEMBER_KINDS: Final = {several: one for one, several in _LISTS.items()}
 """The kind of a list's members by the kind of the list."""
 
 
-class Given(msgspec.Struct):
-    """An argument as it stands in a recipe."""
+class ParsedArgument(msgspec.Struct):
+    """An argument that a recipe gives."""
 
     kind: ArgumentKind | None
-    """None for a macro, or a list with one: it may be of any kind."""
+    """None for a macro, or a list with a macro: it may be of any kind."""
     value: Any
     start: int
-    """Offset in the text that was parsed."""
+    """Its offset in the parsed text."""
     has_macro: bool = False
 
 
 class Statement(msgspec.Struct):
-    """A directive, or what else may stand in its place."""
+    """A directive, a pragma, a macro or a conditional block."""
 
     name: str
-    """Empty for pragmas and macros; ``if`` for a conditional."""
+    """Empty for pragmas and macros; ``if`` for a conditional block."""
     start: int
-    given: list[Given] = []
+    arguments: list[ParsedArgument] = []
     loads: list[tuple[str, int]] = []
+    """The directives that a pragma loads, with their offsets."""
     version: str | None = None
 
 
-class SyntaxProblemError(Exception):
-    """A text is no directive. ``offset`` says where in it."""
+class RecipeSyntaxError(Exception):
+    """A text is not a valid statement. ``offset`` is the position of the problem in it."""
 
     def __init__(self, message: str, offset: int) -> None:
         super().__init__(message)
@@ -106,7 +107,7 @@ class SyntaxProblemError(Exception):
 
 
 @lru_cache(maxsize=1)
-def _parser() -> Lark:
+def _load_parser() -> Lark:
     from lark import Lark
 
     return Lark(_GRAMMAR, parser="lalr", lexer="contextual", maybe_placeholders=False)
@@ -114,40 +115,40 @@ def _parser() -> Lark:
 
 @lru_cache(maxsize=4096)
 def parse_statement(text: str) -> Statement:
-    """One directive, pragma or macro. The answer is shared: do not change it.
+    """Parse one statement. The result is cached and shared: do not change it.
 
     :param text: masked, see :mod:`localcdap.plugin_lib.wrangler.language.splitter`; without the semicolon.
-    :raises SyntaxProblemError: when it is none.
+    :raises RecipeSyntaxError: for a text that is not a statement.
     """
     from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedToken
 
     try:
-        tree = _parser().parse(text)
+        tree = _load_parser().parse(text)
     except UnexpectedToken as error:
         if error.token.type == "$END":
-            raise SyntaxProblemError("the directive is not complete", len(text.rstrip())) from None
-        raise SyntaxProblemError(
-            f"'{_shown(str(error.token))}' is not expected here", error.token.start_pos or 0
+            raise RecipeSyntaxError("the directive is not complete", len(text.rstrip())) from None
+        raise RecipeSyntaxError(
+            f"'{_shorten(str(error.token))}' is not expected here", error.token.start_pos or 0
         ) from None
     except UnexpectedCharacters as error:
         at = error.pos_in_stream or 0
-        raise SyntaxProblemError(f"'{_shown(text[at:])}' is not expected here", at) from None
+        raise RecipeSyntaxError(f"'{_shorten(text[at:])}' is not expected here", at) from None
     except UnexpectedEOF:
-        raise SyntaxProblemError("the directive is not complete", len(text.rstrip())) from None
-    return _statement(tree.children[0], text)
+        raise RecipeSyntaxError("the directive is not complete", len(text.rstrip())) from None
+    return _to_statement(tree.children[0], text)
 
 
-def _shown(text: str) -> str:
+def _shorten(text: str) -> str:
     word = text.split(maxsplit=1)[0] if text.split() else text
     return word if len(word) <= 30 else word[:29] + "…"
 
 
-def _statement(node: Any, text: str) -> Statement:
+def _to_statement(node: Any, text: str) -> Statement:
     kind = getattr(node, "data", None)
     if kind == "directive":
         name, *arguments = node.children
-        given = [_given(argument, text) for argument in arguments]
-        return Statement(str(name), name.start_pos, given)
+        parsed = [_to_argument(argument, text) for argument in arguments]
+        return Statement(str(name), name.start_pos, parsed)
     if kind == "loads":
         names = [(str(token), int(token.start_pos)) for token in node.children[1:]]
         return Statement("", node.children[0].start_pos, loads=names)
@@ -158,7 +159,7 @@ def _statement(node: Any, text: str) -> Statement:
     return Statement("", node.start_pos)
 
 
-def _given(node: Tree[Token], text: str) -> Given:
+def _to_argument(node: Tree[Token], text: str) -> ParsedArgument:
     first: Any = next(node.scan_values(lambda _: True))
     start: int = first.start_pos
     if node.data == "code":
@@ -167,59 +168,63 @@ def _given(node: Tree[Token], text: str) -> Given:
         inner = text[first.end_pos : end]
         lead = len(inner) - len(inner.lstrip())
         at = first.end_pos + lead
-        return Given(ArgumentKind.EXPRESSION, (at, at + len(inner.strip())), start, MASK in inner)
+        return ParsedArgument(
+            ArgumentKind.EXPRESSION, (at, at + len(inner.strip())), start, MASK in inner
+        )
     if node.data == "ranges":
-        ranges = [_range(each) for each in node.children]
+        ranges = [_to_range(each) for each in node.children]
         has_macro = any(MASK in each.value for each in ranges)
-        return Given(ArgumentKind.RANGES, ranges, start, has_macro)
+        return ParsedArgument(ArgumentKind.RANGES, ranges, start, has_macro)
     if node.data == "properties":
         pairs: list[Any] = [each.children for each in node.children if hasattr(each, "children")]
-        values = {str(name): _scalar(value) for name, value in pairs}
+        values = {str(name): _to_scalar(value) for name, value in pairs}
         has_macro = any(MASK in str(value) for value in values.values())
-        return Given(ArgumentKind.PROPERTIES, values, start, has_macro)
-    return _list(node.children, start)
+        return ParsedArgument(ArgumentKind.PROPERTIES, values, start, has_macro)
+    return _to_list_argument(node.children, start)
 
 
-def _list(tokens: list[Any], start: int) -> Given:
+def _to_list_argument(tokens: list[Any], start: int) -> ParsedArgument:
     has_macro = any(MASK in token for token in tokens)
     kinds = {_KINDS.get(token.type) for token in tokens}
     kind = kinds.pop() if len(kinds) == 1 else None
     if len(tokens) == 1:
-        return Given(kind, _scalar(tokens[0]), start, has_macro)
+        return ParsedArgument(kind, _to_scalar(tokens[0]), start, has_macro)
     if not has_macro and (kind is None or kind not in _LISTS):
-        raise SyntaxProblemError("the members of a list must be of one kind", start)
+        raise RecipeSyntaxError("the members of a list must be of one kind", start)
     several = None if kind is None else _LISTS.get(kind)
-    return Given(several, [_scalar(token) for token in tokens], start, has_macro)
+    return ParsedArgument(several, [_to_scalar(token) for token in tokens], start, has_macro)
 
 
-def _range(node: Any) -> NumberRange:
+def _to_range(node: Any) -> NumberRange:
     low, high = str(node.children[0]).rstrip("=").rstrip().split(":")
-    return NumberRange(number(low.strip()), number(high.strip()), _range_value(node.children[1]))
+    return NumberRange(
+        parse_number(low.strip()), parse_number(high.strip()), _to_range_value(node.children[1])
+    )
 
 
-def _range_value(token: Token) -> str:
-    return unquoted(token) if token.type == "STRING" else str(token)
+def _to_range_value(token: Token) -> str:
+    return strip_quotes(token) if token.type == "STRING" else str(token)
 
 
-def _scalar(token: Any) -> Any:
+def _to_scalar(token: Any) -> Any:
     if token.type == "COLUMN":
         return str(token[1:])
     if token.type == "STRING":
-        return unquoted(token)
+        return strip_quotes(token)
     if token.type == "NUMBER":
-        return number(token)
+        return parse_number(token)
     if token.type == "BOOL":
         return str(token) == "true"
     return str(token)
 
 
-def unquoted(text: str) -> str:
-    """A text without its quotes; backslashes in it are characters (wrangler ``RecipeVisitor``)."""
+def strip_quotes(text: str) -> str:
+    """Return a text without its quotes; backslashes stay as they are (wrangler ``RecipeVisitor``)."""
     return str(text[1:-1])
 
 
-def number(text: str) -> int | Decimal:
-    """The number that a text is."""
+def parse_number(text: str) -> int | Decimal:
+    """Return the number that a text holds, with or without the suffix ``L``."""
     digits = text.rstrip("Ll")
-    is_whole = "." not in digits and len(digits) <= _MOST_DIGITS
+    is_whole = "." not in digits and len(digits) <= _MAX_DIGITS
     return int(digits) if is_whole else Decimal(digits)

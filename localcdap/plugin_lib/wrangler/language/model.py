@@ -1,4 +1,4 @@
-"""What a recipe's text says: calls of directives with their arguments, and what is wrong with it."""
+"""What a recipe's text says: calls of directives with their arguments, and the problems in the text."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import Any
 import msgspec
 
 
-class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Something wrong with a recipe, and where. Lines and columns count from 1, of the text as given."""
+class RecipeProblem(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A problem in a recipe, with its position. Lines and columns count from 1, in the text as given."""
 
     message: str
     line: int
     column: int
     usage: str | None = None
-    """How the directive at fault is written."""
+    """How the directive at that position is written."""
     nearest: str | None = None
-    """What was meant, perhaps: a name like the unknown one."""
+    """A known name that is similar to an unknown one."""
     is_warning: bool = False
-    """Whether the recipe runs all the same."""
+    """Whether the recipe can run in spite of it."""
 
     @property
     def text(self) -> str:
-        """All of it as one line for a human reader."""
+        """The whole problem as one line for a human reader."""
         parts = [f"line {self.line}, column {self.column}: {self.message}"]
         if self.usage:
             parts.append(f"Usage: {self.usage}.")
@@ -31,33 +31,33 @@ class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
         return " ".join(parts)
 
 
-class Code(msgspec.Struct, frozen=True):
-    """An expression of a recipe, as text."""
+class ExpressionSource(msgspec.Struct, frozen=True):
+    """The text of an expression in a recipe."""
 
     text: str
     line: int
     column: int
-    """Of its first character."""
+    """The position of its first character."""
 
 
-class Call(msgspec.Struct):
-    """One directive of a recipe, its arguments typed as its declaration says."""
+class DirectiveCall(msgspec.Struct, frozen=True):
+    """One directive of a recipe, with arguments of the types that its declaration says."""
 
     name: str
-    """The directive's own name, also where the recipe uses an alias or an older form."""
+    """The directive's declared name, also where the recipe uses an alias or a legacy name."""
     arguments: dict[str, Any]
-    """By attribute; what the recipe leaves out is not here. Expressions are :class:`Code`."""
+    """The arguments that the recipe gives, by attribute. Expressions are :class:`ExpressionSource`."""
     line: int
     column: int
     source: str
-    """The directive as it is written, without the semicolon."""
-    macros: list[str] = []
+    """The text of the directive, without the semicolon."""
+    macros: tuple[str, ...] = ()
     """Attributes of the arguments that hold macros; they have no value yet and are not in ``arguments``."""
     is_declared: bool = True
-    """False for a user-defined directive that only the run knows; ``arguments`` is empty then."""
+    """False for a user-defined directive that is not loaded; ``arguments`` is empty then."""
 
 
-class Load(msgspec.Struct, frozen=True):
+class LoadPragma(msgspec.Struct, frozen=True):
     """A user-defined directive that ``#pragma load-directives`` names."""
 
     name: str
@@ -65,19 +65,19 @@ class Load(msgspec.Struct, frozen=True):
     column: int
 
 
-class Recipe(msgspec.Struct):
-    """A recipe as far as it could be read: right directives are here, wrong ones in ``problems``."""
+class Recipe(msgspec.Struct, frozen=True):
+    """A parsed recipe: calls of the valid directives, and problems for the others."""
 
-    calls: list[Call]
-    loads: list[Load]
-    problems: list[Problem]
-    """In the order of the text, warnings among them."""
+    calls: tuple[DirectiveCall, ...]
+    loads: tuple[LoadPragma, ...]
+    problems: tuple[RecipeProblem, ...]
+    """In the order of the text, warnings included."""
     version: str | None = None
-    """Of the language, as ``#pragma version`` says."""
+    """The version of the language that ``#pragma version`` names."""
     has_macros: bool = False
-    """Whether there are macros in it, so that the recipe is not known before the run."""
+    """Whether the text holds macros, so that the recipe is known only at run time."""
 
     @property
-    def errors(self) -> list[Problem]:
-        """The problems for which the recipe cannot run."""
+    def errors(self) -> list[RecipeProblem]:
+        """The problems that keep the recipe from running."""
         return [problem for problem in self.problems if not problem.is_warning]

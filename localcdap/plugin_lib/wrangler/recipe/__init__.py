@@ -1,1 +1,1 @@
-"""Recipes: their checking, their schemas, their compilation and execution."""
+"""Recipes: built by :func:`~.builder.load_recipe`, propagated, compiled to Spark, run in batches."""

@@ -1,4 +1,4 @@
-"""How the shipped directives are declared.
+"""Bases of shipped directives, and how these are declared.
 
 A directive is a class in a module of :mod:`localcdap.plugin_lib.wrangler.directives`, marked as a
 plugin of type ``directive`` and written as :mod:`localcdap.api.directive` says::
@@ -9,8 +9,8 @@ plugin of type ``directive`` and written as :mod:`localcdap.api.directive` says:
         source: str = argument.column("The column to rename.", name="source")
         ...
 
-Each module there is looked through, so that a new one needs no entry anywhere. Heavy libraries, pyspark
-among them, are imported inside the functions that use them.
+The registry finds the directives in all modules of that package. Heavy libraries such as pyspark are imported
+inside the functions that use them.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from localcdap.api.schema import Schema
 
 
 class ColumnMap(Directive):
-    """A directive that replaces the values of one column one by one. A missing column is passed over."""
+    """A directive that replaces each value of one column. A missing column is ignored."""
 
     column: str = argument.column("The column that is changed.")
 
     @abstractmethod
     def map(self, value: Any) -> Any:
-        """What becomes of a value, None included.
+        """Return the new value for a value, which may be None.
 
-        :raises DirectiveError: when it cannot be changed.
+        :raises DirectiveError: for a value that cannot be changed.
         """
 
     def change(self, row: Row, context: RowContext) -> None:
@@ -41,26 +41,26 @@ class ColumnMap(Directive):
 
 
 class TextMap(ColumnMap):
-    """A directive that replaces the texts of one column; values of other types are left as they are."""
+    """A directive that replaces the texts of one column; values of other types stay."""
 
     @abstractmethod
     def map_text(self, text: str) -> str:
-        """What becomes of a text."""
+        """Return the new text for a text."""
 
     def map(self, value: Any) -> Any:
         return self.map_text(value) if isinstance(value, str) else value
 
 
-def schema_like(columns: Columns, name: str, made: Schema) -> Schema:
-    """The schema of what is made of a column, null where the column is.
+def make_schema_like(columns: Columns, name: str, made: Schema) -> Schema:
+    """Return a schema that is nullable unless the column is known without null.
 
-    :param made: without null.
+    :param made: the schema without null.
     """
     before = columns.schema(name)
     is_certain = before is not None and not before.is_nullable
     return made if is_certain else made.as_nullable
 
 
-def text_like(columns: Columns, name: str) -> Schema:
-    """The schema of a text that is null where the column is."""
-    return schema_like(columns, name, Schema.STRING)
+def make_text_schema_like(columns: Columns, name: str) -> Schema:
+    """Return the schema of a text that is null where the column is null."""
+    return make_schema_like(columns, name, Schema.STRING)

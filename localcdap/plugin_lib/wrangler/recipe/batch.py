@@ -1,4 +1,4 @@
-"""Directives run on rows, in Spark's Python workers and wherever else rows are."""
+"""Runs directives on rows, in Spark's Python workers and in processes that have rows themselves."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from localcdap.api.directive.rows import Columns, Row, RowContext
 from localcdap.api.errors import LocalcdapError
 from localcdap.api.schema import Schema
 from localcdap.api.tables import Lookup
-from localcdap.plugin_lib.wrangler.recipe.output import Converter
-from localcdap.plugin_lib.wrangler.recipe.spark_frame import FAILURE, SENT, failure_prefix
+from localcdap.plugin_lib.wrangler.recipe.output import OutputConverter
+from localcdap.plugin_lib.wrangler.recipe.spark_frame import FAILURE, SENT, format_failure_prefix
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_MOST_TEXT: Final = 4000
-"""Characters of a message; values that it quotes may be huge."""
+_MAX_MESSAGE: Final = 4000
+"""Characters of a message. Values that it quotes may be huge."""
 
 
 class RowFailure(msgspec.Struct, frozen=True):
-    """What became of a record that gave no row."""
+    """The reason why a record gave no row."""
 
     kind: int
     """:data:`FAILURE` or :data:`SENT`."""
@@ -36,14 +36,14 @@ class RowFailure(msgspec.Struct, frozen=True):
 
 class _NoMetrics:
     def count(self, name: str, delta: int = 1) -> None:
-        """Counts of single directives are not kept."""
+        """Ignore the count: metrics of single directives are not stored."""
 
 
-class Executor:
+class RecipeExecutor:
     """Runs directives on one record after another.
 
-    :param output: the schema that records must have at the end; None to leave rows as they are.
-    :param lookups: by name, the tables that the directives name.
+    :param output: the schema to which rows are converted at the end; None to leave them as they are.
+    :param lookups: the tables that the directives name, by name.
     """
 
     def __init__(
@@ -56,40 +56,40 @@ class Executor:
     ) -> None:
         self.context: Final = RowContext(metrics or _NoMetrics(), arguments, lookups)
         self._directives: Final = list(directives)
-        self._converter: Final = None if output is None else Converter(output)
-        self._steps: Final = [_step(directive) for directive in directives]
+        self._converter: Final = None if output is None else OutputConverter(output)
+        self._steps: Final = [_find_calls(directive) for directive in directives]
         self._name = ""
 
     def start(self) -> None:
-        """Called once before the first record."""
+        """Start the directives, once before the first record."""
         for directive in self._directives:
             directive.start(self.context)
 
     def end(self) -> None:
-        """Called once after the last record."""
+        """End the directives, once after the last record."""
         for directive in self._directives:
             directive.end()
 
     def run(self, record: Mapping[str, Any]) -> list[Any] | RowFailure:
-        """The rows, or records of the output schema, that a record becomes."""
+        """Return the rows, or records of the output schema, that a record becomes; or why it fails."""
         self.context.variables.clear()
         try:
-            rows = self._rows(Row(record))
+            rows = self._apply(Row(record))
             if self._converter is not None:
                 self._name = ""
-                convert = self._converter.record
+                convert = self._converter.convert
                 return [convert(row) for row in rows]
         except ErrorRow as error:
-            return RowFailure(SENT, error.code, _clean(error.message))
+            return RowFailure(SENT, error.code, _shorten(error.message))
         except DirectiveError as error:
-            prefix = failure_prefix(self._name) if self._name else ""
-            return _failure(prefix + str(error))
+            prefix = format_failure_prefix(self._name) if self._name else ""
+            return _make_failure(prefix + str(error))
         except (Exception, SystemExit) as error:
-            told = str(error) or type(error).__name__
-            return _failure(failure_prefix(self._name) + told)
+            message = str(error) or type(error).__name__
+            return _make_failure(format_failure_prefix(self._name) + message)
         return rows
 
-    def _rows(self, row: Row) -> list[Row]:
+    def _apply(self, row: Row) -> list[Row]:
         rows = [row]
         context = self.context
         for name, change, expand in self._steps:
@@ -107,8 +107,8 @@ class Executor:
         return rows
 
 
-def _step(directive: Directive) -> tuple[str, Any, Any]:
-    """A directive's name, and how it is called: to change a row where it makes one of one."""
+def _find_calls(directive: Directive) -> tuple[str, Any, Any]:
+    """Return a directive's name, its ``change`` if each row becomes one row, and its ``expand``."""
     cls = type(directive)
     changes = cls.expand is Directive.expand
     return cls.directive_name(), directive.change if changes else None, directive.expand
@@ -117,11 +117,11 @@ def _step(directive: Directive) -> tuple[str, Any, Any]:
 class BatchTask:
     """Turns batches of a frame into batches of the next frame.
 
-    A batch holds the columns of ``given`` by position, then those that are carried: errors, input records.
-    What it becomes holds the columns of ``made``, then errors, then input records.
+    An input batch holds the columns of ``given`` by position, then the carried ones: errors, input records.
+    An output batch holds the columns of ``made``, then errors, then input records.
 
-    :param build: makes the directives, in the process where they run.
-    :param is_final: whether ``made`` is the declared schema, which values are converted to.
+    :param build: builds the directives, in the process where they run.
+    :param is_final: whether ``made`` is the declared schema, to which values are converted.
     """
 
     def __init__(
@@ -151,11 +151,11 @@ class BatchTask:
         columns = Columns((field.name, field.schema) for field in self._given)
         for directive in directives:
             directive.propagate(columns)
-        executor = Executor(directives, self._arguments, output, lookups=self._lookups)
+        executor = RecipeExecutor(directives, self._arguments, output, lookups=self._lookups)
         given, made = RecordCodec(self._given), RecordCodec(self._made)
         executor.start()
         for batch in batches:
-            yield from _Pass(self, executor, given, made).process(batch)
+            yield from _BatchRun(self, executor, given, made).process(batch)
         executor.end()
 
     @property
@@ -167,8 +167,8 @@ class BatchTask:
         return self._has_input
 
 
-def _as_printed(column: pa.Array) -> pa.Array:
-    """Floats of 32 bits as the doubles that print alike, which directives take them for."""
+def _widen_floats(column: pa.Array) -> pa.Array:
+    """Return 32-bit floats as the doubles with the same text, as which directives handle them."""
     import pyarrow as pa
 
     if not pa.types.is_float32(column.type):
@@ -176,11 +176,11 @@ def _as_printed(column: pa.Array) -> pa.Array:
     return column.cast(pa.string()).cast(pa.float64())
 
 
-class _Pass:
-    """The way of one batch through the directives."""
+class _BatchRun:
+    """One batch on its way through the directives."""
 
     def __init__(
-        self, task: BatchTask, executor: Executor, given: RecordCodec, made: RecordCodec
+        self, task: BatchTask, executor: RecipeExecutor, given: RecordCodec, made: RecordCodec
     ) -> None:
         self._task = task
         self._executor = executor
@@ -193,7 +193,7 @@ class _Pass:
     def process(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         width = len(self._given.schema.field_names)
         columns = batch.columns
-        rows = self._decoded(columns[:width], batch.num_rows)
+        rows = self._decode(columns[:width], batch.num_rows)
         before = columns[width].to_pylist() if self._task.carries_errors else None
         run = self._executor.run
         for index, row in enumerate(rows):
@@ -207,23 +207,23 @@ class _Pass:
                 self.records += made
                 self.origins += [index] * len(made)
         inputs = columns[-1] if self._task.carries_input else None
-        yield from self._encoded(self.records, self.origins, inputs)
+        yield from self._encode(self.records, self.origins, inputs)
         if self.failures:
-            yield self._failed(inputs)
+            yield self._make_failed_batch(inputs)
 
-    def _decoded(self, columns: list[Any], rows: int) -> list[dict[str, Any]]:
+    def _decode(self, columns: list[Any], rows: int) -> list[dict[str, Any]]:
         import pyarrow as pa
 
         if not columns:
             return [{} for _ in range(rows)]
         names = self._given.schema.field_names
-        printed = [_as_printed(column) for column in columns]
-        return self._given.decode(pa.RecordBatch.from_arrays(printed, names=names))
+        widened = [_widen_floats(column) for column in columns]
+        return self._given.decode(pa.RecordBatch.from_arrays(widened, names=names))
 
-    def _encoded(
+    def _encode(
         self, records: list[Any], origins: list[int], inputs: Any
     ) -> Iterator[pa.RecordBatch]:
-        """Batches of records; those that do not fit the schema fail alone."""
+        """Yield batches of records. A record that does not match the schema fails alone."""
         import pyarrow as pa
 
         if not records:
@@ -231,37 +231,39 @@ class _Pass:
         try:
             batch = self._made.encode(records)
         except (LocalcdapError, pa.ArrowException, ValueError, OverflowError, TypeError) as error:
-            half = _boundary(origins)
+            half = _find_boundary(origins)
             if not half:
                 message = error.message if isinstance(error, LocalcdapError) else str(error)
-                self.failures.append((origins[0], _failure(message)))
+                self.failures.append((origins[0], _make_failure(message)))
                 return
-            yield from self._encoded(records[:half], origins[:half], inputs)
-            yield from self._encoded(records[half:], origins[half:], inputs)
+            yield from self._encode(records[:half], origins[:half], inputs)
+            yield from self._encode(records[half:], origins[half:], inputs)
             return
-        yield self._whole(batch.columns, [None] * len(records), origins, inputs)
+        yield self._make_batch(batch.columns, [None] * len(records), origins, inputs)
 
-    def _failed(self, inputs: Any) -> pa.RecordBatch:
+    def _make_failed_batch(self, inputs: Any) -> pa.RecordBatch:
         import pyarrow as pa
 
-        failed = dict(self.failures)  # a record fails once, whatever became of its other rows
+        failed = dict(
+            self.failures
+        )  # a record fails once, also if another of its rows does not fail
         columns: list[Any] = [pa.nulls(len(failed), field.type) for field in self._made.arrow]
-        told = [msgspec.structs.asdict(each) for each in failed.values()]
-        return self._whole(columns, told, list(failed), inputs)
+        errors = [msgspec.structs.asdict(each) for each in failed.values()]
+        return self._make_batch(columns, errors, list(failed), inputs)
 
-    def _whole(
-        self, columns: list[Any], told: list[Any], origins: list[int], inputs: Any
+    def _make_batch(
+        self, columns: list[Any], errors: list[Any], origins: list[int], inputs: Any
     ) -> pa.RecordBatch:
         import pyarrow as pa
 
-        arrays = [*columns, pa.array(told, error_type())]
+        arrays = [*columns, pa.array(errors, make_error_type())]
         if inputs is not None:
             arrays.append(inputs.take(pa.array(origins, pa.int32())))
         return pa.RecordBatch.from_arrays(arrays, names=[f"c{i}" for i in range(len(arrays))])
 
 
-def _boundary(origins: list[int]) -> int:
-    """Where to cut, near the middle, so that the rows of one record stay together; 0 for one record."""
+def _find_boundary(origins: list[int]) -> int:
+    """Return where to split, near the middle, so that a record's rows stay together; 0 for one record."""
     middle = len(origins) // 2
     cuts = chain(range(middle, 0, -1), range(middle + 1, len(origins)))
     for cut in cuts:
@@ -270,18 +272,18 @@ def _boundary(origins: list[int]) -> int:
     return 0
 
 
-def _failure(message: str) -> RowFailure:
-    return RowFailure(FAILURE, 0, _clean(message))
+def _make_failure(message: str) -> RowFailure:
+    return RowFailure(FAILURE, 0, _shorten(message))
 
 
-def _clean(message: str) -> str:
-    """A message of bearable length that Arrow can hold."""
-    cut = message if len(message) <= _MOST_TEXT else message[: _MOST_TEXT - 1] + "…"
+def _shorten(message: str) -> str:
+    """Return a message of at most :data:`_MAX_MESSAGE` characters that Arrow can hold."""
+    cut = message if len(message) <= _MAX_MESSAGE else message[: _MAX_MESSAGE - 1] + "…"
     return cut.encode("utf-8", "replace").decode("utf-8")
 
 
-def error_type() -> pa.DataType:
-    """The Arrow type of errors."""
+def make_error_type() -> pa.DataType:
+    """Return the Arrow type of errors."""
     import pyarrow as pa
 
     return pa.struct([("kind", pa.int32()), ("code", pa.int32()), ("message", pa.string())])

@@ -1,4 +1,4 @@
-"""Which columns the rest of a recipe names, so that a directive need not make more of them."""
+"""Finds which columns the rest of a recipe needs, so that a directive makes no others."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from localcdap.api.directive.argument import ArgumentKind
 from localcdap.api.schema import Schema
 
 _EVERYTHING = "this"
-"""What an expression reads that looks at the whole row."""
+"""The variable of an expression that reads the whole row."""
 
 
-def named_behind(
+def list_needed_columns(
     directives: Sequence[Directive], output: Schema | None
 ) -> list[frozenset[str] | None]:
-    """For each directive, in lower case, the columns that those behind it and the output name.
+    """Return for each directive the columns that later directives and the output name, in lower case.
 
-    None where they may need any.
+    None where they may need any column.
     """
     if output is None:
         return [None] * len(directives)
@@ -26,13 +26,13 @@ def named_behind(
     for directive in reversed(directives):
         found.append(names)
         if names is not None:
-            own = names_of(directive)
+            own = list_named_columns(directive)
             names = None if own is None else names | {name.lower() for name in own}
     return found[::-1]
 
 
-def names_of(directive: Directive) -> set[str] | None:
-    """The columns that a directive's arguments name; None where it looks at others too."""
+def list_named_columns(directive: Directive) -> set[str] | None:
+    """Return the columns that a directive's arguments name; None if it reads others too."""
     if directive.whole_row:
         return None
     names: set[str] = set()
@@ -48,11 +48,11 @@ def names_of(directive: Directive) -> set[str] | None:
             if _EVERYTHING in value.variables:
                 return None
             # "a.b" may be the column of that name, or a member of "a".
-            names.update(_with_owners(value.variables))
+            names.update(_add_owners(value.variables))
     return names
 
 
-def _with_owners(variables: Iterable[str]) -> set[str]:
+def _add_owners(variables: Iterable[str]) -> set[str]:
     found: set[str] = set()
     for variable in variables:
         parts = variable.split(".")
@@ -60,8 +60,8 @@ def _with_owners(variables: Iterable[str]) -> set[str]:
     return found
 
 
-def variables_read(directive: Directive) -> set[str]:
-    """The names that a directive's expressions read: columns, and transient variables."""
+def list_variables_read(directive: Directive) -> set[str]:
+    """Return the names that a directive's expressions read: columns and transient variables."""
     found: set[str] = set()
     for argument in directive.arguments:
         value = getattr(directive, argument.attribute)

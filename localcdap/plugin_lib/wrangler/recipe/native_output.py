@@ -1,4 +1,4 @@
-"""The conversions of :mod:`localcdap.plugin_lib.wrangler.recipe.output` in Spark, where it has them."""
+"""The conversions of :mod:`localcdap.plugin_lib.wrangler.recipe.output` as Spark expressions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 from localcdap.api.directive import NoNativeFormError
 from localcdap.api.schema import LogicalType, Schema, Type
-from localcdap.plugin_lib.wrangler.recipe.output import REAL, WHOLE, null_message, unparsed_message
+from localcdap.plugin_lib.wrangler.recipe.output import (
+    REAL,
+    WHOLE,
+    format_null_message,
+    split_parse_message,
+)
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import SparkFrame
 
 if TYPE_CHECKING:
@@ -24,10 +29,10 @@ _NUMBERS: Final = {Type.INT: "int", Type.LONG: "bigint", Type.FLOAT: "float", Ty
 _BLANK: Final = r"^\s*$"
 
 
-def convert(frame: SparkFrame, declared: Schema) -> None:
-    """Make the columns those of the declared schema.
+def convert_output(frame: SparkFrame, declared: Schema) -> None:
+    """Convert the columns to those of the declared schema.
 
-    :raises NoNativeFormError: when Spark has no equal of one conversion.
+    :raises NoNativeFormError: if Spark has no equivalent of a conversion.
     """
     from pyspark.sql import functions as f
 
@@ -36,14 +41,16 @@ def convert(frame: SparkFrame, declared: Schema) -> None:
         target = field.schema.non_nullable
         source = frame.columns.schema(field.name)
         if source is None:
-            frame.put(field.name, f.lit(None).cast(_null_type(target)), field.schema.as_nullable)
+            frame.put(
+                field.name, f.lit(None).cast(_find_null_type(target)), field.schema.as_nullable
+            )
         elif source.non_nullable != target:
             _convert(frame, field.name, source.non_nullable, target)
         if not field.schema.is_nullable and field.schema.type is not Type.NULL:
             source = frame.columns.schema(field.name)
             if source is None or source.is_nullable:
                 missing = frame.column(field.name).isNull()
-                frame.tell_as_it_is(missing, null_message(field.schema, field.name))
+                frame.fail_without_prefix(missing, format_null_message(field.schema, field.name))
     for name in list(frame.columns):
         if not any(field.name.lower() == name.lower() for field in declared):
             frame.remove(name)
@@ -54,7 +61,7 @@ def _convert(frame: SparkFrame, name: str, source: Schema, target: Schema) -> No
     made: Column | None = None
     if source.logical_type is None and target.logical_type is None:
         if source.type is Type.STRING:
-            made = _parsed(frame, name, value, target)
+            made = _parse(frame, name, value, target)
         elif target.type is Type.STRING and source.type in _TO_TEXT:
             made = value.cast("string")
         elif (source.type, target.type) in _WIDENED:
@@ -69,7 +76,7 @@ def _convert(frame: SparkFrame, name: str, source: Schema, target: Schema) -> No
     frame.put(name, made, target.as_nullable)
 
 
-def _parsed(frame: SparkFrame, name: str, value: Column, target: Schema) -> Column | None:
+def _parse(frame: SparkFrame, name: str, value: Column, target: Schema) -> Column | None:
     from pyspark.sql import functions as f
 
     if target.type is Type.BYTES:
@@ -82,13 +89,13 @@ def _parsed(frame: SparkFrame, name: str, value: Column, target: Schema) -> Colu
     pattern = WHOLE if is_whole else REAL
     digits = value if is_whole else f.regexp_replace(f.trim(value), "(?<=[0-9.])[fFdD]$", "")
     number = f.when(value.rlike(f"^(?:{pattern})$"), digits.try_cast(_NUMBERS[target.type]))
-    before, behind = unparsed_message(target, name)
+    before, after = split_parse_message(target, name)
     failing = number.isNull() & value.isNotNull() & ~value.rlike(_BLANK)
-    frame.tell_as_it_is(failing, f.concat(f.lit(before), value, f.lit(behind)))
+    frame.fail_without_prefix(failing, f.concat(f.lit(before), value, f.lit(after)))
     return number
 
 
-def _null_type(schema: Schema) -> str:
+def _find_null_type(schema: Schema) -> str:
     if schema.logical_type is None and schema.type in _NUMBERS:
         return _NUMBERS[schema.type]
     if schema.logical_type is None and schema.type is Type.STRING:

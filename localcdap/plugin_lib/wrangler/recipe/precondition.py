@@ -1,4 +1,4 @@
-"""The condition that leaves records out before a recipe sees them."""
+"""The precondition, which drops records before the recipe."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ NAME: Final = "precondition"
 
 @plugin(type="directive", name=NAME, description="Leaves records out.")
 class Precondition(Directive):
-    """Leaves out the records for which the condition is true (wrangler ``Precondition``).
+    """Drops the records for which the condition is true (wrangler ``Precondition``).
 
-    It is no directive of recipes: the stage's property makes it one that runs before all others.
+    Recipes cannot use it: the stage's property makes it the directive that runs before all others.
     """
 
     condition = argument.expression("True for the records that are left out.")
@@ -34,7 +34,7 @@ class Precondition(Directive):
         self._is_out: Callable[..., Any] = self.condition.compile()
 
     def propagate(self, columns: Columns) -> None:
-        """The columns stay."""
+        """Leave the columns as they are."""
 
     def expand(self, row: Row, context: RowContext) -> Iterable[Row]:
         from localcdap.plugin_lib.jexl import to_truth

@@ -1,64 +1,75 @@
-"""The columns of a recipe's rows, directive by directive, before there are rows."""
+"""Follows the columns of a recipe's rows, directive by directive, before there are rows."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from localcdap.api.directive import Directive
 from localcdap.api.directive.rows import Columns
 from localcdap.api.schema import Schema
 from localcdap.api.stage import FindTable
-from localcdap.plugin_lib.wrangler.language import Problem
-from localcdap.plugin_lib.wrangler.recipe.steps import Step
+from localcdap.plugin_lib.wrangler.language import RecipeProblem
+from localcdap.plugin_lib.wrangler.recipe.builder import RecipeStep
 
 
-class Propagated(msgspec.Struct):
-    """What is known of the columns."""
+class PropagatedColumns(msgspec.Struct):
+    """What is known of the columns before and after each directive."""
 
     before: list[Columns]
-    """For each step."""
+    """The columns before each step."""
     after: Columns
-    problems: list[Problem]
-    """What the directives cannot work on, and in warnings what they have no effect on."""
+    problems: list[RecipeProblem]
+    """Errors of directives that fail on such columns, and warnings of those that have no effect on them."""
+    directives: list[Directive]
+    """Copies of the directives that are known. They may have noted what they learned of the columns."""
 
     @property
-    def errors(self) -> list[Problem]:
+    def errors(self) -> list[RecipeProblem]:
+        """The problems that are no warnings."""
         return [problem for problem in self.problems if not problem.is_warning]
 
 
-def columns_of(schema: Schema | None, find_table: FindTable = lambda _: None) -> Columns:
-    """The columns that rows begin with; of an unknown schema nothing is known.
+def to_columns(schema: Schema | None, find_table: FindTable = lambda _: None) -> Columns:
+    """Return the columns that rows have before the first directive; an unknown schema has open columns.
 
-    :param find_table: of directives that look rows up.
+    :param find_table: finds the tables of directives that look up rows.
     """
     if schema is None:
         return Columns(open=True, find_table=find_table)
     return Columns(((field.name, field.schema) for field in schema), find_table=find_table)
 
 
-def propagate(steps: Sequence[Step], columns: Columns) -> Propagated:
-    """Follow the columns through a recipe. A step that only the run knows may make anything of them."""
+def propagate(steps: Sequence[RecipeStep], columns: Columns) -> PropagatedColumns:
+    """Follow the columns through a recipe. After a step that is known at run time only they are open.
+
+    The steps are shared by the whole process, so that directives propagate as copies.
+    """
     before: list[Columns] = []
-    problems: list[Problem] = []
+    problems: list[RecipeProblem] = []
+    directives: list[Directive] = []
     for step in steps:
         before.append(columns)
         if step.directive is None:
             columns = Columns(open=True, find_table=columns.find_table)
             continue
         columns = columns.copy()
-        step.directive.propagate(columns)
-        problems += _told(step, columns.problems, is_warning=False)
-        problems += _told(step, columns.warnings, is_warning=True)
-    return Propagated(before, columns, problems)
+        directive = copy.copy(step.directive)
+        directive.propagate(columns)
+        directives.append(directive)
+        problems += _report(step, columns.problems, is_warning=False)
+        problems += _report(step, columns.warnings, is_warning=True)
+    return PropagatedColumns(before, columns, problems, directives)
 
 
-def _told(
-    step: Step, told: Sequence[tuple[str, str | None]], *, is_warning: bool
-) -> Iterator[Problem]:
-    for message, action in told:
+def _report(
+    step: RecipeStep, messages: Sequence[tuple[str, str | None]], *, is_warning: bool
+) -> Iterator[RecipeProblem]:
+    for message, action in messages:
         full = f"{step.name}: {message}" + (f" {action}" if action else "")
-        yield Problem(full, step.call.line, step.call.column, is_warning=is_warning)
+        yield RecipeProblem(full, step.call.line, step.call.column, is_warning=is_warning)
 
 
 def is_known(columns: Columns) -> bool:
@@ -66,8 +77,8 @@ def is_known(columns: Columns) -> bool:
     return not columns.open and all(schema is not None for _, schema in columns.items())
 
 
-def proposed_schema(columns: Columns, name: str = "etlSchemaBody") -> Schema | None:
-    """The schema of a recipe's output, None while it is not known whole."""
+def propose_schema(columns: Columns, name: str = "etlSchemaBody") -> Schema | None:
+    """Return the schema of a recipe's output; None while a column or its type is unknown."""
     if not is_known(columns) or not len(columns):
         return None
     return Schema.record(name, [(n, s) for n, s in columns.items() if s is not None])

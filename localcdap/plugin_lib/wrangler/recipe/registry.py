@@ -1,4 +1,4 @@
-"""The directives that there are: the shipped ones, and those that a recipe loads."""
+"""The known directives: the shipped ones, and the user-defined ones that a recipe loads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from localcdap.plugin_lib.wrangler import directives
 
 
 class ArgumentInfo(msgspec.Struct):
-    """An argument of a directive, as front ends see it."""
+    """The description of a directive's argument for front ends."""
 
     name: str
     kind: str
@@ -27,7 +27,7 @@ class ArgumentInfo(msgspec.Struct):
 
 
 class DirectiveInfo(msgspec.Struct):
-    """A directive as front ends see it."""
+    """The description of a directive for front ends."""
 
     directive: str
     usage: str
@@ -39,8 +39,8 @@ class DirectiveInfo(msgspec.Struct):
     """``USER`` for a user-defined one."""
 
 
-class Registry:
-    """Directives by name."""
+class DirectiveRegistry:
+    """Directive classes by name."""
 
     def __init__(self, known: Mapping[str, type[Directive]]) -> None:
         self._known = dict(known)
@@ -52,25 +52,28 @@ class Registry:
     def __getitem__(self, name: str) -> type[Directive]:
         return self._known[name]
 
+    @property
     def names(self) -> list[str]:
+        """The names in alphabetical order."""
         return sorted(self._known)
 
+    @property
     def arguments(self) -> Mapping[str, Sequence[Argument]]:
-        """What :func:`localcdap.plugin_lib.wrangler.language.parse` wants."""
+        """The declared arguments by directive, for the parser."""
         return self._arguments
 
-    def with_loaded(self, loaded: Iterable[type[Directive]]) -> Registry:
-        """This registry with user-defined directives; they never hide shipped ones."""
+    def with_loaded(self, loaded: Iterable[type[Directive]]) -> DirectiveRegistry:
+        """Return this registry with user-defined directives; a shipped directive has precedence over them."""
         extra = {cls.directive_name(): cls for cls in loaded}
-        return Registry(extra | self._known) if extra else self
+        return DirectiveRegistry(extra | self._known) if extra else self
 
     def describe(self) -> list[DirectiveInfo]:
-        """All of them, by name."""
-        return [describe(self._known[name]) for name in self.names()]
+        """Describe all directives, by name."""
+        return [describe_directive(self._known[name]) for name in self.names]
 
 
-def describe(cls: type[Directive], scope: str = "SYSTEM") -> DirectiveInfo:
-    """A directive as front ends see it."""
+def describe_directive(cls: type[Directive], scope: str = "SYSTEM") -> DirectiveInfo:
+    """Describe a directive for front ends."""
     return DirectiveInfo(
         directive=cls.directive_name(),
         usage=cls.usage(),
@@ -86,10 +89,10 @@ def describe(cls: type[Directive], scope: str = "SYSTEM") -> DirectiveInfo:
 
 
 @lru_cache(maxsize=1)
-def shipped() -> Registry:
-    """The directives of :mod:`localcdap.plugin_lib.wrangler.directives`.
+def load_shipped_directives() -> DirectiveRegistry:
+    """Return the directives of :mod:`localcdap.plugin_lib.wrangler.directives`.
 
-    :raises TypeError: when two have one name.
+    :raises TypeError: if two directives have the same name.
     """
     found: dict[str, type[Directive]] = {}
     for module in pkgutil.iter_modules(directives.__path__):
@@ -104,4 +107,4 @@ def shipped() -> Registry:
             other = found.setdefault(cls.directive_name(), cls)
             if other is not cls:
                 raise TypeError(f"{cls} and {other} are both '{cls.directive_name()}'.")
-    return Registry(found)
+    return DirectiveRegistry(found)

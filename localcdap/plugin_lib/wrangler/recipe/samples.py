@@ -1,7 +1,7 @@
-"""A recipe tried on sampled records, and the schema that its rows propose.
+"""Runs a recipe on sampled records, and proposes the schema of its rows.
 
-Types that the directives tell are taken; those that only data can tell are read off the values, all of them
-nullable (wrangler ``SchemaConverter``).
+Types that the directives know are used; the others are inferred from the values, all of them nullable
+(wrangler ``SchemaConverter``).
 """
 
 from __future__ import annotations
@@ -16,49 +16,49 @@ import msgspec
 from localcdap.api.directive import Directive
 from localcdap.api.directive.rows import Columns, Row
 from localcdap.api.schema import Schema, Type
-from localcdap.plugin_lib.wrangler.recipe.batch import Executor, RowFailure
+from localcdap.plugin_lib.wrangler.recipe.batch import RecipeExecutor, RowFailure
 
-_MOST_DIGITS: Final = 38
+_MAX_DIGITS: Final = 38
 
 
-class Sampled(msgspec.Struct):
-    """What a recipe makes of records."""
+class SampleResult(msgspec.Struct):
+    """The output of a recipe for sampled records."""
 
     rows: list[Row]
     failures: list[tuple[int, RowFailure]]
-    """With the place of the record among those that were given."""
+    """Each with the index of its record."""
     schema: Schema | None
-    """None when there are no columns."""
+    """None if there are no columns."""
 
 
-def sample(
+def run_sample(
     directives: Sequence[Directive],
     records: Iterable[Mapping[str, Any]],
     columns: Columns,
     arguments: Mapping[str, str],
-) -> Sampled:
+) -> SampleResult:
     """Run directives on records.
 
-    :param columns: what is known of the columns behind the directives.
+    :param columns: what is known of the columns after the directives.
     """
-    executor = Executor(directives, arguments)
+    executor = RecipeExecutor(directives, arguments)
     executor.start()
     rows: list[Row] = []
     failures: list[tuple[int, RowFailure]] = []
-    for place, record in enumerate(records):
+    for index, record in enumerate(records):
         made = executor.run(record)
         if isinstance(made, RowFailure):
-            failures.append((place, made))
+            failures.append((index, made))
         else:
             rows += made
     executor.end()
-    return Sampled(rows, failures, proposed(rows, columns))
+    return SampleResult(rows, failures, infer_schema(rows, columns))
 
 
-def proposed(rows: Sequence[Row], columns: Columns) -> Schema | None:
-    """The schema of rows: the columns that are known first, then those that rows have besides.
+def infer_schema(rows: Sequence[Row], columns: Columns) -> Schema | None:
+    """Infer the schema of rows: first the known columns, then the other columns of the rows.
 
-    Columns of which only data tell the type, and that no row has, are left out.
+    A column without a known type that no row has is left out.
     """
     present = {name.lower() for row in rows for name in row}
     names = {
@@ -72,37 +72,37 @@ def proposed(rows: Sequence[Row], columns: Columns) -> Schema | None:
     if not names:
         return None
     fields = [
-        (name, columns.schema(name) or _settled(_type_of(row.value(name) for row in rows)))
+        (name, columns.schema(name) or _replace_null(_infer_type(row.value(name) for row in rows)))
         for name in names.values()
     ]
     return Schema.record("etlSchemaBody", fields)
 
 
-def _type_of(values: Iterable[Any]) -> Schema:
-    """The schema that all values fit, with null; text where they have nothing in common.
+def _infer_type(values: Iterable[Any]) -> Schema:
+    """Infer the nullable schema of all values; text if they have nothing in common.
 
-    The null type stands where all values are null.
+    The null type is the type of values that are all null.
     """
     found = Schema.NULL
     for value in values:
-        found = _common(found, _schema_of(value))
+        found = _merge(found, _infer_value_type(value))
     return found.as_nullable
 
 
-def _settled(schema: Schema) -> Schema:
-    """A schema with texts where nothing is known."""
+def _replace_null(schema: Schema) -> Schema:
+    """Return a schema with text in place of the null type."""
     one = schema.non_nullable
     if one.type is Type.NULL:
         return Schema.STRING.as_nullable
     if one.items is not None:
-        return Schema.array(_settled(one.items)).as_nullable
+        return Schema.array(_replace_null(one.items)).as_nullable
     if one.fields is not None:
-        fields = [(field.name, _settled(field.schema)) for field in one]
+        fields = [(field.name, _replace_null(field.schema)) for field in one]
         return Schema.record("record", fields).as_nullable
     return schema
 
 
-def _schema_of(value: Any) -> Schema:
+def _infer_value_type(value: Any) -> Schema:
     match value:
         case None:
             return Schema.NULL
@@ -115,18 +115,18 @@ def _schema_of(value: Any) -> Schema:
         case decimal.Decimal():
             exponent = value.as_tuple().exponent
             return Schema.decimal(
-                _MOST_DIGITS, max(0, -exponent) if isinstance(exponent, int) else 0
+                _MAX_DIGITS, max(0, -exponent) if isinstance(exponent, int) else 0
             )
         case bytes():
             return Schema.BYTES
         case list() | tuple():
-            return Schema.array(_type_of(value))
+            return Schema.array(_infer_type(value))
         case dict():
-            return _record_of(value)
-    return _moment_of(value)
+            return _infer_record(value)
+    return _infer_time_type(value)
 
 
-def _moment_of(value: Any) -> Schema:
+def _infer_time_type(value: Any) -> Schema:
     if isinstance(value, datetime.datetime):
         return Schema.DATETIME if value.tzinfo is None else Schema.TIMESTAMP
     if isinstance(value, datetime.date):
@@ -134,16 +134,18 @@ def _moment_of(value: Any) -> Schema:
     return Schema.TIME if isinstance(value, datetime.time) else Schema.STRING
 
 
-def _record_of(value: dict[Any, Any]) -> Schema:
+def _infer_record(value: dict[Any, Any]) -> Schema:
     if not value:
         return Schema.map(Schema.STRING, Schema.STRING.as_nullable)
-    return Schema.record("record", [(str(name), _type_of([each])) for name, each in value.items()])
+    return Schema.record(
+        "record", [(str(name), _infer_type([each])) for name, each in value.items()]
+    )
 
 
 _WIDTHS: Final = (Schema.LONG, Schema.DOUBLE)
 
 
-def _common(one: Schema, other: Schema) -> Schema:
+def _merge(one: Schema, other: Schema) -> Schema:
     if one == other or other.type is Type.NULL:
         return one
     if one.type is Type.NULL:
@@ -151,24 +153,24 @@ def _common(one: Schema, other: Schema) -> Schema:
     if one in _WIDTHS and other in _WIDTHS:
         return max(one, other, key=_WIDTHS.index)
     if one.items is not None and other.items is not None:
-        items = _common(one.items.non_nullable, other.items.non_nullable)
+        items = _merge(one.items.non_nullable, other.items.non_nullable)
         return Schema.array(items.as_nullable)
     if one.scale is not None and other.scale is not None:
-        return Schema.decimal(_MOST_DIGITS, max(one.scale, other.scale))
+        return Schema.decimal(_MAX_DIGITS, max(one.scale, other.scale))
     if one.fields is not None and other.fields is not None:
-        return _common_record(one, other)
+        return _merge_records(one, other)
     if {one.type, other.type} == {Type.MAP, Type.RECORD}:
         return one if one.type is Type.RECORD else other  # the map is an object without members
     return Schema.STRING
 
 
-def _common_record(one: Schema, other: Schema) -> Schema:
+def _merge_records(one: Schema, other: Schema) -> Schema:
     fields = {field.name: field.schema for field in one}
     for field in other:
         known = fields.get(field.name)
         if known is None:
             fields[field.name] = field.schema
         else:
-            both = _common(known.non_nullable, field.schema.non_nullable)
+            both = _merge(known.non_nullable, field.schema.non_nullable)
             fields[field.name] = both.as_nullable
     return Schema.record("record", fields.items())

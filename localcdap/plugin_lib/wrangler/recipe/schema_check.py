@@ -1,4 +1,4 @@
-"""The declared schema of a recipe's output against the columns that its directives make."""
+"""Compares the declared schema of a recipe's output with the columns that its directives make."""
 
 from __future__ import annotations
 
@@ -22,38 +22,42 @@ _WIDER: Final = {
 }
 
 
-class Misfit(msgspec.Struct, frozen=True):
+class SchemaMismatch(msgspec.Struct, frozen=True):
     """A declared field that no row can fill, or that is null in every row."""
 
     field: str
     message: str
     corrective_action: str
     is_warning: bool = False
-    """Whether the field is only null."""
+    """Whether the field is null in every row, which is allowed."""
 
 
-def misfits(columns: Columns, declared: Schema) -> Iterator[Misfit]:
-    """The fields of a declared schema that will fail or be null for every row, as far as that is known."""
+def find_schema_mismatches(columns: Columns, declared: Schema) -> Iterator[SchemaMismatch]:
+    """Find the declared fields that are known to fail, or to be null, for every row."""
     for field in declared:
         if (field.schema.non_nullable.precision or 0) > MAX_DECIMAL_PRECISION:
-            yield _too_wide(field)
+            yield _report_precision(field)
             continue
         if columns.is_missing(field.name):
-            yield _missing(field, columns)
+            yield _report_missing(field, columns)
             continue
         source = columns.schema(field.name)
         if source is not None and not can_become(source, field.schema):
-            yield Misfit(
+            yield SchemaMismatch(
                 field.name,
-                f"Field '{field.name}' is {_shown(source)} after the recipe, and cannot become "
-                f"{_shown(field.schema)} as the output schema says.",
+                f"Field '{field.name}' is {_describe(source)} after the recipe, and cannot become "
+                f"{_describe(field.schema)} as the output schema says.",
                 f"Change its type there, or add 'set-type :{field.name} …' to the recipe.",
             )
 
 
-def _too_wide(field: Field) -> Misfit:
-    """Wrangler of CDAP 6.8 and later proposes 77 digits, 38 of them behind the point, without a scale."""
-    return Misfit(
+def _report_precision(field: Field) -> SchemaMismatch:
+    """Report a decimal with too many digits.
+
+    Wrangler of CDAP 6.8 and later proposes 77 digits, 38 of them after the point, for ``set-type`` without a
+    scale.
+    """
+    return SchemaMismatch(
         field.name,
         f"Field '{field.name}' has {field.schema.non_nullable.precision} digits in the output schema, and "
         f"Spark's decimals at most {MAX_DECIMAL_PRECISION}.",
@@ -61,10 +65,10 @@ def _too_wide(field: Field) -> Misfit:
     )
 
 
-def _missing(field: Field, columns: Columns) -> Misfit:
+def _report_missing(field: Field, columns: Columns) -> SchemaMismatch:
     is_null = field.schema.is_nullable or field.schema.type is Type.NULL
     what = f"No directive makes the field '{field.name}' of the output schema, which "
-    return Misfit(
+    return SchemaMismatch(
         field.name,
         what + ("is null in every record." if is_null else "must not be null."),
         f"The columns behind the recipe: {', '.join(columns) or 'none'}.",
@@ -73,7 +77,7 @@ def _missing(field: Field, columns: Columns) -> Misfit:
 
 
 def can_become(source: Schema, target: Schema) -> bool:
-    """Whether values of one schema can be made values of another at all."""
+    """Whether any value of one schema can be converted to another."""
     source, target = source.non_nullable, target.non_nullable
     if source.type is Type.NULL or source.type is Type.UNION or target.type is Type.UNION:
         return True
@@ -100,15 +104,15 @@ def _can_become_logical(source: Schema, target: Schema) -> bool:
         return True
     if target.logical_type is LogicalType.DECIMAL:
         return source.logical_type is LogicalType.DECIMAL or source.type in _NUMBERS
-    return source.logical_type is not None and _family(source) == _family(target)
+    return source.logical_type is not None and _find_family(source) == _find_family(target)
 
 
-def _family(schema: Schema) -> str:
-    """Logical types that differ in their unit only are one."""
+def _find_family(schema: Schema) -> str:
+    """Return the part of a logical type that does not depend on its unit."""
     assert schema.logical_type is not None
     return schema.logical_type.value.partition("-")[0]
 
 
-def _shown(schema: Schema) -> str:
+def _describe(schema: Schema) -> str:
     name = schema.display_name
     return f"an {name}" if name[0] in "aeiou" else f"a {name}"

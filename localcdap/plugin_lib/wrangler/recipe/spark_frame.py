@@ -1,8 +1,8 @@
-"""A Spark DataFrame while a recipe is compiled to it; see :class:`localcdap.api.directive.rows.Frame`.
+"""The Spark DataFrame to which a recipe is compiled; see :class:`localcdap.api.directive.rows.Frame`.
 
-Columns have physical names of their own (``w0``, ``w1`` …), so that those of recipes may hold anything and
-differ in case only, and a renaming costs nothing. Rows that fail stay until the end of the plan, with what
-failed in the column :data:`ERROR`; where error records are wanted, :data:`INPUT` holds the input record.
+Columns have physical names (``w0``, ``w1`` …), so that the names in recipes may hold any characters and
+differ in case only, and renaming a column costs nothing. Rows that fail stay until the end of the plan, with
+the error in the column :data:`ERROR`; if error records are wanted, :data:`INPUT` holds the input record.
 """
 
 from __future__ import annotations
@@ -18,20 +18,21 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 ERROR: Final = "__error"
-"""Column: what failed for the row, a struct of :data:`ERROR_TYPE`; null while nothing did."""
+"""The column with the row's error, a struct of :data:`ERROR_TYPE`; null for a row without error."""
 ERROR_TYPE: Final = "struct<kind:int,code:int,message:string>"
 FAILURE: Final = 1
-"""Kind of an error: a directive failed on the row."""
+"""The kind of an error: a directive failed on the row."""
 SENT: Final = 2
-"""Kind of an error: a directive sent the row to the error port."""
+"""The kind of an error: a directive sent the row to the error port."""
 INPUT: Final = "__input"
-"""Column: the record that the row was made of, a struct."""
+"""The column with the input record of the row, a struct."""
 
 
 class SparkFrame:
-    """The columns that a recipe has made so far, of a DataFrame.
+    """The columns that the directives compiled so far have made.
 
-    :param names: physical names by column.
+    :param names: the physical name of each column.
+    :param first_free: number of the first physical name that is not used.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class SparkFrame:
         self.columns: Columns = columns
         self.wanted: frozenset[str] | None = None
         self.directive: str = ""
-        """Whose errors :meth:`fail_where` tells."""
+        """The directive that the messages of :meth:`fail_where` name."""
         self._df = df
         self._names = dict(names)
         self._pending: dict[str, Column] = {}
@@ -54,7 +55,7 @@ class SparkFrame:
         self._free = first_free
 
     def copy(self) -> SparkFrame:
-        """The same frame, to be changed on its own."""
+        """Return a copy that can be changed independently."""
         made = SparkFrame(
             self._df,
             self.columns.copy(),
@@ -66,7 +67,7 @@ class SparkFrame:
         made.wanted = self.wanted
         return made
 
-    # -- what directives use ----------------------------------------------------------------
+    # -- for directives --------------------------------------------------------------------
 
     def column(self, name: str) -> Column:
         from pyspark.sql import functions as f
@@ -89,7 +90,7 @@ class SparkFrame:
         return native
 
     def put(self, name: str, value: Column, schema: Schema) -> None:
-        physical = self._new()
+        physical = self._allocate_name()
         self._pending[physical] = value
         found = self.columns.find(name)
         self.columns.put(name, schema)
@@ -112,31 +113,31 @@ class SparkFrame:
         from pyspark.sql import functions as f
 
         if ERROR in self._carried:
-            condition = self._error().isNotNull() | f.coalesce(condition, f.lit(False))
+            condition = self._read_error().isNotNull() | f.coalesce(condition, f.lit(False))
         self._df = self._df.where(condition)
 
     def fail_where(self, condition: Column, message: Column | str) -> None:
         from pyspark.sql import functions as f
 
-        prefix = f.lit(failure_prefix(self.directive))
-        self._tell(condition, FAILURE, f.concat(prefix, _text(message)), 0)
+        prefix = f.lit(format_failure_prefix(self.directive))
+        self._set_error(condition, FAILURE, f.concat(prefix, _to_column(message)), 0)
 
     def error_where(self, condition: Column, message: Column | str, code: int = 1) -> None:
-        self._tell(condition, SENT, _text(message), code)
+        self._set_error(condition, SENT, _to_column(message), code)
 
-    # -- what the compiler uses -------------------------------------------------------------
+    # -- for the compiler ------------------------------------------------------------------
 
     @property
     def carried(self) -> tuple[str, ...]:
-        """Which of :data:`ERROR` and :data:`INPUT` there are."""
+        """The columns of :data:`ERROR` and :data:`INPUT` that exist."""
         return tuple(self._carried)
 
-    def tell_as_it_is(self, condition: Column, message: Column | str) -> None:
-        """Tell rows that fail, with a message that names no directive."""
-        self._tell(condition, FAILURE, _text(message), 0)
+    def fail_without_prefix(self, condition: Column, message: Column | str) -> None:
+        """Fail rows with a message that names no directive."""
+        self._set_error(condition, FAILURE, _to_column(message), 0)
 
-    def settled(self) -> DataFrame:
-        """The DataFrame of the columns in their order, under physical names, with what is carried."""
+    def to_dataframe(self) -> DataFrame:
+        """Return the DataFrame of the columns in order, under physical names, and the carried columns."""
         self._flush()
         order = [self._names[name] for name in self.columns]
         made: DataFrame = self._df.select(*order, *self._carried)
@@ -152,34 +153,34 @@ class SparkFrame:
         """Number of the first physical name that was never used."""
         return self._free
 
-    def _tell(self, condition: Column, kind: int, message: Column, code: int) -> None:
+    def _set_error(self, condition: Column, kind: int, message: Column, code: int) -> None:
         from pyspark.sql import functions as f
 
-        told = f.when(
+        error = f.when(
             condition,
             f.struct(
                 f.lit(kind).alias("kind"), f.lit(code).alias("code"), message.alias("message")
             ),
         )
         if ERROR in self._carried:
-            told = f.coalesce(self._error(), told)
+            error = f.coalesce(self._read_error(), error)
         else:
             self._carried.append(ERROR)
-        self._pending[ERROR] = told
+        self._pending[ERROR] = error
 
-    def _error(self) -> Column:
+    def _read_error(self) -> Column:
         from pyspark.sql import functions as f
 
         if ERROR in self._pending:
             self._flush()
         return f.col(ERROR)
 
-    def _new(self) -> str:
+    def _allocate_name(self) -> str:
         self._free += 1
         return f"w{self._free - 1}"
 
     def _flush(self) -> None:
-        """Make columns of what is pending, so that it is computed once however often it is read."""
+        """Make columns of the pending expressions, so that each is computed once however often it is read."""
         if not self._pending:
             return
         kept = [*dict.fromkeys(self._names.values()), *self._carried]
@@ -190,12 +191,12 @@ class SparkFrame:
         self._pending = {}
 
 
-def failure_prefix(directive: str) -> str:
-    """What the message of a failure begins with (wrangler ``DirectiveExecutionException``)."""
+def format_failure_prefix(directive: str) -> str:
+    """Return the beginning of a failure's message (wrangler ``DirectiveExecutionException``)."""
     return f"Error encountered while executing '{directive}' : "
 
 
-def _text(message: Column | str) -> Column:
+def _to_column(message: Column | str) -> Column:
     from pyspark.sql import functions as f
 
     return f.lit(message) if isinstance(message, str) else message

@@ -7,26 +7,25 @@ from typing import Any
 
 from localcdap.api.directive import Directive
 from localcdap.api.directive.rows import Row
-from localcdap.plugin_lib.wrangler.recipe.batch import Executor, RowFailure
-from localcdap.plugin_lib.wrangler.recipe.registry import shipped
-from localcdap.plugin_lib.wrangler.recipe.steps import check
+from localcdap.plugin_lib.wrangler.recipe.batch import RecipeExecutor, RowFailure
+from localcdap.plugin_lib.wrangler.recipe.builder import build_directives, load_recipe
 
 
 def directives(recipe: str) -> list[Directive]:
     """The directives of a recipe in which nothing is wrong."""
-    steps = check(recipe, shipped())
-    assert not steps.errors, [problem.message for problem in steps.errors]
-    return [step.directive for step in steps.steps if step.directive is not None]
+    built = load_recipe(recipe)
+    assert not built.errors, [problem.message for problem in built.errors]
+    return build_directives(built.recipe.calls, [], lambda *_: None)
 
 
 def problems(recipe: str) -> list[str]:
     """What is wrong with a recipe."""
-    return [problem.message for problem in check(recipe, shipped()).errors]
+    return [problem.message for problem in load_recipe(recipe).errors]
 
 
 def outcomes(recipe: str, rows: Iterable[Mapping[str, Any]]) -> list[list[Row] | RowFailure]:
     """For each row what it becomes."""
-    executor = Executor(directives(recipe), {})
+    executor = RecipeExecutor(directives(recipe), {})
     executor.start()
     made = [executor.run(row) for row in rows]
     executor.end()

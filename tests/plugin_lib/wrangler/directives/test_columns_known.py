@@ -11,7 +11,7 @@ import pytest
 from localcdap.api.directive.rows import Columns
 from localcdap.api.schema import LogicalType, Schema, Type
 from localcdap.plugin_lib.wrangler.recipe.batch import RowFailure
-from localcdap.plugin_lib.wrangler.recipe.registry import shipped
+from localcdap.plugin_lib.wrangler.recipe.registry import load_shipped_directives
 from tests.plugin_lib.wrangler.directives.recipes import directives, outcomes, problems
 from tests.plugin_lib.wrangler.directives.test_hostile import ELSEWHERE
 from tests.plugin_lib.wrangler.directives.test_native import GIVEN, RECIPES, _records
@@ -148,9 +148,9 @@ def test_what_cannot_work_on_any_row_is_told_before(recipe):
     assert columns.problems
 
 
-@pytest.mark.parametrize("name", shipped().names())
+@pytest.mark.parametrize("name", load_shipped_directives().names)
 def test_examples_are_right(name):
-    cls = shipped()[name]
+    cls = load_shipped_directives()[name]
 
     assert cls.categories
     assert cls.examples

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcdap.plugin_lib.wrangler.recipe.batch import Executor
+from localcdap.plugin_lib.wrangler.recipe.batch import RecipeExecutor
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import FAILURE, SENT
 from tests.plugin_lib.wrangler.directives.recipes import (
     directives,
@@ -85,7 +85,7 @@ def test_a_metric_counts_what_is_sent():
         def count(self, name: str, delta: int = 1) -> None:
             counted.append((name, delta))
 
-    executor = Executor(directives("send-to-error exp:{a < 0} below"), {}, metrics=Metrics())
+    executor = RecipeExecutor(directives("send-to-error exp:{a < 0} below"), {}, metrics=Metrics())
     executor.start()
     executor.run({"a": -1})
     executor.run({"a": 1})

@@ -14,7 +14,7 @@ from localcdap.api.directive import DirectiveError, ErrorRow
 from localcdap.api.directive.argument import ArgumentKind
 from localcdap.api.directive.rows import Row, RowContext
 from localcdap.plugin_lib.jexl import EvaluationError
-from localcdap.plugin_lib.wrangler.recipe.registry import shipped
+from localcdap.plugin_lib.wrangler.recipe.registry import load_shipped_directives
 from tests.plugin_lib.wrangler.directives.recipes import directives
 
 VALUES: list[Any] = [
@@ -43,7 +43,7 @@ VALUES: list[Any] = [
 ]
 ELSEWHERE = ("invoke-http", "table-lookup", "data-model-map-column", "validate-standard")
 """Directives that ask other services, or none at all."""
-NAMES = [name for name in shipped().names() if name not in ELSEWHERE]
+NAMES = [name for name in load_shipped_directives().names if name not in ELSEWHERE]
 
 
 class _NoMetrics:
@@ -69,7 +69,7 @@ def _columns(directive: Any) -> set[str]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_any_value_gives_rows_or_an_error_that_says_what_is_wrong(name):
-    for example in shipped()[name].examples:
+    for example in load_shipped_directives()[name].examples:
         (directive,) = directives(example)
         context = RowContext(_NoMetrics(), {})
         directive.start(context)

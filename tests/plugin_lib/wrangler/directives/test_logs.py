@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.api.schema import Schema
-from localcdap.plugin_lib.wrangler.recipe.propagation import columns_of, propagate
-from localcdap.plugin_lib.wrangler.recipe.registry import shipped
-from localcdap.plugin_lib.wrangler.recipe.steps import check
+from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
+from localcdap.plugin_lib.wrangler.recipe.propagation import propagate, to_columns
 from tests.plugin_lib.wrangler.directives.recipes import failure, problems, run
 
 COMMON = '127.0.0.1 - frank [10/Oct/2000:13:55:36 -0700] "GET /apache_pb.gif?a=b%20c&D HTTP/1.0" 200 2326'
@@ -76,8 +75,8 @@ def test_a_long_format_gives_as_many_columns_as_the_original():
 
 
 def test_the_columns_of_a_format_are_known_before_there_are_lines():
-    given = columns_of(Schema.record("r", [("body", Schema.STRING)]))
-    columns = propagate(check("parse-as-log :body 'common'", shipped()).steps, given).after
+    given = to_columns(Schema.record("r", [("body", Schema.STRING)]))
+    columns = propagate(load_recipe("parse-as-log :body 'common'").steps, given).after
 
     line = '1.2.3.4 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.0" 200 -'
     (row,) = run("parse-as-log body common", {"body": line})

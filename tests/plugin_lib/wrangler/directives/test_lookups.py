@@ -17,10 +17,13 @@ from localcdap.api.tables import TableShape
 from localcdap.engine.driver.lookups import sorted_batch
 from localcdap.engine.tasks.lookups import SortedRows
 from localcdap.plugin_lib.wrangler.catalogs.folder import ARGUMENT
-from localcdap.plugin_lib.wrangler.recipe.batch import Executor, RowFailure
-from localcdap.plugin_lib.wrangler.recipe.propagation import Propagated, columns_of, propagate
-from localcdap.plugin_lib.wrangler.recipe.registry import shipped
-from localcdap.plugin_lib.wrangler.recipe.steps import check
+from localcdap.plugin_lib.wrangler.recipe.batch import RecipeExecutor, RowFailure
+from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
+from localcdap.plugin_lib.wrangler.recipe.propagation import (
+    PropagatedColumns,
+    propagate,
+    to_columns,
+)
 from tests.plugin_lib.wrangler.directives.recipes import directives, failure, problems, run
 
 
@@ -32,7 +35,7 @@ def catalogs(tmp_path: Path) -> Path:
 
 
 def looked_up(folder: object, recipe: str, row: dict) -> object:
-    executor = Executor(directives(recipe), {ARGUMENT: str(folder)})
+    executor = RecipeExecutor(directives(recipe), {ARGUMENT: str(folder)})
     executor.start()
     return executor.run(row)
 
@@ -62,8 +65,8 @@ def test_a_catalog_that_is_missing_fails_on_the_row(catalogs):
 
 def test_catalogs_are_named_and_their_column_is_known():
     assert problems("catalog-lookup ICD-11 :code")
-    steps = check("catalog-lookup ICD-9 :code", shipped())
-    columns = propagate(steps.steps, columns_of(Schema.record("r", [("code", Schema.STRING)])))
+    steps = load_recipe("catalog-lookup ICD-9 :code")
+    columns = propagate(steps.steps, to_columns(Schema.record("r", [("code", Schema.STRING)])))
     assert list(columns.after) == ["code", "code_icd_9_description"]
 
 
@@ -105,7 +108,7 @@ def customers() -> SortedRows:
     ],
 )
 def test_rows_of_a_table_become_columns(customers, row, found):
-    executor = Executor(
+    executor = RecipeExecutor(
         directives("table-lookup :id 'customers'"), {}, lookups={"customers": customers}
     )
     made = executor.run(row)
@@ -115,9 +118,9 @@ def test_rows_of_a_table_become_columns(customers, row, found):
         assert made == [{**row, **found}]
 
 
-def told_columns(recipe: str, found: dict[str, TableShape], **given: Schema) -> Propagated:
+def told_columns(recipe: str, found: dict[str, TableShape], **given: Schema) -> PropagatedColumns:
     return propagate(
-        check(recipe, shipped()).steps, columns_of(Schema.record("r", given.items()), found.get)
+        load_recipe(recipe).steps, to_columns(Schema.record("r", given.items()), found.get)
     )
 
 
@@ -292,7 +295,7 @@ def test_a_column_gets_the_type_and_name_of_a_field(models, model):
     assert failure(recipe, {"born": "x"}).kind == 1
     assert "exists already" in failure(recipe, {"born": "1", "year": 2}).message
     given = Schema.record("r", [("born", Schema.STRING)])
-    columns = propagate(check(recipe, shipped()).steps, columns_of(given)).after
+    columns = propagate(load_recipe(recipe).steps, to_columns(given)).after
     assert columns.items() == [("year", Schema.INT.as_nullable)]
 
 

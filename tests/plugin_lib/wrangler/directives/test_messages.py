@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from localcdap.plugin_lib.wrangler.catalogs.folder import ARGUMENT
 from localcdap.plugin_lib.wrangler.formats.avro import AvroError, AvroSchema, file_rows
-from localcdap.plugin_lib.wrangler.recipe.batch import Executor, RowFailure
+from localcdap.plugin_lib.wrangler.recipe.batch import RecipeExecutor, RowFailure
 from tests.plugin_lib.wrangler.directives.recipes import directives, failure, problems, run
 
 PERSON = {
@@ -56,7 +56,7 @@ def binary_of(*records: dict) -> bytes:
 
 
 def with_files(folder: Path, recipe: str, row: dict) -> object:
-    executor = Executor(directives(recipe), {ARGUMENT: str(folder)})
+    executor = RecipeExecutor(directives(recipe), {ARGUMENT: str(folder)})
     executor.start()
     return executor.run(row)
 

@@ -17,7 +17,13 @@ from localcdap.api.schema import Schema
 from localcdap.plugin_lib.wrangler.recipe.batch import RowFailure
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import ERROR, ERROR_TYPE, SparkFrame
 from localcdap.plugin_lib.wrangler.values.similarity import single
-from tests.plugin_lib.wrangler.recipe_runs import NUMBER, _given, in_python, native_frame, steps_of
+from tests.plugin_lib.wrangler.recipe_runs import (
+    NUMBER,
+    _given,
+    in_python,
+    load_valid_recipe,
+    native_frame,
+)
 
 TEXT = Schema.STRING.as_nullable
 PAIR = Schema.record("pair", [("x", Schema.INT.as_nullable), ("y", TEXT)])
@@ -262,14 +268,14 @@ def _as_texts(number: int, frame: SparkFrame) -> Any:
     from pyspark.sql import functions as f
 
     names = [name for name in frame.columns if name != NUMBER]
-    settled = frame.settled()
+    df = frame.to_dataframe()
     members = [
         (f.col(physical).cast("string") if _is_moment(frame, name) else f.col(physical)).alias(name)
         for name, physical in zip(frame.columns, frame.physical, strict=True)
     ]
     shown = f.struct(*[m for m, name in zip(members, frame.columns, strict=True) if name in names])
     error = f.col(ERROR) if ERROR in frame.carried else f.lit(None).cast(ERROR_TYPE)
-    return settled.select(
+    return df.select(
         f.lit(number).alias("recipe"),
         f.col(NUMBER).alias("number"),
         error.getField("kind").alias("kind"),
@@ -368,7 +374,7 @@ def test_what_spark_cannot_is_left_to_batches(spark, recipe, reason):
     columns = Columns([(field.name, field.schema) for field in GIVEN])
     frame = SparkFrame(spark.range(1), columns, {name: f"c{i}" for i, name in enumerate(columns)})
 
-    (step,) = steps_of(recipe).steps
+    (step,) = load_valid_recipe(recipe).steps
     assert step.directive is not None
 
     with pytest.raises(NoNativeFormError, match=reason):

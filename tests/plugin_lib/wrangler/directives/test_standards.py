@@ -11,7 +11,7 @@ import pytest
 from localcdap.api.directive.rows import Columns
 from localcdap.api.schema import Schema
 from localcdap.plugin_lib.wrangler.catalogs.folder import ARGUMENT
-from localcdap.plugin_lib.wrangler.recipe.batch import Executor, RowFailure
+from localcdap.plugin_lib.wrangler.recipe.batch import RecipeExecutor, RowFailure
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import FAILURE, SENT
 from tests.plugin_lib.wrangler.directives.recipes import directives, failure, problems
 
@@ -39,7 +39,7 @@ SCHEMA = {
 
 
 def checked(folder: Path, person: Any) -> list[Any] | RowFailure:
-    executor = Executor(directives(RECIPE), {ARGUMENT: str(folder)})
+    executor = RecipeExecutor(directives(RECIPE), {ARGUMENT: str(folder)})
     executor.start()
     return executor.run({"person": person})
 

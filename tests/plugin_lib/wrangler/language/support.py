@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from localcdap.api.directive import Directive, argument
-from localcdap.plugin_lib.wrangler.language import Call, Code, Recipe, parse
+from localcdap.plugin_lib.wrangler.language import (
+    DirectiveCall,
+    ExpressionSource,
+    Recipe,
+    parse_recipe,
+)
 
 
 class Any1(Directive):
@@ -134,13 +139,14 @@ DECLARED = {name: cls.arguments for name, cls in CLASSES.items()}
 
 
 def read(text: str, **more: Any) -> Recipe:
-    return parse(text, DECLARED, **more)
+    return parse_recipe(text, DECLARED, **more)
 
 
-def shown(call: Call) -> tuple[str, dict[str, Any]]:
+def shown(call: DirectiveCall) -> tuple[str, dict[str, Any]]:
     """A call without its places."""
     values = {
-        name: each.text if isinstance(each, Code) else each for name, each in call.arguments.items()
+        name: each.text if isinstance(each, ExpressionSource) else each
+        for name, each in call.arguments.items()
     }
     return call.name, values
 
@@ -148,7 +154,7 @@ def shown(call: Call) -> tuple[str, dict[str, Any]]:
 def calls(text: str) -> list[tuple[str, dict[str, Any]]]:
     """The calls of a recipe in which nothing is wrong."""
     recipe = read(text)
-    assert recipe.problems == [], [problem.text for problem in recipe.problems]
+    assert not recipe.problems, [problem.text for problem in recipe.problems]
     return [shown(call) for call in recipe.calls]
 
 

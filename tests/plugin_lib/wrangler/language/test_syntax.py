@@ -180,7 +180,7 @@ def test_an_expression_may_go_on_over_lines():
 def test_pragmas_load_directives_wherever_they_stand():
     recipe = read("#pragma version 2.0;\nmine :a 3;\n#pragma load-directives mine, yours;")
 
-    assert recipe.problems == []
+    assert not recipe.problems
     assert recipe.version == "2.0"
     assert [(each.name, each.line) for each in recipe.loads] == [("mine", 3), ("yours", 3)]
     (call,) = recipe.calls
@@ -192,12 +192,12 @@ def test_what_holds_macros_is_known_but_for_these():
         "${all}\nrename :a ${to}\nparse-as-csv :body '${delimiter${n}}' true\nset-column :x exp:{a + ${b}}"
     )
 
-    assert recipe.problems == []
+    assert not recipe.problems
     assert recipe.has_macros
     assert [(shown(call), call.macros) for call in recipe.calls] == [
-        (("rename", {"source": "a"}), ["target"]),
-        (("parse-as-csv", {"col": "body", "header": True}), ["delimiter"]),
-        (("set-column", {"column": "x"}), ["expression"]),
+        (("rename", {"source": "a"}), ("target",)),
+        (("parse-as-csv", {"col": "body", "header": True}), ("delimiter",)),
+        (("set-column", {"column": "x"}), ("expression",)),
     ]
 
 

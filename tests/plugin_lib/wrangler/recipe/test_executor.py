@@ -10,7 +10,7 @@ import pyarrow as pa
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.directive import Directive, DirectiveError, ErrorRow, Row, plugin
 from localcdap.api.schema import Schema, Type
-from localcdap.plugin_lib.wrangler.recipe.batch import BatchTask, Executor, RowFailure
+from localcdap.plugin_lib.wrangler.recipe.batch import BatchTask, RecipeExecutor, RowFailure
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import FAILURE, SENT
 from tests.plugin_lib.wrangler.directives.recipes import directives
 
@@ -47,7 +47,7 @@ class Remembers(Directive):
 
 
 def outcome(value: Any, *directives: Directive) -> Any:
-    executor = Executor(directives or [Acts({})], {})
+    executor = RecipeExecutor(directives or [Acts({})], {})
     executor.start()
     return executor.run({"a": value})
 
@@ -65,7 +65,7 @@ def test_rows_come_out_and_failures_are_told_with_the_directive():
 
 
 def test_a_record_begins_without_the_variables_of_the_one_before():
-    executor = Executor([Acts({}), Remembers({})], {})
+    executor = RecipeExecutor([Acts({}), Remembers({})], {})
     executor.start()
 
     assert executor.run({"a": "x"}) == [{"a": "x", "seen": "x"}]

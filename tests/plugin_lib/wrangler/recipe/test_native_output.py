@@ -12,8 +12,8 @@ from localcdap.api.directive import DirectiveError
 from localcdap.api.directive.rows import Columns, Row
 from localcdap.api.schema import Schema
 from localcdap.plugin_lib.wrangler.recipe.batch import RowFailure
-from localcdap.plugin_lib.wrangler.recipe.native_output import convert
-from localcdap.plugin_lib.wrangler.recipe.output import Converter
+from localcdap.plugin_lib.wrangler.recipe.native_output import convert_output
+from localcdap.plugin_lib.wrangler.recipe.output import OutputConverter
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import FAILURE, SparkFrame
 from tests.plugin_lib.wrangler.recipe_runs import NUMBER, _computed, _given, _results, _structs
 
@@ -60,11 +60,11 @@ def records() -> list[dict]:
 
 
 def in_python(name: str, target: Schema, rows: list[dict]) -> list:
-    converter = Converter(Schema.record("out", [(name, target)]))
+    converter = OutputConverter(Schema.record("out", [(name, target)]))
     found = []
     for row in rows:
         try:
-            found.append([converter.record(Row(row))])
+            found.append([converter.convert(Row(row))])
         except DirectiveError as error:
             found.append(RowFailure(FAILURE, 0, str(error)))
     return found
@@ -86,7 +86,7 @@ def test_spark_converts_as_python_does(spark):
         columns.put(NUMBER, Schema.INT)
         names = {each: f"c{index}" for index, each in enumerate(GIVEN.field_names)}
         frame = SparkFrame(df, columns, {**names, NUMBER: NUMBER})
-        convert(frame, Schema.record("out", [(name, target), (NUMBER, Schema.INT)]))
+        convert_output(frame, Schema.record("out", [(name, target), (NUMBER, Schema.INT)]))
         frames.append(frame)
 
     tables = _computed([_structs(number, frame) for number, frame in enumerate(frames)])

@@ -11,8 +11,8 @@ import pytest
 from localcdap.api.directive import DirectiveError
 from localcdap.api.directive.rows import Columns, Row
 from localcdap.api.schema import LogicalType, Schema
-from localcdap.plugin_lib.wrangler.recipe.output import Converter
-from localcdap.plugin_lib.wrangler.recipe.schema_check import can_become, misfits
+from localcdap.plugin_lib.wrangler.recipe.output import OutputConverter
+from localcdap.plugin_lib.wrangler.recipe.schema_check import can_become, find_schema_mismatches
 
 UTC = datetime.UTC
 DAY = datetime.date(2026, 1, 2)
@@ -73,8 +73,8 @@ REFUSED = [
 
 
 def converted(schema: Schema, value: object) -> object:
-    converter = Converter(Schema.record("out", [("f", schema)]))
-    return converter.record(Row(F=value))["f"]
+    converter = OutputConverter(Schema.record("out", [("f", schema)]))
+    return converter.convert(Row(F=value))["f"]
 
 
 @pytest.mark.parametrize(("schema", "value", "expected"), CASES, ids=str)
@@ -139,13 +139,19 @@ def test_declared_fields_that_no_row_can_fill_are_told():
         ],
     )
 
-    found = {each.field: each.message for each in misfits(columns, declared) if not each.is_warning}
+    found = {
+        each.field: each.message
+        for each in find_schema_mismatches(columns, declared)
+        if not each.is_warning
+    }
 
     assert found == {
         "A": "Field 'A' is a double after the recipe, and cannot become an int as the output schema says.",
         "c": "No directive makes the field 'c' of the output schema, which must not be null.",
         "e": "Field 'e' has 77 digits in the output schema, and Spark's decimals at most 38.",
     }
-    assert [each.field for each in misfits(columns, declared) if each.is_warning] == ["d"]
+    assert [
+        each.field for each in find_schema_mismatches(columns, declared) if each.is_warning
+    ] == ["d"]
     columns.open = True
-    assert [each.field for each in misfits(columns, declared)] == ["A", "e"]
+    assert [each.field for each in find_schema_mismatches(columns, declared)] == ["A", "e"]

@@ -9,7 +9,7 @@ import pytest
 
 from localcdap.api.directive.rows import Columns, Row
 from localcdap.api.schema import Schema
-from localcdap.plugin_lib.wrangler.recipe.samples import proposed
+from localcdap.plugin_lib.wrangler.recipe.samples import infer_schema
 
 D = decimal.Decimal
 LONG, STRING, DOUBLE = (each.as_nullable for each in (Schema.LONG, Schema.STRING, Schema.DOUBLE))
@@ -45,23 +45,23 @@ def record(**fields):
     ids=str,
 )
 def test_the_type_of_a_column_is_one_that_its_values_fit(values, expected):
-    schema = proposed([Row(c=value) for value in values], Columns(open=True))
+    schema = infer_schema([Row(c=value) for value in values], Columns(open=True))
 
     assert schema == Schema.record("etlSchemaBody", [("c", expected.as_nullable)])
 
 
 def test_what_is_known_of_columns_comes_first():
     columns = Columns([("B", Schema.LONG), ("a", None)], open=True)
-    schema = proposed([Row(a=1, b=1, c="x")], columns)
+    schema = infer_schema([Row(a=1, b=1, c="x")], columns)
 
     assert schema.field_names == ["B", "a", "c"]
     assert schema.field("B").schema == Schema.LONG
     assert schema.field("a").schema == LONG
-    assert proposed([], Columns()) is None
+    assert infer_schema([], Columns()) is None
 
 
 def test_a_column_that_no_row_has_is_left_out_when_only_data_tell_of_it():
     columns = Columns([("body", None), ("id", Schema.LONG)], open=True)
 
-    assert proposed([Row(body_a=1)], columns).field_names == ["id", "body_a"]
-    assert proposed([], columns).field_names == ["body", "id"]
+    assert infer_schema([Row(body_a=1)], columns).field_names == ["id", "body_a"]
+    assert infer_schema([], columns).field_names == ["body", "id"]

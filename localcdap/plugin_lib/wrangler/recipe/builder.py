@@ -1,0 +1,191 @@
+"""Recipes parsed and built: :func:`load_recipe` is the one way from a recipe's text to its directives.
+
+A stage is configured several times before it runs, and its run, previews, samples and checks need its
+recipe too. So the parsed recipe and its directives are cached for the process, by the text and the loaded
+directives. They are shared and must not be changed. Python workers of Spark build directives of their own
+with :class:`DirectiveBuilder`, since directives may keep state while they run on rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, cast
+
+import msgspec
+
+from localcdap.api.directive import Directive, Expression
+from localcdap.api.directive.argument import ArgumentKind
+from localcdap.plugin_lib.wrangler.language import (
+    DirectiveCall,
+    ExpressionSource,
+    LoadPragma,
+    Recipe,
+    RecipeProblem,
+    list_loaded_directives,
+    parse_recipe,
+)
+from localcdap.plugin_lib.wrangler.recipe import precondition
+from localcdap.plugin_lib.wrangler.recipe.registry import (
+    DirectiveRegistry,
+    load_shipped_directives,
+)
+
+FindDirective = Callable[[str, str], Any]
+"""Returns the class of a plugin by its type (``directive``) and name; None for a missing one."""
+
+
+class RecipeStep(msgspec.Struct, frozen=True):
+    """One directive of a recipe."""
+
+    call: DirectiveCall
+    directive: Directive | None
+    """None where it is known at run time only: its arguments hold macros, or its class is not loaded."""
+
+    @property
+    def name(self) -> str:
+        """The directive's name."""
+        return self.call.name
+
+
+class BuiltRecipe(msgspec.Struct, frozen=True):
+    """A parsed recipe with its directives, shared by everything in the process that needs it."""
+
+    recipe: Recipe
+    steps: tuple[RecipeStep, ...]
+    problems: tuple[RecipeProblem, ...]
+    """All problems, warnings included, in the order of the text."""
+
+    @property
+    def errors(self) -> list[RecipeProblem]:
+        """The problems that keep the recipe from running."""
+        return [problem for problem in self.problems if not problem.is_warning]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the whole recipe is known: it holds no macros, and all directives are loaded."""
+        return not self.recipe.has_macros and all(step.directive is not None for step in self.steps)
+
+
+def load_recipe(
+    text: str, names: Sequence[str] = (), find: FindDirective = lambda *_: None
+) -> BuiltRecipe:
+    """Parse a recipe and build its directives, once a process. It never raises for what the text says.
+
+    :param names: user-defined directives that the recipe may use besides those that its pragmas load.
+    :param find: finds the classes of user-defined directives.
+    """
+    found = (find("directive", name) for name in (*names, *list_loaded_directives(text)))
+    loaded = tuple(cls for cls in found if cls is not None)
+    return _build_recipe(text, tuple(names), loaded)
+
+
+# One for each Wrangler stage of a large pipeline; a built recipe takes some 10 kB.
+@lru_cache(maxsize=128)
+def _build_recipe(
+    text: str, names: tuple[str, ...], loaded: tuple[type[Directive], ...]
+) -> BuiltRecipe:
+    registry = load_shipped_directives().with_loaded(loaded)
+    recipe = parse_recipe(text, registry.arguments, loaded=names)
+    problems = list(recipe.problems)
+    steps = tuple(build_step(call, registry, problems) for call in recipe.calls)
+    problems += [
+        _report_missing(load)
+        for load in recipe.loads
+        if load.name not in registry and load.name not in names
+    ]
+    problems.sort(key=lambda problem: (problem.line, problem.column))
+    return BuiltRecipe(recipe, steps, tuple(problems))
+
+
+@lru_cache(maxsize=128)
+def load_precondition(text: str) -> BuiltRecipe:
+    """Build a stage's precondition as a recipe of the one directive that runs before all others."""
+    arguments = {"condition": ExpressionSource(text, 1, 1)}
+    call = DirectiveCall(precondition.NAME, arguments, 1, 1, f"precondition {text}")
+    problems: list[RecipeProblem] = []
+    step = build_step(call, _PRECONDITIONS, problems)
+    return BuiltRecipe(Recipe((call,), (), tuple(problems)), (step,), tuple(problems))
+
+
+_PRECONDITIONS = DirectiveRegistry({precondition.NAME: precondition.Precondition})
+
+
+def build_step(
+    call: DirectiveCall, registry: DirectiveRegistry, problems: list[RecipeProblem]
+) -> RecipeStep:
+    """Build the directive of a call; what is wrong with it is added to ``problems``."""
+    if not call.is_declared or call.name not in registry:
+        return RecipeStep(call, None)
+    cls = registry[call.name]
+    before = len(problems)
+    values = {
+        argument.attribute: _parse_expression(call.arguments[argument.attribute], cls, problems)
+        if argument.kind is ArgumentKind.EXPRESSION
+        else call.arguments[argument.attribute]
+        for argument in cls.arguments
+        if argument.attribute in call.arguments
+    }
+    if call.macros or len(problems) > before:
+        return RecipeStep(call, None)
+    directive = cls(values)
+    problem = directive.problem()
+    if problem is not None:
+        problems.append(RecipeProblem(problem, call.line, call.column, usage=cls.usage()))
+    return RecipeStep(call, directive)
+
+
+def build_directives(
+    calls: Sequence[DirectiveCall], loaded: Sequence[str], find: FindDirective
+) -> list[Directive]:
+    """Build directives to execute, from calls without problems.
+
+    :param loaded: names of the user-defined directives.
+    """
+    found = (find("directive", name) for name in loaded)
+    registry = load_shipped_directives().with_loaded([cls for cls in found if cls is not None])
+    directives = []
+    for call in calls:
+        known = _PRECONDITIONS if call.name == precondition.NAME else registry
+        directive = build_step(call, known, []).directive
+        assert directive is not None
+        directives.append(directive)
+    return directives
+
+
+class DirectiveBuilder:
+    """Builds directives where batches run. Can be pickled where ``find`` can."""
+
+    def __init__(
+        self, calls: Sequence[DirectiveCall], loaded: Sequence[str], find: FindDirective
+    ) -> None:
+        self._calls = tuple(calls)
+        self._loaded = tuple(loaded)
+        self._find = find
+
+    def __call__(self) -> list[Directive]:
+        return build_directives(self._calls, self._loaded, self._find)
+
+
+def _report_missing(load: LoadPragma) -> RecipeProblem:
+    message = f"the user-defined directive '{load.name}' is not here: put its artifact into a plugin folder"
+    return RecipeProblem(message, load.line, load.column)
+
+
+def _parse_expression(
+    source: Any, cls: type[Directive], problems: list[RecipeProblem]
+) -> Expression | None:
+    from localcdap.plugin_lib.jexl import JexlError
+    from localcdap.plugin_lib.jexl import parse as parse_expression
+
+    if not isinstance(source, ExpressionSource):
+        return cast(Expression | None, source)
+    try:
+        return cast(Expression, parse_expression(source.text))
+    except JexlError as error:
+        for each in error.problems:
+            column = each.column + (source.column - 1 if each.line == 1 else 0)
+            message = f"{each.message} {each.hint}" if each.hint else each.message
+            line = source.line + each.line - 1
+            problems.append(RecipeProblem(message, line, column, usage=cls.usage()))
+        return None
