@@ -29,6 +29,16 @@ _DISTRIBUTIONS: Final = {
     "yaml": "PyYAML",
 }
 """Distributions that are named differently from the module they install."""
+_EXTRAS: Final = {
+    "cramjam": "compression",
+    "jsonschema_rs": "standards",
+    "openpyxl": "excel",
+    "py_mini_racer": "javascript",
+    "python_calamine": "excel",
+    "sqlglot": "bigquery",
+    "ua_parser": "user-agents",
+}
+"""The extras of localcdap that install the libraries of some shipped plugins."""
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -42,7 +52,8 @@ def install_command(module: str, place: Path) -> str:
         match = _NAME.match(requirement)
         if match is not None and _normal(match[0]) == _normal(guess):
             return f"pip install {shlex.quote(requirement.partition(';')[0].strip())}"
-    return f"pip install {guess}"
+    extra = _EXTRAS.get(module.partition(".")[0])
+    return f"pip install {guess}" if extra is None else f"pip install 'localcdap[{extra}]'"
 
 
 def _distribution(module: str) -> str:

@@ -132,6 +132,13 @@ def _add_raised(error: BaseException, failures: FailureCollector, path: Path) ->
             failures.add(error.message, error.corrective_action).with_stacktrace(error.traceback)
         case LocalcdapError():
             failures.add(error.message, error.corrective_action)
+        case ModuleNotFoundError(name=str(module)):
+            from localcdap.artifacts.requirements import install_command
+
+            action = f"Install it: {install_command(module, path)}"
+            failures.add(f"The plugin needs the Python module '{module}'.", action).with_stacktrace(
+                user_frames(error, path)
+            )
         case _:
             message = f"Error encountered while configuring the stage: '{_told(error)}'"
             failures.add(message).with_stacktrace(user_frames(error, path))

@@ -66,7 +66,7 @@ def test_the_readme_has_one_line_to_start_and_one_to_test():
     setups = [block.strip() for block in blocks("sh") if "venv" in block]
 
     assert setups == [
-        "python3 -m venv .venv && .venv/bin/pip install -q . && .venv/bin/localcdap demo",
+        "python3 -m venv .venv && .venv/bin/pip install -q '.[all]' && .venv/bin/localcdap demo",
         (
             "python3 -m venv .venv && "
             ".venv/bin/pip install -q -c requirements.lock -e '.[test]' && .venv/bin/pytest -n 3"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
@@ -102,6 +103,24 @@ def test_any_other_exception(request_of, body, text):
     frames = json.loads(cause.attributes["stacktrace"])
     assert all(frame.startswith("thing-1.0.0.py:") for frame in frames[:-1])
     assert "in configure" in frames[0] or len(frames) > 20
+
+
+@pytest.mark.parametrize(
+    ("module", "command"),
+    [
+        ("py_mini_racer.more", "pip install 'localcdap[javascript]'"),
+        ("nowhere_to_be_found", "pip install nowhere_to_be_found"),
+    ],
+)
+def test_a_missing_library_is_a_failure_with_its_installation(
+    request_of, monkeypatch, module, command
+):
+    monkeypatch.setitem(sys.modules, module.partition(".")[0], None)
+
+    failure = only(configure_stage(request_of(f"import {module}")))
+
+    assert failure.message.startswith("The plugin needs the Python module '")
+    assert failure.corrective_action == f"Install it: {command}"
 
 
 def test_failures_added_before_an_exception_are_kept(request_of):
