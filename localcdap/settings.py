@@ -18,7 +18,7 @@ import msgspec
 
 from localcdap.api.capability import Capabilities, normalize_capability
 from localcdap.api.errors import SettingsError
-from localcdap.engine.cluster.address import problem_of, public
+from localcdap.engine.endpoint import find_address_error, hide_parameters
 
 NATIVE: Final = "native"
 """The compute profile of the local Spark server, which is always there."""
@@ -163,7 +163,7 @@ def effective(settings: Settings) -> dict[str, Any]:
     values: dict[str, Any] = {key: getattr(settings, name) for key, name in OPTIONS.items()}
     values["locations"] = settings.locations
     values["profiles"] = {
-        name: msgspec.to_builtins(profile) | {"remote": public(profile.remote)}
+        name: msgspec.to_builtins(profile) | {"remote": hide_parameters(profile.remote)}
         for name, profile in settings.profiles.items()
     }
     values["namespaces"] = msgspec.to_builtins(settings.namespaces)
@@ -266,7 +266,7 @@ def _checked(key: str, value: Any) -> Any:
 
     :raises ValueError: when it means nothing; says so without the value of an address.
     """
-    if key == "remote" and isinstance(value, str) and (problem := problem_of(value)):
+    if key == "remote" and isinstance(value, str) and (problem := find_address_error(value)):
         raise ValueError(problem)
     if key == "required_capabilities":
         return _capabilities(value)

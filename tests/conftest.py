@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from localcdap.engine.local.server import Endpoint
+    from localcdap.engine.endpoint import Endpoint
 
 # Rounds over all that was imported, and over each studio that is opened, would be a fifth of the time.
 gc.freeze()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.api.errors import SettingsError
-from localcdap.engine.cluster.address import problem_of, public
+from localcdap.engine.endpoint import find_address_error, hide_parameters
 from localcdap.settings import (
     OPTIONS,
     NamespaceSettings,
@@ -302,8 +302,8 @@ def test_a_wrong_address_is_told_without_its_secrets(file, address, problem):
 
 @given(st.text())
 def test_any_text_is_an_address_or_not(text):
-    problem_of(f"sc://{text}")
-    shown = public(f"sc://host:1/;token={text}")
+    find_address_error(f"sc://{text}")
+    shown = hide_parameters(f"sc://host:1/;token={text}")
 
     assert shown == "sc://host:1"
 

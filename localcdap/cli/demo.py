@@ -10,7 +10,7 @@ from localcdap.cli.errors import NO
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import print_failures, print_json, print_table
 from localcdap.cli.run import show_result, start
-from localcdap.engine.messages import RunStatus
+from localcdap.engine.messages.spool import RunStatus
 from localcdap.host import demo
 from localcdap.pipeline.service import PipelineRequest
 from localcdap.runs.model import RunRequest

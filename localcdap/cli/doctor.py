@@ -124,11 +124,11 @@ def _check_python() -> Iterator[Finding]:
 
 
 def _check_java() -> Iterator[Finding]:
-    from localcdap.engine.local.java import find_java
+    from localcdap.engine.local.java_runtime import find_java
 
     java = find_java()
     yield Finding("java", True, f"{java.version} at {java.executable}, from {java.source}")
-    for problem in java.passed_over:
+    for problem in java.rejected:
         yield Finding("another java", True, f"not used: {problem}")
 
 
@@ -154,13 +154,12 @@ def _check_profiles(settings: Settings) -> Iterator[Finding]:
 
 
 def _check_profile(name: str, profile: Profile) -> Finding:
-    from localcdap.engine.cluster.address import public
-    from localcdap.engine.local.server import Endpoint
-    from localcdap.engine.session import session
+    from localcdap.engine.endpoint import Endpoint, hide_parameters
+    from localcdap.engine.session import open_session
 
     try:
-        with session(Endpoint(profile.remote, None)) as spark:
-            found = f"{public(profile.remote)} answers, Spark {spark.version}"
+        with open_session(Endpoint(profile.remote, None)) as spark:
+            found = f"{hide_parameters(profile.remote)} answers, Spark {spark.version}"
             return Finding(f"profile {name}", True, found)
     except LocalcdapError as error:
         return Finding(f"profile {name}", False, error.message, error.corrective_action)

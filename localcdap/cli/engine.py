@@ -24,7 +24,7 @@ def command(instance: Instance, action: str) -> None:
         server.ensure()
     elif action == "stop":
         server.stop()
-    status = server.status()
+    status = server.get_status()
     if instance.json:
         print_json(status)
     else:

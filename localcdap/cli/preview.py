@@ -18,7 +18,7 @@ from localcdap.cli.options import (
 )
 from localcdap.cli.output import print_failures, print_json
 from localcdap.cli.records import print_problem, print_records, print_rejected
-from localcdap.engine.preview.samples import StageSample
+from localcdap.engine.messages.samples import StageSample
 from localcdap.runs.preview.model import (
     DEFAULT_TIMEOUT_MINUTES,
     Preview,

@@ -13,7 +13,7 @@ import click
 from localcdap.api.errors import BadRequestError
 from localcdap.api.schema import Schema
 from localcdap.cli.output import print_table
-from localcdap.engine.preview.samples import Problem, Rejected
+from localcdap.engine.messages.samples import RejectedRecord, StageProblem
 from localcdap.text import sanitize_for_terminal
 
 _WIDEST: Final = 40
@@ -64,7 +64,7 @@ def print_records(schema: Schema | None, records: Sequence[Any], most: int) -> N
         click.echo(f"… and {len(records) - most:,} more")
 
 
-def print_rejected(errors: Sequence[Rejected], most: int) -> None:
+def print_rejected(errors: Sequence[RejectedRecord], most: int) -> None:
     """Print at most ``most`` error records, one per line."""
     for each in errors[:most]:
         mark = click.style("✗", fg="yellow")
@@ -74,7 +74,7 @@ def print_rejected(errors: Sequence[Rejected], most: int) -> None:
         click.echo(f"… and {len(errors) - most:,} more error records")
 
 
-def print_problem(problem: Problem) -> None:
+def print_problem(problem: StageProblem) -> None:
     """Print an error of a stage, with the frames of the plugin's own code."""
     position = f"record {problem.record}: " if problem.record is not None else ""
     where = f"{problem.field}: " if problem.field else position

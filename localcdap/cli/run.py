@@ -19,7 +19,7 @@ from localcdap.cli.options import (
 )
 from localcdap.cli.output import is_terminal, print_json, print_table
 from localcdap.cli.pipelines import get_deployed
-from localcdap.engine.messages import RunStatus
+from localcdap.engine.messages.spool import RunStatus
 from localcdap.runs.model import Run, RunRequest
 from localcdap.text import format_duration
 

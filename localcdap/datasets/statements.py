@@ -11,7 +11,7 @@ from localcdap.api.arrow import from_arrow_schema
 from localcdap.api.errors import ConflictError
 from localcdap.api.schema import Schema
 from localcdap.api.tables import CreatedTable, TableWrite
-from localcdap.engine.driver.statements import Statements, StatementsDone
+from localcdap.engine.messages.host import StatementBatch, StatementResult
 from localcdap.namespaces.service import NamespaceService
 from localcdap.rpc.methods import non_idempotent
 from localcdap.store.change_query import ChangedTable, ChangeQuery, ChangeResult
@@ -34,7 +34,7 @@ class StatementService:
         self._namespaces = namespaces
 
     @non_idempotent
-    def carry_out(self, statements: Statements) -> StatementsDone:
+    def carry_out(self, statements: StatementBatch) -> StatementResult:
         """Run statements on the tables of a namespace, which alone they see.
 
         :raises NotFoundError: when there is no such namespace.
@@ -62,7 +62,7 @@ class StatementService:
 
     def _run(
         self,
-        statements: Statements,
+        statements: StatementBatch,
         tables: Sequence[QueryTable],
         held: Mapping[str, Schema],
         directory: str,
@@ -130,8 +130,8 @@ def _schema(table: ChangedTable, held: Schema | None) -> Schema:
     return Schema.record(held.name or "record" if held is not None else "record", fields)
 
 
-def _done(changed: ChangeResult) -> StatementsDone:
-    return StatementsDone(changed.rows, b"" if changed.first is None else _ipc(changed.first))
+def _done(changed: ChangeResult) -> StatementResult:
+    return StatementResult(changed.rows, b"" if changed.first is None else _ipc(changed.first))
 
 
 def _ipc(table: Any) -> bytes:

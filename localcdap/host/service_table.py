@@ -15,10 +15,7 @@ from localcdap.datasets.service import TableService
 from localcdap.datasets.sql import SqlService
 from localcdap.datasets.statements import StatementService
 from localcdap.datasets.transactions import ADMIN, TRANSACTIONS, TransactionService
-from localcdap.engine.driver.host_tables import SERVICE as TABLE_EXPORTS
-from localcdap.engine.driver.secrets import CONNECTIONS
-from localcdap.engine.driver.secrets import SERVICE as SECURE_KEYS
-from localcdap.engine.driver.statements import SERVICE as TABLE_STATEMENTS
+from localcdap.engine.messages.host import CONNECTIONS, SECURE_KEYS, TABLE_EXPORTS, TABLE_STATEMENTS
 from localcdap.messaging.service import MessagingService
 from localcdap.namespaces.connections import ConnectionService
 from localcdap.namespaces.preferences import PreferenceService

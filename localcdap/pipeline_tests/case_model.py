@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from localcdap.api.failures import ValidationFailure
-from localcdap.engine.preview.given import GivenStream
-from localcdap.engine.preview.samples import StageSample
+from localcdap.engine.messages.orders import GivenStream
+from localcdap.engine.messages.samples import StageSample
 from localcdap.runs.model import RunError
 
 DEFAULT_TIMEOUT_S = 60.0

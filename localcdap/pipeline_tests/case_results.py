@@ -6,9 +6,16 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from localcdap.engine.messages import Failed, RunStatus, StatusChanged
-from localcdap.engine.preview.previewing import CaseBegan, CaseEnded, PreviewMessage, Sampled
-from localcdap.engine.preview.samples import StageSample
+from localcdap.engine.messages.samples import StageSample
+from localcdap.engine.messages.spool import (
+    CaseEnded,
+    CaseStarted,
+    Failed,
+    PreviewMessage,
+    RunStatus,
+    Sampled,
+    StatusChanged,
+)
 from localcdap.pipeline_tests.case_model import CaseRequest, CaseResult, CaseStatus
 from localcdap.runs.model import RunError, run_error
 
@@ -45,7 +52,7 @@ class Hearing:
 
     def hear(self, message: PreviewMessage) -> None:
         match message:
-            case CaseBegan():
+            case CaseStarted():
                 self._current = self._numbers[message.case]
                 self._stages, self._began = {}, time.monotonic()
             case Sampled():

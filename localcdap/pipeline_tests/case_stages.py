@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from localcdap.api.errors import BadRequestError
-from localcdap.engine.order import PreviewOrder
-from localcdap.engine.plan.flow import DATA_TYPES, SINKS
+from localcdap.engine.messages.flow import DATA_TYPES, SINKS
+from localcdap.engine.messages.orders import PreviewOrder
 from localcdap.engine.preview.python_stage import MOST_RECORDS
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline_tests.case_model import CaseRequest

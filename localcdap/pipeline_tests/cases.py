@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from localcdap.api.errors import LocalcdapError, NotFoundError
-from localcdap.engine.order import Case, WorkOrder
+from localcdap.engine.messages.orders import PipelineTestCase, WorkOrder
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.environment import NamespaceEnvironment
 from localcdap.pipeline.resolver import PipelineResolver
@@ -113,7 +113,7 @@ class CaseService:
 
     def _carry_out(self, made: _Set, environment: NamespaceEnvironment) -> None:
         try:
-            orders: dict[int, Case] = {}
+            orders: dict[int, PipelineTestCase] = {}
             for number, request in enumerate(made.request.cases):
                 if made.is_stopped:
                     break
@@ -146,7 +146,7 @@ class CaseService:
 
     def _prepared(
         self, environment: NamespaceEnvironment, request: CaseRequest
-    ) -> Case | CaseResult:
+    ) -> PipelineTestCase | CaseResult:
         """What to order of the engine; or how the case has ended already."""
         try:
             return self._ordered(environment, request)
@@ -156,7 +156,7 @@ class CaseService:
 
     def _ordered(
         self, environment: NamespaceEnvironment, request: CaseRequest
-    ) -> Case | CaseResult:
+    ) -> PipelineTestCase | CaseResult:
         document = read_document(request.document, request.file)
         preview = preview_of(environment.expand_templates(document), request)
         name = document.name or request.name or "pipeline"
@@ -178,7 +178,7 @@ class CaseService:
             "a preview",
         )
         text, _ = environment.write_out_templates(document)
-        return Case(
+        return PipelineTestCase(
             pipeline=name,
             document=text,
             plugins=resolved.plugins,
@@ -189,7 +189,7 @@ class CaseService:
             preview=preview,
         )
 
-    def _try_all(self, made: _Set, orders: dict[int, Case]) -> None:
+    def _try_all(self, made: _Set, orders: dict[int, PipelineTestCase]) -> None:
         """Try cases in one process; those that have a result then are taken out of ``orders``.
 
         :raises EngineError: when the engine cannot be had.
@@ -209,7 +209,7 @@ class CaseService:
         for each in hearing.done:
             del orders[each]
 
-    def _order(self, namespace: str, cases: list[Case]) -> WorkOrder:
+    def _order(self, namespace: str, cases: list[PipelineTestCase]) -> WorkOrder:
         return WorkOrder(
             run_id="",
             namespace=namespace,

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from localcdap.engine.plan.flow import Stream
+from localcdap.engine.messages.flow import Stream
 
 DEFAULT_TIMEOUT_S: Final = 60.0
 DEFAULT_RECORDS: Final = 10_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from localcdap.engine.preview.given import GivenStream
+from localcdap.engine.messages.orders import GivenStream
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline_tests.case_model import CaseRequest, CaseResult, CasesRequest
 from localcdap.pipeline_tests.cases import CaseService

@@ -9,7 +9,7 @@ import msgspec
 
 from localcdap.api.record_json import decode_text_record
 from localcdap.api.schema import Schema
-from localcdap.engine.preview.samples import StageSample
+from localcdap.engine.messages.samples import StageSample
 from localcdap.pipeline_tests.case_model import CaseResult, CaseStatus
 from localcdap.pipeline_tests.comparison import RecordDifference, differences
 from localcdap.pipeline_tests.model import Expectation, Fails, Golden, stream_of

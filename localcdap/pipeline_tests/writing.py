@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.errors import ConflictError
-from localcdap.engine.plan.flow import SINKS, SOURCE
+from localcdap.engine.messages.flow import SINKS, SOURCE
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline_tests.case_model import CaseResult
 from localcdap.pipeline_tests.model import Expectation, Golden

@@ -9,8 +9,8 @@ from msgspec import UNSET
 
 from localcdap.api.errors import LocalcdapError
 from localcdap.api.serialization.structs import unpack
-from localcdap.engine.driver.tables import TableLoad
-from localcdap.engine.messages import (
+from localcdap.engine.messages.host import TableLoad
+from localcdap.engine.messages.spool import (
     Committed,
     Counted,
     Failed,
@@ -18,11 +18,11 @@ from localcdap.engine.messages import (
     LogLines,
     Message,
     Progress,
+    RecordCounts,
     RunStatus,
     StatusChanged,
     TableLoads,
 )
-from localcdap.engine.plan import counting
 from localcdap.messaging.consumer import PoisonMessage
 from localcdap.runs import model
 from localcdap.runs.model import Run, RunError, RunProgress, StageCounts, run_error
@@ -131,7 +131,7 @@ class RunEffects:
 
 def _set_status(run: Run, message: StatusChanged) -> None:
     """Take over a status, unless the run has ended or is past it."""
-    if not run.status.may_become(message.status):
+    if not run.status.can_become(message.status):
         return
     status = message.status
     if status is RunStatus.COMPLETED and run.error is not None:
@@ -147,6 +147,6 @@ def _set_status(run: Run, message: StatusChanged) -> None:
         run.end, run.progress = moment, None
 
 
-def _counts(counts: counting.StageCounts) -> StageCounts:
+def _counts(counts: RecordCounts) -> StageCounts:
     metrics = counts.metrics or UNSET
     return StageCounts(counts.in_, counts.out, counts.error, metrics)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from localcdap.engine.messages import RunStatus
+from localcdap.engine.messages.spool import RunStatus
 from localcdap.runs.model import Run, StageCounts
 from localcdap.store.store import Store
 

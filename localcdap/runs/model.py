@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from localcdap.engine.messages import Failed, RunStatus
+from localcdap.engine.messages.spool import Failed, RunStatus
 from localcdap.pipeline.validation.repairs import Repair
 
 

@@ -13,8 +13,8 @@ from typing import IO, Final
 
 import psutil
 
-from localcdap.engine.local.forking import forked_run
-from localcdap.engine.order import WorkOrder, write_order
+from localcdap.engine.local.fork_protocol import request_fork
+from localcdap.engine.messages.orders import WorkOrder, write_order
 from localcdap.runs.records import ProcessIdentity
 
 OUTPUT_FILE: Final = "process.log"
@@ -58,7 +58,7 @@ def _started(
     """The input of a new run process, this process's child unless it was forked, and its process id."""
     with (directory / OUTPUT_FILE).open("ab") as output:
         theirs, ours = os.pipe()
-        pid = forked_run(engine, directory, theirs, output.fileno())
+        pid = request_fork(engine, directory, theirs, output.fileno())
         if pid is not None:
             os.close(theirs)
             return os.fdopen(ours, "wb"), None, pid
@@ -66,7 +66,7 @@ def _started(
         os.close(ours)
         os.close(theirs)
         process = subprocess.Popen(
-            [sys.executable, "-m", "localcdap.engine.driver.run", str(directory)],
+            [sys.executable, "-m", "localcdap.engine.run_process", str(directory)],
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=subprocess.STDOUT,

@@ -9,7 +9,7 @@ import msgspec
 
 from localcdap.api.capability import Capabilities
 from localcdap.api.errors import NotFoundError
-from localcdap.engine.cluster.address import public
+from localcdap.engine.endpoint import hide_parameters
 
 NATIVE: Final = "native"
 """The profile of the local Spark server."""
@@ -114,7 +114,7 @@ class Profiles:
 
     def _summary(self, name: str, default: str) -> ProfileSummary:
         remote = self._remotes[name]
-        required, address = sorted(remote.required_capabilities), public(remote.url)
+        required, address = sorted(remote.required_capabilities), hide_parameters(remote.url)
         return ProfileSummary(name, "spark-connect", required, name == default, address)
 
     def _known(self, text: str, by: str) -> str:

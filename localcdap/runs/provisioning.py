@@ -10,9 +10,10 @@ from typing import Final, Protocol
 
 import msgspec
 
-from localcdap.engine.local.leases import lease
-from localcdap.engine.local.server import Endpoint, EngineServer
-from localcdap.engine.order import WorkOrder
+from localcdap.engine.endpoint import Endpoint
+from localcdap.engine.local.leases import hold_lease
+from localcdap.engine.local.server import EngineServer
+from localcdap.engine.messages.orders import WorkOrder
 from localcdap.runs.profiles import NATIVE_REQUIRES, Profiles, RemoteProfile
 
 
@@ -70,7 +71,7 @@ class NativeProvisioner:
 
     @contextlib.contextmanager
     def provision(self) -> Iterator[ProvisionedEngine]:
-        with lease(self._engine.leases):
+        with hold_lease(self._engine.leases):
             yield ProvisionedEngine(
                 self._engine.ensure(), self._locations, leases=self._engine.leases
             )

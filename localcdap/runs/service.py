@@ -11,8 +11,8 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.errors import InvalidPipelineError, LocalcdapError, StoreError
-from localcdap.engine.messages import RunStatus
-from localcdap.engine.order import WorkOrder
+from localcdap.engine.messages.orders import WorkOrder
+from localcdap.engine.messages.spool import RunStatus
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.document.model import PipelineDocument
@@ -296,7 +296,7 @@ class RunService:
             return record
         with self._store.transaction() as transaction:
             record = self._records.get_in(transaction, run)
-            if record.status.may_become(RunStatus.STOPPING):
+            if record.status.can_become(RunStatus.STOPPING):
                 record.status = RunStatus.STOPPING
                 self._records.change(transaction, record)
         watched.stop()

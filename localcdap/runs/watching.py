@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Final
 
 from localcdap.api.errors import LocalcdapError
-from localcdap.engine.driver.abandoned import end_work
-from localcdap.engine.driver.recovery import recover_run
-from localcdap.engine.messages import Message
-from localcdap.engine.order import SPOOL
+from localcdap.engine.driver.recovery import recover_run, stop_spark_work
+from localcdap.engine.messages.orders import SPOOL
+from localcdap.engine.messages.spool import Message
 from localcdap.messaging.consumer import SpoolConsumer
 from localcdap.runs.effects import RunEffects
 from localcdap.runs.model import Run
@@ -98,7 +97,7 @@ class WatchedRun:
             if alive:
                 self._kill_when_late()
                 return False
-            end_work(self.directory)
+            stop_spark_work(self.directory)
             recover_run(self.directory)
             self.heed()
         self._tidy()

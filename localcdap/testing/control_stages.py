@@ -10,14 +10,14 @@ from localcdap.api.errors import BadRequestError, StageError
 from localcdap.api.locations import Locations
 from localcdap.api.plugin import Plugin
 from localcdap.api.tables import CreatedTable, Lookup, TableResult
-from localcdap.engine.plan.flow import Stage, instantiate
-from localcdap.engine.tasks.context import CountingMetrics, FactsContext
+from localcdap.engine.messages.flow import Stage, create_plugin
+from localcdap.engine.tasks.context import CountingMetrics, WorkerStageContext
 from localcdap.testing.records import StageOutput, build_stage_data
 
 Statistics = Mapping[str, StageStatistics]
 
 
-class FakeControlContext(FactsContext):
+class FakeControlContext(WorkerStageContext):
     """A :class:`localcdap.api.control.PostActionContext`, and so one for every control stage."""
 
     def __init__(
@@ -69,7 +69,7 @@ class FakeControlContext(FactsContext):
 
 def act(cls: type[Plugin], stage: Stage, context: FakeControlContext) -> StageOutput:
     """Run an action, or a post action if its run condition asks for it."""
-    plugin = instantiate(cls, stage.name, stage.properties)
+    plugin = create_plugin(cls, stage.name, stage.properties)
     if isinstance(plugin, Action) or (
         isinstance(plugin, PostAction) and plugin.should_run(context.succeeded)
     ):
@@ -82,7 +82,7 @@ def act(cls: type[Plugin], stage: Stage, context: FakeControlContext) -> StageOu
 
 def decide(cls: type[Plugin], stage: Stage, context: FakeControlContext) -> bool:
     """Which branch a condition takes."""
-    plugin = instantiate(cls, stage.name, stage.properties)
+    plugin = create_plugin(cls, stage.name, stage.properties)
     if not isinstance(plugin, Condition):
         raise BadRequestError(f"{cls.__name__} is no condition.", "Use 'run', or 'act'.")
     return bool(plugin.decide(context))

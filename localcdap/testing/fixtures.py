@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from localcdap.api.app import SystemApplication
-    from localcdap.engine.local.server import Endpoint
+    from localcdap.engine.endpoint import Endpoint
     from localcdap.store.structured.tables import StructuredTables
     from localcdap.testing.apps import AppTester
     from localcdap.testing.instance import TemporaryInstance
@@ -55,7 +55,7 @@ def cdap_engine_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     if shared:
         yield Path(shared)
         return
-    from localcdap.engine.local.leases import are_held, lease
+    from localcdap.engine.local.leases import are_leases_held, hold_lease
     from localcdap.engine.local.server import EngineServer
 
     base = tmp_path_factory.getbasetemp()
@@ -64,30 +64,30 @@ def cdap_engine_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     os.environ[_DIRECTORY] = str(directory)
     server = EngineServer(directory)
     # Also a session that is between two runs of programs has it stay: another one may come to its end.
-    with lease(server.leases):
+    with hold_lease(server.leases):
         yield directory
     del os.environ[_DIRECTORY]
-    if not are_held(server.leases):
+    if not are_leases_held(server.leases):
         server.stop()
 
 
 @pytest.fixture(scope="session")
 def cdap_engine(cdap_engine_directory: Path) -> Iterator[Endpoint]:
     """The running Spark server, which stays while the tests run, also those of another session."""
-    from localcdap.engine.local.leases import lease
+    from localcdap.engine.local.leases import hold_lease
     from localcdap.engine.local.server import EngineServer
 
     server = EngineServer(cdap_engine_directory)
-    with lease(server.leases):
+    with hold_lease(server.leases):
         yield server.ensure()
 
 
 @pytest.fixture(scope="session")
 def cdap_spark(cdap_engine: Endpoint) -> Iterator[SparkSession]:
     """A session on the Spark server."""
-    from localcdap.engine.session import session
+    from localcdap.engine.session import open_session
 
-    with session(cdap_engine) as spark:
+    with open_session(cdap_engine) as spark:
         yield spark
 
 

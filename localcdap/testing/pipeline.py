@@ -16,14 +16,16 @@ from localcdap.api.plugin import Plugin
 from localcdap.api.schema import Schema
 from localcdap.api.stage import Record
 from localcdap.artifacts.model import PluginRef
-from localcdap.engine.driver.commit import Staging
-from localcdap.engine.driver.contexts import Surroundings
-from localcdap.engine.driver.execution import execute
-from localcdap.engine.driver.tables import TableLoad, TableSource
-from localcdap.engine.plan.counting import StageCounts
-from localcdap.engine.plan.flow import DATA_TYPES, ERROR_TRANSFORM, SINKS, Flow, Stage, Stream
-from localcdap.engine.plan.planner import Plan, plan
-from localcdap.engine.tasks.plan import error_record_schema
+from localcdap.engine.commit import Staging
+from localcdap.engine.driver.execution import execute_plan
+from localcdap.engine.messages.flow import DATA_TYPES, ERROR_TRANSFORM, SINKS, Flow, Stage, Stream
+from localcdap.engine.messages.host import TableLoad
+from localcdap.engine.messages.spool import RecordCounts
+from localcdap.engine.plan.contexts import RunContext
+from localcdap.engine.plan.planner import plan_flow
+from localcdap.engine.plan.streams import Plan
+from localcdap.engine.plan.tables import TableSource
+from localcdap.engine.tasks.pass_plan import error_record_schema
 from localcdap.testing import record_plugins
 from localcdap.testing.configuration import START, raise_failures, validate_stage
 from localcdap.testing.references import file_ref, plugin_ref
@@ -167,14 +169,14 @@ class PipelineTester:
         """A sink of the error records of a stage, each with ``record``, ``code``, ``message`` and
         ``stage``.
         """
-        schema = self._stage(source).schema(Stream(source, errors=True))
+        schema = self._stage(source).get_schema(Stream(source, errors=True))
         properties = {"schema": str(error_record_schema(schema))}
         self.stage(
             f"{name} collector", file_ref(record_plugins.ErrorCollector), properties, [source]
         )
         self.sink(name, f"{name} collector")
 
-    def run(self, *, counts: bool = True) -> dict[str, StageCounts]:
+    def run(self, *, counts: bool = True) -> dict[str, RecordCounts]:
         """Plan the pipeline, check its schemas against Spark's, write its sinks, commit.
 
         :returns: the records in and out of each stage, and its error records; empty without ``counts``.
@@ -182,8 +184,8 @@ class PipelineTester:
         """
         around = self.build_run_context()
         try:
-            made = plan(self.flow, around, counts=counts)
-            totals = execute(made, self.flow, self._spark, tag=around.run_id, running=lambda: None)
+            made = plan_flow(self.flow, around, counts=counts)
+            totals = execute_plan(made, self.flow, self._spark, tag=around.run_id)
         except BaseException:
             around.staging.roll_back()
             raise
@@ -208,12 +210,12 @@ class PipelineTester:
 
     def plan(self, *, counts: bool = True) -> Plan:
         """The plan of the run, without running it."""
-        return plan(self.flow, self.build_run_context(), counts=counts)
+        return plan_flow(self.flow, self.build_run_context(), counts=counts)
 
-    def build_run_context(self) -> Surroundings:
+    def build_run_context(self) -> RunContext:
         """What the stages of a run have in common."""
         run_id = f"test-{self._folder.name}-{self._run.name}"
-        return Surroundings(
+        return RunContext(
             spark=self._spark,
             namespace="default",
             run_id=run_id,
@@ -250,7 +252,7 @@ class PipelineTester:
         """The schema of the records that a connection carries."""
         stage = self._stage(connection.source)
         if ref.type == ERROR_TRANSFORM:
-            return stage.schema(Stream(stage.name, errors=True))
+            return stage.get_schema(Stream(stage.name, errors=True))
         if connection.port is not None:
             schema = stage.port_schemas.get(connection.port)
         else:

@@ -19,14 +19,14 @@ from localcdap.api.plugin import (
 )
 from localcdap.api.schema import Schema
 from localcdap.api.stage import Record
-from localcdap.engine.driver.lookups import lookup_file
-from localcdap.engine.plan.fields import read_fields
-from localcdap.engine.plan.flow import SPLITTER, Stage, Stream, instantiate
-from localcdap.engine.tasks.aggregating import decode_key, encode_key
+from localcdap.engine.messages.flow import SPLITTER, Stage, Stream, create_plugin
+from localcdap.engine.plan.flow_analysis import list_read_fields
+from localcdap.engine.plan.tables import write_lookup_file
+from localcdap.engine.tasks.aggregation import decode_key, encode_key
 from localcdap.engine.tasks.chunks import FailedRecord, conform
-from localcdap.engine.tasks.context import CountingMetrics, FactsContext, StageFacts
+from localcdap.engine.tasks.context import CountingMetrics, StageContextData, WorkerStageContext
 from localcdap.engine.tasks.lookups import LookupFile
-from localcdap.engine.tasks.plan import error_record_schema
+from localcdap.engine.tasks.pass_plan import error_record_schema
 from localcdap.testing.configuration import START
 from localcdap.testing.tables import TableData, TableDataSource
 
@@ -89,17 +89,17 @@ def run_records(
     :raises NotFoundError: when the plugin names a table that is not given.
     :raises StageError: when there is no output schema, or a record does not fit its schema.
     """
-    plugin: Any = instantiate(cls, stage.name, stage.properties)
+    plugin: Any = create_plugin(cls, stage.name, stage.properties)
     output = StageOutput(ports={port: [] for port in stage.port_schemas})
     facts, metrics = build_stage_data(stage, arguments), CountingMetrics()
     given = RecordCodec(_select_read_schema(plugin, stage))
     batch = given.encode(_add_stage_names(plugin, records))
     with tempfile.TemporaryDirectory() as folder:
         facts.lookups = _export_lookups(plugin.lookup_tables(), tables, Path(folder))
-        plugin.initialize(FactsContext(facts, metrics))
+        plugin.initialize(WorkerStageContext(facts, metrics))
         try:
             if type(plugin).grain() is Grain.BATCH:
-                made = RecordCodec(stage.schema(Stream(stage.name)))
+                made = RecordCodec(stage.get_schema(Stream(stage.name)))
                 for each in plugin.transform_batch(batch):
                     output.records += made.decode(conform(each, made))
             else:
@@ -117,7 +117,7 @@ def _export_lookups(
     """The tables that a plugin names."""
     given = TableDataSource(tables, folder)
     return [
-        lookup_file(name, given.export("default", name), folder / str(number))
+        write_lookup_file(name, given.export("default", name), folder / str(number))
         for number, name in enumerate(dict.fromkeys(names))
     ]
 
@@ -156,7 +156,7 @@ def _select_read_schema(plugin: Plugin, stage: Stage) -> Schema:
     source, schema = next(iter(stage.input_schemas.items()))
     if isinstance(plugin, ErrorTransform):
         return error_record_schema(schema)
-    wanted = read_fields(plugin, stage)[source]
+    wanted = list_read_fields(plugin, stage)[source]
     return Schema.record(schema.name or "record", [f for f in schema if f.name in wanted])
 
 
@@ -172,10 +172,10 @@ def _check(stage: Stage, output: StageOutput) -> None:
     :raises StageError: when there is no output schema, or a record does not fit.
     """
     if stage.type != SPLITTER:
-        output.records = _conform(stage.schema(Stream(stage.name)), output.records)
+        output.records = _conform(stage.get_schema(Stream(stage.name)), output.records)
     for port, schema in stage.port_schemas.items():
         output.ports[port] = _conform(schema, output.ports[port])
-    errors = stage.schema(Stream(stage.name, errors=True))
+    errors = stage.get_schema(Stream(stage.name, errors=True))
     output.errors = _conform(error_record_schema(errors), output.errors)
 
 
@@ -184,9 +184,9 @@ def _conform(schema: Schema, records: list[Record]) -> list[Record]:
     return codec.decode(codec.encode(records))
 
 
-def build_stage_data(stage: Stage, arguments: dict[str, str]) -> StageFacts:
+def build_stage_data(stage: Stage, arguments: dict[str, str]) -> StageContextData:
     """What a stage under test knows of its run."""
-    return StageFacts(
+    return StageContextData(
         stage_name=stage.name,
         namespace="default",
         run_id="test",

@@ -20,7 +20,7 @@ from localcdap.api.plugin import (
 )
 from localcdap.api.schema import Schema
 from localcdap.api.stage import Record
-from localcdap.engine.plan.flow import Stage
+from localcdap.engine.messages.flow import Stage
 from localcdap.pipeline.validation.configured_stage import ConfiguredStage
 from localcdap.testing.configuration import raise_failures, validate_stage
 from localcdap.testing.control_stages import FakeControlContext, Statistics, act, decide

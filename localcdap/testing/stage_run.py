@@ -14,9 +14,9 @@ from localcdap.api.plugin import Plugin
 from localcdap.api.schema import Schema
 from localcdap.api.stage import Record
 from localcdap.artifacts.model import PluginRef
-from localcdap.engine.driver.tables import TableLoad
-from localcdap.engine.plan.counting import StageCounts
-from localcdap.engine.plan.flow import ERROR_TRANSFORM, SINKS, Stage
+from localcdap.engine.messages.flow import ERROR_TRANSFORM, SINKS, Stage
+from localcdap.engine.messages.host import TableLoad
+from localcdap.engine.messages.spool import RecordCounts
 from localcdap.testing.pipeline import PipelineTester, Tables
 from localcdap.testing.references import plugin_ref
 
@@ -36,7 +36,7 @@ class StageRun(msgspec.Struct):
     errors: list[dict[str, Any]]
     """Error records, each with ``record``, ``code``, ``message`` and ``stage``."""
     ports: dict[str, list[Record]]
-    counts: StageCounts
+    counts: RecordCounts
     """All zero when counting was off."""
     table_loads: list[TableLoad]
     """Of a sink: the rows that wait to be upserted into tables, as directories of Parquet files."""
@@ -89,7 +89,7 @@ def run_stage(
         records=pipeline.read("records") if "records" in sinks else [],
         errors=pipeline.read("errors") if "errors" in sinks else [],
         ports={port: pipeline.read(f"port {port}") for port in connected},
-        counts=totals.get(_STAGE, StageCounts()),
+        counts=totals.get(_STAGE, RecordCounts()),
         table_loads=pipeline.table_loads,
     )
 

@@ -14,7 +14,8 @@ from localcdap.api.errors import NotFoundError
 from localcdap.api.schema import Schema
 from localcdap.api.stage import FindTable, Record
 from localcdap.api.tables import Partitioning, TableShape
-from localcdap.engine.driver.tables import TableFiles, TableSource
+from localcdap.engine.messages.host import TableFiles
+from localcdap.engine.plan.tables import TableSource
 
 _NAMESPACE: Final = "default"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from typing import Final
 
-from localcdap.engine.messages import RunStatus
+from localcdap.engine.messages.spool import RunStatus
 from localcdap.runs.model import now
 from localcdap.runs.preview.model import PreviewStatus
 

@@ -12,7 +12,7 @@ import pytest
 
 from localcdap.authoring.artifact import plugin_types, write_artifact
 from localcdap.authoring.names import derive_names
-from localcdap.engine.messages import RunStatus
+from localcdap.engine.messages.spool import RunStatus
 from localcdap.testing import TemporaryInstance
 from tests.e2e.pipelines import pipeline
 

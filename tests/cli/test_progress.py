@@ -9,7 +9,7 @@ from rich.console import Console
 
 from localcdap.cli.output import is_terminal
 from localcdap.cli.progress import build_stage_table, format_headline, get_latest_counts
-from localcdap.engine.messages import RunStatus
+from localcdap.engine.messages.spool import RunStatus
 from localcdap.runs.model import Run, RunProgress, StageCounts
 
 

@@ -13,7 +13,7 @@ import pytest
 from localcdap.api.errors import ConflictError, LocalcdapError, QueryError
 from localcdap.api.schema import Schema
 from localcdap.datasets.statements import StatementService
-from localcdap.engine.driver.statements import Statements, StatementsDone
+from localcdap.engine.messages.host import StatementBatch, StatementResult
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
 from localcdap.store.store import Store
@@ -55,8 +55,8 @@ class World:
             self.tables.append(tx, "default", "s.items", ITEMS, [file])
             self.tables.upsert_parquet(tx, "default", "keyed", ITEMS, "id", [file])
 
-    def do(self, *sql: str, changes: tuple[str, ...] = ("s.items",)) -> StatementsDone:
-        return self.service.carry_out(Statements("default", list(sql), list(changes)))
+    def do(self, *sql: str, changes: tuple[str, ...] = ("s.items",)) -> StatementResult:
+        return self.service.carry_out(StatementBatch("default", list(sql), list(changes)))
 
     def rows(self, name: str = "s.items") -> list[tuple[Any, ...]]:
         return sorted(self.tables.read_rows("default", name, 100)[1])
@@ -136,4 +136,4 @@ def test_keys_are_kept_and_other_namespaces_not_there(world: World):
     with pytest.raises(ConflictError, match="has the key 'id'"):
         world.do('DELETE FROM "keyed"', changes=("keyed",))
     with pytest.raises(LocalcdapError, match="nowhere"):
-        world.service.carry_out(Statements("nowhere", ["SELECT 1"], []))
+        world.service.carry_out(StatementBatch("nowhere", ["SELECT 1"], []))

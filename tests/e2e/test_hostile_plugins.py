@@ -104,7 +104,7 @@ FORKS = """
 import os, pathlib, sys, time
 from localcdap.api import PluginConfig, StageConfigurer, Transform, field, plugin
 
-if "localcdap.engine.driver.running" in sys.modules:
+if "localcdap.engine.driver.run_driver" in sys.modules:
     child = os.fork()
     if not child:
         time.sleep(600)

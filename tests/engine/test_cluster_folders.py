@@ -9,7 +9,7 @@ import pytest
 
 from localcdap.api.errors import ConflictError, EngineError
 from localcdap.engine.cluster.folders import ClusterFolders
-from localcdap.engine.driver.commit import Recovery, Staging, recover
+from localcdap.engine.commit import Recovery, Staging, recover_commit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,7 +32,7 @@ def run_directory(tmp_path: Path) -> Path:
 def test_what_was_staged_appears_together_without_markers(folders, run_directory, tmp_path):
     staging = Staging(run_directory, "r1", folders)
     for name in ("a b", "deep/b"):
-        place = Path(staging.directory(str(tmp_path / name)))
+        place = Path(staging.create_directory(str(tmp_path / name)))
         (place / "part-0").write_text(name)
         (place / "_SUCCESS").touch()
         (place / ".part-0.crc").touch()
@@ -42,16 +42,16 @@ def test_what_was_staged_appears_together_without_markers(folders, run_directory
 
     assert [p.name for p in (tmp_path / "a b").iterdir()] == ["part-0"]
     assert (tmp_path / "deep/b/part-0").read_text() == "deep/b"
-    assert recover(run_directory, folders)[0] is Recovery.COMMITTED, "again changes nothing"
+    assert recover_commit(run_directory, folders)[0] is Recovery.COMMITTED, "again changes nothing"
 
 
 def test_nothing_stays_of_what_was_not_decided(folders, run_directory, tmp_path):
-    place = Path(Staging(run_directory, "r1", folders).directory(str(tmp_path / "out")))
+    place = Path(Staging(run_directory, "r1", folders).create_directory(str(tmp_path / "out")))
     (place / "part-0").touch()
 
-    assert recover(run_directory, folders)[0] is Recovery.ROLLED_BACK
+    assert recover_commit(run_directory, folders)[0] is Recovery.ROLLED_BACK
     assert not place.exists()
-    assert recover(run_directory, folders)[0] is Recovery.ROLLED_BACK
+    assert recover_commit(run_directory, folders)[0] is Recovery.ROLLED_BACK
 
 
 @pytest.mark.parametrize("scheme", ["", "file:"])
@@ -61,31 +61,31 @@ def test_a_place_that_is_taken(folders, run_directory, tmp_path, scheme):
     (tmp_path / "file").touch()
     staging = Staging(run_directory, "r1", folders)
     final = str(taken)
-    staging.directory(final)
+    staging.create_directory(final)
     (taken / "x").write_text("x")
 
     with pytest.raises(ConflictError, match="already exists and is not empty"):
         staging.commit([])
     with pytest.raises(ConflictError, match="already exists and is not empty"):
-        Staging(run_directory, "r2", folders).directory(f"{scheme}{taken}")
+        Staging(run_directory, "r2", folders).create_directory(f"{scheme}{taken}")
     with pytest.raises(ConflictError, match="the file"):
-        Staging(run_directory, "r3", folders).directory(str(tmp_path / "file"))
+        Staging(run_directory, "r3", folders).create_directory(str(tmp_path / "file"))
     with pytest.raises(ConflictError, match="two sinks"):
-        staging.directory(final)
+        staging.create_directory(final)
 
 
 def test_a_url_is_written_in_place(folders, run_directory, tmp_path):
     staging = Staging(run_directory, "r1", folders)
     url = f"file:{tmp_path}/new"
 
-    assert staging.directory(url) == url
+    assert staging.create_directory(url) == url
     with pytest.raises(ConflictError, match="two sinks"):
-        staging.directory(url)
+        staging.create_directory(url)
     assert staging.commit([]).moves == []
 
 
 def test_a_place_that_cannot_be_made(folders, run_directory):
     with pytest.raises(EngineError, match="cannot use a folder") as caught:
-        Staging(run_directory, "r1", folders).directory("/proc/none/out")
+        Staging(run_directory, "r1", folders).create_directory("/proc/none/out")
 
     assert "/proc/none" in caught.value.message

@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from localcdap.api.serialization.structs import unpack
-from localcdap.engine.driver.abandoned import end_work
-from localcdap.engine.driver.commit import Staging
-from localcdap.engine.driver.recovery import recover_run
-from localcdap.engine.messages import Failed, Message, RunStatus
-from localcdap.engine.order import SETTLED, SPOOL, WorkOrder, write_order
+from localcdap.engine.commit import Staging
+from localcdap.engine.driver.recovery import recover_run, stop_spark_work
+from localcdap.engine.messages.orders import SETTLED, SPOOL, WorkOrder, write_order
+from localcdap.engine.messages.spool import Failed, Message, RunStatus
 from localcdap.messaging.spool import SpoolReader
 
 
@@ -44,9 +43,9 @@ def failure(run_directory: Path) -> Failed:
 
 @pytest.mark.slow
 def test_what_a_cluster_out_of_reach_holds_is_told(run_directory, tmp_path):
-    staging = Staging(run_directory, "r1").directory(str(tmp_path / "out"))
+    staging = Staging(run_directory, "r1").create_directory(str(tmp_path / "out"))
 
-    end_work(run_directory)
+    stop_spark_work(run_directory)
 
     assert recover_run(run_directory) is RunStatus.FAILED
     assert not (run_directory / SETTLED).exists()
@@ -57,7 +56,7 @@ def test_what_a_cluster_out_of_reach_holds_is_told(run_directory, tmp_path):
 
 def test_a_decided_commit_that_cannot_be_finished_is_told(run_directory, tmp_path):
     staging = Staging(run_directory, "r1")
-    place = staging.directory(str(tmp_path / "out"))
+    place = staging.create_directory(str(tmp_path / "out"))
     staging.commit([])
 
     assert recover_run(run_directory) is RunStatus.FAILED
@@ -65,7 +64,7 @@ def test_a_decided_commit_that_cannot_be_finished_is_told(run_directory, tmp_pat
 
 
 def test_a_settled_run_ends_as_it_was_decided(run_directory, tmp_path):
-    Staging(run_directory, "r1").directory(str(tmp_path / "out"))
+    Staging(run_directory, "r1").create_directory(str(tmp_path / "out"))
     (run_directory / SETTLED).touch()
 
     assert recover_run(run_directory) is RunStatus.FAILED

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql.connect.proto import base_pb2, base_pb2_grpc
 
 from localcdap.api.errors import EngineError
-from localcdap.engine.local.server import Endpoint
+from localcdap.engine.endpoint import Endpoint
 from localcdap.engine.session import connect
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from localcdap.api.errors import ConflictError
 from localcdap.api.schema import Schema
-from localcdap.engine.driver import commit
-from localcdap.engine.driver.commit import Recovery, Staging, recover
-from localcdap.engine.driver.tables import TableLoad
+from localcdap.engine import commit
+from localcdap.engine.commit import Recovery, Staging, recover_commit
+from localcdap.engine.messages.host import TableLoad
 
 ROWS = Schema.record("rows", [("n", Schema.LONG.as_nullable)])
 
@@ -29,7 +29,7 @@ def places(tmp_path):
 
 def stage(staging, *finals):
     for final in finals:
-        place = Path(staging.directory(str(final)))
+        place = Path(staging.create_directory(str(final)))
         (place / "part-0").write_text(final.name, encoding="utf-8")
 
 
@@ -75,16 +75,16 @@ def test_a_final_place_that_holds_something_is_refused(places, taken):
         (one / "old").touch()
 
     with pytest.raises(ConflictError, match="already exists"):
-        Staging(run, "r1").directory(str(one))
+        Staging(run, "r1").create_directory(str(one))
 
 
 def test_two_sinks_with_one_final_place_are_refused(places):
     run, one, _ = places
     staging = Staging(run, "r1")
-    staging.directory(str(one))
+    staging.create_directory(str(one))
 
     with pytest.raises(ConflictError, match="two sinks"):
-        staging.directory(f"{one}/../one")
+        staging.create_directory(f"{one}/../one")
 
 
 def test_a_place_that_is_taken_meanwhile_is_refused_and_nothing_is_visible(places):
@@ -115,9 +115,9 @@ CHILD = textwrap.dedent(
     """
     import os, pathlib, signal, sys
     from localcdap.api.schema import Schema
-    from localcdap.engine.driver import commit
-    from localcdap.engine.driver.commit import Staging
-    from localcdap.engine.driver.tables import TableLoad
+    from localcdap.engine import commit
+    from localcdap.engine.commit import Staging
+    from localcdap.engine.messages.host import TableLoad
 
     steps = iter(range(10_000))
     last = int(sys.argv[1])
@@ -137,7 +137,7 @@ CHILD = textwrap.dedent(
     run, one, two = map(pathlib.Path, sys.argv[2:])
     staging = Staging(run, "r1")
     for final in (one, two):
-        place = pathlib.Path(staging.directory(str(final)))
+        place = pathlib.Path(staging.create_directory(str(final)))
         (place / "part-0").write_text(final.name, encoding="utf-8")
     rows = Schema.record("rows", [("n", Schema.LONG.as_nullable)])
     staging.commit([TableLoad("default", "t", rows, "n", "/rows")])
@@ -163,7 +163,7 @@ def test_a_kill_at_any_point_leaves_everything_or_nothing(tmp_path):
         one, two = root / "out" / "one", root / "two"
 
         returned = run_child(kill_at, (run, one, two))
-        outcome, journal = recover(run)
+        outcome, journal = recover_commit(run)
         seen.add(outcome)
 
         complete = outcome is Recovery.COMMITTED
@@ -171,7 +171,7 @@ def test_a_kill_at_any_point_leaves_everything_or_nothing(tmp_path):
         assert (two / "part-0").exists() is complete
         assert hidden(root) == []
         assert (journal is not None) is complete
-        assert recover(run)[0] is outcome
+        assert recover_commit(run)[0] is outcome
         if returned == 0:
             break
     assert returned == 0
@@ -185,5 +185,5 @@ def test_a_record_that_was_cut_off_is_ignored(places):
     with (run / "staging.jsonl").open("ab") as file:
         file.write(b'{"staging":"/nowh')
 
-    assert recover(run) == (Recovery.ROLLED_BACK, None)
+    assert recover_commit(run) == (Recovery.ROLLED_BACK, None)
     assert hidden(one.parent) == []

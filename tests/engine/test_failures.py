@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from localcdap.api.errors import StageError
-from localcdap.engine.driver.blame import stage_error
-from localcdap.engine.tasks.failing import failure_of
+from localcdap.engine.plan.error_attribution import to_stage_error
+from localcdap.engine.tasks.failures import to_failure
 from localcdap.testing import PipelineTester
 from tests.engine import plugins
 from tests.engine.plugins import NUMBERS
@@ -70,9 +70,9 @@ def test_a_plugin_that_cannot_be_initialized(spark, pipeline):
 
 
 def test_a_package_that_workers_lack_is_named_with_what_to_do():
-    raised = failure_of("W", ModuleNotFoundError("No module named 'lxml'"))
+    raised = to_failure("W", ModuleNotFoundError("No module named 'lxml'"))
 
-    error = stage_error(RuntimeError(f"Job aborted: {raised}"))
+    error = to_stage_error(RuntimeError(f"Job aborted: {raised}"))
 
     assert error.message == "Stage 'W': Spark's Python workers have no module 'lxml'."
     assert "'packages' of the profile" in error.corrective_action

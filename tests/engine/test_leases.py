@@ -8,13 +8,13 @@ import threading
 import time
 from pathlib import Path
 
-from localcdap.engine.local.leases import are_held, is_locked, lease, oldest
+from localcdap.engine.local.leases import are_leases_held, find_oldest_lease, hold_lease, is_locked
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from localcdap.engine.local.leases import lease
-with lease(Path(sys.argv[1])):
+from localcdap.engine.local.leases import hold_lease
+with hold_lease(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)
 """
@@ -22,12 +22,12 @@ with lease(Path(sys.argv[1])):
 
 def test_lease_is_held_for_the_time_of_the_block(tmp_path: Path):
     folder = tmp_path / "leases"
-    assert not are_held(folder)
+    assert not are_leases_held(folder)
 
-    with lease(folder), lease(folder):
-        assert are_held(folder)
+    with hold_lease(folder), hold_lease(folder):
+        assert are_leases_held(folder)
 
-    assert not are_held(folder)
+    assert not are_leases_held(folder)
     assert list(folder.iterdir()) == []
 
 
@@ -37,31 +37,31 @@ def test_lease_of_a_killed_process_does_not_count(tmp_path: Path):
     )
     assert holder.stdout is not None
     assert holder.stdout.readline() == "held\n"
-    assert are_held(tmp_path)
-    assert are_held(tmp_path, by_others=True)
+    assert are_leases_held(tmp_path)
+    assert are_leases_held(tmp_path, by_others=True)
 
     holder.kill()
     holder.wait()
     holder.stdout.close()
 
-    assert not are_held(tmp_path)
+    assert not are_leases_held(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_own_leases_can_be_left_out(tmp_path: Path):
-    with lease(tmp_path):
-        assert not are_held(tmp_path, by_others=True)
+    with hold_lease(tmp_path):
+        assert not are_leases_held(tmp_path, by_others=True)
 
 
 def test_oldest_is_the_time_of_the_first_lease(tmp_path: Path):
-    assert oldest(tmp_path) is None
+    assert find_oldest_lease(tmp_path) is None
     before = time.time()
-    with lease(tmp_path):
-        first = oldest(tmp_path)
+    with hold_lease(tmp_path):
+        first = find_oldest_lease(tmp_path)
         assert first is not None
         assert abs(first - before) < 2
-        with lease(tmp_path):
-            assert oldest(tmp_path) == first
+        with hold_lease(tmp_path):
+            assert find_oldest_lease(tmp_path) == first
 
 
 def test_lease_survives_those_who_clear_dead_ones_away(tmp_path: Path):
@@ -70,14 +70,14 @@ def test_lease_survives_those_who_clear_dead_ones_away(tmp_path: Path):
 
     def look() -> None:
         while not done.is_set():
-            are_held(tmp_path)
+            are_leases_held(tmp_path)
 
     lookers = [threading.Thread(target=look) for _ in range(3)]
     for looker in lookers:
         looker.start()
     try:
         for _ in range(300):
-            with lease(tmp_path):
+            with hold_lease(tmp_path):
                 assert len(list(tmp_path.iterdir())) == 1
     finally:
         done.set()

@@ -18,10 +18,10 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import StageError
 from localcdap.api.schema import Schema
 from localcdap.api.tables import TableShape
-from localcdap.engine.driver import lookups
-from localcdap.engine.driver.lookups import lookup_file, sorted_batch
-from localcdap.engine.driver.tables import TableFiles
-from localcdap.engine.tasks.context import FactsContext
+from localcdap.engine.messages.host import TableFiles
+from localcdap.engine.plan import tables as lookups
+from localcdap.engine.plan.tables import sort_rows, write_lookup_file
+from localcdap.engine.tasks.context import WorkerStageContext
 from localcdap.engine.tasks.lookups import FileLookup, SortedRows
 from localcdap.testing.configuration import START
 
@@ -51,7 +51,7 @@ def looked_into(
     folder: Path, schema: Schema, rows: list[dict[str, Any]], key: str | None = None
 ) -> FileLookup:
     """A lookup as a worker gets it."""
-    made = FileLookup(lookup_file("t", snapshot(folder, schema, rows, key), folder))
+    made = FileLookup(write_lookup_file("t", snapshot(folder, schema, rows, key), folder))
     copy: FileLookup = pickle.loads(pickle.dumps(made))
     return copy
 
@@ -115,7 +115,7 @@ def test_of_equal_keys_the_first_row_counts_and_rows_without_a_key_none(tmp_path
 def test_a_table_without_rows_finds_nothing(tmp_path, rows):
     schema = record(key=["string", "null"], value="string")
     assert looked_into(tmp_path, schema, rows).get("a") is None
-    assert FileLookup(lookup_file("t", TableFiles(schema, []), tmp_path)).get("a") is None
+    assert FileLookup(write_lookup_file("t", TableFiles(schema, []), tmp_path)).get("a") is None
 
 
 def test_a_table_that_has_only_its_key_and_one_of_nulls(tmp_path):
@@ -133,18 +133,18 @@ def test_a_table_that_has_only_its_key_and_one_of_nulls(tmp_path):
 )
 def test_a_table_without_a_plain_key_is_refused(tmp_path, schema, key, told):
     with pytest.raises(StageError, match=f"table 't' .*{told}"):
-        lookup_file("t", snapshot(tmp_path, schema, [], key), tmp_path)
+        write_lookup_file("t", snapshot(tmp_path, schema, [], key), tmp_path)
 
 
 def test_a_table_that_is_too_large_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(lookups, "MOST_BYTES", 10)
+    monkeypatch.setattr(lookups, "MOST_LOOKUP_BYTES", 10)
     given = snapshot(tmp_path, record(k="string", v="string"), [{"k": "a", "v": "x" * 100}])
     with pytest.raises(StageError, match="at most 0 MiB can be looked into"):
-        lookup_file("t", given, tmp_path)
+        write_lookup_file("t", given, tmp_path)
 
 
 def test_a_table_that_was_not_named_is_told():
-    context = FactsContext.__new__(FactsContext)
+    context = WorkerStageContext.__new__(WorkerStageContext)
     context.stage_name, context.lookups = "s", {}
     with pytest.raises(
         StageError, match="table 'x', which its plugin does not name .* names: none"
@@ -156,7 +156,7 @@ def test_a_table_that_was_not_named_is_told():
 def test_whatever_the_keys_the_first_row_of_each_is_found(keys):
     shape = TableShape(record(k=["string", "null"], n="int"), "k")
     batch = RecordCodec(shape.schema).encode([{"k": k, "n": n} for n, k in enumerate(keys)])
-    made = SortedRows(sorted_batch("t", pa.Table.from_batches([batch]), shape), record(n="int"))
+    made = SortedRows(sort_rows("t", pa.Table.from_batches([batch]), shape), record(n="int"))
     for key in filter(None, keys):
         assert made.get(key) == {"n": keys.index(key)}
 
@@ -166,7 +166,7 @@ def test_a_hundred_thousand_rows_are_looked_up(tmp_path):
     rows = pa.table({"k": [f"k{n}" for n in range(count)], "v": pa.array(range(count), pa.int64())})
     pq.write_table(rows, tmp_path / "big.parquet")
     files = TableFiles(record(k="string", v="long"), [str(tmp_path / "big.parquet")])
-    found = FileLookup(lookup_file("t", files, tmp_path))
+    found = FileLookup(write_lookup_file("t", files, tmp_path))
     assert [found.get(f"k{n}") for n in range(0, count, 100)] == [
         {"v": n} for n in range(0, count, 100)
     ]

@@ -67,10 +67,10 @@ def test_records_flow_through_conditions_but_not_to_sources_or_actions():
 
     assert flows == {"s1 -> t1", "t1 -> c1", "c1 -> c2", "c2 -> k1", "s2 -> k2"}
     assert made.forwarding == {"c1", "c2"}
-    assert made.feeders("c2") == ["c1"]
-    assert made.entries(["k1"], made.connections) == ["c2"]
-    assert made.entries(["k1"], []) == []
-    assert made.exits(["s1", "t1"]) == ["c1"]
+    assert made.list_feeders("c2") == ["c1"]
+    assert made.list_entries(["k1"], made.connections) == ["c2"]
+    assert made.list_entries(["k1"], []) == []
+    assert made.list_exits(["s1", "t1"]) == ["c1"]
 
 
 def test_a_knot_of_phases_is_told():

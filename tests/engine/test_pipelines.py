@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcdap.engine.plan.counting import StageCounts
+from localcdap.engine.messages.spool import RecordCounts
 from localcdap.testing import PipelineTester
 from tests.engine import plugins
 from tests.engine.plugins import NUMBERS
@@ -60,7 +60,7 @@ def test_errors_reach_every_collector_and_nothing_else_does(spark, pipeline, cou
             "stage": "even",
         }
     if counts:
-        assert totals["even"] == StageCounts(in_=10, out=10, error=5, alert=5)
+        assert totals["even"] == RecordCounts(in_=10, out=10, error=5, alert=5)
         assert totals["first collector"].in_ == totals["second"].in_ == 5
     else:
         assert totals == {}
@@ -70,14 +70,14 @@ def test_errors_that_nobody_reads_are_counted_and_dropped(spark, pipeline):
     pipeline.stage("even", plugins.EvenTwice, {}, ["in"])
     pipeline.sink("out", "even")
 
-    assert pipeline.run()["even"] == StageCounts(in_=10, out=10, error=5, alert=5)
+    assert pipeline.run()["even"] == RecordCounts(in_=10, out=10, error=5, alert=5)
 
 
 def test_a_source_has_no_errors_to_collect(spark, pipeline):
     pipeline.sink("out", "in")
     pipeline.collect_errors("errors", "in")
 
-    assert pipeline.run()["errors"] == StageCounts()
+    assert pipeline.run()["errors"] == RecordCounts()
     assert pipeline.read("errors") == []
 
 
@@ -110,7 +110,7 @@ def test_splitter_ports(spark, pipeline, splitter):
 
     assert numbers(pipeline.read("even")) == [0, 2, 4, 6, 8]
     assert numbers(pipeline.read("odd")) == [2, 4, 6, 8, 10]
-    assert counts["split"] == StageCounts(in_=10, out=10, ports={"even": 5, "odd": 5})
+    assert counts["split"] == RecordCounts(in_=10, out=10, ports={"even": 5, "odd": 5})
     assert counts["more"].in_ == 5
 
 
@@ -269,7 +269,7 @@ def test_aggregator_of_record_grain(spark, pipeline):
     counts = pipeline.run()
 
     assert {r["word"]: r["total"] for r in pipeline.read("out")} == {"a": 18, "b": 12, "c": 15}
-    assert counts["sum"] == StageCounts(in_=10, out=3, groups=3)
+    assert counts["sum"] == RecordCounts(in_=10, out=3, groups=3)
 
 
 def test_aggregator_with_several_keys_that_leaves_records_over(spark, pipeline):
@@ -295,7 +295,7 @@ def test_no_records_at_all(spark, tmp_path, stage):
     counts = pipeline.run()
 
     assert pipeline.read("out") == []
-    assert counts["stage"] == StageCounts()
+    assert counts["stage"] == RecordCounts()
 
 
 def test_tables_are_staged_with_schema_and_key(spark, pipeline):

@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 
 from localcdap.api.serialization.structs import unpack
+from localcdap.engine.commit import Staging
 from localcdap.engine.driver import recovery
-from localcdap.engine.driver.commit import Staging
-from localcdap.engine.driver.reporting import status
-from localcdap.engine.driver.tables import TableLoad
-from localcdap.engine.messages import (
+from localcdap.engine.driver.progress_report import create_status
+from localcdap.engine.messages.host import TableLoad
+from localcdap.engine.messages.orders import SPOOL, WorkOrder, write_order
+from localcdap.engine.messages.spool import (
     Committed,
     Counted,
     Failed,
@@ -29,7 +30,6 @@ from localcdap.engine.messages import (
     StatusChanged,
     TableLoads,
 )
-from localcdap.engine.order import SPOOL, WorkOrder, write_order
 from localcdap.messaging.spool import SpoolReader, SpoolWriter
 from localcdap.testing import record_plugins
 from localcdap.testing.references import file_ref
@@ -76,7 +76,7 @@ def order(endpoint, folder, *chain, arguments=None, config=None):
 
 def start(run_directory):
     return subprocess.Popen(
-        [sys.executable, "-m", "localcdap.engine.driver.run", str(run_directory)],
+        [sys.executable, "-m", "localcdap.engine.run_process", str(run_directory)],
         stdin=subprocess.PIPE,
         env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
     )
@@ -215,7 +215,7 @@ def test_sigterm_kills_a_run(engine, run_directory, source, tmp_path):
 
 
 def test_an_invalid_pipeline_fails_with_all_reasons(run_directory, source, tmp_path):
-    from localcdap.engine.local.server import Endpoint
+    from localcdap.engine.endpoint import Endpoint
 
     chain = [source, ("above", plugins.Above, {"limit": "x"}), ("out", plugins.ParquetSink, {})]
     nowhere = Endpoint("sc://127.0.0.1:1", None)
@@ -239,14 +239,14 @@ def test_a_process_without_an_order_goes_when_its_input_ends(run_directory):
 def test_recovery_finishes_a_decided_run_once(run_directory, tmp_path):
     load = TableLoad("default", "t", NUMBERS, "n", "/rows")
     staging = Staging(run_directory, "run-1")
-    (Path(staging.directory(str(tmp_path / "out"))) / "part").touch()
+    (Path(staging.create_directory(str(tmp_path / "out"))) / "part").touch()
     staging.commit([load])
-    from localcdap.engine.local.server import Endpoint
+    from localcdap.engine.endpoint import Endpoint
 
     given = order(Endpoint("sc://x", None), tmp_path)
     write_order(run_directory, given)
     with SpoolWriter(run_directory / SPOOL) as spool:
-        spool.append(status(RunStatus.RUNNING))
+        spool.append(create_status(RunStatus.RUNNING))
 
     assert recovery.recover_run(run_directory) is RunStatus.COMPLETED
     assert recovery.recover_run(run_directory) is RunStatus.COMPLETED
@@ -257,9 +257,9 @@ def test_recovery_finishes_a_decided_run_once(run_directory, tmp_path):
 
 
 def test_recovery_of_an_undecided_run_removes_what_was_staged(run_directory, tmp_path):
-    Staging(run_directory, "run-1").directory(str(tmp_path / "out"))
+    Staging(run_directory, "run-1").create_directory(str(tmp_path / "out"))
     with SpoolWriter(run_directory / SPOOL) as spool:
-        spool.append(status(RunStatus.RUNNING))
+        spool.append(create_status(RunStatus.RUNNING))
 
     assert recovery.recover_run(run_directory) is RunStatus.FAILED
 

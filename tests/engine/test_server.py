@@ -20,11 +20,12 @@ import psutil
 import pytest
 
 from localcdap.api.errors import EngineError
-from localcdap.engine.local.idle_workers import IdleWorkers
-from localcdap.engine.local.leases import lease
-from localcdap.engine.local.record import RECORD, ServerRecord, read_host_record
-from localcdap.engine.local.server import Endpoint, EngineServer
-from localcdap.engine.session import connect, session
+from localcdap.engine.endpoint import Endpoint
+from localcdap.engine.local.child_processes import IdleWorkers
+from localcdap.engine.local.leases import hold_lease
+from localcdap.engine.local.server import EngineServer
+from localcdap.engine.local.server_record import RECORD, ServerRecord, read_server_record
+from localcdap.engine.session import connect, open_session
 
 ENSURE = """
 import sys
@@ -65,7 +66,7 @@ def eventually(check: Callable[[], bool], what: str, seconds: float = 90.0) -> N
 
 
 def recorded(directory: Path) -> ServerRecord:
-    record = read_host_record(directory)
+    record = read_server_record(directory)
     assert record is not None
     return record
 
@@ -79,7 +80,7 @@ def kill(pid: int) -> None:
     process = psutil.Process(pid)
     process.kill()
     eventually(
-        lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE, "it died"
+        lambda: not process.is_running() or process.get_status() == psutil.STATUS_ZOMBIE, "it died"
     )
 
 
@@ -91,15 +92,15 @@ def count(endpoint: Endpoint) -> int:
             yield batch
             yield batch
 
-    with session(endpoint) as spark:
+    with open_session(endpoint) as spark:
         return spark.range(5).mapInArrow(doubled, "id long").toArrow().num_rows
 
 
 def test_nothing_runs_where_nothing_was_started(tmp_path: Path):
     server = own_server(tmp_path / "none")
 
-    assert not server.status().running
-    assert "is not running" in server.status().summary
+    assert not server.get_status().running
+    assert "is not running" in server.get_status().summary
     server.stop()
     assert not (tmp_path / "none").exists()
 
@@ -110,7 +111,7 @@ def test_nothing_runs_where_nothing_was_started(tmp_path: Path):
 def test_unreadable_record_means_no_server(tmp_path: Path, text: str):
     (tmp_path / RECORD).write_text(text)
 
-    assert not own_server(tmp_path).status().running
+    assert not own_server(tmp_path).get_status().running
 
 
 def test_bad_memory_is_told_in_the_words_of_java(tmp_path: Path):
@@ -171,7 +172,7 @@ class TestLife:
         file.write_text("1\n2\n")
         record = started(directory)
 
-        with session(Endpoint(record.url, record.token)) as spark:
+        with open_session(Endpoint(record.url, record.token)) as spark:
             assert spark.read.csv(str(file)).count() == 2
 
     def test_other_settings_wait_until_nobody_uses_it(self, directory: Path):
@@ -186,8 +187,8 @@ class TestLife:
         holder.stdout.readline()
         try:
             assert other.ensure().url == record.url
-            assert other.status().outdated
-            assert "older settings" in other.status().summary
+            assert other.get_status().outdated
+            assert "older settings" in other.get_status().summary
         finally:
             holder.communicate()
 
@@ -196,7 +197,7 @@ class TestLife:
         kill(before.server)
 
         server = own_server(directory, idle_minutes=0.05)
-        with lease(server.leases):
+        with hold_lease(server.leases):
             endpoint = server.ensure()
             assert endpoint.url == recorded(directory).url
             assert recorded(directory).server != before.server
@@ -204,14 +205,14 @@ class TestLife:
 
     def test_lease_keeps_it_and_without_one_it_stops(self, directory: Path):
         server = own_server(directory, idle_minutes=0.05)
-        with lease(server.leases):
+        with hold_lease(server.leases):
             server.ensure()
             record = recorded(directory)
             time.sleep(5)
-            assert server.status().running
-            assert server.status().in_use
+            assert server.get_status().running
+            assert server.get_status().in_use
 
-        eventually(lambda: not server.status().running, "it stops when idle")
+        eventually(lambda: not server.get_status().running, "it stops when idle")
         eventually(lambda: not psutil.pid_exists(record.server), "its process ends")
         assert not (directory / RECORD).exists()
 
@@ -228,7 +229,7 @@ class TestLife:
         eventually(lambda: not psutil.pid_exists(before.server), "the server ends")
         assert recorded(directory) == before, "the record is stale now"
 
-        assert not own_server(directory).status().running
+        assert not own_server(directory).get_status().running
         own_server(directory).ensure()
 
         assert recorded(directory).server != before.server
@@ -239,7 +240,7 @@ class TestLife:
 
         eventually(lambda: not psutil.pid_exists(server), "the server ends")
         own_server(directory).stop()
-        assert not own_server(directory).status().running
+        assert not own_server(directory).get_status().running
 
 
 @pytest.mark.spark
@@ -259,16 +260,16 @@ class TestShared:
 
     def test_remote_url_may_hold_the_token(self, engine: Endpoint):
         assert engine.token is not None
-        with session(Endpoint(f"{engine.url}/;token={engine.token}", None)) as spark:
+        with open_session(Endpoint(f"{engine.url}/;token={engine.token}", None)) as spark:
             assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
             assert spark.range(3).count() == 3
 
     def test_token_stays_out_of_the_environment(self, engine: Endpoint):
-        with session(engine):
+        with open_session(engine):
             assert engine.token not in os.environ.values()
 
     def test_sessions_do_not_see_each_other(self, engine: Endpoint):
-        with session(engine) as one, session(engine) as two:
+        with open_session(engine) as one, open_session(engine) as two:
             one.range(1).createOrReplaceTempView("only_here")
             assert one.catalog.tableExists("only_here")
             assert not two.catalog.tableExists("only_here")
@@ -296,17 +297,17 @@ class TestShared:
         eventually(
             lambda: not any(psutil.Process(pid).children() for pid in new), "its workers end"
         )
-        with lease(tmp_path / "old"):
+        with hold_lease(tmp_path / "old"):
             pass
         kept = IdleWorkers(server, engine_directory / "leases")
-        kept.end()
-        kept.end()
+        kept.end_idle()
+        kept.end_idle()
         assert new <= daemons(), "they are younger than the lease of these tests"
         reaper = IdleWorkers(server, tmp_path / "nobody")
-        reaper.end()
+        reaper.end_idle()
         assert new <= daemons(), "one look is not enough"
         reaper._idle &= {psutil.Process(pid) for pid in new}
-        reaper.end()
+        reaper.end_idle()
 
         eventually(lambda: not new & daemons(), "they are ended")
         assert count(engine) == 10

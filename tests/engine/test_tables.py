@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from localcdap.engine.driver.tables import repeated_key
+from localcdap.engine.plan.tables import find_repeated_key
 
 
 @pytest.mark.parametrize(
@@ -29,4 +29,4 @@ def test_a_repeated_key_is_found_in_all_files(
     for number, rows in enumerate(files):
         made = [{"a": a, "b": b, "c": [1]} for a, b in rows]
         pq.write_table(pa.Table.from_pylist(made, schema), tmp_path / f"{number}.parquet")
-    assert repeated_key(tmp_path, ["a", "b"]) == expected
+    assert find_repeated_key(tmp_path, ["a", "b"]) == expected

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.schema import Schema
-from localcdap.engine.preview.samples import PortSample, Problem, Rejected, StageSample
+from localcdap.engine.messages.samples import PortSample, RejectedRecord, StageProblem, StageSample
 from localcdap.pipeline_tests.case_model import CaseResult, CaseStatus
 from localcdap.pipeline_tests.junit import write_junit
 from localcdap.pipeline_tests.model import Expectation, Fails, Golden, Records
@@ -19,14 +19,14 @@ from localcdap.runs.model import RunError
 
 ROW = Schema.parse('{"type":"record","name":"r","fields":[{"name":"id","type":"int"}]}')
 STAGES = {
-    "Out": StageSample(ROW, [{"id": 1}, {"id": 2}], [Rejected({"id": 3}, 4, "no")], {}, 2, 1),
+    "Out": StageSample(ROW, [{"id": 1}, {"id": 2}], [RejectedRecord({"id": 3}, 4, "no")], {}, 2, 1),
     "Split": StageSample(ports={"big": PortSample(ROW, [{"id": 1}], 1)}, count=1),
 }
 DONE = CaseResult(0, CaseStatus.COMPLETED, STAGES)
 FAILED = CaseResult(
     0,
     CaseStatus.FAILED,
-    {"Parse": StageSample(problems=[Problem("boom", stage="Parse")])},
+    {"Parse": StageSample(problems=[StageProblem("boom", stage="Parse")])},
     error=RunError("boom", None, "Parse"),
 )
 INVALID = CaseResult(

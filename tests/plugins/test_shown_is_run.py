@@ -26,8 +26,8 @@ from localcdap.api.tables import TableShape
 from localcdap.artifacts.directories.artifact_paths import find_system_artifacts
 from localcdap.artifacts.directories.contents import compute_digest
 from localcdap.artifacts.loading import load_artifact
-from localcdap.engine.driver.tables import TableFiles
-from localcdap.engine.local.launch import spark_home
+from localcdap.engine.local.launch import find_spark_home
+from localcdap.engine.messages.host import TableFiles
 from localcdap.runs.debug.model import DebugRequest, GivenRecords
 from localcdap.testing import artifact_ref, run_stage
 from localcdap.testing.instance import TemporaryInstance
@@ -79,7 +79,7 @@ TWO = json.dumps(
 ONE_TEXT = json.dumps(TEXT.to_json())
 ONE_BYTES = json.dumps(Schema.record("text", [("body", Schema.BYTES)]).to_json())
 LONG_AGO_S = 1_421_786_520
-(DERBY_JAR,) = (spark_home() / "jars").glob("derby-*.jar")
+(DERBY_JAR,) = (find_spark_home() / "jars").glob("derby-*.jar")
 PLACES = {"gs://bucket": "bucket", "s3a://bucket": "bucket", "jdbc://derby": str(DERBY_JAR)}
 DATABASE = {
     "jdbcPluginName": "derby",

@@ -17,8 +17,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from localcdap.engine.local.java import find_java
-from localcdap.engine.local.launch import server_command, spark_home
+from localcdap.engine.local.java_runtime import find_java
+from localcdap.engine.local.launch import build_server_command, find_spark_home
 
 TOKEN = "a-secret-of-the-cluster"
 _OF_SPARK = ("pyspark", "py4j", "pyarrow", "pandas", "numpy", "dateutil", "pytz", "tzdata")
@@ -44,7 +44,7 @@ def cluster(directory: Path) -> Iterator[str]:
     _configure(directory, port)
     with (directory / "output").open("wb") as output:
         server = subprocess.Popen(
-            server_command(find_java(), "2", "1g", directory),
+            build_server_command(find_java(), "2", "1g", directory),
             cwd=directory,
             env=_environment(directory),
             stdout=output,
@@ -90,7 +90,7 @@ def _environment(directory: Path) -> dict[str, str]:
     return {
         "PATH": os.environ["PATH"],
         "LC_ALL": "C.UTF-8",
-        "SPARK_HOME": str(spark_home()),
+        "SPARK_HOME": str(find_spark_home()),
         "SPARK_CONNECT_AUTHENTICATE_TOKEN": TOKEN,
         "PYSPARK_PYTHON": python,
         "PYSPARK_DRIVER_PYTHON": python,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from localcdap.engine.messages import RunStatus
+from localcdap.engine.messages.spool import RunStatus
 from localcdap.home import Home
 from localcdap.host import Cdap, connect
 from localcdap.runs.model import Run, RunRequest

@@ -12,10 +12,10 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import StoreError
 from localcdap.api.schema import Schema
 from localcdap.api.tables import TableWrite
-from localcdap.engine.driver.reporting import status
-from localcdap.engine.driver.tables import TableLoad
-from localcdap.engine.messages import RunStatus, TableLoads
-from localcdap.engine.order import SPOOL
+from localcdap.engine.driver.progress_report import create_status
+from localcdap.engine.messages.host import TableLoad
+from localcdap.engine.messages.orders import SPOOL
+from localcdap.engine.messages.spool import RunStatus, TableLoads
 from localcdap.messaging.spool import SpoolWriter
 from localcdap.runs.watching import WatchedRun
 from localcdap.testing.instance import TemporaryInstance
@@ -38,10 +38,10 @@ def said(instance: TemporaryInstance, folder: Path, table: str, how: TableWrite)
         pa.Table.from_batches([RecordCodec(ROW).encode([{"id": 1}])]), rows / "a.parquet"
     )
     runs = instance.cdap.runs
-    run = write_run(instance.cdap, status=RunStatus.RUNNING)
+    run = write_run(instance.cdap, create_status=RunStatus.RUNNING)
     load = TableLoad("default", table, ROW, None, str(rows), how)
     with SpoolWriter(folder / SPOOL) as spool:
-        spool.append(TableLoads(run.run, [load]), status(RunStatus.COMPLETED))
+        spool.append(TableLoads(run.run, [load]), create_status(RunStatus.COMPLETED))
     watched = WatchedRun(runs._store, runs._records, run, GONE, folder, lambda: None)
     runs._watch._runs[run.run] = watched
     return run.run

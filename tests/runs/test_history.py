@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from localcdap.api.errors import NotFoundError
-from localcdap.engine.messages import RunStatus
+from localcdap.engine.messages.spool import RunStatus
 from localcdap.home import Home
 from localcdap.host import Cdap, connect
 from localcdap.namespaces.preferences import PreferenceLevel

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from localcdap.api.errors import NotFoundError
-from localcdap.engine.messages import RunStatus
+from localcdap.engine.messages.spool import RunStatus
 from localcdap.home import Home
 from localcdap.host import Cdap, connect
 from localcdap.runs.logs import LEVELS, LONGEST_TEXT, STRETCH, LogFilter

@@ -10,7 +10,7 @@ import pytest
 from localcdap.api.errors import IncapableError, InvalidPipelineError, NotFoundError
 from localcdap.api.failures import ArtifactId
 from localcdap.artifacts.model import PluginRef
-from localcdap.engine.messages import RunStatus
+from localcdap.engine.messages.spool import RunStatus
 from localcdap.home import Home
 from localcdap.host import connect
 from localcdap.namespaces.preferences import PreferenceLevel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 
-from localcdap.engine.messages import RunStatus
+from localcdap.engine.messages.spool import RunStatus
 from localcdap.host import Cdap
 from localcdap.runs.model import LogLine, Run, RunError, StageCounts, now
 from localcdap.runs.records import ProcessIdentity

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from localcdap.engine.messages import RunStatus
+from localcdap.engine.messages.spool import RunStatus
 from localcdap.testing import TemporaryInstance
 from tests.artifacts.authoring import write
 from tests.e2e.pipelines import csv_source, json_records, json_sink, pipeline, schema, stage

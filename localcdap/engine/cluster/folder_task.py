@@ -1,7 +1,7 @@
-"""What one task on a cluster does to folders there.
+"""What one task on a cluster does to directories there.
 
-Its functions cross by value, see :mod:`localcdap.engine.cluster.folders`: they use nothing of localcdap,
-which the session may not have been sent.
+The functions of this module are pickled with their code (:mod:`localcdap.engine.cluster.folders`): they use
+nothing of localcdap, which the session may not have been sent.
 """
 
 from __future__ import annotations
@@ -15,54 +15,54 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Places = list[tuple[str, str]]
-"""Each with another one where the action needs two."""
+PathPairs = list[tuple[str, str]]
+"""The second path of a pair is empty when the action needs only one."""
 
 
-def folder_task(
-    action: Callable[[Path, Path], Any], places: Places
+def create_folder_task(
+    action: Callable[[Path, Path], Any], paths: PathPairs
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """A function that answers each row with JSON.
+    """Create a function that answers each row with JSON.
 
-    That is ``{"found": …}``, the first thing that an action returned, or ``{"problem": text}``.
+    The JSON is ``{"found": …}``, the first result of the action that is not None, or ``{"problem": text}``.
     """
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
         for batch in batches:
-            answers = [json.dumps(_done(action, places)) for _ in range(batch.num_rows)]
+            answers = [json.dumps(_run_action(action, paths)) for _ in range(batch.num_rows)]
             yield pa.RecordBatch.from_pydict({"answer": answers})
 
     return run
 
 
-def _done(action: Callable[[Path, Path], Any], places: Places) -> dict[str, Any]:
+def _run_action(action: Callable[[Path, Path], Any], paths: PathPairs) -> dict[str, Any]:
     try:
-        found = [action(Path(place), Path(other)) for place, other in places]
+        found = [action(Path(path), Path(other)) for path, other in paths]
     except OSError as error:
         return {"problem": str(error)}
     return {"found": next((each for each in found if each is not None), None)}
 
 
-def taken(place: Path, _: Path) -> list[str] | None:
-    """The place and what is there, unless it is free for a sink."""
-    if place.is_dir():
-        return [str(place), "directory"] if any(place.iterdir()) else None
-    return [str(place), "file"] if place.exists() else None
+def find_files(path: Path, _: Path) -> list[str] | None:
+    """Return the path and its kind when it is not free for a sink; None when it is."""
+    if path.is_dir():
+        return [str(path), "directory"] if any(path.iterdir()) else None
+    return [str(path), "file"] if path.exists() else None
 
 
-def prepare(target: Path, place: Path) -> list[str] | None:
-    """Make ``place`` if ``target`` is free; else what is there."""
-    found = taken(target, place)
+def prepare(target: Path, staging: Path) -> list[str] | None:
+    """Create ``staging`` if ``target`` is free; otherwise return :func:`find_files`."""
+    found = find_files(target, staging)
     if found is None:
-        # A task may be tried again.
-        place.mkdir(parents=True, exist_ok=True)
+        # Spark may run a task again.
+        staging.mkdir(parents=True, exist_ok=True)
     return found
 
 
 def move(staging: Path, final: Path) -> None:
-    """Rename a staging directory, without what Spark and Hadoop put beside the data."""
+    """Rename a staging directory, without the files that Spark and Hadoop add to the data."""
     if not staging.exists():  # renamed already
         return
     for entry in staging.iterdir():
@@ -71,5 +71,6 @@ def move(staging: Path, final: Path) -> None:
     staging.rename(final)
 
 
-def remove(place: Path, _: Path) -> None:
-    shutil.rmtree(place, ignore_errors=True)
+def remove(path: Path, _: Path) -> None:
+    """Remove a directory with its contents."""
+    shutil.rmtree(path, ignore_errors=True)

@@ -1,8 +1,8 @@
 """The file system of a cluster, as its Python workers see it.
 
-One task on the cluster makes, renames and removes directories, so they must lie where all workers see
-the same: on the one machine of the cluster, or on a network file system. Of places that only Spark itself
-can reach (``gs://…``) it is asked what is there.
+One task on the cluster creates, renames and removes directories, so all workers must see the same file
+system: that of the only machine of the cluster, or a network file system. For URLs that only Spark can
+reach (``gs://…``) Spark is asked whether there are files.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.errors import EngineError
 from localcdap.engine.cluster import folder_task
-from localcdap.engine.driver.commit import Move, occupied
+from localcdap.engine.commit import Move, create_occupied_error
+from localcdap.engine.spark_internals import send_module_by_value
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,30 +25,36 @@ _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 
 class ClusterFolders:
-    """See :class:`localcdap.engine.driver.commit.Folders`."""
+    """The file system of a cluster, see :class:`localcdap.engine.commit.Folders`."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark: Final = spark
 
     def require_free(self, targets: Sequence[str]) -> None:
+        """See :meth:`Folders.require_free`."""
         for target in targets:
-            if _SCHEME.match(target) and self._holds_files(target):
-                raise occupied(target, "directory")
+            if _SCHEME.match(target) and self._has_files(target):
+                raise create_occupied_error(target, "directory")
         local = [target for target in targets if not _SCHEME.match(target)]
-        if local and (found := self._do(folder_task.taken, [(target, "") for target in local])):
-            raise occupied(*found)
+        if local and (
+            found := self._run_task(folder_task.find_files, [(target, "") for target in local])
+        ):
+            raise create_occupied_error(*found)
 
-    def prepare(self, target: str, place: str) -> None:
-        if found := self._do(folder_task.prepare, [(target, place)]):
-            raise occupied(*found)
+    def prepare(self, target: str, staging: str) -> None:
+        """See :meth:`Folders.prepare`."""
+        if found := self._run_task(folder_task.prepare, [(target, staging)]):
+            raise create_occupied_error(*found)
 
     def move(self, moves: Sequence[Move]) -> None:
-        self._do(folder_task.move, [(move.staging, move.final) for move in moves])
+        """See :meth:`Folders.move`."""
+        self._run_task(folder_task.move, [(move.staging, move.final) for move in moves])
 
-    def remove(self, places: Sequence[str]) -> None:
-        self._do(folder_task.remove, [(place, "") for place in places])
+    def remove(self, directories: Sequence[str]) -> None:
+        """See :meth:`Folders.remove`."""
+        self._run_task(folder_task.remove, [(directory, "") for directory in directories])
 
-    def _holds_files(self, url: str) -> bool:
+    def _has_files(self, url: str) -> bool:
         from pyspark.errors import AnalysisException
 
         try:
@@ -58,17 +65,15 @@ class ClusterFolders:
                 return False
             raise
 
-    def _do(self, action: Callable[[Path, Path], Any], places: folder_task.Places) -> Any:
-        """Let one task do something to all places, and return the first that it found.
+    def _run_task(self, action: Callable[[Path, Path], Any], paths: folder_task.PathPairs) -> Any:
+        """Have one task call a function for each pair of paths, and return the first result that is not None.
 
-        :raises EngineError: when a place cannot be used.
+        :raises EngineError: when a path cannot be used.
         """
-        if not places:
+        if not paths:
             return None
-        from pyspark import cloudpickle
-
-        cloudpickle.register_pickle_by_value(folder_task)
-        task = folder_task.folder_task(action, places)
+        send_module_by_value(folder_task)
+        task = folder_task.create_folder_task(action, paths)
         rows = self._spark.range(0, 1, 1, 1).mapInArrow(task, "answer string")
         answer = json.loads(rows.collect()[0][0])
         if "problem" in answer:

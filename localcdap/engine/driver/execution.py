@@ -1,17 +1,16 @@
-"""Executes a plan: the schemas are checked, the sinks written, what was kept is released."""
+"""Execution of a plan: schemas are checked, sinks are written, persisted DataFrames are released."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from functools import reduce
 from typing import TYPE_CHECKING, Final
 
-from localcdap.engine.driver.blame import culprit, stage_error, working_on
-from localcdap.engine.plan.checking import check
-from localcdap.engine.plan.counting import StageCounts
-from localcdap.engine.plan.flow import Flow
-from localcdap.engine.plan.planner import Plan, Sink
+from localcdap.engine.messages.flow import Flow
+from localcdap.engine.messages.spool import RecordCounts
+from localcdap.engine.plan.error_attribution import find_failing_stage, stage_scope, to_stage_error
+from localcdap.engine.plan.schema_checks import check_schemas
+from localcdap.engine.plan.streams import Plan, PlannedSink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -20,33 +19,31 @@ _WRITERS: Final = 4
 """Sinks written at the same time."""
 
 
-def execute(
-    plan: Plan, flow: Flow, spark: SparkSession, *, tag: str, running: Callable[[], None]
-) -> dict[str, StageCounts]:
+def execute_plan(
+    plan: Plan, flow: Flow, spark: SparkSession, *, tag: str
+) -> dict[str, RecordCounts]:
     """Run a plan to its end; nothing that it writes is visible yet.
 
-    :param tag: what the actions can be interrupted by, see ``SparkSession.interruptTag``.
-    :param running: called when everything was checked, before the first record is read.
-    :returns: the counts of each stage; empty when they are off.
+    :param tag: by which the actions can be interrupted, see ``SparkSession.interruptTag``.
+    :returns: the counts of each stage; empty when records are not counted.
     :raises StageError: when a stage fails; the other sinks are interrupted.
     """
     try:
-        check(plan.checks)
-        running()
-        _write_all(plan.sinks, flow, spark, tag)
-        if plan.counting is not None and len(plan.sinks) > 1:
-            _settle(plan.persisted)
+        check_schemas(plan.checks)
+        _write_sinks(plan.sinks, flow, spark, tag)
+        if plan.counter is not None and len(plan.sinks) > 1:
+            _collect_observations(plan.persisted)
     finally:
         for frame in plan.persisted:
             frame.unpersist()
-    return _totals(plan, flow)
+    return _get_totals(plan, flow)
 
 
-def _totals(plan: Plan, flow: Flow) -> dict[str, StageCounts]:
-    """What was counted by Spark, and what plugin code counted in this process."""
-    if plan.counting is None:
+def _get_totals(plan: Plan, flow: Flow) -> dict[str, RecordCounts]:
+    """Return what Spark counted, and what plugin code counted in this process."""
+    if plan.counter is None:
         return {}
-    totals = plan.counting.totals(flow)
+    totals = plan.counter.get_totals(flow)
     for name, counted in plan.sinks[0].context.metrics_of_run.items():
         if name in totals:
             metrics = totals[name].metrics
@@ -55,44 +52,46 @@ def _totals(plan: Plan, flow: Flow) -> dict[str, StageCounts]:
     return totals
 
 
-def _write_all(sinks: list[Sink], flow: Flow, spark: SparkSession, tag: str) -> None:
+def _write_sinks(sinks: list[PlannedSink], flow: Flow, spark: SparkSession, tag: str) -> None:
     if len(sinks) == 1:
-        _write(sinks[0], flow, spark, tag)
+        _write_sink(sinks[0], flow, spark, tag)
         return
     with ThreadPoolExecutor(_WRITERS, thread_name_prefix="sink") as threads:
-        writes = [threads.submit(_write, sink, flow, spark, tag) for sink in sinks]
+        writes = [threads.submit(_write_sink, sink, flow, spark, tag) for sink in sinks]
         done, _ = wait(writes, return_when=FIRST_EXCEPTION)
         failed = next((w for w in done if w.exception() is not None), None)
         if failed is not None:
-            _stop(writes, spark, tag)
+            _interrupt(writes, spark, tag)
     if failed is not None:
         failed.result()
 
 
-def _write(sink: Sink, flow: Flow, spark: SparkSession, tag: str) -> None:
+def _write_sink(sink: PlannedSink, flow: Flow, spark: SparkSession, tag: str) -> None:
     # Tags belong to a thread.
     spark.addTag(tag)
-    with working_on(sink.stage.name):
+    with stage_scope(sink.stage.name):
         try:
             sink.plugin.write(sink.frame, sink.context)
         except Exception as error:
-            raise stage_error(error, culprit(error, flow.stages) or sink.stage.name) from error
+            stage = find_failing_stage(error, flow.stages) or sink.stage.name
+            raise to_stage_error(error, stage) from error
 
 
-def _settle(kept: list[DataFrame]) -> None:
-    """Have Spark report what it counted in front of DataFrames that several sinks read.
+def _collect_observations(persisted: list[DataFrame]) -> None:
+    """Have Spark report the counts of what comes before DataFrames that several sinks read.
 
-    An action reports when it ends; the tasks of another one, which computed what both read, may not
-    have ended then. After all of them a pass over what is kept, which computes nothing, reports all.
+    An action reports when it ends; tasks of another action, which computed what both read, may still be
+    running then. After all actions a pass over the persisted rows, which computes nothing, reports all
+    counts.
     """
     from pyspark.sql import functions as f
 
-    if kept:
-        rows = [frame.agg(f.count(f.lit(1)).alias("rows")) for frame in kept]
+    if persisted:
+        rows = [frame.agg(f.count(f.lit(1)).alias("rows")) for frame in persisted]
         reduce(lambda one, other: one.union(other), rows).toArrow()
 
 
-def _stop(writes: list[Future[None]], spark: SparkSession, tag: str) -> None:
+def _interrupt(writes: list[Future[None]], spark: SparkSession, tag: str) -> None:
     for write in writes:
         write.cancel()
     spark.interruptTag(tag)

@@ -1,23 +1,38 @@
-"""Brings a run to its end whose process is gone."""
+"""The end of a run whose process is gone: Spark's work for it is stopped, its commit is finished or undone.
+
+Without :func:`release_session` Spark would go on for minutes, occupy the cores, and write into directories
+that are being removed. The id of a run's session is derived from that of the run, so that another process
+can find and release it.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import shutil
+import subprocess
+import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from localcdap.api.errors import EngineError
 from localcdap.api.serialization.structs import unpack
-from localcdap.engine.driver.commit import (
+from localcdap.engine.cluster.folders import ClusterFolders
+from localcdap.engine.commit import (
     LOCAL,
     Folders,
     Move,
     Recovery,
-    decision,
-    recover,
-    staged,
+    list_staging_directories,
+    read_journal,
+    recover_commit,
 )
-from localcdap.engine.driver.reporting import status
-from localcdap.engine.messages import (
+from localcdap.engine.driver.progress_report import create_status
+from localcdap.engine.driver.task_listener import TASK_MESSAGES
+from localcdap.engine.endpoint import Endpoint
+from localcdap.engine.messages.orders import ORDER, SETTLED, SPOOL, read_order
+from localcdap.engine.messages.spool import (
     Committed,
     Failed,
     Message,
@@ -25,39 +40,42 @@ from localcdap.engine.messages import (
     StatusChanged,
     TableLoads,
 )
-from localcdap.engine.order import ORDER, SETTLED, SPOOL, read_order
+from localcdap.engine.session import connect, open_session
 from localcdap.messaging.spool import SpoolReader, SpoolWriter
 
 _GONE: Final = "The process of the run ended before the run did."
+_LIMIT_S: Final = 30.0
+_ENDING_S: Final = 10.0
+_PAUSE_S: Final = 0.2
 
 
 def recover_run(run_directory: Path) -> RunStatus:
-    """Finish a decided commit, or clear away an undecided one, and say so in the run's spool.
+    """Finish a decided commit, or remove what an undecided one wrote, and report that in the run's spool.
 
-    Does nothing when the spool already has an end. May be repeated.
+    Does nothing when the spool already has an end status. May be repeated.
 
-    :returns: the end state of the run.
-    :raises StoreError: when the process of the run still has the spool, that is, lives.
-    :raises EngineError: when the run has no order that can be read.
+    :returns: the end status of the run.
+    :raises StoreError: when the process of the run still locks the spool, that is, lives.
+    :raises EngineError: when the run has no readable order.
     """
     with SpoolWriter(run_directory / SPOOL) as spool:
-        said = _messages(run_directory)
-        for message in said:
+        reported = _read_messages(run_directory)
+        for message in reported:
             if isinstance(message, StatusChanged) and message.status.is_end:
                 return message.status
-        spool.append(*_missing(run_directory, said), durable=True)
-    end = next(m for m in reversed(_messages(run_directory)) if isinstance(m, StatusChanged))
+        spool.append(*_create_missing_messages(run_directory, reported), durable=True)
+    end = next(m for m in reversed(_read_messages(run_directory)) if isinstance(m, StatusChanged))
     return end.status
 
 
-def _missing(run_directory: Path, said: list[Message]) -> list[Message]:
-    if _is_out_of_reach(run_directory):
-        return [_unfinished(run_directory), status(RunStatus.FAILED)]
-    end, journal = recover(run_directory, _folders(run_directory))
+def _create_missing_messages(run_directory: Path, reported: list[Message]) -> list[Message]:
+    if _is_unreachable(run_directory):
+        return [_create_unfinished_failure(run_directory), create_status(RunStatus.FAILED)]
+    end, journal = recover_commit(run_directory, _choose_folders(run_directory))
     if end is Recovery.ROLLED_BACK or journal is None:
         failed = Failed(None, _GONE, "Run it again; nothing of it became visible.", [])
-        return [failed, status(RunStatus.FAILED)]
-    known = {type(message) for message in said}
+        return [failed, create_status(RunStatus.FAILED)]
+    known = {type(message) for message in reported}
     missing: list[Message] = []
     if journal.table_loads and TableLoads not in known:
         run_id = read_order(run_directory).run_id
@@ -65,24 +83,24 @@ def _missing(run_directory: Path, said: list[Message]) -> list[Message]:
     if Committed not in known:
         missing.append(Committed([move.final for move in journal.moves]))
     if not journal.ends_run:
-        done = "What its sinks wrote is in place; see what of the actions behind them is still to be done."
-        return [*missing, Failed(None, _GONE, done, []), status(RunStatus.FAILED)]
-    return [*missing, status(RunStatus.COMPLETED)]
+        action = "What its sinks wrote is in place; check which of the actions after them have still to run."
+        return [*missing, Failed(None, _GONE, action, []), create_status(RunStatus.FAILED)]
+    return [*missing, create_status(RunStatus.COMPLETED)]
 
 
 class _SettledFolders:
-    """Of a cluster, where all that was to be done is done (see :mod:`localcdap.engine.driver.abandoned`)."""
+    """The file system of a cluster on which :func:`release_session` has done everything already."""
 
     def require_free(self, targets: Sequence[str]) -> None: ...
 
-    def prepare(self, target: str, place: str) -> None: ...
+    def prepare(self, target: str, staging: str) -> None: ...
 
     def move(self, moves: Sequence[Move]) -> None: ...
 
-    def remove(self, places: Sequence[str]) -> None: ...
+    def remove(self, directories: Sequence[str]) -> None: ...
 
 
-def _folders(run_directory: Path) -> Folders:
+def _choose_folders(run_directory: Path) -> Folders:
     return _SettledFolders() if _is_remote(run_directory) else LOCAL
 
 
@@ -90,21 +108,19 @@ def _is_remote(run_directory: Path) -> bool:
     return (run_directory / ORDER).exists() and read_order(run_directory).remote
 
 
-def _is_out_of_reach(run_directory: Path) -> bool:
-    """Whether the sinks wrote to a cluster that could not be asked to finish or clear it away."""
-    journal = decision(run_directory)
-    wrote = bool(journal.moves if journal is not None else staged(run_directory))
+def _is_unreachable(run_directory: Path) -> bool:
+    """Whether the sinks wrote to a cluster that could not be asked to finish or remove their files."""
+    journal = read_journal(run_directory)
+    wrote = bool(journal.moves if journal is not None else list_staging_directories(run_directory))
     settled = (run_directory / SETTLED).exists()
     return wrote and not settled and _is_remote(run_directory)
 
 
-def _unfinished(run_directory: Path) -> Failed:
-    journal = decision(run_directory)
+def _create_unfinished_failure(run_directory: Path) -> Failed:
+    journal = read_journal(run_directory)
     if journal is None:
-        places = ", ".join(f"'{place}'" for place in staged(run_directory))
-        message = (
-            f"{_GONE} The cluster cannot be reached, where it left unfinished files in {places}."
-        )
+        directories = ", ".join(f"'{each}'" for each in list_staging_directories(run_directory))
+        message = f"{_GONE} The cluster cannot be reached, where it left unfinished files in {directories}."
         return Failed(None, message, "Remove them there, and run it again.", [])
     moves = ", ".join(f"'{move.staging}' to '{move.final}'" for move in journal.moves)
     message = (
@@ -113,6 +129,54 @@ def _unfinished(run_directory: Path) -> Failed:
     return Failed(None, message, f"Rename there what has not been renamed: {moves}.", [])
 
 
-def _messages(run_directory: Path) -> list[Message]:
+def _read_messages(run_directory: Path) -> list[Message]:
     reader = SpoolReader(run_directory / SPOOL)
     return [unpack(data, Message) for _, data in reader.read()]
+
+
+# -- Spark's work for the run ---------------------------------------------------------------
+
+
+def stop_spark_work(run_directory: Path) -> None:
+    """Release the session of a run in a process of its own, and wait for that process.
+
+    Does nothing for a run without an order, or whose engine is gone too.
+    """
+    if not (run_directory / ORDER).exists():
+        return
+    command = [sys.executable, "-m", __name__, str(run_directory)]
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        subprocess.run(command, stdin=subprocess.DEVNULL, timeout=_LIMIT_S, check=False)
+
+
+def release_session(run_directory: Path) -> None:
+    """Release the session of a run; on a cluster, finish or remove what its sinks wrote.
+
+    :raises EngineError: when the engine cannot be reached.
+    """
+    order = read_order(run_directory)
+    endpoint = Endpoint(order.engine_url, order.engine_token)
+    # Spark may miss that a job is cancelled; its Python tasks exit when the directory is gone.
+    shutil.rmtree(run_directory / TASK_MESSAGES, ignore_errors=True)
+    try:
+        _end_session(endpoint, order.session_id)
+    finally:
+        if order.remote:
+            # In another session: that of the run may be closed for good.
+            with open_session(endpoint) as spark:
+                recover_commit(run_directory, ClusterFolders(spark))
+            (run_directory / SETTLED).touch()
+
+
+def _end_session(endpoint: Endpoint, session_id: str) -> None:
+    spark = connect(endpoint, session_id)
+    deadline = time.monotonic() + _ENDING_S
+    # An operation is listed until it has ended; only then has it stopped writing.
+    while spark.interruptAll() and time.monotonic() < deadline:
+        time.sleep(_PAUSE_S)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(EngineError):
+        release_session(Path(sys.argv[1]))

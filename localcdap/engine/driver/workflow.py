@@ -1,4 +1,4 @@
-"""A run step by step: phases on Spark, conditions and actions between them (CDAP 6 ``SmartWorkflow``)."""
+"""The steps of a run: phases on Spark, conditions and actions between them (CDAP 6 ``SmartWorkflow``)."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Final
 
 from localcdap.api.errors import StageError
 from localcdap.api.pipeline import StageConnection
-from localcdap.engine.driver.blame import working_on
-from localcdap.engine.driver.contexts import Surroundings
-from localcdap.engine.driver.controlling import Controls
-from localcdap.engine.driver.execution import execute
-from localcdap.engine.order import WorkOrder
-from localcdap.engine.plan.checking import Check, check
-from localcdap.engine.plan.counting import StageCounts
-from localcdap.engine.plan.flow import ACTIONS, CONDITION, CONTROL, JOINER, SOURCE
-from localcdap.engine.plan.phases import Route, Step, actions_of
-from localcdap.engine.plan.planner import Plan, plan
-from localcdap.engine.plan.resolving import Resolved, resolve
+from localcdap.engine.driver.control_stages import ControlStages
+from localcdap.engine.driver.execution import execute_plan
+from localcdap.engine.messages.flow import ACTIONS, CONDITION, CONTROL, JOINER, SOURCE
+from localcdap.engine.messages.orders import WorkOrder
+from localcdap.engine.messages.spool import RecordCounts
+from localcdap.engine.plan.contexts import RunContext
+from localcdap.engine.plan.error_attribution import stage_scope
+from localcdap.engine.plan.phases import Route, Step, list_actions_before
+from localcdap.engine.plan.planner import plan_flow
+from localcdap.engine.plan.resolution import ResolvedFlow, resolve_order
+from localcdap.engine.plan.schema_checks import SchemaCheck, check_schemas
+from localcdap.engine.plan.streams import Plan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -27,38 +28,39 @@ _LOG: Final = logging.getLogger("localcdap.engine")
 
 
 class Workflow:
-    """Carries out the steps of one run: first :meth:`prepare`, then the data, then what comes behind it.
+    """Runs the steps of one run: :meth:`prepare`, :meth:`run_data`, :meth:`run_ending`,
+    :meth:`run_post_actions`.
 
     :param resolved: the pipeline before any of its actions has run.
-    :param counted: told of the records of the stages of each phase that has ended.
+    :param on_counts: called with the counts of the stages of each phase that has ended.
     """
 
     def __init__(
         self,
         order: WorkOrder,
-        resolved: Resolved,
-        around: Surroundings,
-        counted: Callable[[dict[str, StageCounts]], None],
+        resolved: ResolvedFlow,
+        run: RunContext,
+        on_counts: Callable[[dict[str, RecordCounts]], None],
     ) -> None:
         self._order: Final = order
         self._resolved = resolved
-        self._around: Final = around
-        self._counted: Final = counted
+        self._run: Final = run
+        self._on_counts: Final = on_counts
         self._arguments: Final = dict(order.arguments)
-        around.arguments = self._arguments
-        self._controls: Final = Controls(around, order.pipeline, self._arguments)
-        self._counts: Final[dict[str, StageCounts]] = {}
+        run.arguments = self._arguments
+        self._control_stages: Final = ControlStages(run, order.pipeline, self._arguments)
+        self._counts: Final[dict[str, RecordCounts]] = {}
         self._live: set[StageConnection] = set()
-        """The connections that lead on from what has run."""
+        """The connections that lead from stages that have run, on the branches that were taken."""
         self._done: Final[set[str]] = set()
         """The stages that have run, or were skipped."""
         self._plans: Final[dict[int, Plan]] = {}
-        """By step: made ahead."""
+        """By step, the plans that :meth:`prepare` made."""
         self._checked: Final[set[int]] = set()
         self._connectors: Final[dict[str, DataFrame]] = {}
         self.explained: Final[dict[str, list[str]]] = {}
-        """By stage that :meth:`prepare` has planned, how it runs, line by line."""
-        # Conditions go by what was counted.
+        """By stage that :meth:`prepare` planned, how it runs, line by line."""
+        # Conditions are evaluated on the counts.
         forwarding = CONDITION in resolved.route.types.values()
         self._counts_records: Final = order.counts or forwarding
 
@@ -68,61 +70,61 @@ class Workflow:
 
     @property
     def has_ending(self) -> bool:
-        """Whether anything comes behind the data: control stages or post actions."""
+        """Whether anything comes after the data: control stages or post actions."""
         return bool(self._resolved.ending_actions) or self.has_ending_steps
 
     @property
     def has_ending_steps(self) -> bool:
-        """Whether control stages come behind the data, which can still fail the run."""
+        """Whether control stages come after the data, which can still fail the run."""
         return any(step.is_ending for step in self._route.steps)
 
     def prepare(self) -> None:
-        """Plan all phases that can be planned by now, and compare their schemas; nothing is read yet.
+        """Plan all phases that can be planned before the run, and check their schemas; nothing is read yet.
 
-        That leaves out phases behind actions, which may give them arguments and files, and sources behind
-        conditions, which may not be wanted.
+        Phases after actions cannot, since actions may set their arguments and write their files; nor
+        sources after conditions, whose branch may not be taken.
 
         :raises StageError: when a stage cannot be planned, or a schema differs.
         """
-        checks: list[Check] = []
+        checks: list[SchemaCheck] = []
         given: dict[str, DataFrame] = {}
         try:
             for number, step in enumerate(self._route.steps):
                 if not step.is_phase or not self._can_be_planned(step, given):
                     continue
-                flow = self._resolved.phase(step.stages, self._route.connections)
-                made = plan(flow, self._around, counts=self._counts_records, given=given)
-                checks += made.checks
-                self.explained.update(made.explained)
+                flow = self._resolved.create_phase(step.stages, self._route.connections)
+                plan = plan_flow(flow, self._run, counts=self._counts_records, given=given)
+                checks += plan.checks
+                self.explained.update(plan.explained)
                 self._checked.add(number)
-                self._plans[number] = made
-                given |= made.connectors
-                self._chain(given)
-            check(checks)
+                self._plans[number] = plan
+                given |= plan.connectors
+                self._share_connectors(given)
+            check_schemas(checks)
         except BaseException:
             self.release()
             raise
         for number in list(self._plans):
             if self._route.steps[number].before:
-                # Which branches are taken is not known yet: it is planned again.
+                # Which branches are taken is not known yet: the step is planned again when it runs.
                 _release(self._plans.pop(number))
 
     def run_data(self) -> None:
-        """Everything but what comes behind all data.
+        """Run everything except what comes after all data.
 
         :raises StageError: when a stage fails.
         """
-        self._run(ending=False)
+        self._run_steps(ending=False)
 
     def run_ending(self) -> None:
-        """The control stages behind all data.
+        """Run the control stages after all data.
 
         :raises StageError: when one fails.
         """
-        self._run(ending=True)
+        self._run_steps(ending=True)
 
-    def finish(self, *, succeeded: bool) -> None:
-        """The post actions, in order; what fails is logged and changes nothing."""
+    def run_post_actions(self, *, succeeded: bool) -> None:
+        """Run the post actions, in order; a failure is logged and changes nothing."""
         names = self._resolved.ending_actions
         if not names:
             return
@@ -133,8 +135,8 @@ class Workflow:
             return
         for name in names:
             try:
-                ran = self._controls.finish(
-                    self._resolved.control(name), self._counts, succeeded=succeeded
+                ran = self._control_stages.run_post_action(
+                    self._resolved.create_control(name), self._counts, succeeded=succeeded
                 )
                 if not ran:
                     _LOG.info("Post action '%s' is not for this outcome", name)
@@ -142,75 +144,76 @@ class Workflow:
                 _LOG.warning("Post action '%s' failed: %s", name, error)
 
     def release(self) -> None:
-        """Let go of what Spark keeps."""
-        for made in self._plans.values():
-            _release(made)
+        """Release what Spark keeps."""
+        for plan in self._plans.values():
+            _release(plan)
         for frame in self._connectors.values():
             frame.unpersist()
         self._connectors.clear()
         self._plans.clear()
 
-    def _run(self, *, ending: bool) -> None:
+    def _run_steps(self, *, ending: bool) -> None:
         for number, step in enumerate(self._route.steps):
             if step.is_ending is not ending:
                 continue
-            stages = [name for name in step.stages if self._reach(name)]
+            stages = [name for name in step.stages if self._is_reached(name)]
             if step.is_phase and stages:
                 self._run_phase(number, step, stages)
             elif stages:
                 self._run_control(step, stages[0])
 
     def _run_phase(self, number: int, step: Step, stages: list[str]) -> None:
-        made = self._plans.pop(number, None)
-        if made is None:
+        plan = self._plans.pop(number, None)
+        if plan is None:
             self._refresh(step)
             self._require_all_inputs(stages)
-        flow = self._resolved.phase(stages, self._live)
-        if made is None:
-            made = plan(flow, self._around, counts=self._counts_records, given=self._connectors)
+        flow = self._resolved.create_phase(stages, self._live)
+        if plan is None:
+            plan = plan_flow(flow, self._run, counts=self._counts_records, given=self._connectors)
         if number in self._checked:
-            made.checks = []
-        self._connectors.update(made.connectors)
-        counts = execute(
-            made, flow, self._around.spark, tag=self._order.run_id, running=lambda: None
-        )
-        for entry in self._route.entries(stages, self._live):
+            plan.checks = []
+        self._connectors.update(plan.connectors)
+        counts = execute_plan(plan, flow, self._run.spark, tag=self._order.run_id)
+        for entry in self._route.list_entries(stages, self._live):
             counts.pop(entry, None)
-        for name in self._route.exits(stages):
+        for name in self._route.list_exits(stages):
             if name in counts:
                 counts[name].out = counts[name].in_
-        self._count(counts)
+        self._report_counts(counts)
 
     def _run_control(self, step: Step, name: str) -> None:
         self._refresh(step)
-        self._chain(self._connectors)
-        stage = self._resolved.control(name)
+        self._share_connectors(self._connectors)
+        stage = self._resolved.create_control(name)
         if stage.type != CONDITION:
             _LOG.info("Action '%s' is started", name)
-            self._controls.act(stage, self._counts)
-            self._leave(name)
+            self._control_stages.run_action(stage, self._counts)
+            self._open_connections(name)
             return
-        for feeder in self._route.feeders(name):
+        for feeder in self._route.list_feeders(name):
             if name not in self._counts and feeder in self._counts:
-                self._count({name: self._counts[feeder]})
-        taken = self._controls.decide(stage, self._counts)
+                self._report_counts({name: self._counts[feeder]})
+        taken = self._control_stages.decide(stage, self._counts)
         _LOG.info("Condition '%s' is %s", name, str(taken).lower())
-        self._leave(name, "true" if taken else "false")
+        self._open_connections(name, "true" if taken else "false")
 
     def _refresh(self, step: Step | None = None) -> None:
-        """Configure anew what comes behind actions that have run meanwhile, if a step does."""
+        """Resolve the pipeline again when actions have run since the last time that the step comes after."""
         actions = {name for name, type in self._route.types.items() if type in ACTIONS}
-        actions &= actions_of(self._route, step) if step is not None else self._done
+        actions &= list_actions_before(self._route, step) if step is not None else self._done
         if actions - self._resolved.done:
-            self._resolved = resolve(
-                self._order, self._arguments, frozenset(self._done), self._resolved.document
+            self._resolved = resolve_order(
+                self._order,
+                self._arguments,
+                frozenset(self._done),
+                document=self._resolved.document,
             )
 
-    def _chain(self, frames: dict[str, DataFrame]) -> None:
-        """Conditions that get all records from other conditions share what is kept for those."""
+    def _share_connectors(self, frames: dict[str, DataFrame]) -> None:
+        """Let conditions that get all records from another condition share its persisted records."""
         for _ in self._route.forwarding:
             for name in self._route.forwarding - frames.keys():
-                feeders = self._route.feeders(name)
+                feeders = self._route.list_feeders(name)
                 found = [frames[f] for f in feeders if f in frames]
                 if found and self._is_chained(name):
                     frames[name] = found[0]
@@ -222,30 +225,32 @@ class Workflow:
         )
 
     def _can_be_planned(self, step: Step, given: Mapping[str, DataFrame]) -> bool:
-        if actions_of(self._route, step):
+        if list_actions_before(self._route, step):
             return False
         if not step.before:
             return True
         has_source = any(self._route.types[name] == SOURCE for name in step.stages)
         return not has_source and all(
-            e in given for e in self._route.entries(step.stages, self._route.connections)
+            e in given for e in self._route.list_entries(step.stages, self._route.connections)
         )
 
-    def _reach(self, name: str) -> bool:
-        """Whether a stage is to run: nothing leads to it, or something that has run and chose this way."""
+    def _is_reached(self, name: str) -> bool:
+        """Whether a stage is to run: nothing leads to it, or a stage that has run, on a branch that was
+        taken.
+        """
         into = [c for c in self._route.connections if c.target == name]
         if into and not any(c in self._live for c in into):
             self._done.add(name)
-            self._count({name: StageCounts()})
-            with working_on(name):
+            self._report_counts({name: RecordCounts()})
+            with stage_scope(name):
                 _LOG.info("Stage '%s' is skipped: it is on a branch that was not taken", name)
             return False
         if self._route.types[name] not in CONTROL:
-            self._leave(name)
+            self._open_connections(name)
         return True
 
-    def _leave(self, name: str, branch: str | None = None) -> None:
-        """Open the ways that lead on from a stage, of a condition those of one branch."""
+    def _open_connections(self, name: str, branch: str | None = None) -> None:
+        """Mark the connections that lead on from a stage as live, of a condition only those of one branch."""
         self._done.add(name)
         self._live |= {
             c
@@ -270,12 +275,12 @@ class Workflow:
                     stage=name,
                 )
 
-    def _count(self, counts: dict[str, StageCounts]) -> None:
+    def _report_counts(self, counts: dict[str, RecordCounts]) -> None:
         self._counts.update(counts)
         if counts and self._counts_records:
-            self._counted(counts)
+            self._on_counts(counts)
 
 
-def _release(made: Plan) -> None:
-    for frame in (*made.persisted, *made.connectors.values()):
+def _release(plan: Plan) -> None:
+    for frame in (*plan.persisted, *plan.connectors.values()):
         frame.unpersist()

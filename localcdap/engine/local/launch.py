@@ -1,7 +1,7 @@
 """The command and configuration with which the local Spark Connect server is started.
 
 The Java process is started directly, not through Spark's shell scripts, so that the runtime that pip
-installed works and process ids are ours. The options are those that Spark's own launcher gives.
+installed works and the process id is that of the server. The options are those of Spark's own launcher.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Final
 
 from localcdap.api.errors import EngineError
-from localcdap.engine.local.java import Java
+from localcdap.engine.local.java_runtime import JavaRuntime
 from localcdap.engine.local.lost_task_errors import LOG_PROPERTY
 
-_OPENED: Final = (
+_OPENED_PACKAGES: Final = (
     *(
         f"java.base/java.{package}"
         for package in (
@@ -43,7 +43,7 @@ _SYSTEM_PROPERTIES: Final = (
     "io.netty.tryReflectionSetAccessible=true",
     "io.netty.allocator.type=pooled",
     "io.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE",
-    # JDBC drivers turn moments into texts of this time zone and back.
+    # JDBC drivers convert timestamps by way of texts in this time zone.
     "user.timezone=UTC",
 )
 _PROPERTIES: Final = {
@@ -57,9 +57,11 @@ _PROPERTIES: Final = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.timeType.enabled": "true",
     "spark.sql.adaptive.enabled": "true",
-    # HotSpot never compiles longer methods; recipes of Wrangler would become such and be slower.
+    # Bytes of bytecode. HotSpot never compiles longer methods, and the code of Wrangler recipes would
+    # exceed it.
     "spark.sql.codegen.hugeMethodLimit": "8000",
-    # Spark would list the files of each of many paths in a task of its own: 2,000 took 12 s, without 1.5 s.
+    # Above this number of paths Spark lists the files of each in a task: 2,000 paths took 12 s, without
+    # tasks 1.5 s.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
     "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
@@ -84,8 +86,8 @@ appender.file.strategy.max = 2
 """
 
 
-def spark_home() -> Path:
-    """The folder of the installed PySpark, found without importing it.
+def find_spark_home() -> Path:
+    """Return the folder of the installed PySpark without importing it.
 
     :raises EngineError: when it is not installed.
     """
@@ -95,9 +97,9 @@ def spark_home() -> Path:
     return Path(spec.origin).parent
 
 
-def server_command(java: Java, cores: str, memory: str, directory: Path) -> list[str]:
-    """The command line of the server; its secrets are in the environment and in files."""
-    home = spark_home()
+def build_server_command(java: JavaRuntime, cores: str, memory: str, directory: Path) -> list[str]:
+    """Return the command line of the server; secrets are in its environment and in files instead."""
+    home = find_spark_home()
     modules = ["--add-modules=jdk.incubator.vector"] if java.has_vector else []
     if java.version >= 24:
         modules += ["--sun-misc-unsafe-memory-access=allow", "--enable-native-access=ALL-UNNAMED"]
@@ -109,7 +111,7 @@ def server_command(java: Java, cores: str, memory: str, directory: Path) -> list
         "-Xshare:auto",
         "-XX:+IgnoreUnrecognizedVMOptions",
         *modules,
-        *(f"--add-opens={name}=ALL-UNNAMED" for name in _OPENED),
+        *(f"--add-opens={name}=ALL-UNNAMED" for name in _OPENED_PACKAGES),
         *(f"-D{entry}" for entry in _SYSTEM_PROPERTIES),
         f"-Dlog4j2.configurationFile={directory / 'log4j2.properties'}",
         f"-Djava.io.tmpdir={directory / 'tmp'}",
@@ -128,7 +130,7 @@ def server_command(java: Java, cores: str, memory: str, directory: Path) -> list
 
 
 def write_configuration(directory: Path, port: int, cores: str, memory: str) -> None:
-    """Write what the server reads when it starts, readable by its user only."""
+    """Write the files that the server reads when it starts, readable by its user only."""
     threads = (os.cpu_count() or 1) if cores == "*" else int(cores)
     properties = _PROPERTIES | {
         "spark.connect.grpc.binding.port": str(port),
@@ -139,37 +141,39 @@ def write_configuration(directory: Path, port: int, cores: str, memory: str) -> 
         "spark.sql.shuffle.partitions": str(max(2, threads)),
     }
     (directory / "tmp").mkdir(parents=True, exist_ok=True)
-    lines = (f"{key} {_escaped(value)}\n" for key, value in properties.items())
+    lines = (f"{key} {_escape(value)}\n" for key, value in properties.items())
     _write_private(directory / "spark.properties", "".join(lines))
-    log = _escaped(str(directory / "spark.log"))
+    log = _escape(str(directory / "spark.log"))
     _write_private(directory / "log4j2.properties", _LOGGING.format(file=log))
 
 
-def server_environment(token: str, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The environment of the server: this Python for its workers, no stray Spark settings."""
+def build_server_environment(
+    token: str, environment: Mapping[str, str] = os.environ
+) -> dict[str, str]:
+    """Return the environment of the server: this Python for its workers, no other Spark settings."""
     kept = {
         key: value
         for key, value in environment.items()
         if not key.startswith(("SPARK_", "PYSPARK_"))
     }
     return kept | {
-        **_file_name_encoding(environment),
-        "SPARK_HOME": str(spark_home()),
+        **_choose_locale(environment),
+        "SPARK_HOME": str(find_spark_home()),
         "SPARK_CONNECT_AUTHENTICATE_TOKEN": token,
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
     }
 
 
-def _file_name_encoding(environment: Mapping[str, str]) -> dict[str, str]:
-    """Java can name only those files whose names the locale can write."""
+def _choose_locale(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return a UTF-8 locale if there is none: Java can only open files whose names the locale can encode."""
     names = ("LC_ALL", "LC_CTYPE", "LANG")
     locale = next((environment[name] for name in names if environment.get(name)), "C")
     is_complete = "utf-8" in locale.lower() or "utf8" in locale.lower()
     return {} if is_complete else {"LC_ALL": "C.UTF-8"}
 
 
-def _escaped(value: str) -> str:
+def _escape(value: str) -> str:
     return value.replace("\\", "\\\\")
 
 

@@ -1,4 +1,4 @@
-"""The local Spark Connect server of an instance: started on first need, shared, found again."""
+"""The local Spark Connect server of an instance: started on demand and shared by its processes."""
 
 from __future__ import annotations
 
@@ -17,49 +17,41 @@ from typing import Final
 import msgspec
 
 from localcdap.api.errors import EngineError
-from localcdap.engine.local.java import find_java
-from localcdap.engine.local.launch import spark_home
-from localcdap.engine.local.leases import are_held, is_locked
-from localcdap.engine.local.record import (
-    COMPLAINTS,
+from localcdap.engine.endpoint import Endpoint
+from localcdap.engine.local.java_runtime import find_java
+from localcdap.engine.local.launch import find_spark_home
+from localcdap.engine.local.leases import are_leases_held, is_locked
+from localcdap.engine.local.server_record import (
     LEASES,
     LOCK,
     LOG,
     OUTPUT,
+    SUPERVISOR_ERRORS,
     ServerOptions,
     ServerRecord,
-    is_open,
-    read_host_record,
+    is_port_open,
+    read_server_record,
 )
 
 _STARTING: Final = "starting.lock"
 _PAUSE_S: Final = 0.02
 _STOP_S: Final = 20.0
 _KILL_S: Final = 5.0
-_TELLING: Final = re.compile(
+_REASON: Final = re.compile(
     r"error|exception|invalid|unrecognized|could not|no space", re.IGNORECASE
 )
-_NO_REASON: Final = (
+_UNINFORMATIVE: Final = (
     "at ",
     "WARNING:",
     "Error: Could not create the Java Virtual Machine",
     "Error: A fatal exception has occurred",
     "Error: A JNI error has occurred",
 )
-"""Beginnings of lines that say nothing about a cause."""
-
-
-class Endpoint(msgspec.Struct, frozen=True):
-    """Where a Spark Connect server listens."""
-
-    url: str
-    """``sc://host:port``"""
-    token: str | None
-    """What a client must show; None for a server that asks for nothing."""
+"""Beginnings of lines that name no cause."""
 
 
 class EngineStatus(msgspec.Struct, rename="camel"):
-    """The local server, as it stands."""
+    """The status of the local server."""
 
     running: bool
     url: str | None = None
@@ -70,7 +62,7 @@ class EngineStatus(msgspec.Struct, rename="camel"):
     cores: str | None = None
     memory: str | None = None
     outdated: bool = False
-    """Whether it was started with other settings than those in force."""
+    """Whether it was started with settings other than the current ones."""
 
     @property
     def summary(self) -> str:
@@ -78,7 +70,7 @@ class EngineStatus(msgspec.Struct, rename="camel"):
         if not self.running:
             return "The local Spark server is not running; the next run starts it."
         used = "in use" if self.in_use else "idle"
-        old = "; started with older settings, 'localcdap engine stop' lets the next run renew it"
+        old = "; started with older settings: after 'localcdap engine stop' the next run starts a new one"
         return (
             f"The local Spark server runs at {self.url} (process {self.pid}, local[{self.cores}], "
             f"{self.memory}, {used}{old if self.outdated else ''})."
@@ -86,11 +78,11 @@ class EngineStatus(msgspec.Struct, rename="camel"):
 
 
 class EngineServer:
-    """The server that keeps its files in ``directory``; processes that name the same one share it.
+    """The server whose files are in ``directory``; all processes that use the same directory share it.
 
     :param cores: threads, ``*`` for as many as the machine has.
-    :param memory: heap, as the JVM writes it (``2g``).
-    :param idle_minutes: after which it stops when nobody uses it; 0 for never.
+    :param memory: heap size in the notation of the JVM (``2g``).
+    :param idle_minutes: after which an unused server stops; 0 for never.
     """
 
     def __init__(
@@ -100,29 +92,32 @@ class EngineServer:
         self._options = ServerOptions(cores, memory, idle_minutes)
 
     def ensure(self) -> Endpoint:
-        """The running server; starts it first where there is none, which takes some seconds.
+        """Return the running server; start one when there is none, which takes some seconds.
 
-        One that was started with other settings is started anew unless another process uses it.
+        A server that was started with other settings is replaced unless another process uses it.
 
         :raises EngineError: when it cannot be started; says why and where its log is.
         """
-        record = self._running()
-        if record is not None and self._is_good(record):
+        record = self._find_running()
+        if record is not None and self._is_usable(record):
             return Endpoint(record.url, record.token)
-        with self._alone():
-            record = self._running()
-            if record is None or not self._is_good(record):
-                self._end()
+        with self._lock():
+            record = self._find_running()
+            if record is None or not self._is_usable(record):
+                self._end_supervisor()
                 record = self._start()
             return Endpoint(record.url, record.token)
 
     @property
     def leases(self) -> Path:
-        """Folder of the leases that keep the server from stopping, :mod:`localcdap.engine.local.leases`."""
+        """Folder of the leases that prevent the server from stopping,
+        :mod:`localcdap.engine.local.leases`.
+        """
         return self.directory / LEASES
 
-    def status(self) -> EngineStatus:
-        record = self._running()
+    def get_status(self) -> EngineStatus:
+        """Return the status of the server."""
+        record = self._find_running()
         if record is None:
             return EngineStatus(running=False)
         return EngineStatus(
@@ -130,28 +125,28 @@ class EngineServer:
             url=record.url,
             pid=record.server,
             started=record.started,
-            in_use=are_held(self.leases),
+            in_use=are_leases_held(self.leases),
             cores=record.options.cores,
             memory=record.options.memory,
             outdated=not self._is_current(record),
         )
 
     def stop(self) -> None:
-        """Stop the server, also when runs use it; nothing happens when there is none."""
+        """Stop the server, even when runs use it; do nothing when there is none."""
         if self.directory.is_dir():
-            with self._alone():
-                self._end()
+            with self._lock():
+                self._end_supervisor()
 
-    def _running(self) -> ServerRecord | None:
-        """The record of a server that lives and listens."""
-        record = read_host_record(self.directory)
+    def _find_running(self) -> ServerRecord | None:
+        """Return the record of a server that lives and listens."""
+        record = read_server_record(self.directory)
         if record is None or not is_locked(self.directory / LOCK):
             return None
-        return record if is_open(record.port) else None
+        return record if is_port_open(record.port) else None
 
-    def _is_good(self, record: ServerRecord) -> bool:
-        # The caller may hold a lease already, so that it is not idle when it gets the endpoint.
-        return self._is_current(record) or are_held(self.leases, by_others=True)
+    def _is_usable(self, record: ServerRecord) -> bool:
+        # The caller may hold a lease already, so that the server cannot stop before it is used.
+        return self._is_current(record) or are_leases_held(self.leases, by_others=True)
 
     def _is_current(self, record: ServerRecord) -> bool:
         from importlib import metadata
@@ -163,8 +158,8 @@ class EngineServer:
         )
 
     @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Keep other processes from starting or stopping the server at the same time."""
+    def _lock(self) -> Iterator[None]:
+        """Prevent other processes from starting or stopping the server at the same time."""
         try:
             self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
             lock = os.open(self.directory / _STARTING, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -181,11 +176,12 @@ class EngineServer:
 
     def _start(self) -> ServerRecord:
         find_java()
-        spark_home()
-        complaints = self.directory / COMPLAINTS
+        find_spark_home()
+        errors_path = self.directory / SUPERVISOR_ERRORS
         (self.directory / OUTPUT).unlink(missing_ok=True)
-        with complaints.open("wb") as errors:
-            # In its own folder: it outlives the caller, whose folder may go, and imports nothing from there.
+        with errors_path.open("wb") as errors:
+            # In the engine's folder: it outlives the caller, whose folder may be removed, and imports
+            # nothing from there.
             supervisor = subprocess.Popen(
                 [
                     sys.executable,
@@ -204,14 +200,14 @@ class EngineServer:
             supervisor.stdin.write(msgspec.json.encode(self._options))
             supervisor.stdin.close()
         while supervisor.poll() is None:
-            record = read_host_record(self.directory)
+            record = read_server_record(self.directory)
             if record is not None and record.supervisor == supervisor.pid:
                 return record
             time.sleep(_PAUSE_S)
-        raise start_failure(self.directory)
+        raise create_start_error(self.directory)
 
-    def _end(self) -> None:
-        """End the supervisor, whose server goes with it; nothing happens when there is none."""
+    def _end_supervisor(self) -> None:
+        """End the supervisor, and its server with it; do nothing when there is none."""
         lock = self.directory / LOCK
         for number, patience in ((signal.SIGTERM, _STOP_S), (signal.SIGKILL, _KILL_S)):
             deadline = time.monotonic() + patience
@@ -222,39 +218,39 @@ class EngineServer:
         if is_locked(lock):
             raise EngineError(
                 f"The local Spark server in {self.directory} does not stop.",
-                "End the process whose number is in the file 'server.lock' there.",
+                "Kill the process whose id is in the file 'server.lock' there.",
             )
 
     def _signal_holder(self, number: signal.Signals) -> None:
-        record = read_host_record(self.directory)  # None while it starts or ends
+        record = read_server_record(self.directory)  # None while it starts or ends
         with contextlib.suppress(ValueError, OSError):
             holder = record.supervisor if record else int((self.directory / LOCK).read_text())
             os.kill(holder, number)
 
 
 def _is_this_python(interpreter: Path) -> bool:
-    """An interpreter has many names in its folder: python, python3, python3.12."""
+    """Whether an interpreter is that of this process; it has several names: python, python3, python3.12."""
     this = Path(sys.executable)
     return interpreter.parent == this.parent and interpreter.resolve() == this.resolve()
 
 
-def start_failure(directory: Path) -> EngineError:
-    """Why the server did not start, in its own words."""
+def create_start_error(directory: Path) -> EngineError:
+    """Return the error of a server that did not start, with the reason from its log."""
     output, log = directory / OUTPUT, directory / LOG
-    reason = " ".join(_reasons(output) or _reasons(directory / COMPLAINTS))
+    reason = " ".join(_find_reasons(output) or _find_reasons(directory / SUPERVISOR_ERRORS))
     return EngineError(
-        f"The local Spark server did not start: {reason[:600] or 'it ended without a word'}",
+        f"The local Spark server did not start: {reason[:600] or 'it ended without a message'}",
         f"See {output} and {log}; 'localcdap doctor' checks the machine.",
     )
 
 
-def _reasons(path: Path) -> list[str]:
-    """The lines of a log that tell why: the first that complains, and the last cause."""
+def _find_reasons(path: Path) -> list[str]:
+    """Return the lines of a log that name a reason: the first with an error, and the last cause."""
     try:
         lines = [line.strip() for line in path.read_text(errors="replace").splitlines()]
     except OSError:
         return []
-    lines = [line for line in lines if line and not line.startswith(_NO_REASON)]
-    telling = [line for line in lines if _TELLING.search(line)] or lines[-1:]
-    causes = [line for line in telling[1:] if line.startswith("Caused by:")]
-    return [*telling[:1], *causes[-1:]] if path.name == OUTPUT else telling[-1:]
+    lines = [line for line in lines if line and not line.startswith(_UNINFORMATIVE)]
+    reasons = [line for line in lines if _REASON.search(line)] or lines[-1:]
+    causes = [line for line in reasons[1:] if line.startswith("Caused by:")]
+    return [*reasons[:1], *causes[-1:]] if path.name == OUTPUT else reasons[-1:]

@@ -1,8 +1,8 @@
-"""The process that owns the local Spark server: starts it, stops it when idle, falls with it.
+"""The process that owns the local Spark server: it starts the server, stops it when idle, and ends with it.
 
 ``python -m localcdap.engine.local.supervisor DIRECTORY`` reads its options as JSON from standard input,
-holds the lock ``server.lock``, in which its process id stands, while the server runs, and writes
-``server.json`` when the server can be reached. It stops when that file is removed.
+locks ``server.lock``, which contains its process id, while the server runs, and writes ``server.json`` when
+the server can be reached. It stops when that file is removed.
 """
 
 from __future__ import annotations
@@ -24,48 +24,51 @@ from typing import Final
 import msgspec
 import psutil
 
-from localcdap.engine.local.archive import ClassArchive, Training
-from localcdap.engine.local.idle_workers import IdleWorkers
-from localcdap.engine.local.java import find_java
-from localcdap.engine.local.keeper import TemplateKeeper
-from localcdap.engine.local.launch import server_command, server_environment, write_configuration
-from localcdap.engine.local.leases import are_held, is_locked
-from localcdap.engine.local.record import (
+from localcdap.engine.local.child_processes import ForkServerSupervisor, IdleWorkers
+from localcdap.engine.local.class_archive import ClassArchive, TrainingServer
+from localcdap.engine.local.java_runtime import find_java
+from localcdap.engine.local.launch import (
+    build_server_command,
+    build_server_environment,
+    write_configuration,
+)
+from localcdap.engine.local.leases import are_leases_held, is_locked
+from localcdap.engine.local.server_record import (
     LEASES,
     LOCK,
     OUTPUT,
     RECORD,
     ServerOptions,
     ServerRecord,
-    is_open,
-    read_host_record,
+    is_port_open,
+    read_server_record,
 )
 
 _START_S: Final = 180.0
 _STOP_S: Final = 10.0
 _LOCK_S: Final = 2.0
-"""Others hold the lock for an instant when they ask whether it is held."""
+"""Other processes hold the lock for an instant when they check whether it is held."""
 _WORKERS_S: Final = 30.0
-"""Between two looks for Python processes that nobody uses."""
+"""Between two checks for Python processes that nobody uses."""
 _PR_SET_PDEATHSIG: Final = 1
 
 
-class _StopAsked(BaseException):
-    """A signal asked to stop."""
+class _StopRequested(BaseException):
+    """A signal requested the stop."""
 
 
 def supervise(directory: Path, options: ServerOptions) -> None:
-    """Start the server and stay until it ends, is told to end, or is idle for too long.
+    """Start the server and return when it has ended, was asked to end, or was idle for too long.
 
-    Returns at once when another supervisor has the directory.
+    Returns at once when another supervisor has locked the directory.
     """
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     lock = _take_lock(directory / LOCK)
     if lock is None:
         return
-    signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGTERM, _request_stop)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with contextlib.suppress(_StopAsked):
+    with contextlib.suppress(_StopRequested):
         was_idle = _serve(directory, options)
         os.close(lock)
         if was_idle:
@@ -73,40 +76,44 @@ def supervise(directory: Path, options: ServerOptions) -> None:
 
 
 def _serve(directory: Path, options: ServerOptions) -> bool:
-    """Run the server to its end; says whether it was stopped because nobody used it."""
+    """Run the server to its end; return whether it was stopped because nobody used it."""
     server: subprocess.Popen[bytes] | None = None
     record = directory / RECORD
     try:
         _end_orphan(directory)
         record.unlink(missing_ok=True)
-        _clear(directory / "tmp")
-        port, token = _free_port(), secrets.token_urlsafe(32)
+        _remove_folder(directory / "tmp")
+        port, token = _find_free_port(), secrets.token_urlsafe(32)
         archive = ClassArchive(directory, find_java())
-        server = _start(directory, options, port, token, archive.options)
+        server = _start_server(directory, options, port, token, archive.options)
         if _wait_until_open(server, port):
-            _write(record, _record(server, options, port, token))
-            return _watch(server, directory, options)
+            _write_record(record, _create_record(server, options, port, token))
+            return _watch_server(server, directory, options)
         return False
     finally:
         record.unlink(missing_ok=True)
         if server is not None:
-            _end(server)
+            _end_server(server)
 
 
 def _train(directory: Path, options: ServerOptions) -> None:
-    """Let the next server start faster."""
+    """Record the class archive, with which the next server starts faster."""
     folder = directory / "training"
 
-    def start(jvm_options: list[str]) -> Training:
-        port = _free_port()
-        server = _start(folder, options, port, secrets.token_urlsafe(32), jvm_options, patient=True)
-        return Training(server, folder, lambda: is_open(port) and _listens(server, port))
+    def start(jvm_options: list[str]) -> TrainingServer:
+        port = _find_free_port()
+        server = _start_server(
+            folder, options, port, secrets.token_urlsafe(32), jvm_options, low_priority=True
+        )
+        return TrainingServer(
+            server, folder, lambda: is_port_open(port) and _has_port(server, port)
+        )
 
-    ClassArchive(directory, find_java()).make(start, lambda: is_locked(directory / LOCK))
+    ClassArchive(directory, find_java()).create(start, lambda: is_locked(directory / LOCK))
 
 
 def _take_lock(path: Path) -> int | None:
-    """The lock, which is held until it is closed; None when another process has it."""
+    """Lock a file until the returned descriptor is closed; None when another process holds the lock."""
     lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     deadline = time.monotonic() + _LOCK_S
     while True:
@@ -124,8 +131,8 @@ def _take_lock(path: Path) -> int | None:
 
 
 def _end_orphan(directory: Path) -> None:
-    """End the server of a killed supervisor, where the kernel did not (outside of Linux)."""
-    record = read_host_record(directory)
+    """End the server of a supervisor that was killed, if the kernel did not (outside of Linux)."""
+    record = read_server_record(directory)
     if record is None:
         return
     with contextlib.suppress(psutil.Error):
@@ -135,30 +142,30 @@ def _end_orphan(directory: Path) -> None:
             orphan.wait(_STOP_S)
 
 
-def _start(
+def _start_server(
     directory: Path,
     options: ServerOptions,
     port: int,
     token: str,
     jvm_options: list[str],
     *,
-    patient: bool = False,
+    low_priority: bool = False,
 ) -> subprocess.Popen[bytes]:
     write_configuration(directory, port, options.cores, options.memory)
-    java, *arguments = server_command(find_java(), options.cores, options.memory, directory)
+    java, *arguments = build_server_command(find_java(), options.cores, options.memory, directory)
     with (directory / OUTPUT).open("wb") as output:
         return subprocess.Popen(
             [java, *jvm_options, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            env=server_environment(token),
+            env=build_server_environment(token),
             cwd=directory,
-            preexec_fn=_be_patient if patient else _die_with_parent,  # noqa: PLW1509 - one thread
+            preexec_fn=_lower_priority if low_priority else _die_with_parent,  # noqa: PLW1509 - one thread
         )
 
 
-def _be_patient() -> None:
+def _lower_priority() -> None:
     _die_with_parent()
     os.nice(19)
 
@@ -172,55 +179,55 @@ def _die_with_parent() -> None:
 def _wait_until_open(server: subprocess.Popen[bytes], port: int) -> bool:
     deadline = time.monotonic() + _START_S
     while time.monotonic() < deadline and server.poll() is None:
-        if is_open(port) and _listens(server, port):
+        if is_port_open(port) and _has_port(server, port):
             return True
         time.sleep(0.05)
     return False
 
 
-def _listens(server: subprocess.Popen[bytes], port: int) -> bool:
-    """Whether it is our server that has the port: the token is for nobody else."""
+def _has_port(server: subprocess.Popen[bytes], port: int) -> bool:
+    """Whether it is this server that listens on the port: no other process may receive its token."""
     with contextlib.suppress(psutil.Error):
         sockets = psutil.Process(server.pid).net_connections("tcp")
         return any(s.laddr.port == port and s.status == psutil.CONN_LISTEN for s in sockets)
     return False
 
 
-def _watch(server: subprocess.Popen[bytes], directory: Path, options: ServerOptions) -> bool:
-    """Stay until the server is not needed or there any more; says whether it was idle."""
+def _watch_server(server: subprocess.Popen[bytes], directory: Path, options: ServerOptions) -> bool:
+    """Return when the server has ended or is not needed any more; the result says whether it was idle."""
     workers = IdleWorkers(server.pid, directory / LEASES)
-    used = looked = time.monotonic()
+    used = checked = time.monotonic()
     limit = options.idle_minutes * 60
     pause = min(1.0, limit / 4) if limit else 1.0
-    with TemplateKeeper(directory) as template:
+    with ForkServerSupervisor(directory) as fork_server:
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 server.wait(pause)
                 return False
             now = time.monotonic()
-            if are_held(directory / LEASES):
+            if are_leases_held(directory / LEASES):
                 used = now
             else:
-                template.keep()
-            if now - looked > _WORKERS_S:
-                workers.end()
-                looked = now
+                fork_server.ensure_running()
+            if now - checked > _WORKERS_S:
+                workers.end_idle()
+                checked = now
             if limit and now - used > limit:
                 return True
             if not (directory / RECORD).exists():
                 return False
 
 
-def _end(server: subprocess.Popen[bytes]) -> None:
+def _end_server(server: subprocess.Popen[bytes]) -> None:
     server.terminate()
     try:
         server.wait(_STOP_S)
-    except (subprocess.TimeoutExpired, _StopAsked):
+    except (subprocess.TimeoutExpired, _StopRequested):
         server.kill()
         server.wait()
 
 
-def _record(
+def _create_record(
     server: subprocess.Popen[bytes], options: ServerOptions, port: int, token: str
 ) -> ServerRecord:
     from importlib import metadata
@@ -237,7 +244,7 @@ def _record(
     )
 
 
-def _write(path: Path, record: ServerRecord) -> None:
+def _write_record(path: Path, record: ServerRecord) -> None:
     draft = path.with_name(f".{path.name}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
@@ -245,22 +252,22 @@ def _write(path: Path, record: ServerRecord) -> None:
     draft.rename(path)
 
 
-def _clear(folder: Path) -> None:
-    """Remove what a server that was killed left behind."""
+def _remove_folder(folder: Path) -> None:
+    """Remove the temporary files of a server that was killed."""
     import shutil
 
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _free_port() -> int:
+def _find_free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
 
 
-def _stop(_number: int, _frame: FrameType | None) -> None:
-    raise _StopAsked
+def _request_stop(_number: int, _frame: FrameType | None) -> None:
+    raise _StopRequested
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""The process from which Spark forks its Python workers, with what they need imported already.
+"""The process from which Spark forks its Python workers, with the modules that they need already imported.
 
 Spark starts it as ``python -m localcdap.engine.local.worker_daemon WORKER_MODULE``, once for each session
-(``spark.python.daemon.module``). A worker forked from it serves its first batch in milliseconds.
+(``spark.python.daemon.module``). A worker that is forked from it processes its first batch within
+milliseconds.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import gc
 import importlib
 import os
 
-from pyspark.daemon import manager
+from localcdap.engine.spark_internals import get_daemon_manager
 
 _PRELOADED = (
     "pyarrow",
@@ -19,35 +20,35 @@ _PRELOADED = (
     "pyspark.sql.pandas.serializers",
     "pyspark.sql.pandas.types",
     "localcdap.engine.tasks.runners",
-    "localcdap.engine.tasks.fused",
-    "localcdap.engine.tasks.generating",
+    "localcdap.engine.tasks.fused_pass",
+    "localcdap.engine.tasks.batch_functions",
 )
 _COLLECT_AFTER = 100_000
-"""New objects after which Python looks for cycles: some ten batches of records, which hold none."""
+"""New objects after which Python collects cycles: about ten batches of records, which contain none."""
 
 
 def preload() -> None:
-    """Import what workers use; what a Spark version has elsewhere is imported by the workers."""
+    """Import what workers use; a module that this Spark version does not have is skipped."""
     for name in _PRELOADED:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
 
 
-def spare_collections() -> None:
-    """Have the workers look for cycles seldom, and never in what was imported before they were forked."""
+def reduce_collections() -> None:
+    """Make workers collect cycles seldom, and never among the objects from before the fork."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(_COLLECT_AFTER, 20, 20)
 
 
-def keep_commands() -> None:
-    """Take standard input from the workers: Spark tells the daemon there what to do."""
+def detach_standard_input() -> None:
+    """Detach workers from standard input, on which Spark sends the daemon its commands."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.register_at_fork(after_in_child=lambda: os.dup2(nothing, 0))
 
 
 if __name__ == "__main__":
     preload()
-    keep_commands()
-    spare_collections()
-    manager()
+    detach_standard_input()
+    reduce_collections()
+    get_daemon_manager()()

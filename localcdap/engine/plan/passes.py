@@ -1,126 +1,132 @@
-"""A fused pass as DataFrames: one for each stream that leaves it."""
+"""A fused pass as DataFrames: one ``mapInArrow``, and one DataFrame for each stream that leaves it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from localcdap.engine.driver.blame import working_on
-from localcdap.engine.driver.contexts import addressable, quoted
-from localcdap.engine.plan.counting import pass_counts
-from localcdap.engine.plan.fusing import Group, inside, outlets
-from localcdap.engine.plan.spark_types import spark_schema
-from localcdap.engine.tasks.aggregating import GROUP, grouped_schema, grouping_pass
-from localcdap.engine.tasks.fused import fused_pass, outlet_schemas
-from localcdap.engine.tasks.layout import OUTLET, REPORT, outlet_column
-from localcdap.engine.tasks.plan import PassPlan, PassStage
+from localcdap.engine.messages.flow import Stage
+from localcdap.engine.plan.error_attribution import stage_scope
+from localcdap.engine.plan.flow_analysis import PassGroup, list_inputs_in_pass, list_outlets
+from localcdap.engine.plan.record_counter import list_pass_counts
+from localcdap.engine.plan.spark_types import make_addressable, quote_column, spark_schema
+from localcdap.engine.plan.streams import PlannedStreams
+from localcdap.engine.tasks.aggregation import GROUP, create_grouping_pass, grouped_schema
+from localcdap.engine.tasks.context import StageContextData
+from localcdap.engine.tasks.fused_pass import create_fused_pass
+from localcdap.engine.tasks.pass_plan import (
+    OUTLET,
+    REPORT,
+    PassPlan,
+    PassStage,
+    get_outlet_column,
+    list_outlet_schemas,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-    from localcdap.engine.plan.flow import Stage
-    from localcdap.engine.plan.planner import Planner
-    from localcdap.engine.tasks.context import StageFacts
 
-
-def build_pass(planner: Planner, group: Group) -> None:
+def build_pass(streams: PlannedStreams, group: PassGroup) -> None:
     """Build a pass and publish the streams that leave it."""
-    plan = _plan(planner, group)
+    plan = _plan_pass(streams, group)
     names = plan.feed_schema.field_names
-    frame = addressable(planner.united(group.feeds), names)
+    frame = make_addressable(streams.unite(group.feeds), names)
     if group.grouped:
-        frame = addressable(_grouped(planner, frame, plan), [GROUP, *names])
-    made = frame.mapInArrow(fused_pass(plan), _columns(plan))
-    if planner.counting is not None:
-        made = planner.counting.observe_pass(made, plan.counts)
+        frame = make_addressable(_group_records(streams, frame, plan), [GROUP, *names])
+    result = frame.mapInArrow(create_fused_pass(plan), _list_columns(plan))
+    if streams.counter is not None:
+        result = streams.counter.observe_pass(result, plan.counts)
     if len(plan.outlets) == 1:
-        _publish_alone(planner, plan, made)
+        _publish_single(streams, plan, result)
     else:
-        _publish_several(planner, plan, made)
+        _publish_several(streams, plan, result)
 
 
-def _plan(planner: Planner, group: Group) -> PassPlan:
-    flow = planner.flow
+def _plan_pass(streams: PlannedStreams, group: PassGroup) -> PassPlan:
+    flow = streams.flow
     members = [flow.stage(name) for name in group.stages]
     feed = group.feeds[0]
     counts = []
-    if planner.counting is not None:
-        fed = planner.feeds_alone(feed, group) and not feed.errors
-        counts = pass_counts(feed, members, grouped=group.grouped, fed=fed)
+    if streams.counter is not None:
+        counts_feed = streams.is_only_feed(feed, group) and not feed.errors
+        counts = list_pass_counts(feed, members, grouped=group.grouped, counts_feed=counts_feed)
     return PassPlan(
         feed=feed,
-        feed_schema=planner.united_schema(group.feeds),
+        feed_schema=streams.get_common_schema(group.feeds),
         stages=[
             PassStage(
-                plugin=planner.run.for_workers(stage.plugin),
+                plugin=streams.run.locate_for_workers(stage.plugin),
                 properties=stage.properties,
-                facts=_facts(planner, stage),
-                inputs=inside(group, flow, stage),
+                data=_create_stage_data(streams, stage),
+                inputs=list_inputs_in_pass(group, flow, stage),
             )
             for stage in members
         ],
-        outlets=outlets(group, flow),
+        outlets=list_outlets(group, flow),
         counts=counts,
         grouped=group.grouped,
-        channel=planner.run.channel,
+        message_directory=streams.run.message_directory,
     )
 
 
-def _facts(planner: Planner, stage: Stage) -> StageFacts:
-    with working_on(stage.name):
-        return planner.run.facts(stage, planner.plugins[stage.name].lookup_tables())
+def _create_stage_data(streams: PlannedStreams, stage: Stage) -> StageContextData:
+    with stage_scope(stage.name):
+        lookups = streams.plugins[stage.name].lookup_tables()
+        return streams.run.create_stage_data(stage, lookups)
 
 
-def _grouped(planner: Planner, frame: DataFrame, plan: PassPlan) -> DataFrame:
-    """The records sorted by group, each once for each of its groups."""
+def _group_records(streams: PlannedStreams, frame: DataFrame, plan: PassPlan) -> DataFrame:
+    """Return the records sorted by group, each once for each of its groups."""
     from pyspark.sql.types import BinaryType
 
     columns = spark_schema(grouped_schema(plan.feed_schema), nullable=True)
-    counting = planner.counting
-    run = grouping_pass(
-        plan.stages[0], plan.feed_schema, plan.channel, reported=counting is not None
+    counter = streams.counter
+    run = create_grouping_pass(
+        plan.stages[0], plan.feed_schema, plan.message_directory, reports=counter is not None
     )
-    if counting is None:
+    if counter is None:
         keyed = frame.mapInArrow(run, columns)
     else:
         reported = frame.mapInArrow(run, columns.add(REPORT, BinaryType()))
-        keyed = _without_reports(counting.observe_pass(reported, []))
+        keyed = _remove_reports(counter.observe_pass(reported, []))
     return keyed.repartition(GROUP).sortWithinPartitions(GROUP)
 
 
-def _columns(plan: PassPlan) -> StructType:
-    """The columns of the batches that leave the workers, see :mod:`localcdap.engine.tasks.layout`."""
+def _list_columns(plan: PassPlan) -> StructType:
+    """Return the columns of the batches that leave the workers, see :class:`PassLayout`."""
     from pyspark.sql.types import BinaryType, IntegerType, StructType
 
-    schemas = [spark_schema(schema, nullable=True) for schema in outlet_schemas(plan)]
+    schemas = [spark_schema(schema, nullable=True) for schema in list_outlet_schemas(plan)]
     if len(schemas) == 1:
         columns = schemas[0]
     else:
         columns = StructType().add(OUTLET, IntegerType())
         for index, struct in enumerate(schemas):
-            columns = columns.add(outlet_column(index), struct)
+            columns = columns.add(get_outlet_column(index), struct)
     return columns.add(REPORT, BinaryType()) if plan.counts else columns
 
 
-def _publish_alone(planner: Planner, plan: PassPlan, made: DataFrame) -> None:
+def _publish_single(streams: PlannedStreams, plan: PassPlan, result: DataFrame) -> None:
     if plan.counts:
-        made = _without_reports(made)
-    planner.publish(plan.outlets[0], made, counted=True)
+        result = _remove_reports(result)
+    streams.publish(plan.outlets[0], result, counted=True)
 
 
-def _without_reports(frame: DataFrame) -> DataFrame:
+def _remove_reports(frame: DataFrame) -> DataFrame:
     from pyspark.sql import functions as f
 
     rows: DataFrame = frame.where(f.col(REPORT).isNull()).drop(REPORT)
     return rows
 
 
-def _publish_several(planner: Planner, plan: PassPlan, made: DataFrame) -> None:
+def _publish_several(streams: PlannedStreams, plan: PassPlan, result: DataFrame) -> None:
     from pyspark.sql import functions as f
 
-    made = planner.persist(made)
-    for index, (stream, schema) in enumerate(zip(plan.outlets, outlet_schemas(plan), strict=True)):
-        column = outlet_column(index)
-        rows = made.where(f.col(OUTLET) == index)
-        names = [f.col(f"{column}.{quoted(name)}").alias(name) for name in schema.field_names]
-        planner.publish(stream, rows.select(*names), counted=True, kept=True)
+    result = streams.persist(result)
+    schemas = list_outlet_schemas(plan)
+    for index, (stream, schema) in enumerate(zip(plan.outlets, schemas, strict=True)):
+        column = get_outlet_column(index)
+        rows = result.where(f.col(OUTLET) == index)
+        names = [f.col(f"{column}.{quote_column(name)}").alias(name) for name in schema.field_names]
+        streams.publish(stream, rows.select(*names), counted=True, persisted=True)

@@ -1,4 +1,4 @@
-"""Records on their way between fused stages, as dicts or as Arrow, whichever is asked for."""
+"""Records on their way between fused stages, as dicts or as Arrow, and what plugin code emits into."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ class Chunk:
             return len(self._records)
         return sum(batch.num_rows for batch in self._batches or ())
 
-    def records(self) -> list[Record]:
-        """The records, for a reader that may change them: only the last one may ask for these."""
+    def get_records(self) -> list[Record]:
+        """Return the records; only the last reader of the chunk may call this, since it may change them."""
         if self._records is None:
             decoded = [self.codec.decode(batch) for batch in self._batches or ()]
             self._records = decoded[0] if len(decoded) == 1 else list(chain(*decoded))
         return self._records
 
-    def copies(self) -> list[Record]:
-        """Copies of the records, which share nothing that can be changed with the original."""
-        return [_copied(record) for record in self.records()]
+    def copy_records(self) -> list[Record]:
+        """Return deep copies of the records, which their reader may change."""
+        return [_copy(record) for record in self.get_records()]
 
-    def batches(self) -> list[pa.RecordBatch]:
-        """The records as Arrow; checks each value.
+    def get_batches(self) -> list[pa.RecordBatch]:
+        """Return the records as Arrow; checks each value.
 
         :raises StageError: (without a stage) when a value does not fit the schema.
         """
@@ -67,26 +67,63 @@ class Chunk:
         return self._batches
 
 
-def _copied(value: Any) -> Any:
+def _copy(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {name: _copied(member) for name, member in value.items()}
+        return {name: _copy(member) for name, member in value.items()}
     if isinstance(value, list):
-        return [_copied(item) for item in value]
+        return [_copy(item) for item in value]
     return value
 
 
-def joined(chunks: list[tuple[Chunk, bool]]) -> Chunk:
-    """The records of several chunks of one schema, each with whether it may be used up."""
+def join_chunks(chunks: list[tuple[Chunk, bool]]) -> Chunk:
+    """Return the records of several chunks of one schema, each with whether this is its last reader."""
     if len(chunks) == 1:
         return chunks[0][0]
     records: list[Record] = []
     for chunk, last in chunks:
-        records += chunk.records() if last else chunk.copies()
+        records += chunk.get_records() if last else chunk.copy_records()
     return Chunk(chunks[0][0].codec, records)
 
 
+class RecordEmitter(list[Record]):
+    """Collects what a stage emits: a list of output records that can be called.
+
+    It is a list so that emitting a record costs no Python frame.
+    """
+
+    __call__ = list.append
+
+    def __init__(self, stage: str) -> None:
+        super().__init__()
+        self._stage = stage
+        self.errors: list[FailedRecord] = []
+        self.alerts = 0
+
+    def error(self, record: Record, code: int, message: str) -> None:
+        """Emit an error record."""
+        self.errors.append(FailedRecord(record, code, message, self._stage))
+
+    def alert(self, payload: Mapping[str, str]) -> None:
+        """Count an alert; nothing reads alerts yet."""
+        self.alerts += 1
+
+
+class PortsEmitter:
+    """Collects what a splitter emits, by port; records for ports that the splitter does not have are
+    dropped.
+    """
+
+    def __init__(self, ports: Mapping[str, Any]) -> None:
+        self.ports: dict[str, list[Record]] = {port: [] for port in ports}
+
+    def __call__(self, port: str, record: Record) -> None:
+        records = self.ports.get(port)
+        if records is not None:
+            records.append(record)
+
+
 def conform(batch: pa.RecordBatch, codec: RecordCodec) -> pa.RecordBatch:
-    """A batch that a plugin made, with exactly the columns of the codec's schema, in its order.
+    """Return a batch that a plugin made, with exactly the columns of the codec's schema, in its order.
 
     :raises StageError: (without a stage) when a column is missing, of another type, or null where
         that is not allowed.
@@ -101,17 +138,17 @@ def conform(batch: pa.RecordBatch, codec: RecordCodec) -> pa.RecordBatch:
                 f"A batch lacks the field '{field.name}' of the output schema; it has: "
                 f"{', '.join(batch.schema.names)}."
             )
-        columns.append(_conformed(batch.column(index), field))
+        columns.append(_conform_column(batch.column(index), field))
     return pa.RecordBatch.from_arrays(columns, schema=codec.arrow)
 
 
-def _conformed(column: pa.Array, field: pa.Field) -> pa.Array:
+def _conform_column(column: pa.Array, field: pa.Field) -> pa.Array:
     import pyarrow as pa
 
     if column.type != field.type:
-        if _shape(column.type) == _shape(field.type):
-            column = pa.array(_Renamed(column, field.type))
-        elif _plain(column.type) == _plain(field.type):
+        if _normalize_type(column.type) == _normalize_type(field.type):
+            column = pa.array(_RetypedArray(column, field.type))
+        elif _format_plain_type(column.type) == _format_plain_type(field.type):
             column = column.cast(field.type)
         else:
             raise StageError(
@@ -125,10 +162,10 @@ def _conformed(column: pa.Array, field: pa.Field) -> pa.Array:
     return column
 
 
-class _Renamed:
+class _RetypedArray:
     """An array as one of a type of the same layout, which a cast would refuse or copy.
 
-    For Arrow's C data protocol, by which ``pyarrow.array`` takes it over without looking at values.
+    It implements Arrow's C data protocol, by which ``pyarrow.array`` takes it over without reading values.
     """
 
     def __init__(self, array: pa.Array, type: pa.DataType) -> None:
@@ -139,20 +176,20 @@ class _Renamed:
         return self._type.__arrow_c_schema__(), self._array.__arrow_c_array__()[1]
 
 
-def _shape(type: pa.DataType) -> Any:
-    """A type without the names of list and map parts, and without what says where null is allowed."""
+def _normalize_type(type: pa.DataType) -> Any:
+    """Return a type without the names of list and map parts, and without nullability."""
     import pyarrow as pa
 
     if pa.types.is_struct(type):
-        return [(field.name, _shape(field.type)) for field in type]
+        return [(field.name, _normalize_type(field.type)) for field in type]
     if pa.types.is_list(type):
-        return ["list", _shape(type.value_type)]
+        return ["list", _normalize_type(type.value_type)]
     if pa.types.is_map(type):
-        return ["map", _shape(type.key_type), _shape(type.item_type)]
+        return ["map", _normalize_type(type.key_type), _normalize_type(type.item_type)]
     return type
 
 
-def _plain(type: pa.DataType) -> str:
-    """A type's text without what only says how Arrow lays it out."""
+def _format_plain_type(type: pa.DataType) -> str:
+    """Return a type's text without what describes only its memory layout."""
     text = str(type).replace("large_", "").replace("_view", "").replace(" not null", "")
     return text.replace("<item:", "<element:")

@@ -22,8 +22,8 @@ STAGE_LOGGER: Final = "localcdap.stage."
 """Prefix of the name of a stage's logger."""
 
 
-class StageFacts(msgspec.Struct):
-    """What a stage may know at run time, as plain values."""
+class StageContextData(msgspec.Struct):
+    """What a stage's context gives its plugin, as plain values that can be sent to a worker."""
 
     stage_name: str
     namespace: str
@@ -35,24 +35,25 @@ class StageFacts(msgspec.Struct):
     error_schema: Schema | None
     port_schemas: dict[str, Schema]
     lookups: list[LookupFile] = []
-    """The tables that the plugin named."""
+    """The tables that the plugin declares to look into."""
 
 
 class CountingMetrics:
-    """User metrics that are added up in this process."""
+    """User metrics, added up in this process."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     def count(self, name: str, delta: int = 1) -> None:
-        # A metric that no report can hold must fail where it is counted.
+        """Add to a metric."""
+        # A name or number that a report cannot hold must fail here, where the plugin counts.
         name, delta = str(name), operator.index(delta)
         with self._lock:
             self.counts[name] += delta
 
     def take(self) -> dict[str, int]:
-        """What was added since the last time."""
+        """Return what was added since the last call."""
         if not self.counts:
             return {}
         with self._lock:
@@ -60,26 +61,28 @@ class CountingMetrics:
         return dict(taken)
 
 
-class FactsContext:
-    """A :class:`localcdap.api.stage.StageContext` made of :class:`StageFacts`."""
+class WorkerStageContext:
+    """The :class:`localcdap.api.stage.StageContext` of a plugin in a worker, made of
+    :class:`StageContextData`.
+    """
 
-    def __init__(self, facts: StageFacts, metrics: Metrics | None = None) -> None:
-        self.stage_name: str = facts.stage_name
-        self.namespace: str = facts.namespace
-        self.run_id: str = facts.run_id
-        self.arguments: Mapping[str, str] = facts.arguments
-        self.logical_start_time: datetime.datetime = facts.logical_start_time
-        self.input_schemas: Mapping[str, Schema] = facts.input_schemas
-        self.output_schema: Schema | None = facts.output_schema
-        self.error_schema: Schema | None = facts.error_schema
-        self.port_schemas: Mapping[str, Schema] = facts.port_schemas
-        self.logger: logging.Logger = logging.getLogger(STAGE_LOGGER + facts.stage_name)
+    def __init__(self, data: StageContextData, metrics: Metrics | None = None) -> None:
+        self.stage_name: str = data.stage_name
+        self.namespace: str = data.namespace
+        self.run_id: str = data.run_id
+        self.arguments: Mapping[str, str] = data.arguments
+        self.logical_start_time: datetime.datetime = data.logical_start_time
+        self.input_schemas: Mapping[str, Schema] = data.input_schemas
+        self.output_schema: Schema | None = data.output_schema
+        self.error_schema: Schema | None = data.error_schema
+        self.port_schemas: Mapping[str, Schema] = data.port_schemas
+        self.logger: logging.Logger = logging.getLogger(STAGE_LOGGER + data.stage_name)
         self.metrics: Metrics = metrics or CountingMetrics()
-        self.lookups: dict[str, Lookup] = {file.name: FileLookup(file) for file in facts.lookups}
+        self.lookups: dict[str, Lookup] = {file.name: FileLookup(file) for file in data.lookups}
 
     @property
     def input_schema(self) -> Schema:
-        """The schema common to the inputs.
+        """The schema of the inputs; all have the same.
 
         :raises StageError: for a source.
         """
@@ -88,7 +91,10 @@ class FactsContext:
         raise StageError(f"Stage '{self.stage_name}' has no input.", stage=self.stage_name)
 
     def lookup(self, table: str) -> Lookup:
-        """:raises StageError: when the plugin did not name the table."""
+        """Return the lookup of a table.
+
+        :raises StageError: when the plugin did not name the table.
+        """
         found = self.lookups.get(table)
         if found is None:
             named = ", ".join(f"'{each}'" for each in self.lookups) or "none"

@@ -1,8 +1,8 @@
-"""Tables in which records' values are looked up: a file of rows sorted by key, which all workers open.
+"""Lookups of rows by key: a file of rows sorted by key, which all workers open.
 
-The file holds one Arrow record batch: the keys, then the columns. It is mapped into memory, so that the
-workers of a machine share its pages and none of them reads more than it looks at; a million rows cost a
-search of some ten microseconds, and no memory of the worker's own.
+The file holds one Arrow record batch: the keys, then the columns. It is memory-mapped, so that the workers
+of a machine share its pages and read only the pages that they need. In a million rows a search takes about
+ten microseconds and no memory of the worker.
 """
 
 from __future__ import annotations
@@ -23,30 +23,33 @@ from localcdap.artifacts.loading import locate_content
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_REMEMBERED: Final = 10_000
-"""Keys whose rows a worker keeps: the values of a column come again and again."""
+_CACHED_KEYS: Final = 10_000
+"""Keys whose rows a worker caches: the values of a column repeat."""
 
 
 class LookupFile(msgspec.Struct):
-    """Where the rows of a table lie."""
+    """The file with the rows of a table."""
 
     name: str
     shape: TableShape
     path: str
-    """Relative where it was sent to a cluster, see :func:`localcdap.artifacts.loading.located`."""
+    """A relative path when it was sent to a cluster, see :func:`localcdap.artifacts.loading.located`."""
 
 
 class FileLookup:
-    """A :class:`localcdap.api.tables.Lookup` in such a file, which is opened when it is first asked.
+    """A lookup in such a file, which is opened at the first use.
 
-    Pickled, it is the name of the file.
+    It is pickled as the name of the file.
     """
 
     def __init__(self, file: LookupFile, sent: LookupFile | None = None) -> None:
-        """:param sent: the same file as workers find it, which get that one when the object is pickled."""
+        """Create a lookup.
+
+        :param sent: the file at the path at which workers find it; it is used when the object is pickled.
+        """
         self.name: str = file.name
         self.shape: TableShape = file.shape
-        self.schema: Schema = found_schema(file.name, file.shape)
+        self.schema: Schema = get_lookup_schema(file.name, file.shape)
         self._file: Final = file
         self._sent: Final = sent or file
         self._rows: SortedRows | None = None
@@ -55,17 +58,20 @@ class FileLookup:
         return FileLookup, (self._sent,)
 
     def get(self, key: str) -> dict[str, Any] | None:
-        return self._opened().get(key)
+        """Return the row of a key; None when there is none."""
+        return self._open().get(key)
 
     def get_all(self, keys: Iterable[str]) -> dict[str, dict[str, Any]]:
+        """Return the rows of several keys; keys without a row are missing."""
         found = ((key, self.get(key)) for key in keys)
         return {key: row for key, row in found if row is not None}
 
     def sorted_rows(self) -> tuple[pa.Array, pa.RecordBatch]:
-        opened = self._opened()
+        """Return the sorted keys, as UTF-8 bytes, and their rows."""
+        opened = self._open()
         return opened.keys, opened.rows
 
-    def _opened(self) -> SortedRows:
+    def _open(self) -> SortedRows:
         if self._rows is None:
             import pyarrow as pa
 
@@ -76,7 +82,7 @@ class FileLookup:
 
 
 class SortedRows:
-    """Rows found by key.
+    """Rows that are found by key.
 
     :param batch: the keys, then the columns of ``schema``; sorted by key, each key once.
     """
@@ -89,25 +95,25 @@ class SortedRows:
             batch.columns[1:], schema=pa.schema(RecordCodec(schema).arrow)
         )
         self._codec: Final = RecordCodec(schema)
-        self._search: Final = _Texts(self.keys)
-        self.get: Final = lru_cache(_REMEMBERED)(self._get)
+        self._search: Final = _BinaryValues(self.keys)
+        self.get: Final = lru_cache(_CACHED_KEYS)(self._find)
 
-    def _get(self, key: str) -> dict[str, Any] | None:
+    def _find(self, key: str) -> dict[str, Any] | None:
         try:
             wanted = key.encode()
         except UnicodeEncodeError:  # half a character, which no table holds
             return None
-        place = bisect_left(self._search, wanted)
-        if place == len(self._search) or self._search[place] != wanted:
+        index = bisect_left(self._search, wanted)
+        if index == len(self._search) or self._search[index] != wanted:
             return None
         if not self.rows.num_columns:
             return {}
-        (row,) = self._codec.decode(self.rows.slice(place, 1))
+        (row,) = self._codec.decode(self.rows.slice(index, 1))
         return row
 
 
-class _Texts:
-    """The values of a ``large_binary`` array as a sequence, without Arrow's objects around them."""
+class _BinaryValues:
+    """The values of a ``large_binary`` array as a sequence, without an Arrow object for each of them."""
 
     def __init__(self, array: pa.Array) -> None:
         _, offsets, data = array.buffers()
@@ -119,13 +125,13 @@ class _Texts:
     def __len__(self) -> int:
         return self._length
 
-    def __getitem__(self, place: int) -> bytes:
-        place += self._first
-        return bytes(self._data[self._offsets[place] : self._offsets[place + 1]])
+    def __getitem__(self, index: int) -> bytes:
+        index += self._first
+        return bytes(self._data[self._offsets[index] : self._offsets[index + 1]])
 
 
-def found_schema(name: str, shape: TableShape) -> Schema:
-    """The schema of what is found in a table.
+def get_lookup_schema(name: str, shape: TableShape) -> Schema:
+    """Return the schema of the rows that a lookup in a table returns.
 
     :raises StageError: (without a stage) when it has no key.
     """

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from localcdap.api.failures import ValidationFailure
-from localcdap.engine.messages import Failed, LogLine
-from localcdap.engine.preview.previewing import PreviewMessage, Sampled
-from localcdap.engine.preview.running import Trial, given_batches
-from localcdap.engine.preview.samples import PortSample, Problem, StageSample, shown_records
+from localcdap.engine.messages.orders import StageDebugOrder
+from localcdap.engine.messages.samples import PortSample, StageProblem, StageSample
+from localcdap.engine.messages.spool import Failed, LogLine, PreviewMessage, Sampled
+from localcdap.engine.preview.records import convert_to_json
+from localcdap.engine.preview.stage_debug import encode_inputs
 from localcdap.runs.debug.model import DebugAnswer, DebugOutput
 
 
-def unwritten(trial: Trial) -> DebugAnswer:
+def unwritten(trial: StageDebugOrder) -> DebugAnswer:
     """A sink writes nothing; the answer is what it would be given."""
     stage, records, schema = trial.stage, [], None
-    for stream, batch in given_batches(stage, trial.inputs).items():
+    for stream, batch in encode_inputs(stage, trial.inputs).items():
         schema = stage.input_schemas[stream.stage]
-        records += shown_records(schema, batch, trial.shown)
+        records += convert_to_json(schema, batch, trial.shown)
     return DebugAnswer([], DebugOutput(schema, records))
 
 
@@ -28,12 +29,12 @@ def answered(sample: StageSample, lines: list[str]) -> DebugAnswer:
 def failed(failures: list[ValidationFailure]) -> DebugAnswer:
     """The answer when a stage is not valid."""
     return DebugAnswer(
-        [Problem(f.message, f.corrective_action, f.stage, f.field) for f in failures], None
+        [StageProblem(f.message, f.corrective_action, f.stage, f.field) for f in failures], None
     )
 
 
-def unknown_schema(stage: str, source: str) -> Problem:
-    return Problem(
+def unknown_schema(stage: str, source: str) -> StageProblem:
+    return StageProblem(
         f"The schema of the records from '{source}' is not known.",
         f"Give it with the records, or set the output schema of stage '{source}'.",
         stage,
@@ -45,7 +46,7 @@ class Told:
 
     def __init__(self) -> None:
         self.sample: StageSample | None = None
-        self.error: Problem | None = None
+        self.error: StageProblem | None = None
         self.lines: list[str] = []
 
     def __call__(self, message: PreviewMessage) -> None:
@@ -55,7 +56,7 @@ class Told:
             self.lines.append(f"{message.level} {message.text}")
         elif isinstance(message, Failed):
             trace = "\n".join(message.trace) or None
-            self.error = Problem(
+            self.error = StageProblem(
                 message.message, message.corrective_action, message.stage, trace=trace
             )
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from localcdap.api.schema import Schema
-from localcdap.engine.preview.samples import Problem, Rejected
+from localcdap.engine.messages.samples import RejectedRecord, StageProblem
 
 
 class GivenRecords(msgspec.Struct):
@@ -51,11 +51,11 @@ class DebugOutput(msgspec.Struct):
 class DebugAnswer(msgspec.Struct, rename="camel"):
     """What the stage made of the records."""
 
-    errors: list[Problem]
+    errors: list[StageProblem]
     """Failures of its configuration, and exceptions."""
     output: DebugOutput | None
     """None when it was not run, and for a splitter; of a sink the records that it would write."""
-    error_records: list[Rejected] = []
+    error_records: list[RejectedRecord] = []
     ports: dict[str, DebugOutput] = {}
     """Of a splitter, by port."""
     logs: list[str] = []

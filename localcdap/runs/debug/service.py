@@ -16,12 +16,10 @@ from localcdap.api.errors import (
 )
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.schema import Schema
-from localcdap.engine.order import PreviewOrder, WorkOrder
-from localcdap.engine.plan.flow import DATA_TYPES, SINKS, SOURCE, Stage
-from localcdap.engine.preview.running import Trial, TrialResult, given_batches, try_in_worker
-from localcdap.engine.preview.samples import (
-    Problem,
-)
+from localcdap.engine.messages.flow import DATA_TYPES, SINKS, SOURCE, Stage
+from localcdap.engine.messages.orders import PreviewOrder, StageDebugOrder, WorkOrder
+from localcdap.engine.messages.samples import StageDebugResult, StageProblem
+from localcdap.engine.preview.stage_debug import debug_in_worker, encode_inputs
 from localcdap.pipeline.document.model import PipelineDocument, StageUse
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.document.stages import read_stage
@@ -106,7 +104,7 @@ class DebugService:
         outcome, failures = self._configured(use, schemas, arguments, environment)
         if failures or outcome.request is None:
             return failed(failures)
-        trial = Trial(
+        trial = StageDebugOrder(
             stage=_as_run(outcome),
             inputs={each.stage: each.records for each in request.input},
             shown=MOST_RECORDS,
@@ -118,7 +116,7 @@ class DebugService:
         )
         return self._tried(trial, environment.plugins.get_info(trial.stage.plugin).grain, request)
 
-    def _tried(self, trial: Trial, grain: str, request: DebugRequest) -> DebugAnswer:
+    def _tried(self, trial: StageDebugOrder, grain: str, request: DebugRequest) -> DebugAnswer:
         stage = trial.stage
         if stage.type in SINKS:
             return unwritten(trial)
@@ -194,19 +192,19 @@ class DebugService:
         outcome.set_output_schemas(common)
         return outcome, [*outcome.failures, *different]
 
-    def _in_worker(self, trial: Trial) -> DebugAnswer:
+    def _in_worker(self, trial: StageDebugOrder) -> DebugAnswer:
         stage = trial.stage
         who = f"Plugin '{stage.plugin.name}' of stage '{stage.name}'"
         try:
-            result: TrialResult = self._workers.do(try_in_worker, trial, stage.plugin, who)
+            result: StageDebugResult = self._workers.do(debug_in_worker, trial, stage.plugin, who)
         except PluginError as error:
             trace = "\n".join(error.traceback) or None
-            problem = Problem(error.message, error.corrective_action, stage.name, trace=trace)
+            problem = StageProblem(error.message, error.corrective_action, stage.name, trace=trace)
             return DebugAnswer([problem], None)
         return answered(result.sample, result.lines)
 
-    def _on_engine(self, trial: Trial, records: int) -> DebugAnswer:
-        given_batches(trial.stage, trial.inputs)  # what is wrong with them is told at once
+    def _on_engine(self, trial: StageDebugOrder, records: int) -> DebugAnswer:
+        encode_inputs(trial.stage, trial.inputs)  # what is wrong with them is told at once
         told = Told()
         order = WorkOrder(
             run_id=trial.run_id,
@@ -234,7 +232,7 @@ class DebugService:
             )
         else:
             message = f"The process that stage '{trial.stage.name}' ran in ended unexpectedly."
-        return DebugAnswer([Problem(message, "Look for the cause in its plugin.")], None)
+        return DebugAnswer([StageProblem(message, "Look for the cause in its plugin.")], None)
 
 
 def _as_run(outcome: ConfiguredStage) -> Stage:

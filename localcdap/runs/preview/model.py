@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from localcdap.api.failures import ValidationFailure
-from localcdap.engine.preview.samples import StageSample
+from localcdap.engine.messages.samples import StageSample
 from localcdap.pipeline.validation.repairs import Repair
 from localcdap.runs.model import LogLine, RunError
 

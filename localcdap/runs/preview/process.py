@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from localcdap.api.serialization.structs import unpack
-from localcdap.engine.driver.abandoned import end_work
-from localcdap.engine.messages import StatusChanged
-from localcdap.engine.order import SPOOL, WorkOrder
-from localcdap.engine.preview.previewing import PreviewMessage
+from localcdap.engine.driver.recovery import stop_spark_work
+from localcdap.engine.messages.orders import SPOOL, WorkOrder
+from localcdap.engine.messages.spool import PreviewMessage, StatusChanged
 from localcdap.messaging.spool import SpoolReader
 from localcdap.runs.processes import RunProcess, interrupt, is_alive, kill
 from localcdap.runs.provisioning import Provisioner
@@ -83,7 +82,7 @@ class TrialProcess:
                 time.sleep(_PAUSE_S)
         if is_alive(self._process.identity):
             kill(self._process.identity)
-            end_work(self._process.directory)
+            stop_spark_work(self._process.directory)
         self._process.cancel()
 
     def _hear(self, heard: Callable[[PreviewMessage], None]) -> bool:

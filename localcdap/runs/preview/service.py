@@ -16,10 +16,17 @@ import msgspec
 
 from localcdap.api.errors import BadRequestError, LocalcdapError, NotFoundError
 from localcdap.artifacts.model import PluginRef
-from localcdap.engine.messages import Failed, LogLines, RunStatus, StatusChanged
-from localcdap.engine.messages import LogLine as SpoolLine
-from localcdap.engine.order import PreviewOrder, WorkOrder
-from localcdap.engine.preview.previewing import Explained, PreviewMessage, Sampled
+from localcdap.engine.messages.orders import PreviewOrder, WorkOrder
+from localcdap.engine.messages.spool import (
+    Explained,
+    Failed,
+    LogLines,
+    PreviewMessage,
+    RunStatus,
+    Sampled,
+    StatusChanged,
+)
+from localcdap.engine.messages.spool import LogLine as SpoolLine
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document

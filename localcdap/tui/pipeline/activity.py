@@ -10,7 +10,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from localcdap.api.errors import LocalcdapError
-from localcdap.engine.messages import RunStatus
+from localcdap.engine.messages.spool import RunStatus
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.rules.plugin_types import SINKS

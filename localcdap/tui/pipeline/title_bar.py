@@ -7,7 +7,7 @@ from typing import Final
 from rich.cells import cell_len
 from textual.content import Content
 
-from localcdap.engine.messages import RunStatus
+from localcdap.engine.messages.spool import RunStatus
 from localcdap.runs.model import Run
 from localcdap.runs.preview.model import Preview, PreviewStatus
 from localcdap.text import plural

@@ -15,7 +15,8 @@ import pytest
 
 from localcdap.api.tables import Partitioning
 from localcdap.artifacts.loading import load_plugin
-from localcdap.engine.driver.statements import Statements, carry_out
+from localcdap.engine.host_client import execute_statements
+from localcdap.engine.messages.host import StatementBatch
 from localcdap.pipeline.service import PipelineRequest
 from localcdap.testing import artifact_ref
 from localcdap.testing.instance import TemporaryInstance
@@ -186,7 +187,7 @@ def instance(tmp_path_factory: pytest.TempPathFactory):
 
 
 def do(instance: TemporaryInstance, *sql: str, changes: tuple[str, ...]) -> None:
-    carry_out(str(instance.home.path), Statements("default", list(sql), list(changes)))
+    execute_statements(str(instance.home.path), StatementBatch("default", list(sql), list(changes)))
 
 
 def rows(instance: TemporaryInstance, name: str) -> list[list[Any]]:
@@ -244,7 +245,7 @@ def test_tables_keep_what_they_are_parted_by_until_they_are_made_anew(instance):
         sql = [each.sql for each in found]
         changes = [each.changes for each in found if each.changes]
         makes = [each.makes for each in found if each.makes]
-        carry_out(str(instance.home.path), Statements("default", sql, changes, makes))
+        execute_statements(str(instance.home.path), StatementBatch("default", sql, changes, makes))
         return instance.cdap.tables.read_shapes("default")["d.parts"].partitioning
 
     columns = "(day DATE, id INT64)"

@@ -13,7 +13,7 @@ from core_plugins.tables.table_sink import TableSink
 from localcdap.api.errors import StageError
 from localcdap.api.stage import StageConfigurer
 from localcdap.api.tables import TableShape
-from localcdap.engine.driver.tables import TableFiles, TableLoad
+from localcdap.engine.messages.host import TableFiles, TableLoad
 from localcdap.store.store import Store
 from localcdap.store.tables import DatasetTables
 from localcdap.testing import PipelineTester, artifact_ref, run_stage

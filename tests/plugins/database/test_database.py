@@ -15,7 +15,7 @@ from database_plugins.drivers import DriverNotFoundError, copy_for_spark, find_d
 
 from localcdap.api.errors import StageError
 from localcdap.api.schema import Schema
-from localcdap.engine.local.launch import spark_home
+from localcdap.engine.local.launch import find_spark_home
 from localcdap.pipeline.service import PipelineRequest
 from localcdap.testing.instance import TemporaryInstance
 from tests.plugins.database.support import configure, messages
@@ -47,7 +47,7 @@ def instance(tmp_path_factory: pytest.TempPathFactory, cdap_engine_directory):
     with TemporaryInstance(tmp_path_factory.mktemp("instance")) as made:
         folder = made.home.path / "jdbc"
         folder.mkdir()
-        (jar,) = (spark_home() / "jars").glob("derbytools-*.jar")
+        (jar,) = (find_spark_home() / "jars").glob("derbytools-*.jar")
         shutil.copy(jar, folder / "derby-tools.jar")
         driver = {"name": "derby", "type": "jdbc", "className": DRIVER}
         (folder / "derby-tools.json").write_text(json.dumps({"plugins": [driver]}))

@@ -9,7 +9,7 @@ from typing import Any
 
 from localcdap.api import FailureCollector, Plugin, Record, Schema, StageConfigurer
 from localcdap.api.failures import ValidationFailure
-from localcdap.engine.tasks.context import FactsContext, StageFacts
+from localcdap.engine.tasks.context import StageContextData, WorkerStageContext
 from localcdap.testing import StageTester
 
 
@@ -69,11 +69,11 @@ def started(
     properties: Mapping[str, str],
     schema: Schema,
     arguments: Mapping[str, str] | None = None,
-) -> tuple[Any, FactsContext]:
+) -> tuple[Any, WorkerStageContext]:
     """A plugin of record grain, configured and initialised, with its context."""
     stage = configure(cls, properties, schema)
     assert messages(stage) == []
-    facts = StageFacts(
+    facts = StageContextData(
         stage_name="stage",
         namespace="default",
         run_id="run",
@@ -85,7 +85,7 @@ def started(
         port_schemas=stage.port_schemas,
     )
     plugin: Any = cls(cls.Config.build(properties, FailureCollector()))
-    context = FactsContext(facts)
+    context = WorkerStageContext(facts)
     context.logger.setLevel(logging.DEBUG)
     plugin.initialize(context)
     return plugin, context

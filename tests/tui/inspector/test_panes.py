@@ -8,7 +8,7 @@ import pytest
 from textual.widgets import Markdown
 
 from localcdap.api.schema import Schema
-from localcdap.engine.preview.samples import Rejected, StageSample
+from localcdap.engine.messages.samples import RejectedRecord, StageSample
 from localcdap.pipeline.editing.edits import SetProperty
 from localcdap.runs.preview.model import Preview, PreviewStatus
 from localcdap.tui.inspector.method_dialog import MethodDialog, template
@@ -156,7 +156,7 @@ async def test_records_of_a_preview_come_as_they_are_there(cdap, home):
         await b.settled()
         assert "has not come to this stage yet" in view.table.note
         sample = StageSample(
-            None, [{"id": 1}], [Rejected({"id": 2}, 3, "bad")], count=7, error_count=1
+            None, [{"id": 1}], [RejectedRecord({"id": 2}, 3, "bad")], count=7, error_count=1
         )
         pane._take(preview(stages={"JavaScript": sample}))
         await b.driver.until(lambda: view.table.note.startswith("1 record"))

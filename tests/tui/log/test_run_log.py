@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from localcdap.engine.messages import RunStatus
+from localcdap.engine.messages.spool import RunStatus
 from localcdap.host.cdap import Cdap
 from localcdap.runs.logs import LogFilter
 from localcdap.runs.model import LogLine

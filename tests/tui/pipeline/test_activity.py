@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from localcdap.engine.messages import RunStatus
+from localcdap.engine.messages.spool import RunStatus
 from localcdap.pipeline.editing.edits import SetProperty
 from localcdap.runs.model import RunRequest
 from localcdap.runs.preview.model import PreviewStatus

@@ -7,7 +7,7 @@ import json
 import pytest
 from textual.widgets import OptionList
 
-from localcdap.engine.messages import RunStatus
+from localcdap.engine.messages.spool import RunStatus
 from localcdap.host import demo
 from localcdap.tui.inspector.preview.debug_pane import TrialPane
 from localcdap.tui.pipeline.activity import Running

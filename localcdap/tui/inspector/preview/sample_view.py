@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.widgets import Tab, Tabs
 
 from localcdap.api.schema import Schema
-from localcdap.engine.preview.samples import Problem, Rejected, StageSample
+from localcdap.engine.messages.samples import RejectedRecord, StageProblem, StageSample
 from localcdap.runs.debug.model import DebugAnswer
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.widgets.cached_static import CachedStatic
@@ -33,7 +33,7 @@ class Findings(NamedTuple):
     """What a stage made of records."""
 
     sheets: list[Sheet]
-    problems: list[Problem]
+    problems: list[StageProblem]
     logs: list[str]
 
 
@@ -60,7 +60,7 @@ def of_trial(answer: DebugAnswer) -> Findings:
     return Findings(sheets, answer.errors, answer.logs)
 
 
-def _rejected(errors: list[Rejected]) -> list[Any]:
+def _rejected(errors: list[RejectedRecord]) -> list[Any]:
     return [
         {"code": each.code, "message": each.message, "record": _text(each.record)}
         for each in errors
@@ -170,7 +170,7 @@ class SampleView(Vertical):
             self.table.show_records(sheet.records, sheet.schema, sheet.note)
 
 
-def _told(problems: list[Problem]) -> list[Content]:
+def _told(problems: list[StageProblem]) -> list[Content]:
     lines: list[Content] = []
     for each in problems[:_MOST_PROBLEMS]:
         record = f"record {each.record}: " if each.record is not None else ""

@@ -10,7 +10,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import OptionList
 
-from localcdap.engine.messages import RunStatus
+from localcdap.engine.messages.spool import RunStatus
 from localcdap.runs.history import PipelineRuns, RunPoint
 from localcdap.text import format_duration
 from localcdap.tui.labels import RUN_MARKS

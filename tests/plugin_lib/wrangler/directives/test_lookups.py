@@ -14,7 +14,7 @@ import pytest
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.schema import Schema
 from localcdap.api.tables import TableShape
-from localcdap.engine.driver.lookups import sorted_batch
+from localcdap.engine.plan.tables import sort_rows
 from localcdap.engine.tasks.lookups import SortedRows
 from localcdap.plugin_lib.wrangler.catalogs.folder import ARGUMENT
 from localcdap.plugin_lib.wrangler.recipe.batch import RecipeExecutor, RowFailure
@@ -92,7 +92,7 @@ def customers() -> SortedRows:
     ]
     table = pa.Table.from_batches([RecordCodec(CUSTOMERS.schema).encode(rows)])
     assert CUSTOMERS.found is not None
-    return SortedRows(sorted_batch("customers", table, CUSTOMERS), CUSTOMERS.found)
+    return SortedRows(sort_rows("customers", table, CUSTOMERS), CUSTOMERS.found)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from localcdap.api.errors import BadRequestError
-from localcdap.engine.preview.samples import Problem, Rejected
+from localcdap.engine.messages.samples import RejectedRecord, StageProblem
 from localcdap.pipeline.editing.edited_document import Draft
 from localcdap.runs.debug.model import DebugAnswer, DebugOutput
 from localcdap.tui.inspector.preview.upstream import Upstream
@@ -23,12 +23,12 @@ class Debugging:
         self.tried.append(request.stage)
         given = [record for each in request.input for record in each.records]
         if request.stage == "broken":
-            return DebugAnswer([Problem("It is broken.")], None)
+            return DebugAnswer([StageProblem("It is broken.")], None)
         if request.stage.startswith("p"):
             ports = {f"{i}": DebugOutput(None, [record]) for i, record in enumerate(given)}
             return DebugAnswer([], None, ports=ports)
         records = [each + request.stage for each in given] or [request.stage, request.stage.upper()]
-        return DebugAnswer([], DebugOutput(None, records), [Rejected("bad", 7, "why")])
+        return DebugAnswer([], DebugOutput(None, records), [RejectedRecord("bad", 7, "why")])
 
 
 def arriving(connections, types=(), port=None):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from localcdap.engine.messages import RunStatus
+from localcdap.engine.messages.spool import RunStatus
 from localcdap.home import Home
 from localcdap.host.cdap import Cdap, connect
 from localcdap.namespaces.preferences import PreferenceLevel

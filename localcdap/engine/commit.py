@@ -1,0 +1,241 @@
+"""The commit of a run: sinks write next to their final directories, which become visible together at the end.
+
+A directory that only Spark can reach (``gs://…``, on a cluster) cannot be renamed: its sink writes in
+place, with Spark's own commit of one action, and what it has written stays when a later sink fails.
+
+A run's directory records every staging directory before it is made (``staging.jsonl``). When all sinks
+have finished, the journal ``commit.json`` is written and synced: that is the decision. Only then are
+directories renamed. For a run that was interrupted, :func:`recover_commit` finishes a decided commit and
+removes the files of an undecided one; it may be repeated.
+"""
+
+from __future__ import annotations
+
+import enum
+import logging
+import os
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, Protocol
+
+import msgspec
+
+from localcdap.api.errors import ConflictError
+from localcdap.api.serialization.structs import decode_schema, encode_schema
+from localcdap.engine.messages.host import TableLoad
+
+_LOG: Final = logging.getLogger("localcdap.engine")
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+_STAGING: Final = "staging.jsonl"
+_JOURNAL: Final = "commit.json"
+
+
+class Move(msgspec.Struct):
+    """A directory of a sink, to be renamed."""
+
+    staging: str
+    final: str
+
+
+class Journal(msgspec.Struct):
+    """What a decided commit consists of, as it is written to ``commit.json``."""
+
+    moves: list[Move]
+    table_loads: list[TableLoad]
+    ends_run: bool = True
+    """Whether the run has succeeded when this is committed; otherwise actions follow that can still fail."""
+
+
+class Recovery(enum.Enum):
+    """What :func:`recover_commit` found."""
+
+    COMMITTED = "committed"
+    """The commit was decided, and is complete now except for the table loads of its journal."""
+    ROLLED_BACK = "rolled back"
+    """Nothing had been decided; no staging directory is left."""
+
+
+class Folders(Protocol):
+    """The file system that sinks write to. Every operation may be repeated."""
+
+    def require_free(self, targets: Sequence[str]) -> None:
+        """Check that nothing is at the final directories.
+
+        :raises ConflictError: for the first that is a file, or a directory with files.
+        """
+
+    def prepare(self, target: str, staging: str) -> None:
+        """Create an empty staging directory, with its parents, when the target is free.
+
+        :raises ConflictError: when it is not free.
+        """
+
+    def move(self, moves: Sequence[Move]) -> None:
+        """Rename the staging directories that still exist."""
+
+    def remove(self, directories: Sequence[str]) -> None:
+        """Remove directories with their contents; those that do not exist are skipped."""
+
+
+class LocalFolders:
+    """The file system of this machine."""
+
+    def require_free(self, targets: Sequence[str]) -> None:
+        """See :meth:`Folders.require_free`."""
+        for target in map(Path, targets):
+            if target.exists() and not (target.is_dir() and not any(target.iterdir())):
+                raise create_occupied_error(str(target), "directory" if target.is_dir() else "file")
+
+    def prepare(self, target: str, staging: str) -> None:
+        """See :meth:`Folders.prepare`."""
+        self.require_free([target])
+        Path(staging).mkdir(parents=True)
+
+    def move(self, moves: Sequence[Move]) -> None:
+        """See :meth:`Folders.move`."""
+        for move in moves:
+            staging = Path(move.staging)
+            # A staging directory that is gone was renamed before a crash.
+            if staging.exists():
+                staging.rename(move.final)
+                _sync_directory(staging.parent)
+
+    def remove(self, directories: Sequence[str]) -> None:
+        """See :meth:`Folders.remove`."""
+        for directory in directories:
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+LOCAL: Final = LocalFolders()
+
+
+def create_occupied_error(target: str, kind: str) -> ConflictError:
+    """Return the error of a final directory that is not free."""
+    return ConflictError(
+        f"the {kind} '{target}' already exists and is not empty.",
+        "Remove it, or write to another path; a path with ${logicalStartTime(...)} is new in each run.",
+    )
+
+
+class Staging:
+    """The staging directories of a run.
+
+    :param run_directory: the directory of the run, which exists.
+    :param run_id: a text that can be part of a file name.
+    :param folders: where the sinks write.
+    """
+
+    def __init__(self, run_directory: Path, run_id: str, folders: Folders = LOCAL) -> None:
+        self._directory: Final = run_directory
+        self._run_id: Final = run_id
+        self._folders: Final = folders
+        self._moves: Final[list[Move]] = []
+        self._in_place: Final[list[str]] = []
+
+    def create_directory(self, final: str) -> str:
+        """Create an empty directory whose files appear in ``final`` after the commit.
+
+        :raises ConflictError: when ``final`` has files, is a file, or is written by two sinks.
+        """
+        target = final if _SCHEME.match(final) else os.path.abspath(final)  # noqa: PTH100 - keeps links
+        if target in (*self._in_place, *(move.final for move in self._moves)):
+            raise ConflictError(
+                f"two sinks write to '{target}'.", "Give each sink a path of its own."
+            )
+        if _SCHEME.match(final):
+            self._folders.require_free([target])
+            self._in_place.append(target)
+            return target
+        parent, name = os.path.split(target)
+        staging = os.path.join(parent, f".{name}.localcdap-{self._run_id}")  # noqa: PTH118
+        move = Move(staging, target)
+        self._record(move)
+        self._moves.append(move)
+        self._folders.prepare(target, staging)
+        return staging
+
+    def commit(self, table_loads: list[TableLoad], *, ends_run: bool = True) -> Journal:
+        """Make everything visible; the caller then has the table loads of the journal applied.
+
+        :param ends_run: whether nothing follows that could still fail the run.
+        :raises ConflictError: when a final directory is not free any more; nothing is visible then.
+        """
+        if self._moves:
+            self._folders.require_free([move.final for move in self._moves])
+        journal = Journal(self._moves, table_loads, ends_run)
+        _write_synced(
+            self._directory / _JOURNAL, msgspec.json.encode(journal, enc_hook=encode_schema)
+        )
+        if self._moves:
+            self._folders.move(self._moves)
+        return journal
+
+    def roll_back(self) -> None:
+        """Remove the staging directories. Call it only when :meth:`commit` was not reached or has failed."""
+        if self._moves:
+            self._folders.remove([move.staging for move in self._moves])
+        for directory in self._in_place:
+            _LOG.warning("What was written to '%s' before the run ended stays there.", directory)
+
+    def _record(self, move: Move) -> None:
+        path = self._directory / _STAGING
+        with path.open("ab") as file:
+            file.write(msgspec.json.encode(move) + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def recover_commit(
+    run_directory: Path, folders: Folders = LOCAL
+) -> tuple[Recovery, Journal | None]:
+    """Finish the commit of an interrupted run if it was decided, otherwise roll it back. May be repeated.
+
+    :returns: which of them, and the journal of a decided commit, whose table loads have still to be applied.
+    """
+    journal = read_journal(run_directory)
+    if journal is not None:
+        folders.move(journal.moves)
+        return Recovery.COMMITTED, journal
+    folders.remove(list_staging_directories(run_directory))
+    return Recovery.ROLLED_BACK, None
+
+
+def read_journal(run_directory: Path) -> Journal | None:
+    """Read the journal of a run; None when its commit was not decided."""
+    journal = run_directory / _JOURNAL
+    if not journal.exists():
+        return None
+    return msgspec.json.decode(journal.read_bytes(), type=Journal, dec_hook=decode_schema)
+
+
+def list_staging_directories(run_directory: Path) -> list[str]:
+    """Return the staging directories that may exist.
+
+    The directory of a line that a crash cut off had not been created yet.
+    """
+    path = run_directory / _STAGING
+    if not path.exists():
+        return []
+    lines = path.read_bytes().split(b"\n")
+    return [msgspec.json.decode(line, type=Move).staging for line in lines[:-1] if line]
+
+
+def _write_synced(path: Path, data: bytes) -> None:
+    """Write a file atomically and durably."""
+    temporary = path.with_name(path.name + ".new")
+    with temporary.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.rename(path)
+    _sync_directory(path.parent)
+
+
+def _sync_directory(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,124 @@
+"""Actions, conditions and post actions, which run in the run's own process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from localcdap.api.control import Action, Condition, PostAction, StageStatistics
+from localcdap.api.errors import LocalcdapError, StageError
+from localcdap.api.plugin import Plugin
+from localcdap.api.tables import CreatedTable, TableResult
+from localcdap.artifacts.loading import load_plugin
+from localcdap.engine.host_client import execute_statements
+from localcdap.engine.messages.flow import Stage, create_plugin
+from localcdap.engine.messages.host import StatementBatch
+from localcdap.engine.messages.spool import RecordCounts
+from localcdap.engine.plan.contexts import DriverContext, RunContext
+from localcdap.engine.plan.error_attribution import stage_scope
+
+
+class ControlStages:
+    """Runs the control stages of a run.
+
+    :param arguments: of the run; actions change them.
+    """
+
+    def __init__(self, run: RunContext, pipeline: str, arguments: dict[str, str]) -> None:
+        self._run: Final = run
+        self._pipeline: Final = pipeline
+        self._arguments: Final = arguments
+
+    def decide(self, stage: Stage, counts: Mapping[str, RecordCounts]) -> bool:
+        """Evaluate a condition.
+
+        :raises StageError: when it fails.
+        """
+        with stage_scope(stage.name):
+            plugin = _create_plugin(stage)
+            if not isinstance(plugin, Condition):
+                raise _create_type_error(stage)
+            return bool(plugin.decide(self._create_context(stage, counts)))
+
+    def run_action(self, stage: Stage, counts: Mapping[str, RecordCounts]) -> None:
+        """Run an action.
+
+        :raises StageError: when it fails.
+        """
+        with stage_scope(stage.name):
+            plugin = _create_plugin(stage)
+            if not isinstance(plugin, Action):
+                raise _create_type_error(stage)
+            plugin.run(self._create_context(stage, counts))
+
+    def run_post_action(
+        self, stage: Stage, counts: Mapping[str, RecordCounts], *, succeeded: bool
+    ) -> bool:
+        """Run a post action if its run condition allows it; return whether it does.
+
+        :raises StageError: when it fails.
+        """
+        with stage_scope(stage.name):
+            plugin = _create_plugin(stage)
+            if not isinstance(plugin, PostAction):
+                raise _create_type_error(stage)
+            if not plugin.should_run(succeeded):
+                return False
+            context = self._create_context(stage, counts)
+            context.succeeded = succeeded
+            plugin.run(context)
+            return True
+
+    def _create_context(self, stage: Stage, counts: Mapping[str, RecordCounts]) -> ControlContext:
+        return ControlContext(stage, self._run, self._pipeline, counts, self._arguments.__setitem__)
+
+
+class ControlContext(DriverContext):
+    """A :class:`localcdap.api.control.PostActionContext`, which has what every control stage needs."""
+
+    def __init__(
+        self,
+        stage: Stage,
+        run: RunContext,
+        pipeline: str,
+        counts: Mapping[str, RecordCounts],
+        set_argument: Callable[[str, str], None],
+    ) -> None:
+        super().__init__(stage, run)
+        self.pipeline = pipeline
+        self.stage_statistics: Mapping[str, StageStatistics] = {
+            name: StageStatistics(c.in_, c.out, c.error) for name, c in counts.items()
+        }
+        self.succeeded = False
+        self._set_argument: Final = set_argument
+        self._host_directory: Final = run.host_directory
+
+    def set_argument(self, name: str, value: str) -> None:
+        """Set an argument of the run for the stages that follow."""
+        self._set_argument(name, value)
+        self.arguments = {**self.arguments, name: value}
+
+    def run_sql(
+        self,
+        statements: Sequence[str],
+        changes: Sequence[str] = (),
+        makes: Sequence[CreatedTable] = (),
+    ) -> TableResult:
+        """Execute SQL statements on the structured tables of the namespace."""
+        batch = StatementBatch(self.namespace, list(statements), list(changes), list(makes))
+        try:
+            return execute_statements(self._host_directory, batch)
+        except LocalcdapError as error:
+            raise self.fail(error.message, error.corrective_action) from None
+
+
+def _create_plugin(stage: Stage) -> Plugin:
+    return create_plugin(load_plugin(stage.plugin), stage.name, stage.properties)
+
+
+def _create_type_error(stage: Stage) -> StageError:
+    return StageError(
+        f"Stage '{stage.name}': plugin '{stage.plugin.name}' cannot be run as {stage.type}.",
+        "Check with the plugin developer to make sure it is implemented correctly.",
+        stage=stage.name,
+    )

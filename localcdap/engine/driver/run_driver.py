@@ -1,0 +1,266 @@
+"""One run from its order to its end, as its process carries it out."""
+
+from __future__ import annotations
+
+import datetime
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from localcdap.api.errors import LocalcdapError
+from localcdap.engine.cluster.folders import ClusterFolders
+from localcdap.engine.cluster.shipment import Shipment
+from localcdap.engine.commit import Journal, Staging
+from localcdap.engine.driver.cancellation import Cancellation, Killed
+from localcdap.engine.driver.progress_report import ProgressReport, create_status, log_to_spool
+from localcdap.engine.driver.task_listener import TASK_MESSAGES, TaskListener
+from localcdap.engine.driver.workflow import Workflow
+from localcdap.engine.endpoint import Endpoint
+from localcdap.engine.host_client import (
+    RedactingSpoolWriter,
+    create_table_source,
+    flush_to_host,
+    get_secrets,
+)
+from localcdap.engine.local.leases import hold_lease
+from localcdap.engine.local.server_monitor import ServerMonitor
+from localcdap.engine.messages.orders import SPOOL, WorkOrder
+from localcdap.engine.messages.spool import (
+    Committed,
+    Counted,
+    Failed,
+    Message,
+    RunStatus,
+    TableLoads,
+)
+from localcdap.engine.plan.contexts import RunContext
+from localcdap.engine.plan.error_attribution import to_stage_error
+from localcdap.engine.plan.resolution import ResolvedFlow, resolve_order
+from localcdap.engine.plan.tables import TableSource
+from localcdap.engine.session import connect
+from localcdap.messaging.spool import SpoolWriter
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_Result = TypeVar("_Result")
+_LOG: Final = logging.getLogger("localcdap.engine")
+ARCHIVES: Final = "archives"
+"""Sub-directory of a run's directory: the code that was sent to a cluster."""
+TABLES: Final = "tables"
+"""Sub-directory of a run's directory: rows for structured tables that wait for the commit."""
+
+
+class RunDriver:
+    """Carries out a work order. Everything that happens is reported through the spool of the run.
+
+    :param run_directory: of the order, the spool and the journal of the commit.
+    :param tables: where structured tables are read; by default the host is asked.
+    """
+
+    def __init__(
+        self, run_directory: Path, order: WorkOrder, tables: TableSource | None = None
+    ) -> None:
+        self._directory: Final = run_directory
+        self._order: Final = order
+        self._tables: Final = tables or create_table_source(order, run_directory)
+        self._staging = Staging(run_directory, order.run_id)
+        self._cancellation: Final = Cancellation(order.run_id)
+        self._workflow: Workflow | None = None
+        leases = order.engine_leases
+        server = Path(leases).parent if leases else None
+        self._monitor: Final = ServerMonitor(server, order.engine_url)
+
+    def run(self) -> RunStatus:
+        """Run to the end; a run that fails raises nothing.
+
+        :returns: ``COMPLETED``, ``FAILED`` or ``KILLED``.
+        """
+        with RedactingSpoolWriter(self._directory / SPOOL, get_secrets(self._order)) as spool:
+            log_to_spool(spool)
+            spool.append(create_status(RunStatus.PENDING))
+            try:
+                self._cancellation.install()
+                with self._hold_engine_lease():
+                    spool.append(create_status(RunStatus.STARTING))
+                    end = self._execute(spool)
+            except Killed:
+                end = self._undo(spool, RunStatus.KILLED, [])
+            except Exception as error:
+                failed = create_failed(self._monitor.get_error() or error)
+                end = self._undo(spool, RunStatus.FAILED, [failed])
+            finally:
+                self._cancellation.finish()
+                self._leave_engine()
+        return end
+
+    def _leave_engine(self) -> None:
+        """Release what Spark keeps for the run. The end is reported already: nobody waits for this."""
+        with suppress(Exception):  # the engine may be gone, and all that it kept with it
+            if self._workflow is not None:
+                self._workflow.release()
+        if self._cancellation.spark is not None:
+            self._cancellation.spark.stop()
+
+    def _hold_engine_lease(self) -> AbstractContextManager[None]:
+        """Prevent a local engine from stopping as idle while the run uses it."""
+        folder = self._order.engine_leases
+        return hold_lease(Path(folder)) if folder is not None else nullcontext()
+
+    def _execute(self, spool: SpoolWriter) -> RunStatus:
+        order = self._order
+        _LOG.info(
+            "Pipeline '%s' is started by user '%s' with arguments %s",
+            order.pipeline,
+            order.user,
+            order.arguments,
+        )
+        resolved, run = self._resolve()
+        progress = ProgressReport(spool)
+        run.spark.registerProgressHandler(progress)
+        if order.remote:
+            self._prepare_cluster(run)
+        workflow = self._workflow = Workflow(
+            order, resolved, run, lambda counts: spool.append(Counted(counts))
+        )
+        with self._listen_to_tasks(run, spool, progress):
+            workflow.prepare()
+            _LOG.info("Pipeline '%s' running", order.pipeline)
+            spool.append(create_status(RunStatus.RUNNING))
+            workflow.run_data()
+        self._cancellation.disarm()
+        ends_run = not workflow.has_ending_steps
+        journal = self._staging.commit(run.table_loads, ends_run=ends_run)
+        messages = create_commit_messages(order.run_id, journal)
+        if workflow.has_ending:
+            spool.append(*messages, durable=True)
+            messages = []
+            if run.table_loads:
+                # Stages after the sinks find their rows in the tables.
+                flush_to_host(order)
+            self._cancellation.arm()
+            workflow.run_ending()
+            self._cancellation.disarm()
+            workflow.run_post_actions(succeeded=True)
+        _LOG.info("Pipeline '%s' succeeded", order.pipeline)
+        spool.append(*messages, create_status(RunStatus.COMPLETED), durable=True)
+        return RunStatus.COMPLETED
+
+    def _connect_during(self, work: Callable[[], _Result]) -> tuple[_Result, RunContext]:
+        """Do some work, such as resolving a pipeline, while the session with Spark is opened."""
+        endpoint = Endpoint(self._order.engine_url, self._order.engine_token)
+        opening = _start_thread(partial(connect, endpoint, self._order.session_id))
+        result = work()
+        spark = opening.result()
+        self._cancellation.spark = spark
+        self._monitor.watch(spark)
+        return result, self._create_context(spark)
+
+    def _resolve(self) -> tuple[ResolvedFlow, RunContext]:
+        """Return the pipeline, and a session with the properties that it sets."""
+        resolved, run = self._connect_during(partial(resolve_order, self._order))
+        for key, value in resolved.spark_properties.items():
+            _set_property(run.spark, key, value)
+        return resolved, run
+
+    def _listen_to_tasks(
+        self, run: RunContext, spool: SpoolWriter, progress: ProgressReport
+    ) -> AbstractContextManager[object]:
+        """Read the messages of Spark's Python workers, if these can write into the run's directory."""
+        if self._order.remote:
+            _LOG.info("What plugins log or print on the cluster is in the logs of its executors.")
+            return nullcontext()
+        run.message_directory = str(self._directory / TASK_MESSAGES)
+        return TaskListener(Path(run.message_directory), spool, progress.report)
+
+    def _prepare_cluster(self, run: RunContext) -> None:
+        """Send a cluster the code that its workers need, and have sinks write to its file system."""
+        archives = self._directory / ARCHIVES
+        archives.mkdir()
+        run.shipment = Shipment(run.spark, archives, self._order.packages)
+        run.shipment.send(self._order.plugins.values())
+        run.staging = self._staging = Staging(
+            self._directory, self._order.run_id, ClusterFolders(run.spark)
+        )
+
+    def _create_context(self, spark: SparkSession) -> RunContext:
+        order = self._order
+        start = datetime.datetime.fromtimestamp(order.logical_start_ms / 1000, datetime.UTC)
+        return RunContext(
+            spark=spark,
+            namespace=order.namespace,
+            run_id=order.run_id,
+            arguments=order.arguments,
+            logical_start_time=start,
+            locations=order.path_locations,
+            tables=self._tables,
+            staging=self._staging,
+            table_directory=self._directory / TABLES,
+            host_directory=order.host_directory,
+        )
+
+    def _undo(self, spool: SpoolWriter, end: RunStatus, reasons: list[Failed]) -> RunStatus:
+        """Remove what the sinks staged, run the post actions and report the end."""
+        self._cancellation.disarm()
+        self._roll_back()
+        if end is RunStatus.KILLED:
+            _LOG.warning("Pipeline '%s' killed", self._order.pipeline)
+        for failed in reasons:
+            _LOG.error("Pipeline '%s' failed: %s", self._order.pipeline, failed.message)
+        if self._workflow is not None:
+            self._workflow.run_post_actions(succeeded=False)
+        spool.append(*reasons, create_status(end), durable=True)
+        return end
+
+    def _roll_back(self) -> None:
+        try:
+            if self._cancellation.spark is not None:
+                # The thread that still interrupts the run's actions must not interrupt this one.
+                self._cancellation.spark.clearTags()
+            self._staging.roll_back()
+        except Exception as error:  # a cluster that is gone must not prevent the report of the end
+            first = str(error).splitlines()[0]
+            _LOG.warning("What the sinks have written could not be removed: %s", first)
+
+
+def create_commit_messages(run_id: str, journal: Journal) -> list[Message]:
+    """Return the messages of a commit: the host applies the table loads before the run counts as
+    completed.
+    """
+    loads = [TableLoads(run_id, journal.table_loads)] if journal.table_loads else []
+    return [*loads, Committed([move.final for move in journal.moves])]
+
+
+def create_failed(error: Exception) -> Failed:
+    """Return the message of a failure."""
+    shown = error if isinstance(error, LocalcdapError) else to_stage_error(error)
+    stage = getattr(shown, "stage", None)
+    trace: list[str] = list(getattr(shown, "__notes__", []))
+    return Failed(stage, shown.message, shown.corrective_action, trace)
+
+
+def _start_thread(work: Callable[[], _Result]) -> Future[_Result]:
+    """Start work in a daemon thread: a process that does not need the result does not wait for it."""
+    future: Future[_Result] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return future
+
+
+def _set_property(spark: SparkSession, key: str, value: str) -> None:
+    try:
+        spark.conf.set(key, value)
+    except Exception as error:
+        first = str(error).splitlines()[0]
+        _LOG.warning("Engine property '%s' cannot be set for a run: %s", key, first)

@@ -1,0 +1,152 @@
+"""The fork server: the process from which run processes are forked, with everything imported except plugins.
+
+``python -m localcdap.engine.fork_server`` is started by the supervisor of the local Spark server, in the
+engine's directory, and ends with it. Imports are most of the start time of a run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import os
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from localcdap.engine.local.fork_protocol import (
+    SOCKET,
+    TIMEOUT_S,
+    ForkReply,
+    ForkRequest,
+    describe_origin,
+    receive_request,
+    send_reply,
+)
+
+_PR_SET_PDEATHSIG: Final = 1
+_BACKLOG: Final = 16
+
+
+class LoadedCode:
+    """The files from which this process has loaded modules, and their state at that time."""
+
+    def __init__(self, began: float) -> None:
+        """Record the state of the files.
+
+        :param began: a time before the first module was loaded, in seconds since 1970.
+        """
+        self._files: Final = {file: _read_state(file) for file in _list_loaded_files()}
+        times = (state[0] for state in self._files.values() if state is not None)
+        self._is_certain: Final = max(times, default=0) < began * 1e9
+
+    @property
+    def is_current(self) -> bool:
+        """Whether a new process would load the same code: no file was edited, replaced or removed."""
+        return self._is_certain and all(_read_state(f) == s for f, s in self._files.items())
+
+
+class ForkServer:
+    """Serves requests to fork."""
+
+    def __init__(self, listener: socket.socket, code: LoadedCode) -> None:
+        self._listener: Final = listener
+        self._code: Final = code
+        self._origin: Final = describe_origin(dict(os.environb))
+
+    def serve(self) -> ForkRequest | None:
+        """Wait for requests and fork.
+
+        :returns: in each forked process the request; in this process None, when its code is outdated.
+        """
+        while self._code.is_current:
+            connection, _ = self._listener.accept()
+            with connection, contextlib.suppress(OSError, EOFError, msgspec.DecodeError):
+                connection.settimeout(TIMEOUT_S)
+                request, descriptors = receive_request(connection)
+                try:
+                    if self._can_serve(request) and not os.fork():
+                        self._listener.close()
+                        os.setsid()
+                        send_reply(connection, ForkReply(os.getpid()))
+                        _redirect_standard_streams(*descriptors)
+                        return request
+                finally:
+                    for each in descriptors:
+                        os.close(each)
+        return None
+
+    def _can_serve(self, request: ForkRequest) -> bool:
+        return request.origin == self._origin and self._code.is_current
+
+
+def apply_request(request: ForkRequest) -> None:
+    """Give a forked process the state of a process that the caller would have started."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.chdir(request.working_directory)
+    os.umask(request.umask)
+    os.environb.clear()
+    os.environb.update(request.environment)
+    time.tzset()
+    # With ``python -m`` it is the working directory.
+    sys.path[0] = os.fsdecode(request.working_directory)
+
+
+def _redirect_standard_streams(input: int, output: int) -> None:
+    for theirs, ours in ((input, 0), (output, 1), (output, 2)):
+        os.dup2(theirs, ours)
+
+
+def _bind_socket() -> socket.socket:
+    """Create the socket in the working directory."""
+    Path(SOCKET).unlink(missing_ok=True)
+    listener = socket.socket(socket.AF_UNIX)
+    os.umask(0o077)
+    listener.bind(SOCKET)
+    listener.listen(_BACKLOG)
+    return listener
+
+
+def _list_loaded_files() -> set[str]:
+    found = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+    return {file for file in found if file is not None}
+
+
+def _read_state(file: str) -> tuple[int, int, int] | None:
+    try:
+        found = os.stat(file)  # noqa: PTH116 - a thousand of them for each fork
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _die_with_parent() -> None:
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def main() -> None:
+    """Serve requests; in a forked process carry out a run."""
+    began = time.time()
+    _die_with_parent()
+    # Nobody waits for run processes: the kernel removes them when they end.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    from localcdap.engine import run_process
+
+    run_process.warm_up()
+    gc.collect()
+    gc.freeze()
+    request = ForkServer(_bind_socket(), LoadedCode(began)).serve()
+    if request is not None:
+        apply_request(request)
+        run_process.leave(run_process.main([os.fsdecode(request.run_directory)]))
+
+
+if __name__ == "__main__":
+    main()

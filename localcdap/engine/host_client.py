@@ -1,0 +1,228 @@
+"""What a run process asks of the host of its instance: tables, statements, secure keys, connections.
+
+A run process outlives its host, so every call connects to the host that serves the instance at that moment,
+and starts one when there is none. Without an instance (in tests of single stages) there is no host to ask.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import subprocess
+import sys
+import time
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from localcdap.api.errors import HostError
+from localcdap.api.stage import FindTable
+from localcdap.api.tables import TableResult, TableShape
+from localcdap.engine.messages.host import (
+    CONNECTIONS,
+    RUNS,
+    SECURE_KEYS,
+    TABLE_EXPORTS,
+    TABLE_STATEMENTS,
+    ConnectionProperties,
+    RunMessages,
+    SecureKeys,
+    StatementBatch,
+    TableExports,
+    TableFiles,
+    TableStatements,
+)
+from localcdap.engine.messages.orders import WorkOrder
+from localcdap.engine.messages.spool import Failed, LogLine, LogLines
+from localcdap.messaging.spool import SpoolWriter
+from localcdap.pipeline.macros.secrets import Secrets
+from localcdap.rpc.client import Client
+from localcdap.rpc.host_record import read_host_record
+
+_LOG: Final = logging.getLogger("localcdap.engine")
+_HOST_MODULE: Final = "localcdap.host"
+"""Started by name: the engine must not import the host. The host exits when nobody needs it."""
+_START_S: Final = 15.0
+_PAUSE_S: Final = 1.0
+
+
+def connect_to_host(home: Path) -> Client:
+    """Connect to the host of an instance; start one without a front end when the last one has exited.
+
+    :param home: the instance's folder.
+    :raises HostError: when no host can be reached within 15 s.
+    """
+    deadline = time.monotonic() + _START_S
+    while True:
+        record = read_host_record(home)
+        try:
+            if record is not None:
+                return Client(record)
+        except HostError:
+            if time.monotonic() > deadline:
+                raise
+        if time.monotonic() > deadline:
+            raise HostError(f"No host serves the instance {home}.", "Run it again.")
+        command = [sys.executable, "-m", _HOST_MODULE, str(home)]
+        subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
+        time.sleep(_PAUSE_S)
+
+
+def flush_to_host(order: WorkOrder) -> None:
+    """Have the host apply what the run has reported so far; do nothing when there is no host.
+
+    The host would apply it soon anyway. Stages that run after a commit need the rows in their tables.
+
+    :raises StoreError: when rows cannot be written into their tables.
+    """
+    if order.host_directory is None:
+        return
+    try:
+        with connect_to_host(Path(order.host_directory)) as client:
+            client.service(RUNS, RunMessages).drain_spool(order.run_id)
+    except HostError as error:
+        _LOG.warning("What the sinks wrote may reach its tables later: %s", error.message)
+
+
+# -- structured tables ----------------------------------------------------------------------
+
+
+class HostTables:
+    """Asks the host for snapshots of structured tables.
+
+    :param home: the instance's folder.
+    :param directory: each snapshot gets a sub-directory in it.
+    """
+
+    def __init__(self, home: Path, directory: Path) -> None:
+        self._home: Final = home
+        self._directory: Final = directory
+        self._numbers: Final = itertools.count()
+
+    def export(self, namespace: str, name: str) -> TableFiles:
+        """Write the rows of a table into files that stay until the run has ended.
+
+        :raises NotFoundError: when the table does not exist.
+        """
+        directory = self._directory / str(next(self._numbers))
+        with connect_to_host(self._home) as client:
+            return client.service(TABLE_EXPORTS, TableExports).export(
+                namespace, name, str(directory)
+            )
+
+    def find(self, namespace: str, name: str) -> TableShape | None:
+        """Return the columns of a table; None when it does not exist."""
+        with connect_to_host(self._home) as client:
+            return client.service(TABLE_EXPORTS, TableExports).shapes(namespace).get(name)
+
+
+class NoHostTables:
+    """The tables of a run that has no host: there are none."""
+
+    def export(self, namespace: str, name: str) -> TableFiles:
+        """Refuse.
+
+        :raises HostError: always.
+        """
+        raise HostError(
+            f"Table '{name}' of namespace '{namespace}' cannot be read: this run has no host.",
+            "Run the pipeline through localcdap.",
+        )
+
+    def find(self, namespace: str, name: str) -> TableShape | None:
+        """Find no table."""
+        return None
+
+
+def create_table_source(order: WorkOrder, run_directory: Path) -> HostTables | NoHostTables:
+    """Return where a run reads structured tables."""
+    if order.host_directory is None:
+        return NoHostTables()
+    return HostTables(Path(order.host_directory), run_directory / "snapshots")
+
+
+def create_table_finder(order: WorkOrder) -> FindTable:
+    """Return a function that finds the columns of a table; it asks the host once, at its first call."""
+
+    @lru_cache(maxsize=1)
+    def fetch_shapes() -> dict[str, TableShape]:
+        if order.host_directory is None:
+            return {}
+        with connect_to_host(Path(order.host_directory)) as client:
+            return client.service(TABLE_EXPORTS, TableExports).shapes(order.namespace)
+
+    return lambda name: fetch_shapes().get(name)
+
+
+def execute_statements(home: str | None, statements: StatementBatch) -> TableResult:
+    """Have the host execute SQL statements.
+
+    :param home: the instance's folder.
+    :raises QueryError: when a statement is wrong or exceeds its limits; then nothing is changed.
+    :raises HostError: when there is no host.
+    """
+    if home is None:
+        raise HostError(
+            "Statements cannot be executed: this run has no host.",
+            "Run the pipeline through localcdap.",
+        )
+    with connect_to_host(Path(home)) as client:
+        result = client.service(TABLE_STATEMENTS, TableStatements).carry_out(statements)
+    return TableResult(result.rows, _read_first_row(result.first))
+
+
+def _read_first_row(stream: bytes) -> dict[str, Any] | None:
+    import pyarrow as pa
+
+    if not stream:
+        return None
+    with pa.ipc.open_stream(stream) as reader:
+        rows: list[dict[str, Any]] = reader.read_all().to_pylist()
+    return rows[0] if rows else None
+
+
+# -- secrets --------------------------------------------------------------------------------
+
+
+def get_secrets(order: WorkOrder) -> Secrets:
+    """Return the secure keys and connections of a run: one object for each run in a process.
+
+    It remembers the values that it has fetched, so that they can be removed from what the run reports.
+    """
+    return _create_secrets(order.run_id, order.namespace, order.host_directory)
+
+
+@lru_cache(maxsize=8)
+def _create_secrets(_run_id: str, namespace: str, home: str | None) -> Secrets:
+    if home is None:
+        return Secrets(None)
+
+    def fetch_key(key: str) -> str:
+        with connect_to_host(Path(home)) as client:
+            return client.service(SECURE_KEYS, SecureKeys).get(namespace, key)
+
+    def fetch_properties(name: str) -> dict[str, str]:
+        with connect_to_host(Path(home)) as client:
+            return client.service(CONNECTIONS, ConnectionProperties).properties(namespace, name)
+
+    return Secrets(fetch_key, fetch_properties)
+
+
+class RedactingSpoolWriter(SpoolWriter):
+    """A spool writer that removes the values of secure keys from log lines and failures."""
+
+    def __init__(self, path: Path, secrets: Secrets) -> None:
+        super().__init__(path)
+        self._secrets: Final = secrets
+
+    def append(self, *messages: msgspec.Struct, durable: bool = False) -> None:
+        """Append messages, see :meth:`SpoolWriter.append`."""
+        redacted = [
+            self._secrets.without([message])[0]
+            if isinstance(message, LogLine | LogLines | Failed)
+            else message
+            for message in messages
+        ]
+        super().append(*redacted, durable=durable)

@@ -1,0 +1,175 @@
+"""The work order of a run process: everything that it needs to know, in one file of the run's directory.
+
+One form serves runs, previews, stage debugging and pipeline tests, since one kind of process carries all of
+them out (:mod:`localcdap.engine.run_process`).
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+import uuid
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from localcdap.api.errors import EngineError
+from localcdap.api.locations import Locations
+from localcdap.api.serialization.structs import decode_schema, encode_schema
+from localcdap.artifacts.model import PluginRef
+from localcdap.engine.messages.flow import Stage, Stream
+
+ORDER: Final = "order.json"
+SPOOL: Final = "spool"
+SETTLED: Final = "settled"
+"""File of a run on a cluster whose process has ended: its files there were committed or removed."""
+_POLL_S: Final = 0.01
+
+
+class GivenStream(msgspec.Struct):
+    """Records that replace one output stream of a stage, which is not run; its other streams are empty."""
+
+    stream: Stream
+    records: list[Any]
+    """As JSON, see :mod:`localcdap.api.record_json`. Error records are objects with ``record``, ``code`` and
+    ``message``."""
+    are_text: bool = False
+    """Every value is text, as in a CSV file; an empty text is null."""
+
+
+class StageDebugOrder(msgspec.Struct):
+    """A single stage and the records to run it on."""
+
+    stage: Stage
+    inputs: dict[str, list[Any]]
+    """By input stage, as JSON, see :mod:`localcdap.api.record_json`. For an error transform each is an object
+    with ``record``, ``code`` and ``message``."""
+    shown: int
+    """The maximum number of records in the answer."""
+    namespace: str
+    run_id: str
+    arguments: dict[str, str]
+    logical_start_ms: int
+    host_directory: str | None = None
+    """The instance's folder, by which the host is found; None when there is no host."""
+
+
+class PreviewOrder(msgspec.Struct):
+    """What makes a run a preview: sinks write nothing, and the records of every stage are reported."""
+
+    records: int
+    """The maximum number of records that are read from each source."""
+    shown: int
+    """The maximum number of records of each stream that are reported."""
+    debug: StageDebugOrder | None = msgspec.field(default=None, name="trial")
+    """A single stage to run instead of the document."""
+    given: list[GivenStream] = []
+    """Records that replace the output of stages."""
+    left_out: list[str] = []
+    """Stages that are not run: those that lead only to replaced stages, and skipped actions."""
+    decisions: dict[str, bool] = {}
+    """Conditions that are not evaluated, and the branch to take instead."""
+    explains: bool = False
+    """Run nothing; report how each stage would be run."""
+    unevaluated: list[str] = []
+    """Stages that are not run or write nothing: their macros may lack a value, and external systems are not
+    contacted for them."""
+
+
+class PipelineTestCase(msgspec.Struct):
+    """One pipeline of several that one process runs in turn; the fields are those of :class:`WorkOrder`."""
+
+    pipeline: str
+    document: str
+    plugins: dict[str, PluginRef]
+    arguments: dict[str, str]
+    logical_start_ms: int
+    preview: PreviewOrder
+
+
+class WorkOrder(msgspec.Struct):
+    """What to run, and on which engine."""
+
+    run_id: str
+    """A text that can be part of a file name."""
+    namespace: str
+    pipeline: str
+    """The pipeline's name, for the log."""
+    document: str
+    """The pipeline document, JSON text."""
+    plugins: dict[str, PluginRef]
+    """By stage and post action, as the host resolved them."""
+    arguments: dict[str, str]
+    logical_start_ms: int
+    """The logical start time, in milliseconds since 1970."""
+    engine_url: str
+    """``sc://host:port``"""
+    base_directory: str
+    """What relative paths in the pipeline are relative to; absolute."""
+    engine_token: str | None = None
+    engine_leases: str | None = None
+    """Folder of the leases of a local engine, which stops when nobody holds one; None for a cluster."""
+    locations: dict[str, str] = {}
+    """The ``[locations]`` of the settings."""
+    counts: bool = True
+    """Whether records are counted per stage."""
+    remote: bool = False
+    """Whether the engine is a cluster instead of the local server."""
+    packages: list[str] = []
+    """Installed Python packages to send to a cluster."""
+    user: str = ""
+    host_directory: str | None = None
+    """The instance's folder, by which the host is found; None when there is no host."""
+    preview: PreviewOrder | None = None
+    cases: list[PipelineTestCase] = []
+    """Pipelines to run in turn, as previews, instead of the order's own document."""
+
+    @property
+    def path_locations(self) -> Locations:
+        """How the paths of the document are resolved."""
+        return Locations(self.locations, self.base_directory, self.remote)
+
+    @property
+    def session_id(self) -> str:
+        """The id of the run's Spark session: derived from the run's, so that others can find the session."""
+        return str(uuid.uuid5(uuid.NAMESPACE_OID, self.run_id))
+
+
+def write_order(run_directory: Path, order: WorkOrder) -> None:
+    """Write the order for a waiting run process: atomically, readable by its user only."""
+    draft = run_directory / f".{ORDER}"
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(msgspec.json.encode(order, enc_hook=encode_schema))
+    draft.rename(run_directory / ORDER)
+
+
+def read_order(run_directory: Path) -> WorkOrder:
+    """Read the order of a run.
+
+    :raises EngineError: when the order cannot be read.
+    """
+    path = run_directory / ORDER
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=WorkOrder, dec_hook=decode_schema)
+    except (OSError, msgspec.DecodeError) as error:
+        raise EngineError(f"The work order {path} cannot be read: {error}.") from error
+
+
+def wait_for_order(run_directory: Path, input: int) -> WorkOrder | None:
+    """Wait for the order and read it.
+
+    :param input: a file descriptor that is closed by its writer to cancel the wait.
+    :returns: None when the wait was cancelled.
+    """
+    path = run_directory / ORDER
+    while not path.exists():
+        readable, _, _ = select.select([input], [], [], _POLL_S)
+        if readable and not os.read(input, 4096):
+            # The order may have been written just before the descriptor was closed.
+            return read_order(run_directory) if path.exists() else None
+        if readable:
+            time.sleep(_POLL_S)
+    return read_order(run_directory)

@@ -1,0 +1,65 @@
+"""The records that previews and stage debugging show of a stage, in the form that front ends receive."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from localcdap.api.schema import Schema
+
+
+class StageProblem(msgspec.Struct, rename="camel", omit_defaults=True):
+    """An exception that a stage's plugin raised, or a value that does not fit the stage's schema."""
+
+    message: str
+    corrective_action: str | None = None
+    stage: str | None = None
+    field: str | None = None
+    """The property that is wrong, if a property is."""
+    trace: str | None = None
+    """The plugin's own stack frames, one per line, innermost last; then the exception."""
+    record: int | None = None
+    """The 1-based number of the input record at fault; None when it is not known."""
+
+
+class RejectedRecord(msgspec.Struct):
+    """An error record."""
+
+    record: Any
+    """As JSON, see :mod:`localcdap.api.record_json`."""
+    code: int | None
+    message: str | None
+
+
+class PortSample(msgspec.Struct):
+    """Records of one port of a splitter."""
+
+    schema: Schema
+    records: list[Any]
+    count: int
+    """Of all records; the sample holds the first of them."""
+
+
+class StageSample(msgspec.Struct, rename="camel"):
+    """The records that a stage gave; of a sink, the records that reached it."""
+
+    schema: Schema | None = None
+    """Of the records; None for a splitter, and for a stage that failed before its schema was known."""
+    records: list[Any] = []
+    """As JSON, see :mod:`localcdap.api.record_json`; the first ones when there are too many."""
+    errors: list[RejectedRecord] = []
+    ports: dict[str, PortSample] = {}
+    """Of a splitter, by port."""
+    count: int = 0
+    """Of all records that left the stage."""
+    error_count: int = 0
+    problems: list[StageProblem] = []
+
+
+class StageDebugResult(msgspec.Struct):
+    """What running a single stage gave."""
+
+    sample: StageSample
+    lines: list[str]
+    """What the plugin logged and printed."""

@@ -1,0 +1,166 @@
+"""The messages that a run process appends to the spool of its run, and the host applies to its database.
+
+Their tags are part of the file format: a host reads the spools of run processes that an older version
+started.
+"""
+
+from __future__ import annotations
+
+import enum
+
+import msgspec
+
+from localcdap.engine.messages.host import TableLoad
+from localcdap.engine.messages.samples import StageSample
+
+
+class RunStatus(enum.StrEnum):
+    """The statuses of CDAP 6 ``ProgramRunStatus`` that a local run can have."""
+
+    PENDING = "PENDING"
+    STARTING = "STARTING"
+    RUNNING = "RUNNING"
+    STOPPING = "STOPPING"
+    COMPLETED = "COMPLETED"
+    FAILED = "FAILED"
+    KILLED = "KILLED"
+
+    @property
+    def is_end(self) -> bool:
+        """Whether no other status can follow."""
+        return self in (RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.KILLED)
+
+    def can_become(self, other: RunStatus) -> bool:
+        """Whether the transition is allowed (CDAP 6 ``ProgramRunStatus.canTransitionTo``)."""
+        return self is other or other in _NEXT[self]
+
+
+_ENDS = {RunStatus.COMPLETED, RunStatus.KILLED, RunStatus.FAILED}
+_NEXT: dict[RunStatus, set[RunStatus]] = {
+    RunStatus.PENDING: {RunStatus.STARTING, RunStatus.KILLED, RunStatus.FAILED},
+    RunStatus.STARTING: {RunStatus.RUNNING, RunStatus.STOPPING} | _ENDS,
+    RunStatus.RUNNING: {RunStatus.STOPPING} | _ENDS,
+    RunStatus.STOPPING: set(_ENDS),
+    RunStatus.COMPLETED: set(),
+    RunStatus.FAILED: set(),
+    RunStatus.KILLED: set(),
+}
+
+
+class RecordCounts(msgspec.Struct, rename={"in_": "in"}):
+    """How many records went through a stage."""
+
+    in_: int = 0
+    out: int = 0
+    error: int = 0
+    alert: int = 0
+    groups: int = 0
+    """Groups of an aggregator of record grain."""
+    ports: dict[str, int] = {}
+    """Of a splitter; ``out`` is their sum."""
+    metrics: dict[str, int] = {}
+    """What the plugin's own code counted."""
+
+
+class StatusChanged(msgspec.Struct, tag="status", tag_field="kind"):
+    """The run has a new status. Nothing follows an end status."""
+
+    time: float
+    """Seconds since 1970."""
+    status: RunStatus
+
+
+class Progress(msgspec.Struct, tag="progress", tag_field="kind"):
+    """How far the run is; sent at most a few times a second."""
+
+    time: float
+    tasks_done: int
+    tasks: int
+    """Of the Spark stages known so far; may grow."""
+    bytes_read: int
+    stages: dict[str, RecordCounts] = {}
+    """The records so far of the stages that run in Python workers; other stages are missing."""
+
+
+class Counted(msgspec.Struct, tag="counts", tag_field="kind"):
+    """The exact records of each stage, once the data has been processed."""
+
+    stages: dict[str, RecordCounts]
+
+
+class LogLine(msgspec.Struct, tag="log", tag_field="kind"):
+    """A line of the run's log."""
+
+    time: float
+    level: str
+    """``DEBUG``, ``INFO``, ``WARNING``, ``ERROR``."""
+    stage: str | None
+    text: str
+
+
+class LogLines(msgspec.Struct, tag="logs", tag_field="kind"):
+    """Several log lines in one message, which the host applies much faster than one message each."""
+
+    lines: list[LogLine]
+
+
+class TableLoads(msgspec.Struct, tag="tables", tag_field="kind"):
+    """Rows to write into structured tables, all in one transaction.
+
+    A recovered run may send this again: the ``run_id`` tells whether it has been applied.
+    """
+
+    run_id: str
+    loads: list[TableLoad]
+
+
+class Committed(msgspec.Struct, tag="committed", tag_field="kind"):
+    """The files of the sinks are in their final directories."""
+
+    directories: list[str]
+
+
+class Failed(msgspec.Struct, tag="failed", tag_field="kind"):
+    """Why the run failed; the status follows."""
+
+    stage: str | None
+    message: str
+    corrective_action: str | None
+    trace: list[str]
+    """Stack frames of plugin code, innermost last; empty when no plugin was involved."""
+
+
+Message = StatusChanged | Progress | Counted | LogLine | LogLines | TableLoads | Committed | Failed
+"""What a run reports."""
+
+
+class Sampled(msgspec.Struct, tag="sample", tag_field="kind"):
+    """The records of a stage of a preview."""
+
+    stage: str
+    sample: StageSample
+
+
+class CaseStarted(msgspec.Struct, tag="case", tag_field="kind"):
+    """The messages that follow belong to this case of a pipeline test."""
+
+    case: int
+    """Its index in the order."""
+
+
+class CaseEnded(msgspec.Struct, tag="case-end", tag_field="kind"):
+    """The case has ended: no further message belongs to it."""
+
+    case: int
+    failed: Failed | None = None
+
+
+class Explained(msgspec.Struct, tag="explained", tag_field="kind"):
+    """How the stages would be run."""
+
+    stages: dict[str, list[str]]
+    """Lines by stage, in the order of the pipeline."""
+
+
+PreviewMessage = Message | Sampled | CaseStarted | CaseEnded | Explained
+"""What a preview reports."""

@@ -1,0 +1,335 @@
+"""What the stages of a run share on the driver side, and the stage contexts of plugin code that runs
+there.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from localcdap.api.errors import LocalcdapError, StageError
+from localcdap.api.locations import Locations
+from localcdap.api.schema import Schema
+from localcdap.api.stage import FindPlugin
+from localcdap.api.tables import Lookup, TableLoading, TableShape, TableWrite
+from localcdap.artifacts.loading import UsedPlugins
+from localcdap.artifacts.model import PluginRef
+from localcdap.engine.cluster.shipment import Shipment
+from localcdap.engine.commit import Staging
+from localcdap.engine.local.lost_task_errors import recover_task_error
+from localcdap.engine.messages.flow import Stage
+from localcdap.engine.messages.host import TableLoad
+from localcdap.engine.plan.error_attribution import mark_message
+from localcdap.engine.plan.spark_types import quote_column, spark_schema
+from localcdap.engine.plan.tables import (
+    TableSource,
+    download_rows,
+    find_repeated_key,
+    upload_rows,
+    write_lookup_file,
+)
+from localcdap.engine.spark_internals import pickle_code
+from localcdap.engine.tasks.batch_functions import (
+    BatchFunction,
+    create_batches_pass,
+    create_generating_pass,
+)
+from localcdap.engine.tasks.context import CountingMetrics, StageContextData, WorkerStageContext
+from localcdap.engine.tasks.lookups import FileLookup, LookupFile
+from localcdap.engine.tasks.pass_plan import ERROR_FIELDS
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+_MOST_PARTITIONS: Final = 1024
+_TABLE: Final = "__localcdap_table__"
+"""Column that tells rows for several tables apart."""
+
+
+@dataclasses.dataclass
+class RunContext:
+    """What all stages of a run share."""
+
+    spark: SparkSession
+    namespace: str
+    run_id: str
+    arguments: Mapping[str, str]
+    logical_start_time: datetime.datetime
+    locations: Locations
+    tables: TableSource
+    staging: Staging
+    table_directory: Path
+    """Where rows for structured tables wait for the end of the run."""
+    host_directory: str | None = None
+    """The instance's folder, by which the host is found; None when there is no host."""
+    shipment: Shipment | None = None
+    """The code that was sent to a cluster; None on this machine, where workers read it from disk."""
+    table_loads: list[TableLoad] = dataclasses.field(default_factory=list)
+    numbers: Iterator[int] = dataclasses.field(default_factory=itertools.count)
+    """Numbers for names that must be unique in the run."""
+    metrics: dict[str, CountingMetrics] = dataclasses.field(default_factory=dict)
+    """By stage, what plugin code counts in this process."""
+    lookups: dict[str, LookupFile] = dataclasses.field(default_factory=dict)
+    """By name, the tables that were prepared for lookups."""
+    message_directory: str | None = None
+    """Folder into which workers write log lines and counts; None for a cluster, which does not see it."""
+
+    def get_metrics(self, stage: str) -> CountingMetrics:
+        """Return the metrics that a stage counts in this process."""
+        return self.metrics.setdefault(stage, CountingMetrics())
+
+    def locate_for_workers(self, plugin: PluginRef) -> PluginRef:
+        """Return a plugin with the path at which Spark's Python workers find it.
+
+        :raises EngineError: when the workers of a cluster cannot run plugins.
+        """
+        return plugin if self.shipment is None else self.shipment.relocate(plugin)
+
+    def get_lookup_file(self, stage: str, table: str) -> LookupFile:
+        """Return the rows of a table for lookups on this machine; all stages of the run share one snapshot.
+
+        :raises NotFoundError: when the table does not exist.
+        :raises StageError: when the table has no key, or is too large.
+        """
+        if table not in self.lookups:
+            snapshot = self.tables.export(self.namespace, table)
+            directory = self.table_directory.with_name("lookups") / str(next(self.numbers))
+            try:
+                self.lookups[table] = write_lookup_file(table, snapshot, directory)
+            except StageError as error:
+                text = f"Stage '{stage}': {error.message}"
+                raise StageError(text, error.corrective_action, stage=stage) from None
+        return self.lookups[table]
+
+    def send_lookup_file(self, stage: str, table: str) -> LookupFile:
+        """Return :meth:`get_lookup_file` with the path at which Spark's Python workers find it."""
+        file = self.get_lookup_file(stage, table)
+        return file if self.shipment is None else self.shipment.send_lookup_file(file)
+
+    def create_stage_data(
+        self, stage: Stage, lookups: Iterable[str] = (), *, in_this_process: bool = False
+    ) -> StageContextData:
+        """Return the data from which a stage's context is made.
+
+        :param lookups: the tables that its plugin names.
+        :param in_this_process: whether its code runs here and not in a worker of Spark.
+        """
+        find = self.get_lookup_file if in_this_process else self.send_lookup_file
+        return StageContextData(
+            stage_name=stage.name,
+            namespace=self.namespace,
+            run_id=self.run_id,
+            arguments=dict(self.arguments),
+            logical_start_time=self.logical_start_time,
+            input_schemas=stage.input_schemas,
+            output_schema=stage.output_schema,
+            error_schema=stage.error_schema,
+            port_schemas=stage.port_schemas,
+            lookups=[find(stage.name, table) for table in dict.fromkeys(lookups)],
+        )
+
+
+class DriverContext(WorkerStageContext):
+    """A :class:`localcdap.api.stage.SparkContext`, source context and sink context, whatever the stage is.
+
+    :param shared: called with a DataFrame and the condition of its error rows; counts these, and has the
+        DataFrame computed once for both its records and its errors.
+    """
+
+    def __init__(
+        self,
+        stage: Stage,
+        run: RunContext,
+        *,
+        wants_errors: bool = False,
+        shared: Callable[[DataFrame, Column], DataFrame] = lambda df, _: df,
+    ) -> None:
+        super().__init__(run.create_stage_data(stage), run.get_metrics(stage.name))
+        self.spark: SparkSession = run.spark
+        self.is_remote: bool = run.shipment is not None
+        self.find_plugin: FindPlugin = UsedPlugins(
+            stage.plugin.uses, [run.locate_for_workers(used) for used in stage.plugin.uses]
+        )
+        self.wants_errors: bool = wants_errors
+        self.errors: DataFrame | None = None
+        """The error records of the stage, once its plugin has separated them."""
+        self.lines: Final[list[str]] = []
+        """How the stage is run, as its plugin explains it."""
+        self._stage: Final = stage
+        self._run: Final = run
+        self._shared: Final = shared
+
+    @property
+    def metrics_of_run(self) -> Mapping[str, CountingMetrics]:
+        """By stage, what plugin code has counted in this process, this stage's included."""
+        return self._run.metrics
+
+    def resolve_path(self, path: str) -> str:
+        """See :meth:`localcdap.api.stage.SparkContext.resolve_path`."""
+        try:
+            return self._run.locations.resolve(path)
+        except StageError as error:
+            raise self.fail(error.message, error.corrective_action) from None
+
+    def fail(self, message: str, corrective_action: str | None = None) -> Exception:
+        """Return the error of this stage with a message."""
+        text = f"Stage '{self.stage_name}': {message}"
+        return StageError(text, corrective_action, stage=self.stage_name)
+
+    def read_error_text(self, error: Exception) -> str:
+        return recover_task_error(str(error), self.spark)
+
+    def raising(self, message: Column) -> Column:
+        """Return a column that fails the run, as a failure of this stage, when it is computed."""
+        from pyspark.sql import functions as f
+
+        return f.raise_error(f.concat(f.lit(mark_message(self.stage_name)), message))
+
+    def without_errors(
+        self, df: DataFrame, *, code: Column, message: Column, record: Column
+    ) -> DataFrame:
+        """Separate the error rows, which have a message; return the others."""
+        from pyspark.sql import functions as f
+
+        df = self._shared(df, message.isNotNull())
+        parts = (record, code.cast("int"), message, f.lit(self.stage_name))
+        if self.wants_errors:
+            named = [part.alias(name) for name, part in zip(ERROR_FIELDS, parts, strict=True)]
+            self.errors = df.where(message.isNotNull()).select(*named)
+        records: DataFrame = df.where(message.isNull())
+        return records
+
+    def in_batches(self, df: DataFrame, run: BatchFunction, schema: Schema) -> DataFrame:
+        """Have a function of the plugin transform a DataFrame in Spark's Python workers, batch by batch."""
+        function = create_batches_pass(
+            self.stage_name,
+            self._run.locate_for_workers(self._stage.plugin),
+            schema,
+            pickle_code(run),
+            self._run.message_directory,
+        )
+        result: DataFrame = df.mapInArrow(function, spark_schema(schema, nullable=True))
+        return result
+
+    def explain(self, line: str) -> None:
+        """Add a line to how the stage is run."""
+        self.lines.append(line)
+
+    def empty(self, schema: Schema) -> DataFrame:
+        """Return a DataFrame without rows."""
+        return self.spark.createDataFrame([], spark_schema(schema))
+
+    def generate(self, schema: Schema, tasks: Sequence[Any], read: Any) -> DataFrame:
+        """Return the batches that a function of the plugin makes of each task, in Spark's Python workers."""
+        if not tasks:
+            return self.empty(schema)
+        function = create_generating_pass(
+            self.stage_name,
+            self._run.locate_for_workers(self._stage.plugin),
+            schema,
+            pickle_code((read, list(tasks))),
+            self._run.message_directory,
+        )
+        numbers = self.spark.range(0, len(tasks), 1, min(len(tasks), _MOST_PARTITIONS))
+        return numbers.mapInArrow(function, spark_schema(schema, nullable=True))
+
+    def read_table(self, name: str) -> DataFrame:
+        """Return the rows of a structured table.
+
+        :raises NotFoundError: when the table does not exist.
+        """
+        snapshot = self._run.tables.export(self.namespace, name)
+        if not snapshot.files:
+            return self.empty(snapshot.schema)
+        if not self.is_remote:
+            return self.spark.read.schema(spark_schema(snapshot.schema)).parquet(*snapshot.files)
+        try:
+            return upload_rows(self.spark, snapshot)
+        except StageError as error:
+            message = f"table '{name}' {error.message}"
+            raise self.fail(message, error.corrective_action) from None
+
+    def find_table(self, name: str) -> TableShape | None:
+        """Return the columns of a structured table; None when it does not exist."""
+        return self._run.tables.find(self.namespace, name)
+
+    def lookup(self, table: str) -> Lookup:
+        """Return a lookup that works in this process and, pickled, in Spark's Python workers."""
+        file = self._run.get_lookup_file(self.stage_name, table)
+        return FileLookup(file, self._run.send_lookup_file(self.stage_name, table))
+
+    def staging_directory(self, final: str) -> str:
+        """Return a directory whose files appear in ``final`` when the run commits."""
+        try:
+            return self._run.staging.create_directory(final)
+        except LocalcdapError as error:
+            raise self.fail(error.message, error.corrective_action) from None
+
+    def write_table(self, name: str, df: DataFrame, schema: Schema, key: str) -> None:
+        """Upsert rows into a structured table when the run commits."""
+        self._require_fields(name, schema, [key])
+        self._add_load(name, df, schema, key, TableWrite())
+
+    def load_table(self, name: str, df: DataFrame, schema: Schema, how: TableWrite) -> None:
+        """Write rows into a structured table without a primary key when the run commits."""
+        self._require_fields(name, schema, how.keys)
+        self._add_load(name, df, schema, None, how)
+
+    def load_tables(self, df: DataFrame, loads: Sequence[TableLoading]) -> None:
+        """Write rows into several tables when the run commits; the last column is the index of the table."""
+        if self.is_remote:
+            raise self.fail(
+                "several tables cannot be written from a cluster.",
+                "Run the pipeline on this machine.",
+            )
+        directory = self._run.table_directory / str(next(self._run.numbers))
+        rows = df.toDF(*df.columns[:-1], _TABLE).where(f"{_TABLE} IS NOT NULL")
+        rows.write.partitionBy(_TABLE).parquet(str(directory))
+        self._run.table_loads += [
+            TableLoad(
+                self.namespace,
+                load.name,
+                load.schema,
+                None,
+                str(directory / f"{_TABLE}={number}"),
+                load.how,
+            )
+            for number, load in enumerate(loads)
+        ]
+
+    def _require_fields(self, table: str, schema: Schema, keys: Sequence[str]) -> None:
+        missing = next((key for key in keys if schema.field(key) is None), None)
+        if missing is not None:
+            raise self.fail(
+                f"the key '{missing}' of table '{table}' is not a field; fields are: "
+                f"{', '.join(schema.field_names)}."
+            )
+
+    def _add_load(
+        self, name: str, df: DataFrame, schema: Schema, key: str | None, how: TableWrite
+    ) -> None:
+        directory = self._run.table_directory / str(next(self._run.numbers))
+        rows = df.select(*[quote_column(f.name) for f in schema])
+        if self.is_remote:
+            download_rows(rows, directory)
+        else:
+            rows.write.parquet(str(directory))
+        if how.keys and not how.dedupe_by:
+            self._reject_repeated_keys(name, directory, how.keys)
+        load = TableLoad(self.namespace, name, schema, key, str(directory), how)
+        self._run.table_loads.append(load)
+
+    def _reject_repeated_keys(self, name: str, directory: Path, keys: Sequence[str]) -> None:
+        """Fail while nothing of the run is visible; the store would refuse the rows after the commit."""
+        found = find_repeated_key(directory, keys)
+        if found is not None:
+            key, count = found
+            values = ", ".join(f"{name} = {value!r}" for name, value in key.items())
+            raise self.fail(
+                f"{count} of the records for table '{name}' have the same key: {values}.",
+                "Say which one counts by 'dedupeBy', or write each key once.",
+            )

@@ -1,0 +1,148 @@
+"""Counts of the records of each stage; each stream is counted exactly once.
+
+A stream is counted where that is cheapest: by the workers of a pass that it leaves or feeds, or by an
+observation in Spark's plan; a one-to-one stage shares the count of its input. The input of a stage is the
+sum of the streams that it reads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+from localcdap.engine.messages.flow import SPLITTER, Flow, Stage, Stream
+from localcdap.engine.messages.spool import RecordCounts
+from localcdap.engine.spark_internals import create_observation
+from localcdap.engine.tasks.pass_plan import FED, REPORT, CountKey, TaskReport, decode_report
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_REPORTS: Final = "reports"
+
+
+class RecordCounter:
+    """Where each stream of a plan is counted, and the counts once the actions have ended."""
+
+    def __init__(self, run_id: str) -> None:
+        # Names of observations become part of the SQL text of Spark's plans.
+        self._prefix: Final = "localcdap_" + re.sub(r"\W", "_", run_id)
+        self._observations: Final[list[tuple[Any, list[CountKey]]]] = []
+        self._same_as: Final[dict[Stream, Stream]] = {}
+        self._counted_in_pass: Final[set[Stream]] = set()
+
+    def observe(self, df: DataFrame, stream: Stream) -> DataFrame:
+        """Count the rows of a DataFrame as records of a stream."""
+        from pyspark.sql import functions as f
+
+        observation = self._add_observation(
+            [CountKey(stream.stage, _count_name(stream), stream.port)]
+        )
+        counted: DataFrame = df.observe(observation, f.count(f.lit(1)).alias("0"))
+        return counted
+
+    def observe_errors(self, df: DataFrame, stage: str, is_error: Column) -> DataFrame:
+        """Count the rows of a DataFrame that are error records of a stage."""
+        from pyspark.sql import functions as f
+
+        observation = self._add_observation([CountKey(stage, "error")])
+        counted: DataFrame = df.observe(observation, f.count_if(is_error).alias("0"))
+        return counted
+
+    def observe_pass(self, df: DataFrame, keys: list[CountKey]) -> DataFrame:
+        """Collect the reports of the tasks of a pass."""
+        from pyspark.sql import functions as f
+
+        reports = f.collect_list(REPORT).alias(_REPORTS)
+        counted: DataFrame = df.observe(self._add_observation(keys), reports)
+        return counted
+
+    def share(self, stream: Stream, other: Stream) -> None:
+        """Declare that a stream has as many records as another."""
+        self._same_as[stream] = other
+
+    def count_in_pass(self, stream: Stream) -> None:
+        """Declare that a stream is counted by the pass that it feeds."""
+        self._counted_in_pass.add(stream)
+
+    def get_totals(self, flow: Flow) -> dict[str, RecordCounts]:
+        """Return the counts of all stages, in the order of the pipeline; waits for the observations."""
+        counted, metrics = self._collect()
+        totals = {stage.name: self._count_stage(stage, flow, counted) for stage in flow.stages}
+        for (stage, name), number in metrics.items():
+            totals[stage].metrics[name] = number
+        return totals
+
+    def _add_observation(self, keys: list[CountKey]) -> Any:
+        observation = create_observation(f"{self._prefix}_{len(self._observations)}")
+        self._observations.append((observation, keys))
+        return observation
+
+    def _collect(self) -> tuple[dict[CountKey, int], Counter[tuple[str, str]]]:
+        """Return the counts of streams, and the user metrics by stage and name."""
+        counted: dict[CountKey, int] = {}
+        metrics: Counter[tuple[str, str]] = Counter()
+        for observation, keys in self._observations:
+            found = observation.get
+            if "0" in found:
+                counted[keys[0]] = int(found["0"] or 0)
+                continue
+            reports: list[TaskReport] = [decode_report(data) for data in found.get(_REPORTS) or ()]
+            for i, key in enumerate(keys):
+                counted[key] = sum(report.counts[i] for report in reports)
+            for report in reports:
+                for stage, name, number in report.metrics:
+                    metrics[stage, name] += number
+        return counted, metrics
+
+    def _count_stage(self, stage: Stage, flow: Flow, counted: dict[CountKey, int]) -> RecordCounts:
+        counts = RecordCounts(
+            in_=sum(self._count_stream(s, counted) for s in flow.inputs(stage.name)),
+            error=counted.get(CountKey(stage.name, "error"), 0),
+            alert=counted.get(CountKey(stage.name, "alert"), 0),
+            groups=counted.get(CountKey(stage.name, "groups"), 0),
+        )
+        if stage.type == SPLITTER:
+            counts.ports = {
+                port: self._count_stream(Stream(stage.name, port), counted)
+                for port in _list_connected_ports(flow, stage.name)
+            }
+            counts.out = sum(counts.ports.values())
+        else:
+            counts.out = self._count_stream(Stream(stage.name), counted)
+        return counts
+
+    def _count_stream(self, stream: Stream, counted: dict[CountKey, int]) -> int:
+        while stream in self._same_as:
+            stream = self._same_as[stream]
+        what = FED if stream in self._counted_in_pass else _count_name(stream)
+        return counted.get(CountKey(stream.stage, what, stream.port), 0)
+
+
+def _count_name(stream: Stream) -> str:
+    return "error" if stream.errors else "out"
+
+
+def _list_connected_ports(flow: Flow, stage: str) -> Iterable[str]:
+    ports = (c.port for c in flow.connections if c.source == stage)
+    return dict.fromkeys(port for port in ports if port is not None)
+
+
+def list_pass_counts(
+    feed: Stream, stages: list[Stage], *, grouped: bool, counts_feed: bool
+) -> list[CountKey]:
+    """Return what the tasks of a pass count.
+
+    :param counts_feed: whether they also count the records that come in.
+    """
+    keys = [CountKey(feed.stage, FED, feed.port)] if counts_feed else []
+    for stage in stages:
+        if stage.type == SPLITTER:
+            keys += [CountKey(stage.name, "out", port) for port in stage.port_schemas]
+        else:
+            keys += [CountKey(stage.name, what) for what in ("out", "error", "alert")]
+    if grouped:
+        keys.append(CountKey(stages[0].name, "groups"))
+    return keys

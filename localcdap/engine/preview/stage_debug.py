@@ -1,0 +1,157 @@
+"""A single stage run on given records (design "Stage Debugging").
+
+Stages of record and batch grain run in the plugin worker, without Spark (:func:`debug_in_worker`); all
+others in the process of a preview.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import io
+import logging
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from localcdap.api.arrow import RecordCodec
+from localcdap.api.errors import BadRequestError, StageError
+from localcdap.api.record_json import decode_json_records
+from localcdap.artifacts.loading import load_plugin
+from localcdap.engine.messages.flow import ERROR_TRANSFORM, Stage, Stream, create_plugin
+from localcdap.engine.messages.orders import StageDebugOrder
+from localcdap.engine.messages.samples import StageDebugResult, StageProblem
+from localcdap.engine.preview.python_stage import run_python_stage
+from localcdap.engine.preview.records import (
+    StageOutput,
+    add_stage_names,
+    create_feed,
+    create_sample,
+    get_feed_schema,
+)
+from localcdap.engine.tasks.context import STAGE_LOGGER, StageContextData
+from localcdap.engine.tasks.failures import StageFailure
+from localcdap.engine.tasks.lookups import LookupFile
+from localcdap.engine.tasks.pass_plan import PassStage, error_record_schema
+from localcdap.engine.tasks.runners import plugin_scope
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_MOST_LINES: Final = 1_000
+
+
+def debug_in_worker(order: StageDebugOrder) -> StageDebugResult:
+    """Run a stage of record or batch grain on given records, in this process.
+
+    :raises BadRequestError: when the records do not fit their schema.
+    """
+    stage, batches = order.stage, encode_inputs(order.stage, order.inputs)
+    streams = list_input_streams(stage)
+    with _capture_lines(stage.name) as lines, tempfile.TemporaryDirectory() as folder:
+        try:
+            with plugin_scope(stage.name):
+                plugin: Any = create_plugin(load_plugin(stage.plugin), stage.name, stage.properties)
+                schema = get_feed_schema(stage, plugin, streams)
+                data = _create_stage_data(order)
+                data.lookups = _fetch_lookups(order, plugin.lookup_tables(), Path(folder))
+            feed = create_feed(schema, streams, batches)
+            output = run_python_stage(create_pass_stage(stage, data), schema, feed)
+        except StageFailure as error:
+            failure = error.failure
+            problem = StageProblem(failure.message, failure.corrective_action, stage.name)
+            output = StageOutput(problems=[problem])
+    return StageDebugResult(create_sample(stage, output, order.shown), lines)
+
+
+def encode_inputs(stage: Stage, inputs: dict[str, list[Any]]) -> dict[Stream, pa.RecordBatch]:
+    """Encode the given records of each input stream of a stage; a stream without records is empty.
+
+    :raises BadRequestError: when they do not fit their schema, or there is no such input stage.
+    """
+    for name in inputs:
+        if name not in stage.input_schemas:
+            known = ", ".join(f"'{each}'" for each in stage.input_schemas) or "none"
+            raise BadRequestError(
+                f"Stage '{stage.name}' has no input stage '{name}'.", f"Its input stages: {known}."
+            )
+    return {
+        stream: _encode_input(stage, stream, inputs.get(stream.stage, []))
+        for stream in list_input_streams(stage)
+    }
+
+
+def list_input_streams(stage: Stage) -> list[Stream]:
+    """Return the input streams of a stage without a pipeline."""
+    errors = stage.type == ERROR_TRANSFORM
+    return [Stream(name, errors=errors) for name in stage.input_schemas]
+
+
+def create_pass_stage(stage: Stage, data: StageContextData) -> PassStage:
+    """Return a stage in the form in which Spark's workers get it, alone in its pass."""
+    return PassStage(stage.plugin, stage.properties, data, [])
+
+
+def _encode_input(stage: Stage, stream: Stream, records: list[Any]) -> pa.RecordBatch:
+    schema = stage.input_schemas[stream.stage]
+    if stream.errors:
+        schema = error_record_schema(schema)
+        records = add_stage_names(stream, records)
+    try:
+        return RecordCodec(schema).encode(decode_json_records(schema, records, stream.stage))
+    except StageError as error:
+        raise BadRequestError(
+            f"The records of '{stream.stage}' do not fit their schema: {error.message}",
+            error.corrective_action,
+        ) from None
+
+
+def _create_stage_data(order: StageDebugOrder) -> StageContextData:
+    stage = order.stage
+    start = datetime.datetime.fromtimestamp(order.logical_start_ms / 1000, datetime.UTC)
+    return StageContextData(
+        stage_name=stage.name,
+        namespace=order.namespace,
+        run_id=order.run_id,
+        arguments=order.arguments,
+        logical_start_time=start,
+        input_schemas=stage.input_schemas,
+        output_schema=stage.output_schema,
+        error_schema=stage.error_schema,
+        port_schemas=stage.port_schemas,
+    )
+
+
+def _fetch_lookups(order: StageDebugOrder, names: Sequence[str], folder: Path) -> list[LookupFile]:
+    """Fetch the tables that a stage looks into from the host, as files in a folder."""
+    if not names:
+        return []
+    from localcdap.engine.host_client import HostTables, NoHostTables
+    from localcdap.engine.plan.tables import write_lookup_file
+
+    home = order.host_directory
+    tables = NoHostTables() if home is None else HostTables(Path(home), folder / "snapshots")
+    return [
+        write_lookup_file(name, tables.export(order.namespace, name), folder / str(number))
+        for number, name in enumerate(dict.fromkeys(names))
+    ]
+
+
+@contextlib.contextmanager
+def _capture_lines(stage: str) -> Iterator[list[str]]:
+    """Collect what is printed and what the stage logs, in order."""
+    lines: list[str] = []
+    logger, printed = logging.getLogger(STAGE_LOGGER + stage), io.StringIO()
+    handler = logging.StreamHandler(printed)
+    handler.setFormatter(logging.Formatter("%(levelname)s %(message)s"))
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            yield lines
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
+        lines += printed.getvalue().splitlines()[:_MOST_LINES]

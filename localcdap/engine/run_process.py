@@ -1,0 +1,75 @@
+"""The process of a run: ``python -m localcdap.engine.run_process RUN_DIR``.
+
+It may be started before its order exists: it imports what takes long and waits until ``RUN_DIR/order.json``
+appears. When its standard input ends first, it exits and leaves nothing.
+
+Exit codes: 0 the run completed, or there was none; 1 it failed; 2 wrong usage; 143 it was killed; -9 plugins
+left processes behind, which this process killed together with itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import NoReturn
+
+from localcdap.engine.messages.orders import wait_for_order
+
+_EXIT_CODES = {"COMPLETED": 0, "FAILED": 1, "KILLED": 143}
+
+
+def warm_up() -> None:
+    """Import what every run needs."""
+    import pyarrow as pa
+    import pyspark.sql.connect.session
+
+    import localcdap.engine.driver.run_driver  # noqa: F401
+
+    # Arrow loads parts of itself at the first use.
+    pa.table({"n": [1]})
+    assert pyspark.sql.connect.session
+
+
+def main(arguments: list[str]) -> int:
+    """Wait for the order, carry it out and return the exit code."""
+    if len(arguments) != 1:
+        sys.stderr.write("usage: python -m localcdap.engine.run_process RUN_DIR\n")
+        return 2
+    directory = Path(arguments[0])
+    warming = threading.Thread(target=warm_up, name="warm-up", daemon=True)
+    warming.start()
+    order = wait_for_order(directory, sys.stdin.fileno())
+    if order is None:
+        return 0
+    # Two threads that import pandas or pyspark at the same time may deadlock.
+    warming.join()
+    if order.cases:
+        from localcdap.engine.preview.preview_run import PipelineTestDriver
+
+        return _EXIT_CODES[PipelineTestDriver(directory, order).run().value]
+    if order.preview is not None:
+        from localcdap.engine.preview.preview_run import PreviewDriver
+
+        return _EXIT_CODES[PreviewDriver(directory, order).run().value]
+    from localcdap.engine.driver.run_driver import RunDriver
+
+    return _EXIT_CODES[RunDriver(directory, order).run().value]
+
+
+def leave(status: int) -> NoReturn:
+    """Exit at once, and kill the processes that plugins started and left behind."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with contextlib.suppress(ChildProcessError):  # there is none
+        if os.waitpid(-1, os.WNOHANG) == (0, 0) and os.getpgrp() == os.getpid():
+            os.killpg(0, signal.SIGKILL)
+    # Threads of gRPC take their time to end; there is nothing left that they could do.
+    os._exit(status)
+
+
+if __name__ == "__main__":
+    leave(main(sys.argv[1:]))

@@ -1,0 +1,153 @@
+"""Everything that the engine uses of PySpark beyond its documented interface.
+
+Seen in PySpark 4.1 (Spark Connect client). A test compares these names and signatures with the installed
+PySpark (``tests/engine/test_spark_internals.py``), so that an upgrade that changes one fails there and not
+in a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+_CONNECTION_OPTIONS: Final = {
+    "grpc.min_reconnect_backoff_ms": 2000,
+    "grpc.max_reconnect_backoff_ms": 2000,
+}
+"""gRPC gives up one attempt at a connection after this time when nothing answers at all."""
+
+
+def create_session(url: str, token: str | None, session_id: str | None) -> SparkSession:
+    """Open a session on a Spark Connect server.
+
+    ``SparkSession.builder.remote`` takes a token only from the URL or from the environment, where it would be
+    sent to other servers too, and no gRPC options; ``DefaultChannelBuilder`` takes all of them.
+    """
+    from pyspark.sql.connect.client import DefaultChannelBuilder
+    from pyspark.sql.connect.session import SparkSession
+
+    channel = DefaultChannelBuilder(url, list(_CONNECTION_OPTIONS.items()))
+    if token is not None:
+        channel.set("token", token)
+    if session_id is not None:
+        channel.set("session_id", session_id)
+    return SparkSession.builder.channelBuilder(channel).create()
+
+
+def discard_session(spark: SparkSession) -> None:
+    """Close the client of a session that could not be used, without a call to the server.
+
+    Left open it would be the active session of this process.
+    """
+    spark.release_session_on_close = False
+    spark.stop()
+
+
+def set_retries(spark: SparkSession, retries: int | None) -> None:
+    """Set how often the client repeats a call that the server does not answer.
+
+    :param retries: about one second each; None for PySpark's default, which is minutes.
+    """
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    policy = (
+        DefaultPolicy()
+        if retries is None
+        else DefaultPolicy(max_retries=retries, max_backoff=1000, jitter=100)
+    )
+    client: Any = spark.client
+    client.set_retry_policies([policy])
+
+
+def close_channel(spark: SparkSession) -> None:
+    """Make calls that wait for the server fail now.
+
+    The client has no public way to abort calls from another thread: ``SparkSession.stop`` waits for the
+    server.
+    """
+    client: Any = spark.client
+    client._channel.close()
+
+
+def assume_schema(frame: DataFrame, schema: StructType) -> DataFrame:
+    """Return a new DataFrame of the same plan whose schema is known without asking the server.
+
+    A Connect DataFrame fetches its schema once and stores it in ``_cached_schema``: one round trip for each
+    DataFrame that a plugin asks for its columns.
+    """
+    plain: Any = frame
+    known: Any = type(frame)(plain._plan, plain._session)
+    known._cached_schema = schema
+    result: DataFrame = known
+    return result
+
+
+def read_in_batches(frame: DataFrame) -> Iterator[pa.Table]:
+    """Compute a DataFrame and yield its rows in parts.
+
+    ``DataFrame.toArrow`` does the same with all rows in memory at once.
+    """
+    remote: Any = frame
+    client = remote._session.client
+    plan = remote._plan.to_proto(client)
+    for part in client.to_table_as_iterator(plan, remote._plan.observations):
+        if hasattr(part, "num_rows"):  # the iterator also yields the schema
+            yield part
+
+
+class _LargestValues(dict[str, Any]):
+    """Keeps the largest number and the longest list of each key."""
+
+    def update(self, values: Any) -> None:  # type: ignore[override]
+        for key, value in values.items():
+            if isinstance(value, list):
+                self[key] = max(self.get(key) or [], value, key=len)
+            else:
+                self[key] = max(self.get(key) or 0, value or 0)
+
+
+def create_observation(name: str) -> Any:
+    """Create an observation for rows that several actions read, of which each reports the count so far.
+
+    ``Observation`` keeps the values of the first action only. Its ``_on`` is overridden for the values, and
+    because the inherited method asks the server whether the data is streaming: a round trip for each
+    observation.
+    """
+    from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
+    from pyspark.sql.connect.observation import Observation
+    from pyspark.sql.connect.plan import CollectMetrics
+
+    class LargestObservation(Observation):  # type: ignore[misc]
+        def _on(self, df: Any, *exprs: Any) -> Any:
+            self._result = _LargestValues()
+            return ConnectFrame(CollectMetrics(df._plan, self, list(exprs)), df._session)
+
+    return LargestObservation(name)
+
+
+def pickle_code(value: Any) -> bytes:
+    """Pickle a function with PySpark's own cloudpickle, as Spark's Python workers unpickle it."""
+    from pyspark import cloudpickle
+
+    data: bytes = cloudpickle.dumps(value)
+    return data
+
+
+def send_module_by_value(module: Any) -> None:
+    """Have the functions of a module pickled with their code: workers need not be able to import it."""
+    from pyspark import cloudpickle
+
+    cloudpickle.register_pickle_by_value(module)
+
+
+def get_daemon_manager() -> Callable[[], None]:
+    """Return the main loop of the process from which Spark forks its Python workers."""
+    from pyspark.daemon import manager
+
+    loop: Callable[[], None] = manager
+    return loop

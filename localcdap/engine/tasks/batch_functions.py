@@ -1,0 +1,66 @@
+"""Functions of plugins of DataFrame grain that produce or transform batches in Spark's Python workers."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from localcdap.api.arrow import RecordCodec
+from localcdap.api.schema import Schema
+from localcdap.artifacts.loading import load_plugin
+from localcdap.artifacts.model import PluginRef
+from localcdap.engine.tasks.chunks import conform
+from localcdap.engine.tasks.failures import RAISED, to_failure
+from localcdap.engine.tasks.runners import plugin_scope
+from localcdap.engine.tasks.task_messages import capture_output
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BatchFunction = Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
+
+
+def create_batches_pass(
+    stage: str, plugin: PluginRef, schema: Schema, code: bytes, message_directory: str | None
+) -> BatchFunction:
+    """Create the function that has a plugin's own function transform batches.
+
+    :param code: the pickled function of the plugin. It may refer to the artifact's modules, which are
+        importable once the plugin is loaded.
+    """
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with capture_output(message_directory, stage), plugin_scope(stage):
+            codec = RecordCodec(schema)
+            load_plugin(plugin)
+            transform = pickle.loads(code)  # noqa: S301 - made by this run's driver
+            for result in transform(batches):
+                yield conform(result.rename_columns(schema.field_names), codec)
+
+    return run
+
+
+def create_generating_pass(
+    stage: str, plugin: PluginRef, schema: Schema, code: bytes, message_directory: str | None
+) -> BatchFunction:
+    """Create the function that turns task numbers into batches.
+
+    :param code: pickled (function from a task to batches, list of tasks), as in :func:`create_batches_pass`.
+    """
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with capture_output(message_directory, stage):
+            codec = RecordCodec(schema)
+            with plugin_scope(stage):
+                load_plugin(plugin)
+                read, tasks = pickle.loads(code)  # noqa: S301 - made by this run's driver
+            for batch in batches:
+                for number in batch.column(0).to_pylist():
+                    try:
+                        for result in read(tasks[number]):
+                            yield conform(result, codec)
+                    except RAISED as error:
+                        raise to_failure(stage, error, tasks[number]) from None
+
+    return run

@@ -1,0 +1,92 @@
+"""Failures of plugin code in a Python worker, in a form that the driver finds in Spark's error message."""
+
+from __future__ import annotations
+
+import json
+import re
+import traceback
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from localcdap.api.errors import LocalcdapError
+
+RAISED: Final = (Exception, SystemExit, KeyboardInterrupt)
+"""What plugin code may raise: a call of ``sys.exit`` must not look like the end of a task."""
+_BEGIN: Final = "localcdap-failure:"
+_END: Final = ":localcdap-end"
+_MARKED: Final = re.compile(re.escape(_BEGIN) + r"(\{.*?\})" + re.escape(_END))
+_OWN_FOLDER: Final = str(Path(__file__).parent)
+_MOST_FRAMES: Final = 8
+_MOST_VALUE: Final = 60
+_MOST_RECORD: Final = 400
+
+
+class Failure(msgspec.Struct):
+    """What failed, and in which stage."""
+
+    stage: str
+    message: str
+    corrective_action: str | None = None
+    frames: list[str] = []
+    """The plugin's own stack frames, innermost last."""
+    record: str | None = None
+    """The record at fault, shortened."""
+
+
+class StageFailure(Exception):  # noqa: N818 - the failure of a stage, already attributed
+    """Carries a :class:`Failure` through Spark, as part of the exception's text."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(_BEGIN + json.dumps(msgspec.to_builtins(failure)) + _END)
+        self.failure: Final = failure
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return StageFailure, (self.failure,)
+
+
+def to_failure(stage: str, error: BaseException, record: Any = None) -> StageFailure:
+    """Convert an exception of plugin code into a failure of its stage.
+
+    :param record: the record that the plugin was called with; None when it is not known.
+    """
+    if isinstance(error, StageFailure):
+        return error
+    if isinstance(error, LocalcdapError):
+        message, action = error.message, error.corrective_action
+    else:
+        message, action = f"{type(error).__name__}: {error}", None
+    text = None if record is None else format_record(record)
+    return StageFailure(Failure(stage, message, action, _format_user_frames(error), text))
+
+
+def parse_failure(text: str) -> Failure | None:
+    """Return the failure that an error message of Spark carries, or None."""
+    found = _MARKED.search(text)
+    if found is None:
+        return None
+    try:
+        return msgspec.json.decode(found.group(1), type=Failure)
+    except msgspec.DecodeError:
+        return None
+
+
+def format_record(record: Any) -> str:
+    """Return a record as text; long values and long records are cut."""
+    if isinstance(record, dict):
+        pairs = ", ".join(
+            f"{name}: {_cut(repr(value), _MOST_VALUE)}" for name, value in record.items()
+        )
+        return _cut("{" + pairs + "}", _MOST_RECORD)
+    return _cut(repr(record), _MOST_RECORD)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _format_user_frames(error: BaseException) -> list[str]:
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if not f.filename.startswith(_OWN_FOLDER)]
+    return [f"{f.filename}:{f.lineno} in {f.name}: {f.line}" for f in own[-_MOST_FRAMES:]]

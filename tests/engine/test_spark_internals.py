@@ -1,0 +1,64 @@
+"""What the engine uses of PySpark beyond its documented interface is as it was in PySpark 4.1."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from pyspark import cloudpickle, daemon
+from pyspark.sql.connect import dataframe, observation, plan, session
+from pyspark.sql.connect.client import DefaultChannelBuilder, SparkConnectClient, core, retries
+
+
+def list_parameters(function) -> list[str]:
+    return list(inspect.signature(function).parameters)
+
+
+@pytest.mark.parametrize(
+    ("function", "parameters"),
+    [
+        (DefaultChannelBuilder.__init__, ["self", "url", "channelOptions"]),
+        (DefaultChannelBuilder.set, ["self", "key", "value"]),
+        (session.SparkSession.Builder.channelBuilder, ["self", "channelBuilder"]),
+        (session.SparkSession.Builder.create, ["self"]),
+        (SparkConnectClient.set_retry_policies, ["self", "policies"]),
+        (SparkConnectClient.to_table_as_iterator, ["self", "plan", "observations"]),
+        (dataframe.DataFrame.__init__, ["self", "plan", "session"]),
+        (observation.Observation._on, ["self", "df", "exprs"]),
+        (plan.CollectMetrics.__init__, ["self", "child", "observation", "exprs"]),
+        (plan.LogicalPlan.to_proto, ["self", "session"]),
+        (cloudpickle.register_pickle_by_value, ["module"]),
+        (daemon.manager, []),
+    ],
+)
+def test_functions_have_the_parameters_that_are_passed(function, parameters):
+    assert list_parameters(function)[: len(parameters)] == parameters
+
+
+def test_retry_policies_take_the_options_that_are_set():
+    assert {"max_retries", "max_backoff", "jitter"} <= set(
+        list_parameters(retries.DefaultPolicy.__init__)
+    )
+
+
+@pytest.mark.parametrize(
+    ("owner", "attribute"),
+    [
+        (dataframe.DataFrame, "_cached_schema"),
+        (dataframe.DataFrame, "_plan"),
+        (dataframe.DataFrame, "_session"),
+        (observation.Observation, "_result"),
+        (core.SparkConnectClient, "_channel"),
+        (session.SparkSession, "release_session_on_close"),
+        (plan.LogicalPlan, "observations"),
+    ],
+)
+def test_attributes_still_have_their_names(owner, attribute):
+    assert attribute in inspect.getsource(owner)
+
+
+def test_the_plan_of_an_observed_frame_gives_the_counts_of_its_observation():
+    assert "self._result" in inspect.getsource(observation.Observation.get.fget)
