@@ -38,7 +38,7 @@ def said(instance: TemporaryInstance, folder: Path, table: str, how: TableWrite)
         pa.Table.from_batches([RecordCodec(ROW).encode([{"id": 1}])]), rows / "a.parquet"
     )
     runs = instance.cdap.runs
-    run = write_run(instance.cdap, create_status=RunStatus.RUNNING)
+    run = write_run(instance.cdap, status=RunStatus.RUNNING)
     load = TableLoad("default", table, ROW, None, str(rows), how)
     with SpoolWriter(folder / SPOOL) as spool:
         spool.append(TableLoads(run.run, [load]), create_status(RunStatus.COMPLETED))
