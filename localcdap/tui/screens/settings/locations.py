@@ -1,4 +1,4 @@
-"""Where paths from elsewhere lie on this machine: asked for, and kept under ``[locations]``."""
+"""Asks for the local folder of a path prefix such as ``gs://sales``, and saves it under ``[locations]``."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from localcdap.tui.studio import Choice, Studio
 _ELSEWHERE: Final = re.compile(
     r"(?!file:|https?:|ftps?:)[A-Za-z][A-Za-z0-9+.-]*://[^/\s*?\[{$]+(?=/|$)"
 )
-
-
+"""The scheme and the authority of a path in another file system, such as ``gs://sales``."""
 _PLAIN: Final = re.compile(r"[^*?\[{$\x00-\x1f]+")
 _LONGEST: Final = 1000
-"""Characters of a path; what is longer is something else."""
+"""The most characters of a path; a longer text is not a path."""
 
 
 def find_prefix(path: str) -> str | None:
-    """What of a path says where it lies: ``gs://sales`` of ``gs://sales/2026/*.csv``.
+    """Return the prefix of a path that can be mapped to a local folder.
 
-    Of a path that begins with a folder which this machine lacks it is that folder. None for other paths of
-    this machine, addresses of the web, and where a macro decides.
+    It is ``gs://sales`` for ``gs://sales/2026/*.csv``. For an absolute path in a missing folder it
+    is the first missing folder. It is None for other local paths, for web addresses, and for prefixes with
+    macros or wildcards.
     """
     path = path.strip()
     found = _ELSEWHERE.match(path)
-    return found[0] if found is not None else _lacking(path)
+    return found[0] if found is not None else _find_missing_folder(path)
 
 
-def _lacking(path: str) -> str | None:
-    """The first folder of an absolute path that is not there."""
+def _find_missing_folder(path: str) -> str | None:
+    """Return the first folder of an absolute path that does not exist."""
     folder = str(PurePosixPath(path).parent)
     if not path.startswith("/") or len(path) > _LONGEST or not _PLAIN.fullmatch(folder):
         return None
@@ -44,9 +44,9 @@ def _lacking(path: str) -> str | None:
 
 
 async def ask_location_and_reopen(studio: Studio, prefix: str | None) -> None:
-    """Ask where paths lie, and have that in force at once; to be awaited in a worker.
+    """Ask for the local folder of a prefix, and reopen the instance with it. Await it in a worker.
 
-    :param prefix: of the paths; None when it is asked for, too.
+    :param prefix: the prefix; None to ask for it too.
     """
     if await ask_location(studio, prefix):
         studio.reopen()
@@ -59,43 +59,46 @@ async def choose_location(studio: Studio, values: Iterable[str]) -> None:
         await ask_location_and_reopen(studio, None)
         return
     choices = [Choice(prefix, prefix) for prefix in prefixes]
-    chosen = await studio.choose([*choices, Choice("another …", "")], title="Where is")
+    chosen = await studio.choose(
+        [*choices, Choice("another prefix …", "")], title="Set the local folder of"
+    )
     if chosen is not None:
         await ask_location_and_reopen(studio, chosen or None)
 
 
 async def ask_location(studio: Studio, prefix: str | None = None) -> bool:
-    """Ask where paths lie, and keep the answer; to be awaited in a worker. False when nothing was kept.
+    """Ask for the local folder of a prefix, and save it. Await it in a worker.
 
-    :param prefix: of the paths; None when it is asked for, too.
+    :param prefix: the prefix; None to ask for it too.
+    :return: whether a folder was saved.
     """
     if prefix is None:
         prefix = await studio.ask(
-            "Which paths lie elsewhere on this machine?",
-            detail="The prefix of paths in pipelines, such as gs://sales",
+            "Which path prefix has a local folder?",
+            detail="A prefix of paths in pipelines, such as gs://sales",
             verb="Next",
-            check=lambda text: None if text.strip() else "A prefix is not empty.",
+            check=lambda text: None if text.strip() else "Enter a prefix.",
         )
         if prefix is None:
             return False
     home = studio.connection.home
     folder = await studio.ask(
-        f"Where is {prefix} on this machine?",
-        detail=f"A folder; a relative one is relative to {home.path}",
-        verb="Keep",
-        check=lambda text: _refused(home, text),
+        f"Local folder of {prefix}",
+        detail=f"A relative folder is relative to {home.path}",
+        verb="Save",
+        check=lambda text: _check_folder(home, text),
     )
-    return folder is not None and _kept(studio, prefix.strip(), folder.strip())
+    return folder is not None and _save_location(studio, prefix.strip(), folder.strip())
 
 
-def _refused(home: Home, text: str) -> str | None:
+def _check_folder(home: Home, text: str) -> str | None:
     if not text.strip():
-        return "A folder has a name."
-    place = home.resolve(text.strip())
-    return f"{place} is a file; name its folder." if place.is_file() else None
+        return "Enter a folder."
+    path = home.resolve(text.strip())
+    return f"{path} is a file. Enter its folder." if path.is_file() else None
 
 
-def _kept(studio: Studio, prefix: str, folder: str) -> bool:
+def _save_location(studio: Studio, prefix: str, folder: str) -> bool:
     home = studio.connection.home
     file = home.settings_file
     try:
@@ -106,12 +109,12 @@ def _kept(studio: Studio, prefix: str, folder: str) -> bool:
     except (OSError, UnicodeDecodeError) as error:
         problem = str(error)
     if problem is not None:
-        studio.show_notice("The settings cannot be changed.", problem, "error")
+        studio.show_notice("Could not change the settings.", problem, "error")
         return False
-    place = home.resolve(folder)
-    when = "" if studio.is_host else "The host of this instance reads it when it starts."
-    if place.exists():
-        studio.show_notice(f"{prefix} is {place}.", when)
+    path = home.resolve(folder)
+    hint = "" if studio.is_host else "The host of this instance reads it when it starts."
+    if path.exists():
+        studio.show_notice(f"{prefix} is {path}.", hint)
     else:
-        studio.show_notice(f"{prefix} is {place}, where there is nothing yet.", when, "warning")
+        studio.show_notice(f"{prefix} is {path}, which does not exist yet.", hint, "warning")
     return True

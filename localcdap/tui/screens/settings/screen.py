@@ -1,4 +1,4 @@
-"""The screen of the settings."""
+"""The settings screen."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _VALUE_CELLS = 24
 
 
 class SettingsScreen(AreaScreen):
-    """Every setting in force, where it comes from and what it means; changes are checked."""
+    """Shows every setting in force with its origin and description, and changes the settings file."""
 
     AREA = "settings"
     AUTO_FOCUS = "#settings-list"
     CSS_PATH = "settings.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "change", "change", id="settings.change", key_display="enter"),
-        Binding("x", "restore", "back to default", id="settings.restore"),
-        Binding("n", "add_location", "new location", id="settings.location"),
-        Binding("e", "edit_file", "edit the file", id="settings.edit"),
+        Binding("x", "restore", "restore default", id="settings.restore"),
+        Binding("n", "add_location", "add location", id="settings.location"),
+        Binding("e", "edit_file", "edit file", id="settings.edit"),
         Binding("a", "apply", "apply now", id="settings.apply"),
     ]
 
@@ -70,13 +70,15 @@ class SettingsScreen(AreaScreen):
         row = self._row
         if action == "apply":
             if not self._is_changed:
-                return "nothing was changed since the instance was opened"
-            return "another process is the host of this instance; it reads them when it starts"
+                return "no setting was changed since the instance was opened"
+            return (
+                "another process is the host of this instance and reads the settings when it starts"
+            )
         if row is not None and row.variable is not None:
-            return f"the environment sets it, in ${row.variable}"
+            return f"the environment variable ${row.variable} sets it"
         if action == "change":
-            return "it has several values; e opens the file"
-        return "it is at its default"
+            return "it has several values; e edits the file"
+        return "it has its default value"
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         row = self._row
@@ -99,17 +101,17 @@ class SettingsScreen(AreaScreen):
         if row is None:
             return
         if isinstance(row.value, bool):
-            self._keep(row, not row.value)
+            self._set(row, not row.value)
             return
         typed = await self.studio.ask(
             row.key,
             row.text,
             detail=row.description,
-            verb="Keep",
-            check=lambda text: self._problem(row, text),
+            verb="Save",
+            check=lambda text: self._check_value(row, text),
         )
         if typed is not None:
-            self._keep(row, toml.parse_value(row.key, typed))
+            self._set(row, toml.parse_value(row.key, typed))
 
     @work(group="settings", exclusive=True)
     async def action_add_location(self) -> None:
@@ -125,7 +127,7 @@ class SettingsScreen(AreaScreen):
 
     @work(group="settings", exclusive=True)
     async def action_edit_file(self) -> None:
-        text = self._text()
+        text = self._read_file()
         while text is not None:
             edited = await self.studio.edit_text(text, ".toml")
             if edited is None:
@@ -134,7 +136,7 @@ class SettingsScreen(AreaScreen):
             if problem is None:
                 self._write(edited)
                 return
-            again = await self.studio.confirm("That cannot be kept.", problem, verb="Edit again")
+            again = await self.studio.confirm("Could not save.", problem, verb="Edit again")
             text = edited if again else None
 
     def action_apply(self) -> None:
@@ -142,24 +144,24 @@ class SettingsScreen(AreaScreen):
         self.studio.reopen()
 
     @on(OptionList.OptionSelected, "#settings-list")
-    async def _chosen(self) -> None:
+    async def _change_chosen(self) -> None:
         await self.run_action("screen.change")
 
     @on(OptionList.OptionHighlighted, "#settings-list")
-    def _moved(self) -> None:
+    def _show_description(self) -> None:
         row = self._row
         if row is not None:
-            origin = f"Set in {row.origin}." if row.origin else "This is the default."
+            origin = f"Set in {row.origin}." if row.origin else "Default value."
             detail = Content.assemble(row.description, "\n", (origin, "$foreground 60%"))
             self.query_one("#settings-detail", Static).update(detail)
         self.refresh_bindings()
 
     @on(Input.Changed, "#settings-filter")
-    def _filtered(self) -> None:
+    def _filter(self) -> None:
         self._fill()
 
     @on(Input.Submitted, "#settings-filter")
-    def _found(self) -> None:
+    def _focus_list(self) -> None:
         self.query_one("#settings-list").focus()
 
     @property
@@ -199,29 +201,29 @@ class SettingsScreen(AreaScreen):
         listed.clear_options()
         longest = max((len(row.key) for row in self._rows), default=0)
         width = min(max(longest, _KEY_CELLS), _MOST_KEY_CELLS, max(self.size.width // 2, 1))
-        listed.add_options([_line(row, width) for row in self._shown])
+        listed.add_options([_format_row(row, width) for row in self._shown])
         if self._shown:
             listed.highlighted = min(highlighted or 0, len(self._shown) - 1)
 
-    def _problem(self, row: SettingRow, typed: str) -> str | None:
-        text = self._text()
+    def _check_value(self, row: SettingRow, typed: str) -> str | None:
+        text = self._read_file()
         if text is None:
-            return "The file cannot be read."
+            return "The settings file cannot be read."
         return toml.find_problem(
             toml.set_value(text, row.path, toml.parse_value(row.key, typed)), self._file
         )
 
-    def _keep(self, row: SettingRow, value: object) -> None:
+    def _set(self, row: SettingRow, value: object) -> None:
         self._change(lambda text: toml.set_value(text, row.path, value))
 
     def _change(self, change: Callable[[str], str]) -> None:
-        text = self._text()
+        text = self._read_file()
         if text is None:
             return
         changed = change(text)
         problem = toml.find_problem(changed, self._file)
         if problem is not None:
-            self.studio.show_notice("That cannot be kept.", problem, "error")
+            self.studio.show_notice("Could not save.", problem, "error")
         elif changed != text:
             self._write(changed)
 
@@ -229,23 +231,30 @@ class SettingsScreen(AreaScreen):
         try:
             toml.write(self._file, text)
         except OSError as error:
-            self.studio.show_notice("The file cannot be written.", str(error), "error")
+            self.studio.show_notice("The settings file cannot be written.", str(error), "error")
             return
         self._is_changed = True
-        hint = "a applies it now." if self.studio.is_host else "The host reads it when it starts."
-        self.studio.show_notice("Kept.", hint)
+        hint = (
+            "a applies the change now."
+            if self.studio.is_host
+            else "The host reads the file when it starts."
+        )
+        self.studio.show_notice("Saved.", hint)
         self._read()
 
-    def _text(self) -> str | None:
+    def _read_file(self) -> str | None:
         try:
             return read_text(self._file)
         except (OSError, UnicodeDecodeError) as error:
-            self.studio.show_notice("The file cannot be read.", str(error), "error")
+            self.studio.show_notice("The settings file cannot be read.", str(error), "error")
             return None
 
 
-def _line(row: SettingRow, width: int) -> Content:
-    """:param width: of the column with the keys."""
+def _format_row(row: SettingRow, width: int) -> Content:
+    """Return the line of a setting.
+
+    :param width: the width of the column of keys.
+    """
     style = "$foreground 60%" if row.is_default else "$accent"
     text = row.text or "(none)"
     value = text if len(text) <= 3 * _VALUE_CELLS else text[: 3 * _VALUE_CELLS - 1] + "…"

@@ -1,4 +1,4 @@
-"""The rows of one table, a page at a time."""
+"""Browses the rows of a table page by page, with a condition and an order."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from localcdap.tui.screens.tables.query_status import QueryStatus
 from localcdap.tui.studio import StudioNode
 
 PAGE: Final = 1000
-"""Rows of a page."""
+"""The number of rows of a page."""
 
 
 class TableBrowser(StudioNode, Vertical):
-    """Shows a table: a condition in SQL, an order, pages. Every page is one query."""
+    """Shows the rows of a table. Every page is one query."""
 
     DEFAULT_CSS = """
     TableBrowser {
@@ -32,7 +32,7 @@ class TableBrowser(StudioNode, Vertical):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("right_square_bracket", "page(1)", "next page", id="data.next", show=False),
-        Binding("left_square_bracket", "page(-1)", "page before", id="data.previous", show=False),
+        Binding("left_square_bracket", "page(-1)", "previous page", id="data.previous", show=False),
         Binding("o", "order", "order by column", id="data.order"),
         Binding("w", "condition", "condition", id="data.condition"),
         Binding("escape", "back", "back", id="data.back", show=False),
@@ -44,7 +44,8 @@ class TableBrowser(StudioNode, Vertical):
         self._page = 0
         self._order: tuple[str, bool] | None = None
         self._is_last = True
-        self._is_old = False
+        self._is_stale = False
+        """Whether the rows must be read again although the table looks unchanged."""
 
     def compose(self) -> ComposeResult:
         yield Static(id="browser-title")
@@ -54,22 +55,20 @@ class TableBrowser(StudioNode, Vertical):
 
     @property
     def table(self) -> SqlTable | None:
-        """What is shown."""
+        """The table that is shown."""
         return self._table
 
     @property
     def page(self) -> int:
-        """From 0 on."""
+        """The page that is shown, counted from 0."""
         return self._page
 
     def show(self, table: SqlTable | None) -> None:
-        """Show the first page of a table; of the one that is shown already the same page anew, when the
-        table is another than it was.
-        """
+        """Show the first page of a table. When the same table has changed, read its current page again."""
         before = self._table
-        if table is not None and table == before and not self._is_old:
+        if table is not None and table == before and not self._is_stale:
             return
-        self._table, self._is_old = table, False
+        self._table, self._is_stale = table, False
         if table is None:
             self.query_one(RecordTable).clear()
             self.query_one("#browser-title", Static).update("")
@@ -80,12 +79,12 @@ class TableBrowser(StudioNode, Vertical):
                 self.query_one("#condition", Input).value = ""
         self._load()
 
-    def forget_table(self) -> None:
-        """Have the next :meth:`show` read the rows also of a table that looks unchanged."""
-        self._is_old = True
+    def mark_stale(self) -> None:
+        """Let the next :meth:`show` read the rows even if the table looks unchanged."""
+        self._is_stale = True
 
-    def statement(self) -> str:
-        """The query of the page."""
+    def build_query(self) -> str:
+        """Return the query of the current page."""
         assert self._table is not None
         condition = self.query_one("#condition", Input).value.strip()
         where = f" WHERE ({condition}\n)" if condition else ""
@@ -110,8 +109,8 @@ class TableBrowser(StudioNode, Vertical):
 
     def explain_disabled(self, action: str) -> str | None:
         if self._table is None:
-            return "there is no table"
-        return "there are no more rows that way" if action == "page" else None
+            return "no table is shown"
+        return "there are no more rows in that direction" if action == "page" else None
 
     def action_page(self, by: int) -> None:
         self._page += by
@@ -125,9 +124,9 @@ class TableBrowser(StudioNode, Vertical):
             self.query_one(RecordTable).grid.focus()
 
     def action_order(self) -> None:
-        """Order by the column of the cursor, the other way round, or by the key again."""
-        grid, assumed = self.query_one(RecordTable).grid, self._table
-        if assumed is None or grid.table is None or not grid.table.num_columns:
+        """Order by the column of the cursor: ascending, then descending, then by the key again."""
+        grid, shown = self.query_one(RecordTable).grid, self._table
+        if shown is None or grid.table is None or not grid.table.num_columns:
             return
         name = grid.table.column_names[grid.cursor_coordinate.column]
         if self._order == (name, False):
@@ -142,7 +141,7 @@ class TableBrowser(StudioNode, Vertical):
         return self.query_one("#condition", Input).has_focus
 
     @on(Input.Submitted, "#condition")
-    def _condition_given(self, event: Input.Submitted) -> None:
+    def _apply_condition(self, event: Input.Submitted) -> None:
         event.stop()
         if self._table is not None:
             self._page = 0
@@ -150,11 +149,11 @@ class TableBrowser(StudioNode, Vertical):
 
     def _load(self) -> None:
         assert self._table is not None
-        self._title(self._table)
+        self._show_title(self._table)
         namespace = self._table.schema if self._table.schema != "structured" else "default"
-        self.query_one(QueryStatus).ask(self.statement(), namespace, PAGE)
+        self.query_one(QueryStatus).run(self.build_query(), namespace, PAGE)
 
-    def _title(self, table: SqlTable) -> None:
+    def _show_title(self, table: SqlTable) -> None:
         parts = [f"{table.rows:,} rows"]
         if table.key:
             parts.append(f"key {', '.join(table.key)}")
@@ -168,21 +167,14 @@ class TableBrowser(StudioNode, Vertical):
             )
         )
 
-    @on(QueryStatus.Answered)
-    def _show(self, event: QueryStatus.Answered) -> None:
+    @on(QueryStatus.Succeeded)
+    def _show_rows(self, event: QueryStatus.Succeeded) -> None:
         event.stop()
         rows = event.result.rows
         self._is_last = not event.result.truncated
         first = self._page * PAGE + 1
-        ways = [
-            way
-            for way, is_open in (
-                ("[ page before", self._page > 0),
-                ("] next page", not self._is_last),
-            )
-            if is_open
-        ]
+        keys = ["[ previous page"] * (self._page > 0) + ["] next page"] * (not self._is_last)
         note = f"rows {first:,} to {first + rows - 1:,}" if rows else "no rows"
-        self.query_one(RecordTable).show(event.result.to_table(), " · ".join([note, *ways]))
-        self.query_one(QueryStatus).tell(f"✓ {event.result.seconds:.2f} s")
+        self.query_one(RecordTable).show(event.result.to_table(), " · ".join([note, *keys]))
+        self.query_one(QueryStatus).show_text(f"✓ {event.result.seconds:.2f} s")
         self.refresh_bindings()

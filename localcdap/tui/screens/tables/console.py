@@ -1,4 +1,4 @@
-"""The SQL console: an editor, what became of its query, the rows."""
+"""The SQL console: an editor, the state of the query, and its rows."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 
 ROW_LIMIT: Final = 10_000
-"""The most rows of a result, all of which the table shows."""
-_MOST_KEPT: Final = 200
-"""Queries of the history."""
+"""The most rows of a result."""
+_MOST_QUERIES: Final = 200
+"""The most queries of the history."""
 
 
 class SqlConsole(StudioNode, Vertical):
-    """Runs read-only SQL."""
+    """Runs read-only SQL and shows the result."""
 
     DEFAULT_CSS = """
     SqlConsole {
@@ -47,7 +47,8 @@ class SqlConsole(StudioNode, Vertical):
     def __init__(self, id: str | None = None) -> None:
         super().__init__(id=id)
         self.history: list[str] = []
-        self._begun = ""
+        self._suggested = ""
+        """The query that the console wrote into the editor last."""
 
     def compose(self) -> ComposeResult:
         yield QueryEditor(id="sql-editor")
@@ -57,20 +58,20 @@ class SqlConsole(StudioNode, Vertical):
     def on_mount(self) -> None:
         self.history = self.studio.user_state.sql
         self._editor.history = self.history
-        self.query_one(QueryStatus).tell(
+        self.query_one(QueryStatus).show_text(
             f"F5 runs the query at the cursor, read-only · the first {ROW_LIMIT:,} rows are shown"
         )
 
-    def serve(self, tables: Sequence[SqlTable], namespace: str) -> None:
-        """Complete names of these tables."""
+    def set_tables(self, tables: Sequence[SqlTable], namespace: str) -> None:
+        """Set the tables whose names are completed, and the namespace of names without a schema."""
         self._editor.tables = tables
         self._editor.namespace = namespace
 
-    def write(self, sql: str) -> None:
-        """Begin with a query, unless its user has written one."""
-        if self._editor.area.text in ("", self._begun):
-            self._begun = sql
-            self._editor.put(sql)
+    def suggest(self, sql: str) -> None:
+        """Write a query into the editor, unless the user has written one."""
+        if self._editor.area.text in ("", self._suggested):
+            self._suggested = sql
+            self._editor.replace_text(sql)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if not self.is_mounted:
@@ -91,11 +92,11 @@ class SqlConsole(StudioNode, Vertical):
     async def action_edit(self) -> None:
         text = await self.studio.edit_text(self._editor.area.text, suffix=".sql")
         if text is not None:
-            self._editor.put(text)
+            self._editor.replace_text(text)
 
     @work
     async def action_export(self) -> None:
-        """Save the rows shown as CSV, JSON or Parquet."""
+        """Save the shown rows as CSV, JSON or Parquet."""
         table = self._result
         if table is None:
             return
@@ -107,7 +108,9 @@ class SqlConsole(StudioNode, Vertical):
         write = _WRITERS.get(file.suffix.lower())
         if write is None:
             self.studio.show_notice(
-                f"'{file.name}' is none of {', '.join(_WRITERS)}.", "Choose another name.", "error"
+                f"'{file.name}' does not end with {', '.join(_WRITERS)}.",
+                "Choose another name.",
+                "error",
             )
             return
         self.call(
@@ -119,44 +122,44 @@ class SqlConsole(StudioNode, Vertical):
             ),
         )
 
-    @on(QueryEditor.Run)
-    def _run(self, event: QueryEditor.Run) -> None:
+    @on(QueryEditor.RunRequested)
+    def _run(self, event: QueryEditor.RunRequested) -> None:
         event.stop()
         if event.sql:
             self._remember(event.sql)
-        self.query_one(QueryStatus).ask(event.placed, self._editor.namespace, ROW_LIMIT)
+        self.query_one(QueryStatus).run(event.positioned_sql, self._editor.namespace, ROW_LIMIT)
 
-    @on(QueryStatus.Answered)
-    def _show(self, event: QueryStatus.Answered) -> None:
+    @on(QueryStatus.Succeeded)
+    def _show_rows(self, event: QueryStatus.Succeeded) -> None:
         event.stop()
         limit_note = f"only the first {event.request.limit:,}" if event.result.truncated else ""
         self.query_one(RecordTable).show(event.result.to_table(), limit_note)
         self.refresh_bindings()
 
     @on(QueryStatus.Failed)
-    def _point(self, event: QueryStatus.Failed) -> None:
+    def _go_to_error(self, event: QueryStatus.Failed) -> None:
         event.stop()
         error = event.error
         if isinstance(error, QueryError) and error.line is not None:
-            self._editor.go(error.line, error.column or 1)
+            self._editor.go_to(error.line, error.column or 1)
 
     @on(QueryEditor.HistoryRequested)
-    def _choose(self, event: QueryEditor.HistoryRequested) -> None:
+    def _choose_query(self, event: QueryEditor.HistoryRequested) -> None:
         event.stop()
         choices = [Choice(" ".join(sql.split())[:200], sql, detail=sql) for sql in self.history]
         if not choices:
-            self.studio.show_notice("No queries yet.")
+            self.studio.show_notice("The history has no queries yet.")
             return
 
-        def take(sql: str | None) -> None:
+        def use(sql: str | None) -> None:
             if sql is not None:
-                self._editor.put(sql)
+                self._editor.replace_text(sql)
                 self._editor.area.focus()
 
-        self.app.push_screen(Chooser(choices, title="Queries, the last one first"), take)
+        self.app.push_screen(Chooser(choices, title="Queries, newest first"), use)
 
     def _remember(self, sql: str) -> None:
-        self.history[:] = [sql, *(each for each in self.history if each != sql)][:_MOST_KEPT]
+        self.history[:] = [sql, *(each for each in self.history if each != sql)][:_MOST_QUERIES]
         self.studio.save_user_state()
 
     @property
@@ -170,7 +173,7 @@ class SqlConsole(StudioNode, Vertical):
 
 
 def _write_file(write: Callable[[Any, Path], None], table: pa.Table, file: Path) -> str:
-    """Write the file; what kept it from that, empty when nothing did."""
+    """Write a file; return the error message, empty when there was none."""
     import pyarrow as pa
 
     try:
@@ -183,30 +186,30 @@ def _write_file(write: Callable[[Any, Path], None], table: pa.Table, file: Path)
     return ""
 
 
-def _csv(table: pa.Table, file: Path) -> None:
+def _write_csv(table: pa.Table, file: Path) -> None:
     from localcdap.tui.records.values import to_csv
 
-    file.write_text(to_csv(table.column_names, _rows(table)), encoding="utf-8")
+    file.write_text(to_csv(table.column_names, _iterate_rows(table)), encoding="utf-8")
 
 
-def _json(table: pa.Table, file: Path) -> None:
+def _write_json(table: pa.Table, file: Path) -> None:
     from localcdap.tui.records.values import to_json
 
-    file.write_text(to_json(table.column_names, _rows(table)), encoding="utf-8")
+    file.write_text(to_json(table.column_names, _iterate_rows(table)), encoding="utf-8")
 
 
-def _parquet(table: pa.Table, file: Path) -> None:
+def _write_parquet(table: pa.Table, file: Path) -> None:
     import pyarrow.parquet as pq
 
     pq.write_table(table, file)
 
 
-def _rows(table: pa.Table) -> Any:
+def _iterate_rows(table: pa.Table) -> Any:
     return zip(*(column.to_pylist() for column in table.columns), strict=True)
 
 
 _WRITERS: Final[dict[str, Callable[[Any, Path], None]]] = {
-    ".csv": _csv,
-    ".json": _json,
-    ".parquet": _parquet,
+    ".csv": _write_csv,
+    ".json": _write_json,
+    ".parquet": _write_parquet,
 }

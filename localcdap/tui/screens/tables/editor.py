@@ -1,4 +1,4 @@
-"""The editor of a query: highlighting, completion of names while typing, a history."""
+"""The editor of SQL queries: highlighting, completion while typing, and a history."""
 
 from __future__ import annotations
 
@@ -22,26 +22,29 @@ from localcdap.tui.widgets.code_area import CodeArea
 
 
 class QueryText(CodeArea):
-    """The text; keys that choose a completion go there while some are shown."""
+    """The text area. While completions are shown it posts the keys that choose one."""
 
-    class Pressed(Message):
+    class CompletionKey(Message):
+        """A key for the list of completions was pressed."""
+
         def __init__(self, key: str) -> None:
             super().__init__()
             self.key = key
 
-    choosing = False
+    is_choosing = False
+    """Whether completions are shown."""
 
     async def _on_key(self, event: events.Key) -> None:
-        if self.choosing and event.key in ("up", "down", "tab", "enter", "escape"):
+        if self.is_choosing and event.key in ("up", "down", "tab", "enter", "escape"):
             event.stop()
             event.prevent_default()
-            self.post_message(self.Pressed(event.key))
+            self.post_message(self.CompletionKey(event.key))
             return
         await super()._on_key(event)
 
 
 class QueryEditor(Container):
-    """Where a query is written. :class:`Run` asks for it to be run."""
+    """Edits queries, and posts :class:`RunRequested` to run one."""
 
     DEFAULT_CSS = """
     QueryEditor {
@@ -63,31 +66,34 @@ class QueryEditor(Container):
         Binding("ctrl+@,ctrl+space", "complete", "complete", id="sql.complete", show=False),
     ]
 
-    class Run(Message):
-        """The query is to be run.
+    class RunRequested(Message):
+        """The user wants to run a query.
 
-        :param placed: the query behind as many lines and blanks as stand before it here, so that the places
-            of errors are those in the editor.
+        :param positioned_sql: the query after as many line ends and blanks as precede it in the editor, so
+            that line and column of an error are those in the editor.
         """
 
-        def __init__(self, sql: str, placed: str) -> None:
+        def __init__(self, sql: str, positioned_sql: str) -> None:
             super().__init__()
             self.sql = sql
-            self.placed = placed
+            self.positioned_sql = positioned_sql
 
     class HistoryRequested(Message):
-        """An earlier query is to be chosen."""
+        """The user wants to choose an earlier query."""
 
     def __init__(self, id: str | None = None) -> None:
         super().__init__(id=id)
         self.tables: Sequence[SqlTable] = ()
         self.namespace = "default"
         self.history: Sequence[str] = ()
-        self._offered: list[SqlCompletion] = []
+        self._completions: list[SqlCompletion] = []
         self._word = ""
-        self._back = 0
+        """The beginning of the word that is completed."""
+        self._history_position = 0
+        """The number of queries back in the history; 0 is the text that was not run yet."""
         self._unsent = ""
-        self._quiet = False
+        self._ignores_change = False
+        """Whether the next change of the text comes from this widget and offers no completions."""
 
     def compose(self) -> ComposeResult:
         yield QueryText(
@@ -103,18 +109,18 @@ class QueryEditor(Container):
 
     @property
     def is_completing(self) -> bool:
-        return self.query_one(QueryText).choosing
+        return self.query_one(QueryText).is_choosing
 
-    def put(self, text: str) -> None:
-        """Write another text into the editor; ctrl+z brings the old one back."""
-        self._quiet = True
+    def replace_text(self, text: str) -> None:
+        """Replace the text; ctrl+z restores the old text."""
+        self._ignores_change = True
         area = self.area
         area.replace(text, area.document.start, area.document.end)
         area.move_cursor(area.document.end)
         self._hide()
 
-    def go(self, line: int, column: int) -> None:
-        """Put the cursor on a place, from 1 on."""
+    def go_to(self, line: int, column: int) -> None:
+        """Move the cursor to a line and a column, both counted from 1."""
         last = self.area.document.line_count
         row = min(line, last) - 1
         self.area.move_cursor((row, min(column - 1, len(self.area.document.get_line(row)))))
@@ -125,47 +131,47 @@ class QueryEditor(Container):
         if sql.strip():
             row, column = min(area.selection.start, area.selection.end)
         else:
-            sql = find_statement(text, _index(area))
+            sql = find_statement(text, _get_cursor_offset(area))
             before = text[: text.find(sql)]
             row, column = before.count("\n"), len(before) - before.rfind("\n") - 1
         self._hide()
-        self._back = 0
-        self.post_message(self.Run(sql.strip(), "\n" * row + " " * column + sql.rstrip()))
+        self._history_position = 0
+        self.post_message(self.RunRequested(sql.strip(), "\n" * row + " " * column + sql.rstrip()))
 
     def action_history(self) -> None:
         self.post_message(self.HistoryRequested())
 
     def action_older(self, by: int) -> None:
-        back = self._back + by
-        if not 0 <= back <= len(self.history):
+        position = self._history_position + by
+        if not 0 <= position <= len(self.history):
             return
-        if self._back == 0:
+        if self._history_position == 0:
             self._unsent = self.area.text
-        self._back = back
-        self.put(self.history[back - 1] if back else self._unsent)
+        self._history_position = position
+        self.replace_text(self.history[position - 1] if position else self._unsent)
 
     def action_complete(self) -> None:
-        self._offer()
+        self._show_completions()
 
     @on(TextArea.Changed)
-    def _typed(self, event: TextArea.Changed) -> None:
+    def _complete_typed(self, event: TextArea.Changed) -> None:
         event.stop()
-        if self._quiet:
-            self._quiet = False
+        if self._ignores_change:
+            self._ignores_change = False
         elif self.area.has_focus:
-            self._offer()
+            self._show_completions()
 
     @on(TextArea.SelectionChanged)
-    def _moved(self, event: TextArea.SelectionChanged) -> None:
+    def _hide_when_moved(self, event: TextArea.SelectionChanged) -> None:
         event.stop()
-        if self.is_completing and not self._word_before().endswith(self._word):
+        if self.is_completing and not self._get_text_before_cursor().endswith(self._word):
             self._hide()
 
     def on_descendant_blur(self) -> None:
         self._hide()
 
-    @on(QueryText.Pressed)
-    def _key(self, event: QueryText.Pressed) -> None:
+    @on(QueryText.CompletionKey)
+    def _handle_key(self, event: QueryText.CompletionKey) -> None:
         event.stop()
         options = self.query_one("#completions", OptionList)
         if event.key == "escape":
@@ -175,65 +181,65 @@ class QueryEditor(Container):
         elif event.key == "down":
             options.action_cursor_down()
         else:
-            self._take(options.highlighted or 0)
+            self._insert(options.highlighted or 0)
 
     @on(OptionList.OptionSelected, "#completions")
-    def _clicked(self, event: OptionList.OptionSelected) -> None:
+    def _insert_chosen(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        self._take(event.option_index)
+        self._insert(event.option_index)
 
-    def _word_before(self) -> str:
+    def _get_text_before_cursor(self) -> str:
         row, column = self.area.cursor_location
         return self.area.document.get_line(row)[:column]
 
-    def _offer(self) -> None:
+    def _show_completions(self) -> None:
         area = self.area
-        at = _index(area)
+        at = _get_cursor_offset(area)
         text = area.text
-        self._word, self._offered = find_completions(
+        self._word, self._completions = find_completions(
             text[:at], text[at:], self.tables, self.namespace
         )
-        if not self._offered:
+        if not self._completions:
             self._hide()
             return
         options = self.query_one("#completions", OptionList)
         options.clear_options()
-        options.add_options([Option(_line(each)) for each in self._offered])
+        options.add_options([Option(_format_completion(each)) for each in self._completions])
         options.highlighted = 0
-        options.styles.offset = self._beside_cursor(len(self._offered))
+        options.styles.offset = self._find_offset(len(self._completions))
         options.add_class("-open")
-        self.query_one(QueryText).choosing = True
+        self.query_one(QueryText).is_choosing = True
 
-    def _beside_cursor(self, lines: int) -> Offset:
-        """Below the word; above it where there is no room below."""
+    def _find_offset(self, lines: int) -> Offset:
+        """Return the position of the list: below the word, or above it where there is no space below."""
         cursor = self.area.cursor_screen_offset - self.region.offset
         x = max(0, min(cursor.x - len(self._word), self.size.width - 44))
         below = cursor.y + 1
-        room = self.size.height - below
-        return Offset(x, below if room >= min(lines, 8) else max(0, cursor.y - min(lines, 8)))
+        space = self.size.height - below
+        return Offset(x, below if space >= min(lines, 8) else max(0, cursor.y - min(lines, 8)))
 
-    def _take(self, index: int) -> None:
-        if index >= len(self._offered):
+    def _insert(self, index: int) -> None:
+        if index >= len(self._completions):
             return
         row, column = self.area.cursor_location
-        self._quiet = True
+        self._ignores_change = True
         start = (row, column - len(self._word))
-        self.area.replace(self._offered[index].text, start, (row, column))
+        self.area.replace(self._completions[index].text, start, (row, column))
         self._hide()
 
     def _hide(self) -> None:
         self.query_one("#completions", OptionList).remove_class("-open")
-        self.query_one(QueryText).choosing = False
+        self.query_one(QueryText).is_choosing = False
 
 
-def _line(completion: SqlCompletion) -> Content:
+def _format_completion(completion: SqlCompletion) -> Content:
     space = max(1, 42 - len(completion.text) - len(completion.detail))
     return Content.assemble(
         f" {completion.text}", " " * space, Content.styled(completion.detail, "$foreground 60%")
     )
 
 
-def _index(area: TextArea) -> int:
-    """Where in the text the cursor is."""
+def _get_cursor_offset(area: TextArea) -> int:
+    """Return the offset of the cursor in the text."""
     row, column = area.cursor_location
     return sum(len(area.document.get_line(each)) + 1 for each in range(row)) + column

@@ -1,4 +1,4 @@
-"""Runs one query after the other, tells how long one takes, and cancels it."""
+"""A line that runs queries one after the other, shows how long they take, and cancels them."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from textual.widgets import Static
 from localcdap.api.errors import LocalcdapError
 from localcdap.datasets.sql import SqlRequest, SqlResult
 from localcdap.host.cdap import Cdap
+from localcdap.text import plural
 from localcdap.tui.studio import StudioNode
 
 
 class QueryStatus(StudioNode, Static):
-    """One line that tells of the query that runs, or ran last."""
+    """Shows the state of the query that runs, or the result of the last one."""
 
     DEFAULT_CSS = """
     QueryLine {
         height: auto; max-height: 4; padding: 0 1; color: $text-muted;
-        &.-wrong { color: $text-error; }
+        &.-error { color: $text-error; }
     }
     """
 
-    class Answered(Message):
-        """A query found something."""
+    class Succeeded(Message):
+        """A query has a result."""
 
         def __init__(self, line: QueryStatus, request: SqlRequest, result: SqlResult) -> None:
             super().__init__()
@@ -39,7 +40,7 @@ class QueryStatus(StudioNode, Static):
             return self.line
 
     class Failed(Message):
-        """A query was refused, wrong or cancelled."""
+        """A query has failed."""
 
         def __init__(self, line: QueryStatus, request: SqlRequest, error: LocalcdapError) -> None:
             super().__init__()
@@ -54,69 +55,69 @@ class QueryStatus(StudioNode, Static):
     def __init__(self, id: str | None = None) -> None:
         super().__init__(id=id, markup=False)
         self._request: SqlRequest | None = None
-        self._begun = 0.0
+        self._started = 0.0
         self._timer: Timer | None = None
 
     @property
     def running(self) -> SqlRequest | None:
-        """The query that runs now."""
+        """The query that is running."""
         return self._request
 
     def on_mount(self) -> None:
         self._timer = self.set_interval(0.1, self._tick, pause=True)
 
-    def ask(self, sql: str, namespace: str, limit: int) -> None:
-        """Run a query; one that runs is cancelled."""
+    def run(self, sql: str, namespace: str, limit: int) -> None:
+        """Run a query, and cancel the one that is running."""
         self.cancel()
         request = SqlRequest(sql, namespace, limit=limit, id=str(uuid.uuid4()))
-        self._request, self._begun = request, time.monotonic()
-        self.remove_class("-wrong")
+        self._request, self._started = request, time.monotonic()
+        self.remove_class("-error")
         if self._timer is not None:
             self._timer.resume()
         self.call(
-            lambda cdap: _answer(cdap, request),
-            on_result=lambda found: self._end(request, found),
+            lambda cdap: _run_query(cdap, request),
+            on_result=lambda result: self._end(request, result),
             group="query",
         )
 
     def cancel(self) -> bool:
-        """End the query that runs; False when none does."""
+        """Cancel the running query; return whether there was one."""
         request, self._request = self._request, None
         if request is None:
             return False
-        self._quiet("Cancelled.")
+        self._stop_timer()
+        self.show_text("Cancelled.")
         self.discard_results("query")
         self.call(lambda cdap: cdap.sql.cancel(request.id))
         return True
 
-    def tell(self, text: str, *, is_wrong: bool = False) -> None:
-        self.set_class(is_wrong, "-wrong")
+    def show_text(self, text: str, *, is_error: bool = False) -> None:
+        """Show a text instead of the state of a query."""
+        self.set_class(is_error, "-error")
         self.update(text)
 
     def _tick(self) -> None:
-        seconds = time.monotonic() - self._begun
+        seconds = time.monotonic() - self._started
         if self._request is not None and seconds > 0.2:
             self.update(f"◌ running {seconds:.1f} s · escape cancels")
 
-    def _quiet(self, text: str) -> None:
+    def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.pause()
-        self.tell(text)
 
-    def _end(self, request: SqlRequest, found: SqlResult | LocalcdapError) -> None:
+    def _end(self, request: SqlRequest, result: SqlResult | LocalcdapError) -> None:
         self._request = None
-        if isinstance(found, LocalcdapError):
-            self._quiet("")
-            self.tell(f"✗ {found.full_message}", is_wrong=True)
-            self.post_message(self.Failed(self, request, found))
+        self._stop_timer()
+        if isinstance(result, LocalcdapError):
+            self.show_text(f"✗ {result.full_message}", is_error=True)
+            self.post_message(self.Failed(self, request, result))
             return
-        more = f" · only the first {request.limit:,} rows are shown" if found.truncated else ""
-        count = f"{found.rows:,} row{'s' * (found.rows != 1)}"
-        self._quiet(f"✓ {count} in {found.seconds:.2f} s{more}")
-        self.post_message(self.Answered(self, request, found))
+        more = f" · only the first {request.limit:,} rows are shown" if result.truncated else ""
+        self.show_text(f"✓ {plural(result.rows, 'row')} in {result.seconds:.2f} s{more}")
+        self.post_message(self.Succeeded(self, request, result))
 
 
-def _answer(cdap: Cdap, request: SqlRequest) -> SqlResult | LocalcdapError:
+def _run_query(cdap: Cdap, request: SqlRequest) -> SqlResult | LocalcdapError:
     try:
         return cdap.sql.query(request)
     except LocalcdapError as error:

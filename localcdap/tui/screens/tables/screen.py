@@ -1,4 +1,4 @@
-"""The screen of the data area: the tables there are, their rows, SQL on them."""
+"""The data screen: tables with their rows and columns, and an SQL console."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from localcdap.tui.screens.tables.completion import quote_identifier
 from localcdap.tui.screens.tables.console import SqlConsole
 from localcdap.tui.screens.tables.editor import QueryEditor
 
-_EMPTY = "No tables yet.\n\nA Table sink of a pipeline writes one; so do system applications."
+_EMPTY = "No tables yet.\n\nTable sinks of pipelines and system applications write tables."
 
 
 class TablesScreen(AreaScreen):
-    """Tables on the left; rows, columns and SQL on the right."""
+    """Shows the tables on the left, and rows, columns and SQL on the right."""
 
     AREA = "data"
     CSS_PATH = "tables.tcss"
@@ -35,7 +35,7 @@ class TablesScreen(AreaScreen):
         Binding("b", "tab('rows')", "rows", id="data.rows"),
         Binding("s", "tab('columns')", "columns", id="data.columns", show=False),
         Binding("q", "tab('sql')", "SQL", id="data.sql"),
-        Binding("escape", "leave", "to the tables", id="data.leave", show=False),
+        Binding("escape", "leave", "back to the tables", id="data.leave", show=False),
     ]
 
     def __init__(self) -> None:
@@ -54,24 +54,24 @@ class TablesScreen(AreaScreen):
                     yield SqlConsole(id="console")
 
     def on_mount(self) -> None:
-        self.follow(watch_topics("runs", "entities"), self._changed)
+        self.follow(watch_topics("runs", "entities"), self._reload_if_changed)
 
     def show_namespace(self, namespace: str) -> None:
         self.reload()
 
-    def _changed(self, happened: bool) -> None:
-        if happened:
-            self._list(self._fill)
+    def _reload_if_changed(self, is_changed: bool) -> None:
+        if is_changed:
+            self._read_tables(self._fill)
 
     def reload(self) -> None:
-        self._list(self._fill_anew)
+        self._read_tables(self._fill_with_stale_rows)
 
-    def _list(self, done: Callable[[Sequence[SqlTable]], None]) -> None:
-        self.call(lambda cdap: cdap.sql.list_tables(), on_result=done, group="tables")
+    def _read_tables(self, on_result: Callable[[Sequence[SqlTable]], None]) -> None:
+        self.call(lambda cdap: cdap.sql.list_tables(), on_result=on_result, group="tables")
 
-    def _fill_anew(self, tables: Sequence[SqlTable]) -> None:
-        """Read the rows again too, whatever is known of the table."""
-        self.query_one(TableBrowser).forget_table()
+    def _fill_with_stale_rows(self, tables: Sequence[SqlTable]) -> None:
+        """Show the tables, and read the rows of the highlighted table again too."""
+        self.query_one(TableBrowser).mark_stale()
         self._fill(tables)
 
     def action_tab(self, name: str) -> None:
@@ -82,56 +82,57 @@ class TablesScreen(AreaScreen):
             self.query_one(QueryEditor).area.focus()
 
     def action_leave(self) -> None:
-        """Out of what is typed in, so that keys are keys again."""
+        """Move the focus from a text field to the tables, so that keys are commands again."""
         self.query_one("#tables").query_one("OptionList").focus()
 
     def _fill(self, tables: Sequence[SqlTable]) -> None:
-        here = self.studio.namespace
-        ordered = sorted(tables, key=lambda table: table.schema != here)
+        namespace = self.studio.namespace
+        ordered = sorted(tables, key=lambda table: table.schema != namespace)
         self._tables = {table.identifier: table for table in ordered}
         listing = self.query_one("#tables", FilteredList)
-        listing.put([_entry(table) for table in ordered])
-        self.query_one(SqlConsole).serve(ordered, here)
+        listing.put([_build_entry(table) for table in ordered])
+        self.query_one(SqlConsole).set_tables(ordered, namespace)
         self._show(listing.key)
 
     @on(FilteredList.Highlighted, "#tables")
-    def _highlighted(self, event: FilteredList.Highlighted) -> None:
+    def _show_highlighted(self, event: FilteredList.Highlighted) -> None:
         event.stop()
         self._show(event.key)
 
     @on(FilteredList.Chosen, "#tables")
-    def _chosen(self, event: FilteredList.Chosen) -> None:
+    def _open_chosen(self, event: FilteredList.Chosen) -> None:
         event.stop()
         table = self._tables.get(event.key)
         if table is not None and self.query_one(TabbedContent).active == "sql-tab":
-            self.query_one(QueryEditor).area.insert(_name(table, self.studio.namespace))
+            self.query_one(QueryEditor).area.insert(_format_name(table, self.studio.namespace))
             self.action_tab("sql")
         else:
             self.action_tab("rows")
 
     def _show(self, key: str | None) -> None:
         table = self._tables.get(key) if key is not None else None
-        self.query_one("#columns", Static).update(_columns(table))
+        self.query_one("#columns", Static).update(_format_columns(table))
         self.query_one(TableBrowser).show(table)
         if table is not None:
-            self.query_one(SqlConsole).write(
-                f"SELECT *\nFROM {_name(table, self.studio.namespace)};\n"
+            self.query_one(SqlConsole).suggest(
+                f"SELECT *\nFROM {_format_name(table, self.studio.namespace)};\n"
             )
 
 
-def _entry(table: SqlTable) -> ListEntry:
+def _build_entry(table: SqlTable) -> ListEntry:
     group = "system applications" if table.schema == "structured" else f"namespace {table.schema}"
     words = " ".join(column.name for column in table.columns)
     return ListEntry(table.identifier, table.name, hint=f"{table.rows:,}", group=group, words=words)
 
 
-def _name(table: SqlTable, namespace: str) -> str:
+def _format_name(table: SqlTable, namespace: str) -> str:
+    """Return the name of a table in a query of a namespace."""
     if table.schema == namespace:
         return quote_identifier(table.name)
     return f"{quote_identifier(table.schema)}.{quote_identifier(table.name)}"
 
 
-def _columns(table: SqlTable | None) -> Content:
+def _format_columns(table: SqlTable | None) -> Content:
     if table is None:
         return Content("")
     width = max(len(column.name) for column in table.columns)

@@ -115,7 +115,7 @@ async def test_an_artifact_is_removed_and_brought_back(open_studio, cdap, plugin
     async with open_studio() as driver:
         await driver.press("4")
         screen = driver.app.screen
-        assert screen.explain_disabled("remove") == "it comes with localcdap"
+        assert screen.explain_disabled("remove") == "it is part of localcdap"
         assert screen.explain_disabled("undo") == "nothing was removed"
         await go_to(driver, "plugin transform Mine")
         await driver.press("d")
@@ -142,7 +142,7 @@ async def test_a_new_plugin_is_written_from_a_template(open_studio, plugins: Pat
         documentation = driver.app.screen.query_one("#plugin-documentation", Markdown)
         await driver.until(lambda: documentation.display)
         assert "CleanText" in documentation.source
-        assert driver.app.screen._source().name == "clean_text.py"
+        assert driver.app.screen._find_source().name == "clean_text.py"
 
 
 async def test_hidden_plugins_are_shown_on_demand_with_the_reason(tmp_path: Path):

@@ -111,7 +111,7 @@ async def test_a_location_is_added(open_studio, home):
 
         assert load_settings(home.settings_file).locations == {"gs://sales": "data/sales"}
         assert "gs://sales" in driver.app.screen._row.key
-        assert "nothing yet" in driver.app.notices.newest_first[0].title
+        assert "does not exist yet" in driver.app.notices.newest_first[0].title
 
 
 @pytest.mark.parametrize(

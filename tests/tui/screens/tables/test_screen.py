@@ -52,7 +52,7 @@ def column(driver, name: str, which: str = "#rows") -> list:
 
 
 async def run(driver, sql: str) -> None:
-    driver.app.screen.query_one(QueryEditor).put(sql)
+    driver.app.screen.query_one(QueryEditor).replace_text(sql)
     await driver.press("f5")
     await driver.settled()
 
@@ -107,7 +107,7 @@ async def test_an_error_stands_below_and_the_cursor_goes_there(open_studio):
         line = driver.app.screen.query_one("#sql-line", QueryStatus)
         assert 'Did you mean "spending"?' in str(line.content)
         assert "Line 4, column 6" in str(line.content)
-        assert line.has_class("-wrong")
+        assert line.has_class("-error")
         assert driver.app.screen.query_one(QueryEditor).area.cursor_location == (3, 5)
 
 
@@ -123,7 +123,7 @@ async def test_names_are_completed_while_typing(open_studio):
     async with open_studio() as driver:
         await driver.press("5", "q")
         editor = driver.app.screen.query_one(QueryEditor)
-        editor.put("")
+        editor.replace_text("")
         await driver.type("from spe")
         assert editor.is_completing
         await driver.press("tab")
@@ -138,7 +138,7 @@ async def test_names_are_completed_while_typing(open_studio):
 async def test_a_long_query_is_cancelled(open_studio):
     async with open_studio() as driver:
         await driver.press("5", "q")
-        driver.app.screen.query_one(QueryEditor).put(
+        driver.app.screen.query_one(QueryEditor).replace_text(
             "SELECT count(*) FROM range(1000000000000) a, range(1000000) b WHERE a.range % 7 > b.range"
         )
         line = driver.app.screen.query_one("#sql-line", QueryStatus)
