@@ -58,11 +58,11 @@ class AppListeners:
         self._thread.start()
 
     def is_busy(self) -> bool:
-        """Whether one has events to see, and has not just failed on them."""
+        """Return whether one has events to see, and has not just failed on them."""
         return any(driver.is_busy() for driver in list(self._drivers.values()))
 
     def get_failure(self, app: str, listener: str) -> tuple[int, str | None]:
-        """How often in a row a listener has failed, and with what the last time."""
+        """Return how often in a row a listener has failed, and with what the last time."""
         driver = self._drivers.get(listener_key(app, listener))
         return (driver.tries, driver.error) if driver is not None else (0, None)
 
@@ -105,7 +105,7 @@ class AppListeners:
         }
 
     def _known(self) -> set[str]:
-        """Names of all listeners of applications that there ever were."""
+        """Return names of all listeners of applications that there ever were."""
         if not self._admin.exists(POSITIONS.table):
             return set()
         names = self._transactions.run(
@@ -156,7 +156,7 @@ class _Driver:
         self._thread.start()
 
     def is_busy(self) -> bool:
-        """Whether there are events for it that it has not seen, and it has not just failed on them."""
+        """Return whether there are events for it that it has not seen, and it has not just failed on them."""
         if self.tries:
             return False
         try:

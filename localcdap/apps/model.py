@@ -11,12 +11,12 @@ from localcdap.api.failures import ArtifactId
 
 
 def listener_key(app: str, listener: str) -> str:
-    """The name of an application's listener among all listeners."""
+    """Return the name of an application's listener among all listeners."""
     return f"{app}/{listener}"
 
 
 def is_listener_key(name: str) -> bool:
-    """Whether a listener's name is that of an application's."""
+    """Return whether a listener's name is that of an application's."""
     return "/" in name
 
 

@@ -51,18 +51,18 @@ class AppPlatform:
         self._plugins = plugins
 
     def find_namespace(self, name: str) -> NamespaceSummary | None:
-        """The namespace; None when there is none of that name."""
+        """Return the namespace; None when there is none of that name."""
         try:
             return _summary(self._namespaces.describe(name))
         except NotFoundError:
             return None
 
     def list_namespaces(self) -> list[NamespaceSummary]:
-        """All namespaces, by name."""
+        """Return all namespaces, by name."""
         return [_summary(each) for each in self._namespaces.list_namespaces()]
 
     def list_artifacts(self, namespace: str) -> list[ArtifactSummary]:
-        """The artifacts in use that a namespace sees."""
+        """Return the artifacts in use that a namespace sees."""
         return [
             ArtifactSummary(
                 each.id, each.namespace, [(plugin.type, plugin.name) for plugin in each.plugins]

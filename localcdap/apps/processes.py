@@ -55,7 +55,7 @@ class AppProcesses:
             process.give_back()
 
     def is_running(self, name: str) -> bool:
-        """Whether an application has a process."""
+        """Return whether an application has a process."""
         slot = self._slots.get(name)
         return slot is not None and slot.is_running
 
@@ -108,7 +108,7 @@ class _Slot:
     def taken(
         self, app: ApplicationRef, start: Callable[[ApplicationRef], AppProcess]
     ) -> AppProcess:
-        """The process of this content, started if need be; it must be given back."""
+        """Return the process of this content, started if need be; it must be given back."""
         with self._turn:
             held = self._process
             if held is None or not held.is_alive or held.app.digest != app.digest:

@@ -30,11 +30,11 @@ class AppService:
         self._limit_s = limit_s
 
     def list_applications(self) -> list[AppSummary]:
-        """The applications that are deployed, by name."""
+        """Return the applications that are deployed, by name."""
         return [self._summary(app) for app in self._artifacts.list_applications()]
 
     def describe(self, name: str) -> AppDetail:
-        """An application with its services, routes, tables and listeners.
+        """Return an application with its services, routes, tables and listeners.
 
         :raises NotFoundError: when there is none of that name; lists those that are.
         """

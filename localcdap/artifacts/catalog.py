@@ -37,7 +37,9 @@ class AnyNamespace:
 
 
 def list_orphaned_artifacts(catalog: Catalog, namespaces: Namespaces) -> Iterator[ArtifactDetail]:
-    """The artifacts in sub-folders of plugin directories that are no namespace, each with that error."""
+    """Return the artifacts in sub-folders of plugin directories that are no namespace, each with that
+    error.
+    """
     for detail in catalog.details:
         if not namespaces.exists(detail.namespace):
             error = (
@@ -76,12 +78,12 @@ class Catalog:
                 types.setdefault(plugin.type, {}).setdefault(plugin.name, []).append(candidate)
 
     def list_visible(self, namespace: str) -> list[ArtifactDetail]:
-        """The artifacts that a namespace sees: its own and those of the system, in order."""
+        """Return the artifacts that a namespace sees: its own and those of the system, in order."""
         visible = [d for d in self.details if d.namespace in (namespace, SYSTEM_NAMESPACE)]
         return sorted(visible, key=_detail_order)
 
     def list_hidden(self, namespace: str) -> Iterator[HiddenPlugin]:
-        """The plugins of what a namespace sees that lack a required capability, by artifact."""
+        """Return the plugins of what a namespace sees that lack a required capability, by artifact."""
         for detail in sorted(_details(self._state, frozenset()), key=_detail_order):
             if detail.namespace not in (namespace, SYSTEM_NAMESPACE):
                 continue
@@ -98,7 +100,7 @@ class Catalog:
                     )
 
     def find_candidates(self, namespace: str, type: str, name: str) -> list[Candidate]:
-        """The plugins of a type and name that a namespace sees."""
+        """Return the plugins of a type and name that a namespace sees."""
         return [
             candidate
             for names in self._visible(namespace, type)
@@ -106,12 +108,12 @@ class Catalog:
         ]
 
     def list_types(self, namespace: str) -> list[str]:
-        """The plugin types that a namespace sees, in alphabetical order."""
+        """Return the plugin types that a namespace sees, in alphabetical order."""
         spaces = {namespace, SYSTEM_NAMESPACE}
         return sorted({type for space in spaces for type in self._plugins.get(space, ())})
 
     def list_names(self, namespace: str, type: str) -> list[str]:
-        """Names of the plugins of a type that a namespace sees, in alphabetical order."""
+        """Return names of the plugins of a type that a namespace sees, in alphabetical order."""
         return sorted({name for names in self._visible(namespace, type) for name in names})
 
     def _visible(self, namespace: str, type: str) -> Iterator[dict[str, list[Candidate]]]:
@@ -120,7 +122,7 @@ class Catalog:
 
 
 def compare_catalogs(before: Catalog, after: Catalog) -> list[ArtifactChange]:
-    """What became of the artifacts between two states."""
+    """Return what became of the artifacts between two states."""
     old, new = _in_use(before), _in_use(after)
     told = {(d.path, d.error) for d in before.details}
     return [

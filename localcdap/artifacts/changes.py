@@ -20,7 +20,7 @@ _LONGEST_ERROR: Final = 2000
 
 
 def make_change_publisher(topics: Topics) -> Callable[[Transaction, SyncReport], None]:
-    """What publishes a report as system events, in the transaction of the changes."""
+    """Return what publishes a report as system events, in the transaction of the changes."""
 
     def announce(tx: Transaction, report: SyncReport) -> None:
         now = time.time_ns() // 1_000_000

@@ -10,7 +10,8 @@ _LONGEST: Final = 256 * 1024
 
 
 def read_documentation(artifact: Path, type: str, name: str) -> str | None:
-    """The text of ``docs/NAME-TYPE.md`` in an artifact, as CDAP 6 lays it out; None where there is none.
+    """Return the text of ``docs/NAME-TYPE.md`` in an artifact, as CDAP 6 lays it out; None where there
+    is none.
 
     :param artifact: its content: a folder, or a file, which has none.
     """

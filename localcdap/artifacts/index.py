@@ -74,7 +74,7 @@ class ArtifactIndex:
         self._store = store
 
     def load(self) -> tuple[dict[str, ArtifactEntry], dict[str, ArtifactContent]]:
-        """All entries by path, and all contents by digest."""
+        """Return all entries by path, and all contents by digest."""
         entries = self._store.read(
             f"SELECT {', '.join(_COLUMNS)} FROM artifact ORDER BY scope, path"  # noqa: S608
         )

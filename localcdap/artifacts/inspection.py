@@ -133,7 +133,7 @@ def _described(cls: type[Plugin], class_name: str) -> PluginClass:
 
 
 def _as_read(described: _Described, type: type[_Described]) -> _Described:
-    """A description as it reads at the other end of a connection.
+    """Return a description as it reads at the other end of a connection.
 
     :raises Exception: when something in it is not what it should be, or cannot be encoded.
     """

@@ -35,7 +35,7 @@ _Class = TypeVar("_Class")
 
 
 def load_plugin(ref: PluginRef) -> type[Plugin]:
-    """The class of a plugin.
+    """Return the class of a plugin.
 
     :raises PluginError: when its module cannot be imported or has no such plugin.
     :raises MemoryError: when importing it takes more memory than there is.
@@ -80,7 +80,7 @@ class UsedPlugins:
 
 
 def load_artifact(path: str, digest: str) -> list[type[Plugin]]:
-    """The plugin classes of an artifact, in the order of its modules and of their definitions.
+    """Return the plugin classes of an artifact, in the order of its modules and of their definitions.
 
     :raises Exception: what importing one of its modules raises.
     """
@@ -97,7 +97,7 @@ def import_module(path: str, digest: str, name: str) -> ModuleType:
 
 
 def list_module_names(path: str) -> list[str]:
-    """The modules of an artifact that may hold plugins, by the names its own code uses.
+    """Return the modules of an artifact that may hold plugins, by the names its own code uses.
 
     Those of a folder are its top-level modules and everything in its packages (below ``src`` when there
     is one); tests are left out.
@@ -111,17 +111,17 @@ def list_module_names(path: str) -> list[str]:
 
 
 def find_plugin_classes(module: ModuleType) -> Iterator[tuple[str, type[Plugin]]]:
-    """The plugin classes that a module defines itself, each with its name there."""
+    """Return the plugin classes that a module defines itself, each with its name there."""
     return _marked_classes(module, Plugin, PLUGIN_MARK)
 
 
 def find_application_classes(module: ModuleType) -> Iterator[tuple[str, type[SystemApplication]]]:
-    """The system applications that a module defines itself, each with its name there."""
+    """Return the system applications that a module defines itself, each with its name there."""
     return _marked_classes(module, SystemApplication, APPLICATION_MARK)
 
 
 def is_artifact_module(name: str) -> bool:
-    """Whether a module of that name belongs to an artifact."""
+    """Return whether a module of that name belongs to an artifact."""
     return name.startswith(_PREFIX)
 
 
@@ -143,7 +143,9 @@ def mount(path: str, digest: str) -> str:
 
 
 def locate_content(path: str) -> Path:
-    """Where a content lies; what was sent to a cluster has a path relative to a folder of ``sys.path``."""
+    """Return where a content lies; what was sent to a cluster has a path relative to a folder of
+    ``sys.path``.
+    """
     if Path(path).is_absolute():
         return Path(path)
     places = (Path(folder, path) for folder in sys.path)
@@ -151,13 +153,13 @@ def locate_content(path: str) -> Path:
 
 
 def find_code_root(folder: Path) -> Path:
-    """Where the top-level packages of a folder artifact lie."""
+    """Return where the top-level packages of a folder artifact lie."""
     source = folder / "src"
     return source if source.is_dir() and not (source / "__init__.py").exists() else folder
 
 
 def to_file_module_name(file: Path) -> str:
-    """Name of the module of a single-file artifact: its artifact name as a Python name."""
+    """Return name of the module of a single-file artifact: its artifact name as a Python name."""
     name = re.sub(r"\W", "_", split_file_name(file.stem)[0])
     return name if name.isidentifier() else f"_{name}"
 
@@ -215,7 +217,7 @@ class _ArtifactFinder(importlib.abc.MetaPathFinder):
         return None
 
     def find_distributions(self, context: Any = None) -> Iterable[Any]:
-        """What ``importlib.metadata`` asks for: the artifact's own metadata, for its own code only."""
+        """Return what ``importlib.metadata`` asks for: the artifact's own metadata, for its own code only."""
         from importlib.metadata import DistributionFinder, MetadataPathFinder
 
         if self._single or context is None or not _asking().startswith(f"{self._package}."):
@@ -254,7 +256,7 @@ class _ArtifactLoader(importlib.machinery.SourceFileLoader):
 
 
 def _own_import(package: str, top_level_names: frozenset[str]) -> Any:
-    """An ``__import__`` that looks for the artifact's own top-level names in its namespace."""
+    """Return an ``__import__`` that looks for the artifact's own top-level names in its namespace."""
 
     def own_import(
         name: str,
@@ -275,7 +277,7 @@ def _own_import(package: str, top_level_names: frozenset[str]) -> Any:
 
 
 def _asking() -> str:
-    """The name of the module whose code called importlib."""
+    """Return the name of the module whose code called importlib."""
     from inspect import currentframe
 
     frame = currentframe()

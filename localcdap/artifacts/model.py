@@ -172,5 +172,5 @@ class SyncReport(msgspec.Struct):
     changes: list[ArtifactChange]
 
     def of(self, change: str) -> list[ArtifactId]:
-        """The artifacts that this became of."""
+        """Return the artifacts that this became of."""
         return [ArtifactId(c.name, c.version, c.scope) for c in self.changes if c.change == change]

@@ -40,7 +40,7 @@ class ParentRange(msgspec.Struct, frozen=True):
 
 
 def find_supported_apps(parents: Iterable[str]) -> frozenset[str]:
-    """The applications here that an artifact's plugins can be used in; all when it names no parents.
+    """Return the applications here that an artifact's plugins can be used in; all when it names no parents.
 
     :raises BadRequestError: when a parent cannot be read.
     """

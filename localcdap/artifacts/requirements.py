@@ -43,7 +43,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def install_command(module: str, place: Path) -> str:
-    """The command that brings a module, as far as its name and the artifact's requirements tell.
+    """Return the command that brings a module, as far as its name and the artifact's requirements tell.
 
     :param place: a ``.py`` file or a folder.
     """
@@ -70,7 +70,7 @@ def _normal(name: str) -> str:
 
 
 def _declared(place: Path) -> Iterator[str]:
-    """The requirements of an artifact; none where they cannot be read."""
+    """Return the requirements of an artifact; none where they cannot be read."""
     try:
         yield from _read(place)
     except (OSError, ValueError, RecursionError, BadRequestError):

@@ -58,7 +58,7 @@ def artifact_order(artifact: ArtifactId, version: ArtifactVersion) -> Any:
 
 
 def choose(candidates: Iterable[Candidate], selector: ArtifactSelector) -> Candidate | None:
-    """The highest candidate that the selector accepts.
+    """Return the highest candidate that the selector accepts.
 
     :raises BadRequestError: when scope or version of the selector cannot be read.
     """

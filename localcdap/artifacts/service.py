@@ -137,7 +137,8 @@ class ArtifactService:
     def list_artifacts(
         self, namespace: str, scope: str | None = None, errors: bool = False
     ) -> list[ArtifactDetail]:
-        """The artifacts that a namespace sees, by name, version and scope; and those in sub-folders that
+        """Return the artifacts that a namespace sees, by name, version and scope; and those in
+        sub-folders that
         are no namespace, which nobody sees, with that error.
 
         :param errors: only those that something is wrong with.
@@ -162,7 +163,7 @@ class ArtifactService:
         all_versions: bool = False,
         artifact: ArtifactSelector | None = None,
     ) -> list[PluginSummary]:
-        """The plugins that a namespace sees, by type and name.
+        """Return the plugins that a namespace sees, by type and name.
 
         :param capabilities: only plugins that have all of these. One that is not among the required
             capabilities of the instance, when it has any, leaves nothing.
@@ -184,7 +185,8 @@ class ArtifactService:
         ]
 
     def list_capabilities(self, namespace: str) -> list[CapabilityCount]:
-        """The capabilities that are known, in alphabetical order: those of the system, and what the plugins
+        """Return the capabilities that are known, in alphabetical order: those of the system, and what
+        the plugins
         that the namespace sees declare besides. Each plugin counts once, with its newest version.
         """
         counts = dict.fromkeys(SYSTEM_CAPABILITIES, 0)
@@ -199,7 +201,7 @@ class ArtifactService:
     def get_plugin(
         self, namespace: str, type: str, name: str, selector: ArtifactSelector | None = None
     ) -> PluginInfo:
-        """The plugin that a stage with this selector gets.
+        """Return the plugin that a stage with this selector gets.
 
         :raises NotFoundError: when there is none; the message lists the nearest names.
         :raises BadRequestError: when the selector cannot be read.
@@ -237,7 +239,8 @@ class ArtifactService:
     def read_documentation(
         self, namespace: str, type: str, name: str, selector: ArtifactSelector | None = None
     ) -> str | None:
-        """The Markdown that the artifact has about a plugin, in ``docs/NAME-TYPE.md``; None without any.
+        """Return the Markdown that the artifact has about a plugin, in ``docs/NAME-TYPE.md``; None
+        without any.
 
         :raises NotFoundError: as :meth:`get_plugin`.
         """
@@ -249,11 +252,12 @@ class ArtifactService:
         return read_documentation(Path(found.path), type, name)
 
     def list_required_capabilities(self) -> list[str]:
-        """What a plugin must have to exist for anybody, in alphabetical order; empty: nothing."""
+        """Return what a plugin must have to exist for anybody, in alphabetical order; empty: nothing."""
         return sorted(self._required)
 
     def list_hidden(self, namespace: str) -> list[HiddenPlugin]:
-        """The plugins that the namespace would see if the instance required nothing, with what they lack.
+        """Return the plugins that the namespace would see if the instance required nothing, with what
+        they lack.
 
         For whoever wonders where a plugin is; nothing else knows of them.
         """
@@ -261,7 +265,8 @@ class ArtifactService:
         return list(self._catalog().list_hidden(namespace))
 
     def trace(self, path: str) -> list[str]:
-        """Where the code of a broken artifact fails: frames in it, innermost last, and what was raised.
+        """Return where the code of a broken artifact fails: frames in it, innermost last, and what was
+        raised.
 
         The artifact is inspected once more. Empty when nothing was raised.
 
@@ -278,7 +283,7 @@ class ArtifactService:
         return self._inspector.inspect(str(copy), entry.digest).trace
 
     def get_plugin_folder(self, namespace: str) -> str:
-        """Where artifacts of a namespace are dropped in: an absolute path, which need not exist yet.
+        """Return where artifacts of a namespace are dropped in: an absolute path, which need not exist yet.
 
         :raises NotFoundError: when there is no such namespace.
         :raises ConflictError: when the instance has no plugin folder.
@@ -330,7 +335,7 @@ class ArtifactService:
         self.sync()
 
     def list_applications(self) -> list[ApplicationRef]:
-        """The system applications in use, by name."""
+        """Return the system applications in use, by name."""
         return list(self._catalog().applications.values())
 
     def _catalog(self) -> Catalog:
@@ -353,7 +358,7 @@ class ArtifactService:
     def _groups(
         self, namespace: str, type: str | None, artifact: ArtifactSelector
     ) -> Iterator[list[Candidate]]:
-        """The plugins of one type and name after the other, those of each in order."""
+        """Return the plugins of one type and name after the other, those of each in order."""
         catalog = self._catalog()
         for each in [type] if type is not None else catalog.list_types(namespace):
             for name in catalog.list_names(namespace, each):

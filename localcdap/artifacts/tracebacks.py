@@ -14,7 +14,8 @@ _DUMPED: Final = re.compile(r'^  File "(.+)", line (\d+) in (.+)$', re.MULTILINE
 
 
 def user_frames(error: BaseException, path: Path) -> list[str]:
-    """The frames of an exception that lie in the artifact at ``path``, innermost last, and the exception.
+    """Return the frames of an exception that lie in the artifact at ``path``, innermost last, and the
+    exception.
 
     A frame is ``module.py:12 in method: source line``, the file relative to the artifact.
     """
@@ -26,7 +27,7 @@ def user_frames(error: BaseException, path: Path) -> list[str]:
 
 
 def to_plugin_error(who: str, error: BaseException, path: Path) -> PluginError:
-    """What user code raised as an error of the plugin, with the frames of the artifact at ``path``.
+    """Return what user code raised as an error of the plugin, with the frames of the artifact at ``path``.
 
     :param who: starts the message.
     """
@@ -38,7 +39,7 @@ def to_plugin_error(who: str, error: BaseException, path: Path) -> PluginError:
 
 
 def parse_dumped_frames(dump: str, path: Path) -> list[str]:
-    """The frames in the artifact at ``path`` of what ``faulthandler`` wrote, innermost last."""
+    """Return the frames in the artifact at ``path`` of what ``faulthandler`` wrote, innermost last."""
     # Only the last dump counts, and it names the innermost frame first.
     last = dump[max(dump.rfind("(most recent call first)"), 0) :]
     return [

@@ -85,7 +85,7 @@ class ArtifactVersion:
 
 
 def split_file_name(stem: str) -> tuple[str, str | None]:
-    """Name and version in a file name without its extension; None when it holds no version.
+    """Return name and version in a file name without its extension; None when it holds no version.
 
     The version is the first part behind a ``-`` that reads as one to the end of the name:
     ``my-plugins-1.2.3-SNAPSHOT`` is ``my-plugins`` in version ``1.2.3-SNAPSHOT``.

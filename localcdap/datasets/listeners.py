@@ -111,7 +111,7 @@ class TableListenerDelivery:
 def read_listener_position(
     transactions: TransactionRunner, admin: StructuredTableAdmin, name: str
 ) -> int:
-    """The id of the last message that a listener has passed; 0 when there was none."""
+    """Return the id of the last message that a listener has passed; 0 when there was none."""
     if not admin.exists(POSITIONS.table):
         return 0
     return transactions.run(lambda context: _position_in(context, name))

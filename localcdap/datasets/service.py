@@ -33,16 +33,18 @@ class TableService:
         namespaces.register_resource(NamespaceResource("tables", remove=self._tables.drop_all))
 
     def list_tables(self, namespace: str) -> list[TableDetail]:
-        """The tables of a namespace, by name."""
+        """Return the tables of a namespace, by name."""
         self._namespaces.require(namespace)
         return list(self._tables.list_tables(namespace))
 
     def read_shapes(self, namespace: str) -> dict[str, TableShape]:
-        """The columns and keys of the tables of a namespace, by name; none of one that does not exist."""
+        """Return the columns and keys of the tables of a namespace, by name; none of one that does not
+        exist.
+        """
         return self._tables.read_shapes(namespace)
 
     def read_rows(self, namespace: str, name: str, limit: int) -> TableRows:
-        """The first rows of a table, by its key.
+        """Return the first rows of a table, by its key.
 
         :raises NotFoundError: when there is no such table or namespace.
         """

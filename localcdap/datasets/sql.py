@@ -59,7 +59,7 @@ class SqlResult(msgspec.Struct):
     """The rows as an Arrow IPC stream."""
 
     def to_table(self) -> Any:
-        """The rows as a ``pyarrow.Table``."""
+        """Return the rows as a ``pyarrow.Table``."""
         import pyarrow as pa
 
         with pa.ipc.open_stream(self.arrow) as reader:
@@ -143,7 +143,7 @@ class SqlService:
         return query is not None
 
     def list_tables(self, namespace: str | None = None) -> list[SqlTable]:
-        """The tables that queries can name, by schema and name.
+        """Return the tables that queries can name, by schema and name.
 
         :param namespace: only those of this one, and those of system applications; None: of all.
         """
@@ -161,7 +161,7 @@ class SqlService:
         )
 
     def _tables(self, tx: Transaction) -> list[_Table]:
-        """A namespace may be called as the schema of structured tables is; its own come first then."""
+        """Return a namespace may be called as the schema of structured tables is; its own come first then."""
         found: list[_Table] = [
             (QueryTable(namespace, name, identifier), (key,) if key is not None else ())
             for namespace, name, identifier, key in list_table_identifiers(tx)
@@ -175,7 +175,8 @@ class SqlService:
 
 
 def _of_datasets(tables: Sequence[QueryTable], namespace: str) -> Iterator[QueryTable]:
-    """The tables of a namespace called ``dataset.table``, as those that stand for BigQuery's are, once more:
+    """Return the tables of a namespace called ``dataset.table``, as those that stand for BigQuery's are,
+    once more:
     for queries that write the name without quotes. Namespaces and schemas of DuckDB go before datasets.
     """
     taken = {table.schema.lower() for table in tables} | _RESERVED
@@ -195,7 +196,7 @@ def _with_details(tx: Transaction, tables: Sequence[_Table]) -> Iterator[SqlTabl
 
 
 def _ipc(table: Any) -> bytes:
-    """A ``pyarrow.Table`` as an Arrow IPC stream."""
+    """Return a ``pyarrow.Table`` as an Arrow IPC stream."""
     import pyarrow as pa
 
     sink = pa.BufferOutputStream()

@@ -95,7 +95,7 @@ class StatementService:
 
 
 def _visible(tx: Transaction, namespace: str) -> list[tuple[QueryTable, str | None]]:
-    """The tables of a namespace with their keys."""
+    """Return the tables of a namespace with their keys."""
     return [
         (QueryTable(owner, name, identifier), key)
         for owner, name, identifier, key in list_table_identifiers(tx)
@@ -113,7 +113,7 @@ def _refuse_keys(tables: Sequence[tuple[QueryTable, str | None]], changes: Seque
 
 
 def _schema(table: ChangedTable, held: Schema | None) -> Schema:
-    """The schema of a changed table: a column keeps what it was where its type is the same.
+    """Return the schema of a changed table: a column keeps what it was where its type is the same.
 
     :raises SchemaError: for a type that no schema has.
     """

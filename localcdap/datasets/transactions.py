@@ -64,7 +64,7 @@ class TransactionService:
 
     @non_idempotent
     def fetch_rows(self, token: str, rest: int) -> Rows:
-        """Further rows of an answer that has a rest; each rest is given once."""
+        """Return further rows of an answer that has a rest; each rest is given once."""
         return self._find(token).page(rest)
 
     @non_idempotent
@@ -131,11 +131,11 @@ class _Leased:
             self._on_lapse()
 
     def first_page(self, result: Result) -> Result:
-        """A result as it is sent."""
+        """Return a result as it is sent."""
         return self._paged(result) if isinstance(result, Rows) else result
 
     def page(self, rest: int) -> Rows:
-        """The rows that were kept under a number, or the first of them."""
+        """Return the rows that were kept under a number, or the first of them."""
         return self._paged(self._rests.pop(rest))
 
     def _paged(self, rows: Rows) -> Rows:

@@ -86,7 +86,7 @@ class _HostLink:
         return os.getpid() if isinstance(end, Host) else end.host.pid
 
     def get_service(self, name: str, service: type[_S]) -> _S:
-        """The service itself in the host, else what calls it."""
+        """Return the service itself in the host, else what calls it."""
         end = self._end
         if isinstance(end, Host):
             found = end.by_name[name]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def format_report(error: BaseException, what: str) -> str:
-    """The text of a report.
+    """Return the text of a report.
 
     :param what: what was being done.
     """

@@ -25,5 +25,5 @@ def install_demo(home: Home) -> Path:
 
 
 def get_arguments(file: Path) -> dict[str, str]:
-    """The runtime arguments that the sample pipeline needs."""
+    """Return the runtime arguments that the sample pipeline needs."""
     return {"demo.folder": str(file.parent)}

@@ -80,7 +80,7 @@ def _replaced(home: Home) -> list[str]:
 
 
 def _problem(database: Path) -> str | None:
-    """What is damaged in a database; None when there is none yet, too.
+    """Return what is damaged in a database; None when there is none yet, too.
 
     :raises StoreError: when it is in order but none for this version of localcdap.
     """

@@ -277,7 +277,7 @@ class HostServices:
         )
 
     def are_busy(self) -> bool:
-        """Whether runs are active, or listeners of applications have events to see."""
+        """Return whether runs are active, or listeners of applications have events to see."""
         return self.runs.are_active() or self._app_listeners.is_busy()
 
     def end_waiting(self) -> None:
@@ -294,7 +294,7 @@ class HostServices:
 def make_artifact_resource(
     artifacts: ArtifactService, directories: Sequence[Path], trash: Path
 ) -> NamespaceResource:
-    """The artifacts of a namespace that is being deleted."""
+    """Return the artifacts of a namespace that is being deleted."""
 
     def remove_files(namespace: str, generation: int) -> Sequence[str]:
         kept = move_folders_to_trash(directories, namespace, trash / f"{namespace}-{generation}")
@@ -305,7 +305,7 @@ def make_artifact_resource(
 
 
 def open_secure_keys(store: Store, namespaces: NamespaceService, home: Home) -> SecureKeyService:
-    """The secure keys, whose values are in the system's keyring where there is one."""
+    """Return the secure keys, whose values are in the system's keyring where there is one."""
     keyring, file = KeyringVault(home.path), FileVault(home.secrets_file)
 
     def choose() -> str:
@@ -315,7 +315,7 @@ def open_secure_keys(store: Store, namespaces: NamespaceService, home: Home) -> 
 
 
 def make_engine_server(home: Home, settings: Settings) -> EngineServer:
-    """The local Spark server of an instance; needs no host."""
+    """Return the local Spark server of an instance; needs no host."""
     return EngineServer(
         home.resolve(settings.engine_directory),
         cores=settings.engine_cores,
@@ -325,7 +325,7 @@ def make_engine_server(home: Home, settings: Settings) -> EngineServer:
 
 
 def read_profiles(settings: Settings) -> Profiles:
-    """The compute profiles that the settings name."""
+    """Return the compute profiles that the settings name."""
     remotes = {
         name: RemoteProfile(
             profile.remote, profile.required_capabilities, profile.locations, profile.packages

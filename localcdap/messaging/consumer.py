@@ -163,7 +163,7 @@ class SpoolConsumer(Generic[M]):
         self._on_poison(PoisonMessage(self._name, failed.offset, reason, failed.payload, error))
 
     def _whole(self, offset: int) -> Iterator[tuple[int, bytes]]:
-        """The messages from ``offset`` on, up to where the spool is damaged."""
+        """Return the messages from ``offset`` on, up to where the spool is damaged."""
         end = offset
         try:
             for end, payload in self._reader.read(offset):

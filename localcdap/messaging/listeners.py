@@ -77,7 +77,7 @@ class EventDispatcher:
             retention.delete_position(tx, name)
 
     def list_statuses(self) -> list[ListenerStatus]:
-        """How far the listeners of this process have come, by name."""
+        """Return how far the listeners of this process have come, by name."""
         return [self._listening[name].read_status() for name in sorted(self._listening)]
 
     def skip(self, name: str) -> None:

@@ -11,13 +11,13 @@ from localcdap.store.store import Transaction
 
 
 def read_position(tx: Transaction, name: str) -> int:
-    """Id of the last message that took effect; 0 when there was none."""
+    """Return id of the last message that took effect; 0 when there was none."""
     rows = tx.execute("SELECT position FROM listeners WHERE name = ?", (name,))
     return int(rows[0][0]) if rows else 0
 
 
 def has_position(tx: Transaction, name: str, topics: Sequence[str]) -> bool:
-    """Whether it is noted that a listener listens to these topics."""
+    """Return whether it is noted that a listener listens to these topics."""
     rows = tx.execute("SELECT topics FROM listeners WHERE name = ?", (name,))
     return bool(rows) and rows[0][0] == list(topics)
 

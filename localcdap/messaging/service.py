@@ -39,7 +39,7 @@ class MessagingService:
         self._check_namespace = check_namespace
 
     def list_topics(self, namespace: str) -> list[Topic]:
-        """The topics of a namespace, by name."""
+        """Return the topics of a namespace, by name."""
         self._check_namespace(namespace)
         with self._store.snapshot() as tx:
             return list(self._topics.list(tx, namespace))
@@ -93,7 +93,7 @@ class MessagingService:
         limit: int = 100,
         wait_s: float = 0.0,
     ) -> list[TopicMessage]:
-        """The oldest messages behind ``after`` of one or more topics, in the order of their commits.
+        """Return the oldest messages behind ``after`` of one or more topics, in the order of their commits.
 
         :param after: the id of the last message that was seen; 0 for the oldest; :meth:`newest` for those
             from now on.
@@ -110,12 +110,12 @@ class MessagingService:
         return list(self._topics.fetch(namespace, names, after, most, wait))
 
     def get_newest_id(self) -> int:
-        """The id of the newest message of all; what is published from now on has a larger one."""
+        """Return the id of the newest message of all; what is published from now on has a larger one."""
         with self._store.snapshot() as tx:
             return self._topics.get_newest_id(tx)
 
     def list_listeners(self) -> list[ListenerStatus]:
-        """How far the listeners to system events have come, by name."""
+        """Return how far the listeners to system events have come, by name."""
         return self._delivery.list_statuses()
 
     def save_listener_position(self, name: str, topics: list[str], position: int) -> None:

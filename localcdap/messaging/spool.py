@@ -94,7 +94,7 @@ class SpoolReader:
         self.path: Final = path
 
     def read(self, offset: int = 0) -> Iterator[tuple[int, bytes]]:
-        """The messages from ``offset`` on that are whole by now: (offset behind it, message).
+        """Return the messages from ``offset`` on that are whole by now: (offset behind it, message).
 
         :param offset: 0, or one that came with a message.
         :raises StoreError: when the file is damaged there, or ends before ``offset``.
@@ -150,7 +150,7 @@ def _messages(path: Path, file: BinaryIO, offset: int) -> Iterator[tuple[int, by
 
 
 def _whole(path: Path) -> int:
-    """Bytes up to the end of the last whole message."""
+    """Return bytes up to the end of the last whole message."""
     whole = 0
     with contextlib.suppress(StoreError):
         for end, _ in SpoolReader(path).read():

@@ -97,7 +97,7 @@ class Topics:
             self.delete(tx, namespace, topic.name)
 
     def list(self, tx: Transaction, namespace: str) -> Sequence[Topic]:
-        """The topics of a namespace, by name."""
+        """Return the topics of a namespace, by name."""
         return [_topic(row) for row in tx.execute(f"{_SELECT} ORDER BY name", (namespace,))]
 
     def describe(self, tx: Transaction, namespace: str, name: str) -> Topic:
@@ -136,7 +136,7 @@ class Topics:
     def read(
         self, tx: Transaction, namespace: str, names: Sequence[str], after: int, limit: int
     ) -> Sequence[TopicMessage]:
-        """The oldest ``limit`` messages of topics that have an id above ``after``, by id.
+        """Return the oldest ``limit`` messages of topics that have an id above ``after``, by id.
 
         Messages over the age of their topic are among them until they are swept away.
         """
@@ -166,12 +166,12 @@ class Topics:
             self.wait(namespace, names, seen, rest)
 
     def get_newest_id(self, tx: Transaction) -> int:
-        """The id of the newest message there is in any topic; 0 when there is none."""
+        """Return the id of the newest message there is in any topic; 0 when there is none."""
         newest: int = tx.execute("SELECT coalesce(max(id), 0) FROM messages")[0][0]
         return newest
 
     def count_changes(self, namespace: str, names: Sequence[str]) -> int:
-        """A number that grows with each change of one of the topics."""
+        """Return a number that grows with each change of one of the topics."""
         return sum(self._counts.get((namespace, name), 0) for name in names)
 
     def wait(

@@ -103,7 +103,7 @@ class ConnectionService:
         return self.put(namespace, _read(document))
 
     def get(self, namespace: str, name: str) -> Connection:
-        """A connection, without secret values.
+        """Return a connection, without secret values.
 
         :raises NotFoundError: when there is none; the message lists those that are.
         """
@@ -120,7 +120,7 @@ class ConnectionService:
         return found
 
     def get_properties(self, namespace: str, name: str) -> dict[str, str]:
-        """What ``${conn(name)}`` stands for, with ``${secure(key)}`` in place of secret values.
+        """Return what ``${conn(name)}`` stands for, with ``${secure(key)}`` in place of secret values.
 
         Those that Data Fusion is delivered with are there too, unless the namespace has its own by that name.
 
@@ -135,7 +135,7 @@ class ConnectionService:
             raise
 
     def list_connections(self, namespace: str) -> list[Connection]:
-        """The connections of a namespace, by name."""
+        """Return the connections of a namespace, by name."""
         self._namespaces.require(namespace)
         rows = self._store.read(f"{_SELECT} ORDER BY name", (namespace,))
         return [_connection(row) for row in rows]

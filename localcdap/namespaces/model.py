@@ -76,7 +76,7 @@ def check_name(name: str, known: Iterable[str]) -> None:
 
 
 def make_missing_error(name: str, known: Iterable[str]) -> NotFoundError:
-    """The error for a namespace that does not exist.
+    """Return the error for a namespace that does not exist.
 
     :param known: names of the namespaces there are.
     """

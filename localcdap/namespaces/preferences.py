@@ -41,7 +41,7 @@ class PreferenceService:
         namespaces.register_resource(NamespaceResource("preferences", remove=_remove_all))
 
     def get(self, level: PreferenceLevel) -> dict[str, str]:
-        """The preferences of one level alone; empty where none were set.
+        """Return the preferences of one level alone; empty where none were set.
 
         :raises NotFoundError: when there is no such namespace.
         :raises BadRequestError: when the level is none.
@@ -51,7 +51,9 @@ class PreferenceService:
             return _read(tx, level)
 
     def resolve(self, level: PreferenceLevel) -> dict[str, str]:
-        """The preferences that hold at a level: its own, and those from above that it does not replace."""
+        """Return the preferences that hold at a level: its own, and those from above that it does not
+        replace.
+        """
         self._check(level)
         with self._store.snapshot() as tx:
             found: dict[str, str] = {}
@@ -85,13 +87,13 @@ class PreferenceService:
         self.replace(level, {})
 
     def get_sequence(self, level: PreferenceLevel) -> int:
-        """A number that is larger after each change of the level; 0 before the first."""
+        """Return a number that is larger after each change of the level; 0 before the first."""
         self._check(level)
         rows = self._store.read(f"SELECT sequence {_OF_LEVEL}", _key(level))
         return int(rows[0][0]) if rows else 0
 
     def resolve_for_pipeline(self, namespace: str, pipeline: str | None) -> dict[str, str]:
-        """What macros of a pipeline get where a run is not given anything else."""
+        """Return what macros of a pipeline get where a run is not given anything else."""
         if not pipeline:
             return self.resolve(PreferenceLevel(namespace))
         return self.resolve(PreferenceLevel(namespace, pipeline, PIPELINE_PROGRAM))
@@ -141,7 +143,7 @@ class PreferenceService:
 
 
 def _path(level: PreferenceLevel) -> Sequence[PreferenceLevel]:
-    """The level, and those above it, outermost first."""
+    """Return the level, and those above it, outermost first."""
     path = [PreferenceLevel()]
     if level.namespace is not None:
         path.append(PreferenceLevel(level.namespace))

@@ -88,7 +88,7 @@ class SecureKeyService:
         return key
 
     def get(self, namespace: str, name: str) -> str:
-        """The value of a key.
+        """Return the value of a key.
 
         :raises NotFoundError: when there is none; the message lists the names that there are.
         """
@@ -115,7 +115,7 @@ class SecureKeyService:
         return found
 
     def list_keys(self, namespace: str) -> list[SecureKey]:
-        """The keys of a namespace without their values, by name."""
+        """Return the keys of a namespace without their values, by name."""
         self._namespaces.require(namespace)
         rows = self._store.read(f"{_SELECT} ORDER BY name", (namespace,))
         return [_key(row) for row in rows]

@@ -53,7 +53,7 @@ class NamespaceService:
         """One deletion at a time, so that none is resumed while it is under way."""
 
     def list_namespaces(self) -> list[Namespace]:
-        """All but ``system``, by name."""
+        """Return all but ``system``, by name."""
         return [each for name, each in self._active().items() if name != SYSTEM]
 
     def describe(self, name: str) -> Namespace:
@@ -64,7 +64,7 @@ class NamespaceService:
         return found
 
     def exists(self, name: str) -> bool:
-        """Whether there is a namespace of that name; answered from memory."""
+        """Return whether there is a namespace of that name; answered from memory."""
         return name in self._active()
 
     def require(self, name: str) -> None:
@@ -72,7 +72,8 @@ class NamespaceService:
         self.describe(name)
 
     def require_in_transaction(self, tx: Transaction, name: str) -> int:
-        """The generation, as the transaction sees it: for who adds to a namespace that may be about to go.
+        """Return the generation, as the transaction sees it: for who adds to a namespace that may be
+        about to go.
 
         :raises NotFoundError: when it does not exist.
         """
@@ -238,7 +239,7 @@ class NamespaceService:
 
 
 def _find(tx: Transaction, name: str) -> tuple[Namespace, str] | None:
-    """A namespace that is or was, and its state."""
+    """Return a namespace that is or was, and its state."""
     rows = tx.execute(f"{_SELECT} WHERE name = ?", (name,))
     return (_namespace(rows[0]), rows[0][4]) if rows else None
 

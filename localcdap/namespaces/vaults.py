@@ -135,7 +135,7 @@ class KeyringVault:
 
 
 def has_keyring() -> bool:
-    """Whether there is the library and a backend that keeps values."""
+    """Return whether there is the library and a backend that keeps values."""
     try:
         import keyring
         from keyring.backends import chainer, fail, null

@@ -36,7 +36,7 @@ class Client:
         self._idle: list[Caller] = [self._connect(wait_s)]
 
     def service(self, name: str, service: type[S], timeout_s: float | None = None) -> S:
-        """The host's service ``name``, to be used as if it were of class ``service``."""
+        """Return the host's service ``name``, to be used as if it were of class ``service``."""
         return make_proxy(self, name, service, timeout_s)
 
     def call(self, call: Call, result: Any = Any, timeout_s: float | None = None) -> Any:

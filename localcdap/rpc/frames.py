@@ -74,7 +74,7 @@ def receive(connection: Connection, type: Any) -> Any:
 
 
 def _gone(error: Exception) -> ConnectionError:
-    """One class for the many ways in which the standard library says that a connection is no more."""
+    """Return one class for the many ways in which the standard library says that a connection is no more."""
     if isinstance(error, ConnectionError):
         return error
     return ConnectionResetError(errno.ECONNRESET, str(error) or "closed by the other end")
@@ -88,7 +88,7 @@ _KNOWN: Final[dict[str, type[LocalcdapError]]] = {
 
 
 def to_fault(error: BaseException) -> Fault:
-    """How an exception travels.
+    """Return how an exception travels.
 
     An error of localcdap keeps its class and attributes; a subclass that only this process knows
     arrives as its nearest known base. Anything else arrives as a HostError with the traceback.
@@ -102,7 +102,7 @@ def to_fault(error: BaseException) -> Fault:
 
 
 def to_error(fault: Fault) -> LocalcdapError:
-    """The exception that a fault stands for."""
+    """Return the exception that a fault stands for."""
     for name in fault.classes:
         try:
             return _KNOWN[name](**fault.attributes)
@@ -112,7 +112,7 @@ def to_error(fault: Fault) -> LocalcdapError:
 
 
 def _encodable(error: LocalcdapError) -> dict[str, Any]:
-    """The attributes, or the two that every error has where some value cannot be encoded."""
+    """Return the attributes, or the two that every error has where some value cannot be encoded."""
     try:
         attributes = error.attributes()
         pack(attributes)
@@ -122,5 +122,5 @@ def _encodable(error: LocalcdapError) -> dict[str, Any]:
 
 
 def _writable(text: str) -> str:
-    """The text without what UTF-8 cannot hold, such as the odd bytes of a file name."""
+    """Return the text without what UTF-8 cannot hold, such as the odd bytes of a file name."""
     return text.rstrip("\n").encode("utf-8", "backslashreplace").decode("utf-8")

@@ -119,7 +119,7 @@ def connect_or_become_host(home: Path, version: str, wait_s: float = 10.0) -> Ho
 
 
 def _take_seat(home: Path) -> int | None:
-    """The locked file, or None when another process has it."""
+    """Return the locked file, or None when another process has it."""
     try:
         home.mkdir(parents=True, exist_ok=True)
         lock = os.open(home / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
@@ -154,7 +154,7 @@ def _silent(home: Path, problem: str) -> HostSilentError:
 
 
 def _is_stopped(pid: str) -> bool:
-    """Whether a process is suspended; False where the system does not tell (Linux does)."""
+    """Return whether a process is suspended; False where the system does not tell (Linux does)."""
     try:
         state = Path("/proc", pid, "stat").read_text(encoding="ascii", errors="replace")
     except OSError:

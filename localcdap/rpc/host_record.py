@@ -31,7 +31,7 @@ class HostRecord(msgspec.Struct, frozen=True):
 
 
 def read_host_record(home: Path) -> HostRecord | None:
-    """The record of the instance in ``home``; None when there is none, or none that makes sense."""
+    """Return the record of the instance in ``home``; None when there is none, or none that makes sense."""
     try:
         return msgspec.json.decode((home / RECORD_FILE).read_bytes(), type=HostRecord)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
@@ -54,7 +54,7 @@ def remove_host_record(home: Path) -> None:
 
 
 def get_socket_address(home: Path) -> str:
-    """The path of the socket of the instance in ``home``, always the same one.
+    """Return the path of the socket of the instance in ``home``, always the same one.
 
     It lies in a folder of the user's own under the temporary directory, because the path of an
     instance may be longer than a socket's may.

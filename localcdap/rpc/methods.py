@@ -44,7 +44,7 @@ class RemoteMethod:
     def pack_arguments(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> dict[str, msgspec.Raw]:
-        """The arguments of one call; those left to their defaults are not among them.
+        """Return the arguments of one call; those left to their defaults are not among them.
 
         :raises TypeError: when they do not fit the parameters, as for any Python call.
         """
@@ -52,7 +52,7 @@ class RemoteMethod:
         return {name: msgspec.Raw(pack(bound[name])) for name in self._parameters if name in bound}
 
     def unpack_arguments(self, arguments: Mapping[str, msgspec.Raw]) -> dict[str, Any]:
-        """The arguments of one call, each of its parameter's type.
+        """Return the arguments of one call, each of its parameter's type.
 
         :raises BadRequestError: naming the first argument that does not fit.
         """
@@ -72,7 +72,7 @@ class RemoteMethod:
 
 @lru_cache(maxsize=1024)
 def get_remote_method(service: type, name: str) -> RemoteMethod:
-    """The method ``name`` of the class ``service``.
+    """Return the method ``name`` of the class ``service``.
 
     :raises NotFoundError: when there is none; the message lists those that are.
     """
@@ -84,7 +84,9 @@ def get_remote_method(service: type, name: str) -> RemoteMethod:
 
 @lru_cache(maxsize=64)
 def list_method_names(service: type) -> tuple[str, ...]:
-    """The methods that can be called from afar: functions of the class without a leading underscore."""
+    """Return the methods that can be called from afar: functions of the class without a leading
+    underscore.
+    """
     return tuple(
         name
         for name in dir(service)
@@ -104,7 +106,7 @@ class CallChannel(Protocol):
 def make_proxy(
     calls: CallChannel, name: str, service: type[S], timeout_s: float | None = None
 ) -> S:
-    """The service ``name`` at the other end, to be used as if it were of class ``service``.
+    """Return the service ``name`` at the other end, to be used as if it were of class ``service``.
 
     Only public methods are there, no attributes.
 

@@ -41,12 +41,14 @@ class ConfigureCache:
         self._lock = threading.Lock()
 
     def find_connected(self, request: ConfigureRequest) -> ConnectedCheckResult | None:
-        """What the last connected checks of the same stage gave, whether the request is for such or not."""
+        """Return what the last connected checks of the same stage gave, whether the request is for such or
+        not.
+        """
         with self._lock:
             return self._detected.get(_key(request))
 
     def find(self, request: ConfigureRequest) -> ConfigureResult | None:
-        """The result of the same request before; None for connected checks, always made anew."""
+        """Return the result of the same request before; None for connected checks, always made anew."""
         if request.locations is not None:
             return None
         key = _key(request)
@@ -84,7 +86,9 @@ class ConfigureCache:
 
 
 def _key(request: ConfigureRequest) -> Hashable:
-    """Everything that a result depends on but the world outside; the stage's name is in its messages."""
+    """Return everything that a result depends on but the world outside; the stage's name is in its
+    messages.
+    """
     return (
         request.plugin.digest,
         request.plugin.class_name,

@@ -20,7 +20,7 @@ class ConfigureOutput(NamedTuple):
 
 
 def check_configure_output(stage: StageConfigurer, failures: FailureCollector) -> ConfigureOutput:
-    """The products of a stage; each that is of the wrong kind is left out and becomes a failure."""
+    """Return the products of a stage; each that is of the wrong kind is left out and becomes a failure."""
     check = _Check(failures)
     ports = check.mapping("port_schemas", stage.port_schemas)
     properties = check.mapping("pipeline_properties", stage.pipeline_properties)
@@ -37,7 +37,7 @@ def check_configure_output(stage: StageConfigurer, failures: FailureCollector) -
 
 
 def plain_failures(failures: Iterable[ValidationFailure]) -> list[ValidationFailure]:
-    """The failures with nothing but texts inside, as every reader of them expects."""
+    """Return the failures with nothing but texts inside, as every reader of them expects."""
     return [
         ValidationFailure(
             type=plain(failure.type),
@@ -53,7 +53,7 @@ def plain_failures(failures: Iterable[ValidationFailure]) -> list[ValidationFail
 
 
 def plain(value: object) -> str:
-    """The value as a text that can be encoded."""
+    """Return the value as a text that can be encoded."""
     return str(value).encode("utf-8", "backslashreplace").decode("utf-8")
 
 

@@ -153,7 +153,7 @@ def transform_records(request: TransformRequest) -> TransformResult:
 
 
 def to_arrow_stream(batch: pa.RecordBatch) -> bytes:
-    """A batch as an Arrow stream."""
+    """Return a batch as an Arrow stream."""
     import pyarrow as pa
 
     sink = pa.BufferOutputStream()
@@ -164,7 +164,7 @@ def to_arrow_stream(batch: pa.RecordBatch) -> bytes:
 
 
 def read_arrow_stream(data: bytes) -> pa.RecordBatch:
-    """The batch of :func:`written`."""
+    """Return the batch of :func:`written`."""
     import pyarrow as pa
 
     with pa.ipc.open_stream(data) as stream:

@@ -68,7 +68,7 @@ def _method(cls: type[Plugin], ref: PluginRef, name: str) -> CallableMethod:
 
 
 def _plugin(cls: type[Plugin], request: MethodRequest) -> Plugin:
-    """The plugin, whose required properties may still lack a value."""
+    """Return the plugin, whose required properties may still lack a value."""
     failures = FailureCollector(request.plugin.name)
     config = cls.Config.build(request.properties, failures, request.macros)
     wrong = [f.message for f in failures if request.properties.get(f.field or "")]

@@ -175,7 +175,7 @@ class WorkerProcess:
             time.sleep(0.1)
 
     def _lost(self, error: Exception) -> WorkerLostError:
-        """How the process ended, or that it did not but cannot be talked to any more."""
+        """Return how the process ended, or that it did not but cannot be talked to any more."""
         if self._popen is None:
             return self._ended(ExitReason.CRASH, "could not be run: no process could be started")
         with suppress(subprocess.TimeoutExpired):

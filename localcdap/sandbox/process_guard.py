@@ -77,7 +77,7 @@ def _identity(stream: int) -> tuple[int, int] | None:
 
 
 def _threads_of_artifacts() -> bool:
-    """Whether code of an artifact runs, or is about to, beside the main thread.
+    """Return whether code of an artifact runs, or is about to, beside the main thread.
 
     Threads that libraries keep for themselves are none of its business.
     """

@@ -110,7 +110,7 @@ def configure_stage(
 
 
 def _declared_schema(cls: type[Plugin], config: Any) -> Schema | None:
-    """The output schema that a configuration states, of a plugin that has one."""
+    """Return the output schema that a configuration states, of a plugin that has one."""
     if issubclass(cls, BatchSink | SplitterTransform):
         return None
     stated = {
@@ -156,7 +156,7 @@ def _add_reason(reason: Exception, failures: FailureCollector) -> None:
 
 
 def _told(error: BaseException) -> str:
-    """The text of an exception, with its class where the text alone says nothing."""
+    """Return the text of an exception, with its class where the text alone says nothing."""
     text = str(error)
     return (
         f"{type(error).__name__}: {text}"

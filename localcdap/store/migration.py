@@ -36,7 +36,7 @@ class Migration(NamedTuple):
 
 
 def read_migrations(folder: Path) -> list[Migration]:
-    """The migrations in a folder, in their order.
+    """Return the migrations in a folder, in their order.
 
     :raises StoreError: when a file's name is wrong or a number is used twice.
     """

@@ -30,14 +30,14 @@ class ArtifactPath(msgspec.Struct, frozen=True):
 
 
 def find_system_artifacts(directory: Path) -> Iterator[ArtifactPath]:
-    """The artifacts that come with localcdap."""
+    """Return the artifacts that come with localcdap."""
     for entry in _entries(directory):
         if _is_artifact(entry):
             yield ArtifactPath(entry, SYSTEM, SYSTEM_NAMESPACE)
 
 
 def find_user_artifacts(directory: Path) -> Iterator[ArtifactPath]:
-    """The artifacts of a plugin directory.
+    """Return the artifacts of a plugin directory.
 
     What lies in it directly belongs to the namespace ``default``; a sub-folder that is not an artifact
     itself is the namespace of that name. A directory that does not exist is empty.

@@ -34,7 +34,7 @@ class ContentCache:
         self._directory = directory
 
     def find(self, digest: str) -> Path | None:
-        """The copy of that content: a ``.py`` file or a folder (also of a wheel)."""
+        """Return the copy of that content: a ``.py`` file or a folder (also of a wheel)."""
         folder = self._directory / digest
         if not digest or not folder.is_dir():
             return None

@@ -42,14 +42,15 @@ class ContentFile(NamedTuple):
 
 
 def is_content(name: str) -> bool:
-    """Whether a file or folder of that name counts: hidden ones, and what editors, downloads and builds
+    """Return whether a file or folder of that name counts: hidden ones, and what editors, downloads and
+    builds
     leave behind, do not.
     """
     return not (name.startswith((".", "#")) or name in _LEFT_BEHIND or name.endswith(_TEMPORARY))
 
 
 def list_files(path: Path) -> list[ContentFile]:
-    """The files of an artifact in a fixed order.
+    """Return the files of an artifact in a fixed order.
 
     Links to files are followed, links to folders inside it are not.
 
@@ -79,7 +80,8 @@ def compute_fingerprint(path: Path, beside: Path | None = None) -> str:
 
 
 def compute_signature(path: Path, beside: Path | None = None) -> str:
-    """The fingerprint; empty, and so equal to no stored one, while a file is so young that it may change
+    """Return the fingerprint; empty, and so equal to no stored one, while a file is so young that it may
+    change
     unnoticed.
     """
     files = _with(list_files(path), beside)
@@ -99,7 +101,7 @@ def compute_digest(path: Path) -> str:
 
 
 def to_printable(path: Path | str) -> str:
-    """The path as a text that can be stored and printed on one line, whatever its bytes are."""
+    """Return the path as a text that can be stored and printed on one line, whatever its bytes are."""
     text = str(path)
     if text.isprintable():
         return text

@@ -59,7 +59,7 @@ def read_identity(path: Path) -> ArtifactIdentity:
 
 
 def get_sidecar(path: Path) -> Path | None:
-    """The JSON file beside an artifact that may name its parents, as beside a JAR of CDAP."""
+    """Return the JSON file beside an artifact that may name its parents, as beside a JAR of CDAP."""
     return path.with_suffix(".json") if path.suffix in (".py", ".whl") else None
 
 
@@ -112,7 +112,7 @@ def _declared_by_project(folder: Path) -> tuple[str, str, list[str]]:
 
 
 def script_metadata(file: Path) -> dict[str, Any]:
-    """What a single file says about itself in its ``# /// script`` block (PEP 723).
+    """Return what a single file says about itself in its ``# /// script`` block (PEP 723).
 
     :raises BadRequestError: when that is no TOML.
     :raises OSError: when the file cannot be read.

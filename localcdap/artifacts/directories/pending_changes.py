@@ -72,7 +72,7 @@ class PendingChanges:
             self._all.last = now
 
     def take(self) -> DueChanges | None:
-        """What is due; None when nothing is. What is being written stays for later."""
+        """Return what is due; None when nothing is. What is being written stays for later."""
         now = time.monotonic()
         with self._changed:
             self._forget_stalled(now)

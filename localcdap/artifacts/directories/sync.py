@@ -85,7 +85,7 @@ class ArtifactSynchronizer:
         touched: Collection[str] | None = None,
         unfinished: Collection[str] = (),
     ) -> ArtifactIndexState:
-        """What is in the places now; ``old`` itself when that is no different.
+        """Return what is in the places now; ``old`` itself when that is no different.
 
         :param touched: paths that may have changed; others are looked at only when they are new. None: all.
         :param unfinished: paths that are being written; they stay as they were.
@@ -158,7 +158,7 @@ class _Work:
         self._retry_errors = retry_errors
 
     def entry(self, key: str, place: ArtifactPath) -> ArtifactEntry:
-        """What lies at a place now.
+        """Return what lies at a place now.
 
         :param key: its path as the index writes it.
         """
@@ -215,7 +215,7 @@ class _Work:
         )
 
     def _is_known(self, digest: str) -> bool:
-        """Whether inspecting the content again would say the same."""
+        """Return whether inspecting the content again would say the same."""
         content = self.contents.get(digest)
         if content is None or digest in self._fresh:
             return content is not None
@@ -235,7 +235,7 @@ class _Work:
         return self.contents[found]
 
     def _refusal(self, place: ArtifactPath, found: ArtifactContent) -> str | None:
-        """Why the applications of a content cannot be used; None when they can, or there are none."""
+        """Return why the applications of a content cannot be used; None when they can, or there are none."""
         if not found.applications or self._deployer is None:
             return None
         try:
@@ -261,7 +261,7 @@ class _Work:
         signature: str = "",
         digest: str = "",
     ) -> ArtifactEntry:
-        """An entry for what cannot be used; what worked there before stays in use."""
+        """Return an entry for what cannot be used; what worked there before stays in use."""
         good, parents = "", " ".join(identity.parents)
         name, version = identity.name, identity.version
         if old is not None and self._copies.find(old.good_digest) is not None:

@@ -63,7 +63,7 @@ def _unmoved(path: Path, error: OSError) -> BadRequestError:
 
 
 def _free(trash: Path, name: str) -> Path:
-    """A place in ``trash`` that nothing has; directories of one name may lie in several folders."""
+    """Return a place in ``trash`` that nothing has; directories of one name may lie in several folders."""
     number = 1
     while (place := trash / (name if number == 1 else f"{name}-{number}")).exists():
         number += 1

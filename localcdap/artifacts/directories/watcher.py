@@ -64,7 +64,7 @@ class FolderWatcher:
         self._thread.start()
 
     def wait_until_watching(self, timeout_s: float) -> bool:
-        """Whether it has begun, at the latest after some seconds."""
+        """Return whether it has begun, at the latest after some seconds."""
         return self._begun.wait(timeout_s)
 
     @property
@@ -162,7 +162,7 @@ class FolderWatcher:
 
 
 def _namespaces(directory: Path) -> Iterator[Path]:
-    """The namespace folders that hold artifacts."""
+    """Return the namespace folders that hold artifacts."""
     folders = {place.path.parent for place in find_user_artifacts(directory)}
     yield from sorted(folders - {directory, directory.parent})
 

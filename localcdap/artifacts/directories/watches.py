@@ -67,7 +67,7 @@ class Watches:
                     self._set[each] = (inode, watch)
 
     def are_alive(self) -> bool:
-        """Whether all watches work; one that does not is set anew by the next :meth:`renew`."""
+        """Return whether all watches work; one that does not is set anew by the next :meth:`renew`."""
         return self._observer is None or all(map(_is_alive, self._observer.emitters))
 
     def close(self) -> None:
@@ -166,7 +166,7 @@ class _Relay:
 
 
 def _artifacts(directory: Path, parts: tuple[str, ...]) -> Iterator[Path]:
-    """The paths below a directory that may be the artifact which a changed path belongs to."""
+    """Return the paths below a directory that may be the artifact which a changed path belongs to."""
     for depth in (1, 2):
         if len(parts) >= depth:
             path = directory.joinpath(*parts[:depth])
@@ -176,7 +176,7 @@ def _artifacts(directory: Path, parts: tuple[str, ...]) -> Iterator[Path]:
 
 
 def _is_blank(path: Path) -> bool:
-    """Whether a file was opened to become an artifact, but nothing was written yet.
+    """Return whether a file was opened to become an artifact, but nothing was written yet.
 
     One that is moved or linked here is created, too, but has its content already.
     """

@@ -35,15 +35,15 @@ class TableRegistry:
         }
 
     def names(self) -> list[str]:
-        """The ids of all tables, in order."""
+        """Return the ids of all tables, in order."""
         return sorted(self._specifications)
 
     def find(self, table: str) -> StructuredTableSpecification | None:
-        """The specification of a table, None when there is no such table."""
+        """Return the specification of a table, None when there is no such table."""
         return self._specifications.get(table)
 
     def known(self) -> Mapping[str, StructuredTableSpecification]:
-        """All tables as they are now; what changes later is not in it."""
+        """Return all tables as they are now; what changes later is not in it."""
         return self._specifications
 
     def specification(self, table: str) -> StructuredTableSpecification:
@@ -120,7 +120,7 @@ class TableAdmin:
         self._change(lambda tx: self._create_or_update(tx, specification))
 
     def exists(self, table: str) -> bool:
-        """Whether there is such a table."""
+        """Return whether there is such a table."""
         return self._registry.find(table) is not None
 
     def get_schema(self, table: str) -> StructuredTableSpecification:
@@ -128,7 +128,7 @@ class TableAdmin:
         return self._registry.specification(table)
 
     def list_tables(self) -> list[StructuredTableSpecification]:
-        """All tables, by name."""
+        """Return all tables, by name."""
         return [self._registry.specification(name) for name in self._registry.names()]
 
     def drop(self, table: str) -> None:
@@ -166,7 +166,7 @@ class TableAdmin:
 
 
 def _creation(spec: StructuredTableSpecification) -> str:
-    """The CREATE TABLE statement.
+    """Return the CREATE TABLE statement.
 
     An index of ours is none of DuckDB's: its scans are fast without one, while an index would slow every
     write down and turn updates into deletes with inserts.

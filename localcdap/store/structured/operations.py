@@ -48,7 +48,7 @@ class Operation(msgspec.Struct, frozen=True, tag=True):
         return True
 
     def prepare(self, table: TableSql) -> Action:
-        """What carries it out.
+        """Return what carries it out.
 
         :raises TableUsageError: when it does not fit the table.
         """
@@ -91,7 +91,7 @@ def changed(work: Work, statement: SqlCondition) -> bool:
 
 
 def merge(table: TableSql, fields: Iterable[str]) -> str:
-    """What becomes of a row that exists already."""
+    """Return what becomes of a row that exists already."""
     names = [quote_identifier(name) for name in fields if name not in table.key]
     if not names:
         return "DO NOTHING"
@@ -191,7 +191,7 @@ def _build_selection_condition(
 
 
 def _read_columns(table: TableSql, columns: list[str]) -> tuple[str, ...]:
-    """The columns to read: those asked for, and the key."""
+    """Return the columns to read: those asked for, and the key."""
     if not columns:
         raise InvalidTableFieldError("No columns are specified to read", table=table.spec.table)
     for column in columns:
@@ -285,7 +285,7 @@ class UpdateRange(Operation, frozen=True, tag=True):
 def _merge_records(
     table: TableSql, records: Iterable[dict[str, Any]]
 ) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """One record for each key, as upserting them one after the other would leave it."""
+    """Return one record for each key, as upserting them one after the other would leave it."""
     merged: dict[tuple[Any, ...], dict[str, Any]] = {}
     key_of = _key_of(table)
     for record in records:
@@ -314,7 +314,7 @@ def _key_of(table: TableSql) -> Callable[[dict[str, Any]], tuple[Any, ...]]:
 def _collect_columns(
     table: TableSql, fields: tuple[str, ...], records: list[dict[str, Any]]
 ) -> list[list[Any]]:
-    """The values of each field."""
+    """Return the values of each field."""
     found = [[record[name] for record in records] for name in fields]
     for name, values in zip(fields, found, strict=True):
         valid.check_values(table.spec, name, values)

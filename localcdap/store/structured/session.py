@@ -136,7 +136,7 @@ class LocalTransactionSession:
         return False
 
     def make_timeout_error(self) -> TransactionTimeoutError:
-        """What it fails with when it took longer than it may."""
+        """Return what it fails with when it took longer than it may."""
         took_s = round(self._timeout_s or 0, 2)
         return TransactionTimeoutError(
             f"The transaction took longer than {took_s:g} seconds; nothing of it was kept.",

@@ -80,33 +80,33 @@ class TableSql:
         return " AND ".join(f"{quote_identifier(name)} = ?" for name in self.key)
 
     def order(self, descending: bool, first: str | None = None) -> str:
-        """An ORDER BY clause; ``first`` goes before the key, which then ascends."""
+        """Return an ORDER BY clause; ``first`` goes before the key, which then ascends."""
         direction = " DESC" if descending else ""
         if first is not None:
             return f"ORDER BY {quote_identifier(first)}{direction}, {self.key_columns}"
         return "ORDER BY " + ", ".join(f"{quote_identifier(name)}{direction}" for name in self.key)
 
     def parameter(self, field: str) -> str:
-        """What stands for a value of the field: a float must be rounded before it is compared."""
+        """Return what stands for a value of the field: a float must be rounded before it is compared."""
         return "?::FLOAT" if self.spec.fields[field] is FieldType.FLOAT else "?"
 
     def assignments(self, fields: Iterable[str]) -> str:
-        """A SET clause without its first word."""
+        """Return a SET clause without its first word."""
         return ", ".join(f"{quote_identifier(name)} = {self.parameter(name)}" for name in fields)
 
     def lists(self, fields: Iterable[str]) -> str:
-        """What gives one row for each place in parameters that are lists, one for each field."""
+        """Return what gives one row for each place in parameters that are lists, one for each field."""
         spec = self.spec
         return ", ".join(f"unnest(?::{TYPES[spec.fields[name]]}[])" for name in fields)
 
     def equals(self, field: str, value: Any) -> SqlCondition:
-        """The field is the value, also if that is null."""
+        """Return the field is the value, also if that is null."""
         if value is None:
             return SqlCondition(f"{quote_identifier(field)} IS NULL")
         return SqlCondition(f"{quote_identifier(field)} = {self.parameter(field)}", (value,))
 
     def within(self, range: Range, points: tuple[Point, Point]) -> SqlCondition:
-        """The row is in the range."""
+        """Return the row is in the range."""
         begin, end = points
         inclusive = range.begin_bound is range.end_bound is Bound.INCLUSIVE
         if begin == end and begin[0] and inclusive:

@@ -38,7 +38,7 @@ class SessionContext:
         """Whether an operation failed because of another transaction, also if the body caught that."""
 
     def table(self, table: str) -> StructuredTable:
-        """The table with this id."""
+        """Return the table with this id."""
         self.require_open()
         return _Table(self, TableSql(self._session.specification(table)))
 

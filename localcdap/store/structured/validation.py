@@ -26,7 +26,7 @@ _BITS: Final = {FieldType.INTEGER: 31, FieldType.LONG: 63}
 
 
 def check_column(spec: StructuredTableSpecification, field: str) -> FieldType:
-    """The type of a field."""
+    """Return the type of a field."""
     try:
         return spec.fields[field]
     except (KeyError, TypeError):
@@ -90,12 +90,12 @@ def check_record(spec: StructuredTableSpecification, record: Mapping[str, Any]) 
 
 
 def check_full_key(spec: StructuredTableSpecification, key: Key) -> tuple[Any, ...]:
-    """The values of a whole primary key."""
+    """Return the values of a whole primary key."""
     return prefix(spec, key, whole=True)[1]
 
 
 def prefix(spec: StructuredTableSpecification, key: Key, *, whole: bool = False) -> Point:
-    """The first fields of the primary key, or all of them.
+    """Return the first fields of the primary key, or all of them.
 
     :param whole: refuse fewer than all.
     """
@@ -184,7 +184,7 @@ def check_index(spec: StructuredTableSpecification, field: str) -> None:
 
 
 def check_limit(limit: int | None) -> int | None:
-    """The number of rows to read at most, as a number that the database has."""
+    """Return the number of rows to read at most, as a number that the database has."""
     if limit is None:
         return None
     if not isinstance(limit, int) or limit < 0:
