@@ -1,4 +1,5 @@
-"""Structured tables: what system applications keep in the instance's database.
+"""Structured tables: typed tables with a primary key, in which system applications store their data.
 
-:class:`~localcdap.store.structured.tables.StructuredTables` is the way in.
+:class:`~localcdap.store.structured.tables.StructuredTables` is the entry point: its ``admin`` creates
+tables, its ``transactions`` run functions as transactions on them (CDAP 6 ``StructuredTable``).
 """

@@ -1,4 +1,4 @@
-"""Which structured tables there are."""
+"""Creating, changing and removing structured tables, and the registry of their specifications."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from localcdap.store.structured.sql import TYPES, TableSql
 
 
 class TableRegistry:
-    """The specifications of the tables, remembered in memory: nobody else changes them.
+    """The specifications of all structured tables, in memory: only this process changes them.
 
-    What a transaction changes is seen by others when it is committed.
+    Other transactions see a change when it is committed.
     """
 
     def __init__(self, store: Store) -> None:
@@ -35,7 +35,7 @@ class TableRegistry:
         }
 
     def names(self) -> list[str]:
-        """Return the ids of all tables, in order."""
+        """Return the names of all tables in alphabetical order."""
         return sorted(self._specifications)
 
     def find(self, table: str) -> StructuredTableSpecification | None:
@@ -43,17 +43,20 @@ class TableRegistry:
         return self._specifications.get(table)
 
     def known(self) -> Mapping[str, StructuredTableSpecification]:
-        """Return all tables as they are now; what changes later is not in it."""
+        """Return the current specifications; the mapping does not change later."""
         return self._specifications
 
     def specification(self, table: str) -> StructuredTableSpecification:
-        """:raises NotFoundError: when there is no such table; lists those that are."""
+        """Return the specification of a table.
+
+        :raises NotFoundError: when there is no such table; the message lists the tables.
+        """
         return find_specification(self._specifications, table)
 
     def register(self, tx: Transaction, spec: StructuredTableSpecification) -> None:
         """Add a table.
 
-        :raises ConflictError: when there is one of that name, whatever its case: DuckDB sees none.
+        :raises ConflictError: when a table of that name exists; DuckDB ignores the case of names.
         """
         for name in self.names():
             if name.lower() == spec.table.lower():
@@ -70,7 +73,7 @@ class TableRegistry:
         tx.on_commit(lambda: self._set(spec))
 
     def remove(self, tx: Transaction, table: str) -> None:
-        """Remove a table; nothing happens when there is none."""
+        """Remove a table, if it exists."""
         tx.execute("DELETE FROM structured_tables WHERE name = ?", (table,))
         tx.on_commit(lambda: self._forget(table))
 
@@ -84,7 +87,10 @@ class TableRegistry:
 def find_specification(
     known: Mapping[str, StructuredTableSpecification], table: str
 ) -> StructuredTableSpecification:
-    """:raises NotFoundError: when there is no such table among those; lists them."""
+    """Return the specification of a table.
+
+    :raises NotFoundError: when it is not among the known ones; the message lists them.
+    """
     found = known.get(table)
     if found is None:
         raise NotFoundError(
@@ -102,19 +108,19 @@ _WAIT_S: Final = 0.02
 
 
 class TableAdmin:
-    """The StructuredTableAdmin of the process that has the database open. Threads may share it."""
+    """The StructuredTableAdmin in the process that has the database open. Threads may share it."""
 
     def __init__(self, store: Store, registry: TableRegistry) -> None:
         self._store = store
         self._registry = registry
         self._turn = threading.Lock()
-        """Held until the registry knows of a change, so that two of these cannot meet."""
+        """Held until the registry has the change, so that changes of tables run one after the other."""
 
     def create_or_update(self, specification: StructuredTableSpecification) -> None:
-        """Make the table, or add to it the fields and indexes that it lacks; new fields are null.
+        """Create the table, or add the fields and indexes that it lacks; new fields are null.
 
-        :raises IncompatibleTableError: when a field or index it has would go away, a field would get
-            another type, or the primary key would change; names every one.
+        :raises IncompatibleTableError: when an existing field or index would be removed, a field would get
+            another type, or the primary key would change; the message names every difference.
         :raises ConflictError: when there is a table whose name differs in case only.
         """
         self._change(lambda tx: self._create_or_update(tx, specification))
@@ -124,7 +130,10 @@ class TableAdmin:
         return self._registry.find(table) is not None
 
     def get_schema(self, table: str) -> StructuredTableSpecification:
-        """:raises NotFoundError: when there is no such table; lists those that are."""
+        """Return the specification of a table.
+
+        :raises NotFoundError: when there is no such table; the message lists the tables.
+        """
         return self._registry.specification(table)
 
     def list_tables(self) -> list[StructuredTableSpecification]:
@@ -132,7 +141,7 @@ class TableAdmin:
         return [self._registry.specification(name) for name in self._registry.names()]
 
     def drop(self, table: str) -> None:
-        """Remove the table with its rows; nothing happens when there is none."""
+        """Remove the table with its rows, if it exists."""
         self._change(lambda tx: self._drop(tx, table))
 
     def _create_or_update(self, tx: Transaction, spec: StructuredTableSpecification) -> None:
@@ -152,7 +161,7 @@ class TableAdmin:
             self._registry.remove(tx, table)
 
     def _change(self, change: Callable[[Transaction], None]) -> None:
-        """Make a change, again if a transaction that uses the table gets in its way."""
+        """Make a change, and repeat it after a conflict with a transaction that uses the table."""
         with self._turn:
             for left in reversed(range(_TRIES)):
                 try:
@@ -168,8 +177,8 @@ class TableAdmin:
 def _creation(spec: StructuredTableSpecification) -> str:
     """Return the CREATE TABLE statement.
 
-    An index of ours is none of DuckDB's: its scans are fast without one, while an index would slow every
-    write down and turn updates into deletes with inserts.
+    An index of the specification does not become an index in DuckDB: scans are fast without one, while an
+    index would slow down every write and turn updates into deletes and inserts.
     """
     table = TableSql(spec)
     columns = ", ".join(
@@ -195,7 +204,8 @@ def _check_compatible(
     reasons += [f"index {name} is missing" for name in held.indexes if name not in wanted.indexes]
     if reasons:
         raise IncompatibleTableError(
-            f"Table {held.table} exists, and cannot become what is asked for: {'; '.join(reasons)}.",
+            f"Table {held.table} exists and cannot be changed to the new specification: "
+            f"{'; '.join(reasons)}.",
             "Only add fields and indexes, or drop the table first.",
         )
 

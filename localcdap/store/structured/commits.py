@@ -1,9 +1,10 @@
-"""Which transactions got in each other's way.
+"""Detection of conflicts between transactions on structured tables.
 
-DuckDB notices when two transactions change one field of one row. It does not notice that a row which one
-of them updates was deleted by the other, or that one decided by what the other changed. So everybody's
-keys are compared here, at commit: a transaction whose rows were written by another since it began has
-conflicted. The result is that of running one transaction after the other, in the order of their commits.
+DuckDB detects that two transactions change the same field of one row. It does not detect that a row which
+one of them updates was deleted by the other, or that one read rows which the other changed. This module
+therefore compares the keys of all transactions at commit: a transaction conflicts when another one has
+written rows that it used since it began. The result is serializable: it equals running the transactions one
+after the other in the order of their commits.
 """
 
 from __future__ import annotations
@@ -16,21 +17,21 @@ from typing import Any, Final
 from localcdap.api.errors import TransactionConflictError
 
 RowKey = tuple[str, tuple[Any, ...]]
-"""Table and key."""
+"""The table and the primary key of a row."""
 _MANY: Final = 1000
-"""Keys of one operation above which it counts as one on the whole table."""
+"""An operation with more keys than this counts as an operation on the whole table."""
 
 
 class ReadWriteSet:
-    """What one transaction read and wrote."""
+    """The rows and tables that one transaction has read and written."""
 
     def __init__(self, begun: int) -> None:
         self.begun: Final = begun
-        """Number of the last commit that it saw."""
+        """The number of the last commit that the transaction sees."""
         self.rows: Final[set[RowKey]] = set()
-        """Those that it read or wrote by their key."""
+        """The rows that it read or wrote by their keys."""
         self.tables: Final[set[str]] = set()
-        """Those of which it read or wrote ranges."""
+        """The tables of which it read or wrote ranges."""
         self.written_rows: Final[set[RowKey]] = set()
         self.written_tables: Final[set[str]] = set()
 
@@ -39,7 +40,7 @@ class ReadWriteSet:
         return bool(self.written_rows or self.written_tables)
 
     def add_keys(self, table: str, keys: Collection[tuple[Any, ...]], *, writes: bool) -> None:
-        """Note an operation on the rows with these keys."""
+        """Add an operation on the rows with these keys."""
         if len(keys) > _MANY:
             self.add_table(table, writes=writes)
             return
@@ -49,14 +50,14 @@ class ReadWriteSet:
             self.written_rows.update(rows)
 
     def add_table(self, table: str, *, writes: bool) -> None:
-        """Note an operation on any rows of a table."""
+        """Add an operation on any rows of a table."""
         self.tables.add(table)
         if writes:
             self.written_tables.add(table)
 
 
 class Commits:
-    """The commits of an instance, numbered; as much of them as transactions under way need to know."""
+    """The numbered commits of an instance, as far back as open transactions need them."""
 
     def __init__(self) -> None:
         self._turn = threading.Lock()
@@ -72,14 +73,14 @@ class Commits:
         """The last commit that wrote ranges of a table."""
 
     def begin(self) -> ReadWriteSet:
-        """Follow a transaction, which must not yet have run a statement."""
+        """Register a transaction, which must not have run a statement yet."""
         with self._lock:
             footprint = ReadWriteSet(self._number)
             self._active.add(footprint)
             return footprint
 
     def end(self, footprint: ReadWriteSet) -> None:
-        """Forget a transaction that is over, and what only it needed to know."""
+        """Remove a transaction that is over, and the commits that only this transaction needed."""
         with self._lock:
             self._active.discard(footprint)
             if not self._active:
@@ -90,10 +91,10 @@ class Commits:
 
     @contextlib.contextmanager
     def committing(self, footprint: ReadWriteSet, *, only_written: bool = False) -> Iterator[None]:
-        """The time in which a transaction is committed; there is one at a time.
+        """Check a transaction for conflicts, and hold other commits back while the block commits it.
 
-        :param only_written: what it only read may have been written by others since.
-        :raises TransactionConflictError: when another was committed that got in its way.
+        :param only_written: ignore rows that the transaction only read.
+        :raises TransactionConflictError: when a conflicting transaction was committed since it began.
         """
         if not footprint.wrote:
             yield
@@ -102,8 +103,8 @@ class Commits:
             with self._lock:
                 self._check(footprint, only_written)
             yield
-            # Who begins just now sees the commit and yet has its number before him: he may conflict for
-            # nothing, but never the other way round.
+            # A transaction that begins now sees the commit but starts from the number before it. It may
+            # find a conflict that is none, but never the other way round.
             with self._lock:
                 self._record(footprint)
 

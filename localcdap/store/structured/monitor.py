@@ -1,4 +1,4 @@
-"""Looks after transactions: ends those whose time is over, keeps others alive."""
+"""A thread that checks open transactions: it ends those that are over time and renews leases."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import Final, Protocol
 
 _LOG: Final = logging.getLogger(__name__)
 _TICK_S: Final = 0.05
-"""Seconds between two looks."""
+"""Seconds between two checks."""
 
 
 class MonitoredTransaction(Protocol):
-    """What must be looked at from time to time."""
+    """A transaction that must be checked from time to time."""
 
     def look(self, now: float) -> None:
-        """Do what is due.
+        """End the transaction or renew its lease, if that is due.
 
-        :param now: as :func:`time.monotonic` gives it.
+        :param now: the value of :func:`time.monotonic`.
         """
         ...
 
 
 class TransactionMonitor:
-    """Looks after any number of transactions, with one thread that sleeps while there are none."""
+    """Checks any number of transactions in one thread, which sleeps while there are none."""
 
     def __init__(self) -> None:
         self._note_failure: set[MonitoredTransaction] = set()
@@ -33,7 +33,7 @@ class TransactionMonitor:
         self._thread: threading.Thread | None = None
 
     def add(self, watched: MonitoredTransaction) -> None:
-        """Look after it until it is taken off."""
+        """Check a transaction until it is discarded."""
         with self._changed:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._look, name="watch", daemon=True)
@@ -43,7 +43,7 @@ class TransactionMonitor:
             self._note_failure.add(watched)
 
     def discard(self, watched: MonitoredTransaction) -> None:
-        """Look after it no more."""
+        """Stop checking a transaction."""
         with self._changed:
             self._note_failure.discard(watched)
 
@@ -67,5 +67,5 @@ class TransactionMonitor:
                 try:
                     each.look(now)
                 except Exception:
-                    _LOG.exception("a transaction could not be looked after")
+                    _LOG.exception("an open transaction could not be checked")
             time.sleep(_TICK_S)

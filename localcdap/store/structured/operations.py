@@ -1,4 +1,8 @@
-"""What an operation on a table is, and what it gives."""
+"""The operations on structured tables, as values that can be sent to another process.
+
+An operation is first checked against its table (:meth:`Operation.prepare`). That needs no database and
+raises what is wrong with the arguments. The action that it returns is then executed in a transaction.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ from localcdap.store.structured.sql import SqlCondition, TableSql, all_of, any_o
 
 
 class Work(Protocol):
-    """A transaction, as operations need it."""
+    """The part of a transaction that operations need."""
 
     def execute(self, sql: str, params: Any = ()) -> list[tuple[Any, ...]]: ...
 
@@ -31,9 +35,9 @@ class Rows(msgspec.Struct, array_like=True):
 
     columns: tuple[str, ...]
     values: list[Any]
-    """For each row a tuple, or what became of it on its way, with one value for each column."""
+    """For each row a sequence with one value per column: a tuple, or a list after decoding."""
     rest: int | None = None
-    """Under what number the host keeps those that are not among ``values``."""
+    """The number under which the host keeps further rows; None when ``values`` holds all rows."""
 
 
 Result = Rows | bool | int | None
@@ -48,9 +52,9 @@ class Operation(msgspec.Struct, frozen=True, tag=True):
         return True
 
     def prepare(self, table: TableSql) -> Action:
-        """Return what carries it out.
+        """Check the operation, and return the action that executes it.
 
-        :raises TableUsageError: when it does not fit the table.
+        :raises TableUsageError: when the operation does not fit the table.
         """
         raise NotImplementedError
 
@@ -73,9 +77,9 @@ def update_of(
 def insert(
     work: Work, table: TableSql, fields: tuple[str, ...], values: list[Any], *, ignore: bool
 ) -> bool:
-    """Insert a row; whether there was none with its key.
+    """Insert a row; return whether it was inserted.
 
-    :param ignore: whether one with its key may be there.
+    :param ignore: whether a row with the same key may exist.
     """
     names = ", ".join(map(quote_identifier, fields))
     parameters = ", ".join(map(table.parameter, fields))
@@ -86,12 +90,12 @@ def insert(
 
 
 def changed(work: Work, statement: SqlCondition) -> bool:
-    """Run a statement; whether it changed any row."""
+    """Run a statement; return whether it changed any row."""
     return bool(work.execute(statement.sql, statement.params)[0][0])
 
 
 def merge(table: TableSql, fields: Iterable[str]) -> str:
-    """Return what becomes of a row that exists already."""
+    """Return the action of INSERT … ON CONFLICT for a row that exists."""
     names = [quote_identifier(name) for name in fields if name not in table.key]
     if not names:
         return "DO NOTHING"
@@ -179,7 +183,7 @@ class Count(ReadOperation, frozen=True, tag=True):
 def _build_selection_condition(
     table: TableSql, ranges: Iterable[Range], filters: Iterable[tuple[str, Any]]
 ) -> SqlCondition:
-    """Rows in any of the ranges that pass any of the filters, if there are any."""
+    """Return the condition for rows in any of the ranges that match any of the filters, if there are any."""
     places = [table.within(each, valid.check_scan_range(table.spec, each)) for each in ranges]
     condition = any_of(places)
     passing = []
@@ -191,7 +195,7 @@ def _build_selection_condition(
 
 
 def _read_columns(table: TableSql, columns: list[str]) -> tuple[str, ...]:
-    """Return the columns to read: those asked for, and the key."""
+    """Return the columns to read: the requested ones and the key."""
     if not columns:
         raise InvalidTableFieldError("No columns are specified to read", table=table.spec.table)
     for column in columns:
@@ -212,7 +216,7 @@ class Upsert(Operation, frozen=True, tag=True):
 
         def carry_out(work: Work) -> None:
             work.add_keys(table.spec.table, [key], writes=True)
-            # DuckDB takes more than twice as long for INSERT … ON CONFLICT DO UPDATE.
+            # INSERT … ON CONFLICT DO UPDATE takes DuckDB more than twice as long as this UPDATE.
             if others and changed(work, update_of(table, others, self.record, key)):
                 return
             fields = (*table.key, *others)
@@ -285,7 +289,7 @@ class UpdateRange(Operation, frozen=True, tag=True):
 def _merge_records(
     table: TableSql, records: Iterable[dict[str, Any]]
 ) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """Return one record for each key, as upserting them one after the other would leave it."""
+    """Return one record for each key, merged as upserts one after the other would do."""
     merged: dict[tuple[Any, ...], dict[str, Any]] = {}
     key_of = _key_of(table)
     for record in records:
@@ -304,7 +308,7 @@ def _merge_records(
 
 
 def _key_of(table: TableSql) -> Callable[[dict[str, Any]], tuple[Any, ...]]:
-    """Takes the key from a record; raises KeyError when a part is missing."""
+    """Return a function that takes the key from a record; it raises KeyError when a part is missing."""
     if len(table.key) > 1:
         return itemgetter(*table.key)
     (name,) = table.key
@@ -415,7 +419,7 @@ class Delete(Operation, frozen=True, tag=True):
 class DeleteRange(Operation, frozen=True, tag=True):
     range: Range
     any_fields: bool = False
-    """Whether the range may be of other fields than the first ones of the key."""
+    """Whether the range may use other fields than the first ones of the key."""
 
     def prepare(self, table: TableSql) -> Action:
         check = valid.points if self.any_fields else valid.check_prefix_range
@@ -443,7 +447,7 @@ AnyOperation = (
     | DeleteRange
     | UpdateRange
 )
-"""What :mod:`msgspec` must know to decode an operation."""
+"""The union of all operations, which :mod:`msgspec` needs to decode one."""
 
 __all__ = [
     "Action",

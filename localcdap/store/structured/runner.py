@@ -1,4 +1,8 @@
-"""Runs bodies of code as transactions, wherever the database is."""
+"""Running functions as transactions, with retries after conflicts.
+
+The database may be in this process or in the host: the runner only needs a function that opens a
+:class:`~localcdap.store.structured.session.TransactionSession`.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ from localcdap.store.structured.table import SessionContext
 
 T = TypeVar("T")
 Opener = Callable[[TransactionKind, float | None], TransactionSession]
-"""Begins a transaction that takes at most so many seconds."""
+"""Begins a transaction with a limit in seconds."""
 TIMEOUT_S: Final = 30.0
 _LONG_TRIES: Final = 5
 _FIRST_WAIT_S: Final = 0.002
@@ -33,7 +37,7 @@ _WORKERS: Final = 4
 
 
 class RetryingTransactionRunner:
-    """A TransactionRunner. Threads may share it."""
+    """The :class:`localcdap.api.app.TransactionRunner` of any kind of session. Threads may share it."""
 
     def __init__(self, open: Opener) -> None:
         self._open = open
@@ -50,11 +54,13 @@ class RetryingTransactionRunner:
     ) -> T:
         """See :meth:`localcdap.api.app.TransactionRunner.run`."""
         if timeout_s is not None and not timeout_s > 0:
-            raise BadRequestError(f"The time of a transaction must be over 0 s, not {timeout_s}.")
+            raise BadRequestError(
+                f"The timeout of a transaction must be above 0 s, not {timeout_s}."
+            )
         if getattr(self._local, "is_inside", False):
             raise TransactionError(
                 "A transaction cannot be run inside the body of another one.",
-                "Use the context that the body was given, or run one after the other.",
+                "Use the context of the outer transaction, or run one after the other.",
             )
         self._local.is_inside = True
         try:
@@ -78,14 +84,14 @@ class RetryingTransactionRunner:
             return self._workers.submit(self.run, body, kind=kind, timeout_s=timeout_s)
 
     def close(self) -> None:
-        """Wait for what was submitted and has begun; the rest is cancelled."""
+        """Wait for submitted transactions that have begun, and cancel the others."""
         with self._changing:
             if self._workers is not None:
                 self._workers.shutdown(cancel_futures=True)
 
 
 class _Tries:
-    """The tries of one transaction."""
+    """The attempts of one transaction."""
 
     def __init__(self, open: Opener, kind: TransactionKind, timeout_s: float | None) -> None:
         self._open = open
@@ -96,7 +102,7 @@ class _Tries:
         self._deadline = None if timeout_s is None else time.monotonic() + timeout_s
 
     def run(self, body: Callable[[TransactionContext], T]) -> T:
-        """Call the body in one transaction after the other until it succeeds or its time is over."""
+        """Call the body in a new transaction after each conflict, until it succeeds or its time is over."""
         number = 0
         conflict: TransactionConflictError | None = None
         while True:
@@ -111,8 +117,8 @@ class _Tries:
             wait_s = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2 ** min(number, 10)) * random.random()  # noqa: S311
             if not self._may_try_again(number, wait_s):
                 raise TransactionConflictError(
-                    f"Other transactions got in the way each of {number} times: {conflict}",
-                    "Try it later, or let it touch fewer rows.",
+                    f"The transaction conflicted with others in all {number} attempts: {conflict}",
+                    "Try again later, or let it use fewer rows.",
                 ) from conflict
             time.sleep(wait_s)
 
@@ -133,7 +139,7 @@ class _Tries:
 
 
 class _Steps:
-    """A session each operation of which is a transaction of its own."""
+    """A session in which every operation is a separate transaction."""
 
     def __init__(self, open: Opener, timeout_s: float | None) -> None:
         self._open = open
@@ -150,10 +156,10 @@ class _Steps:
         return self._run(body)
 
     def commit(self) -> None:
-        """Nothing is left to do."""
+        """Do nothing: every operation has been committed."""
 
     def rollback(self) -> None:
-        """Nothing can be undone."""
+        """Do nothing: operations that were committed cannot be undone."""
 
     def _run(self, body: Callable[[TransactionContext], T]) -> T:
         return _Tries(self._open, TransactionKind.NONE, self._timeout_s).run(body)
@@ -162,7 +168,7 @@ class _Steps:
 def _once(session: TransactionSession, body: Callable[[TransactionContext], T]) -> T:
     """Call the body; commit if it returns, roll back if it raises.
 
-    :raises TransactionConflictError: also when the body turned one into something else.
+    :raises TransactionConflictError: also when the body replaced such an error by another one.
     """
     context = SessionContext(session)
     try:

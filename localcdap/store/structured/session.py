@@ -1,4 +1,4 @@
-"""One try of a transaction."""
+"""One attempt of a transaction on structured tables."""
 
 from __future__ import annotations
 
@@ -25,27 +25,30 @@ from localcdap.store.structured.sql import TableSql
 
 
 class TransactionSession(Protocol):
-    """What a runner and its tables need of a transaction, wherever that is."""
+    """A transaction in this process or in the host, as the runner and its tables use it."""
 
     def specification(self, table: str) -> StructuredTableSpecification:
-        """:raises NotFoundError: when there is no such table."""
+        """Return the specification of a table.
+
+        :raises NotFoundError: when there is no such table.
+        """
         ...
 
     def perform(self, table: TableSql, operation: Operation) -> Result:
-        """Carry out an operation; Rows hold all of their values then."""
+        """Execute an operation. Rows in the result are complete."""
         ...
 
     def commit(self) -> None: ...
 
     def rollback(self) -> None:
-        """Never raises; nothing happens when the transaction is over."""
+        """Roll back the transaction, if it is not over; never raises."""
         ...
 
 
 class LocalTransactionSession:
     """A transaction in the process that has the database open. Threads may share it; they take turns.
 
-    :param timeout_s: seconds after which it is rolled back; None for never.
+    :param timeout_s: seconds after which the transaction is rolled back; None for no limit.
     """
 
     def __init__(
@@ -56,7 +59,7 @@ class LocalTransactionSession:
         kind: TransactionKind,
         timeout_s: float | None,
     ) -> None:
-        # Tables that are made or changed later are not those of its snapshot.
+        # The transaction must not see tables that are created or changed later.
         self._known = registry.known()
         self._commits = commits
         self._kind = kind
@@ -64,11 +67,13 @@ class LocalTransactionSession:
         self.deadline: Final = None if timeout_s is None else time.monotonic() + timeout_s
         self._turn = threading.Lock()
         self._ending = threading.Lock()
-        """Held while it is said to be over, so that nobody interrupts the next user of its cursor."""
+        """Held while the transaction is marked as over, so that the next user of its cursor is not
+        interrupted.
+        """
         self._over: Callable[[], TransactionError] | None = None
-        """Set when it is over: what later use raises."""
+        """Set when the transaction is over: makes the error that later use raises."""
         self._expired: Callable[[], TransactionError] | None = None
-        """Set when the statement under way is broken off: why."""
+        """Set when the running statement is interrupted: makes the error that says why."""
         self._footprint = commits.begin()
         read_only = kind is TransactionKind.READ_ONLY
         self._block = store.snapshot() if read_only else store.concurrent_transaction()
@@ -82,7 +87,10 @@ class LocalTransactionSession:
         return find_specification(self._known, table)
 
     def perform(self, table: TableSql, operation: Operation) -> Result:
-        """:raises TransactionError: when it is over, or read-only and the operation writes."""
+        """Execute an operation.
+
+        :raises TransactionError: when the transaction is over, or is read-only and the operation writes.
+        """
         action = operation.prepare(table)
         if operation.writes and self._kind is TransactionKind.READ_ONLY:
             raise TransactionError(
@@ -94,7 +102,10 @@ class LocalTransactionSession:
             return action(self)
 
     def commit(self) -> None:
-        """:raises TransactionConflictError: when another transaction got in its way; then it is over."""
+        """Commit the transaction.
+
+        :raises TransactionConflictError: when it conflicts with another one; it is then rolled back.
+        """
         with self._turn:
             self._require_open()
             self._say_over(_over)
@@ -117,10 +128,11 @@ class LocalTransactionSession:
                 self._end(_over)
 
     def expire(self, reason: Callable[[], TransactionError]) -> bool:
-        """Roll back, from any thread, with what every later use raises; break off a statement under way.
+        """Roll back from any thread, and interrupt a running statement.
 
-        :returns: whether it is over now; else call it again, since a statement that is about to start
-            notices nothing.
+        :param reason: makes the error that later use raises.
+        :returns: whether the transaction is over. If not, call this again: a statement that is about to start
+            does not notice the interrupt.
         """
         if self._turn.acquire(blocking=False):
             try:
@@ -136,15 +148,15 @@ class LocalTransactionSession:
         return False
 
     def make_timeout_error(self) -> TransactionTimeoutError:
-        """Return what it fails with when it took longer than it may."""
+        """Return the error of a transaction that took too long."""
         took_s = round(self._timeout_s or 0, 2)
         return TransactionTimeoutError(
-            f"The transaction took longer than {took_s:g} seconds; nothing of it was kept.",
-            "Give it more time, or let it do less.",
+            f"The transaction took longer than {took_s:g} seconds and was rolled back.",
+            "Raise its timeout, or let it do less.",
         )
 
     def execute(self, sql: str, params: Any = ()) -> list[tuple[Any, ...]]:
-        """Run a statement of an operation."""
+        """Run one statement of an operation."""
         try:
             with _conflicts():
                 return self._transaction.execute(sql, params)
@@ -178,7 +190,7 @@ class LocalTransactionSession:
     def _undo(self, error: BaseException) -> None:
         with contextlib.suppress(
             BaseException
-        ):  # it raises what it is given, or has ended by itself
+        ):  # it raises the error that it is given, or the block has ended already
             self._block.__exit__(type(error), error, error.__traceback__)
 
 
@@ -190,7 +202,7 @@ def _over() -> TransactionError:
 
 @contextlib.contextmanager
 def _conflicts() -> Iterator[None]:
-    """A violated primary key is a conflict: operations insert only rows that they do not see."""
+    """Translate a violated primary key into a conflict: operations insert only rows that they do not see."""
     try:
         yield
     except ConflictError as error:

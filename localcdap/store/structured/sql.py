@@ -1,4 +1,4 @@
-"""The parts of SQL statements on a structured table."""
+"""Parts of SQL statements on a structured table: identifiers, conditions, clauses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from localcdap.store.columns import quote_identifier
 from localcdap.store.structured.validation import Point
 
 PREFIX: Final = "app_"
-"""What tables of applications are called in DuckDB begins with it."""
+"""The prefix of structured tables' names in DuckDB, which separates them from localcdap's own tables."""
 TYPES: Final = {
     FieldType.INTEGER: "INTEGER",
     FieldType.LONG: "BIGINT",
@@ -25,7 +25,7 @@ TYPES: Final = {
 
 
 class SqlCondition(NamedTuple):
-    """What rows must fulfil."""
+    """A part of an SQL statement, mostly a condition on rows, with its parameters."""
 
     sql: str
     params: tuple[Any, ...] = ()
@@ -36,7 +36,7 @@ NONE: Final = SqlCondition("false")
 
 
 def any_of(conditions: Iterable[SqlCondition]) -> SqlCondition:
-    """At least one of them."""
+    """Combine conditions with OR."""
     found = [c for c in conditions if c != NONE]
     if ALL in found:
         return ALL
@@ -47,7 +47,7 @@ def any_of(conditions: Iterable[SqlCondition]) -> SqlCondition:
 
 
 def all_of(*conditions: SqlCondition) -> SqlCondition:
-    """Each of them."""
+    """Combine conditions with AND."""
     found = [c for c in conditions if c != ALL]
     if NONE in found:
         return NONE
@@ -58,7 +58,7 @@ def all_of(*conditions: SqlCondition) -> SqlCondition:
 
 
 class TableSql:
-    """A table as SQL names it."""
+    """The SQL names and clauses of one structured table."""
 
     def __init__(self, spec: StructuredTableSpecification) -> None:
         self.spec: Final = spec
@@ -76,37 +76,37 @@ class TableSql:
 
     @cached_property
     def has_key(self) -> str:
-        """True of the row whose key is given as parameters."""
+        """A condition that selects the row with the primary key in the parameters."""
         return " AND ".join(f"{quote_identifier(name)} = ?" for name in self.key)
 
     def order(self, descending: bool, first: str | None = None) -> str:
-        """Return an ORDER BY clause; ``first`` goes before the key, which then ascends."""
+        """Return an ORDER BY clause: by the key, or by the column ``first`` and then ascending by the key."""
         direction = " DESC" if descending else ""
         if first is not None:
             return f"ORDER BY {quote_identifier(first)}{direction}, {self.key_columns}"
         return "ORDER BY " + ", ".join(f"{quote_identifier(name)}{direction}" for name in self.key)
 
     def parameter(self, field: str) -> str:
-        """Return what stands for a value of the field: a float must be rounded before it is compared."""
+        """Return the placeholder of a value: a FLOAT is cast, because a comparison needs its rounding."""
         return "?::FLOAT" if self.spec.fields[field] is FieldType.FLOAT else "?"
 
     def assignments(self, fields: Iterable[str]) -> str:
-        """Return a SET clause without its first word."""
+        """Return the assignments of a SET clause."""
         return ", ".join(f"{quote_identifier(name)} = {self.parameter(name)}" for name in fields)
 
     def lists(self, fields: Iterable[str]) -> str:
-        """Return what gives one row for each place in parameters that are lists, one for each field."""
+        """Return a select list that turns parameters, one list per field, into rows."""
         spec = self.spec
         return ", ".join(f"unnest(?::{TYPES[spec.fields[name]]}[])" for name in fields)
 
     def equals(self, field: str, value: Any) -> SqlCondition:
-        """Return the field is the value, also if that is null."""
+        """Return the condition that a field has a value, which may be null."""
         if value is None:
             return SqlCondition(f"{quote_identifier(field)} IS NULL")
         return SqlCondition(f"{quote_identifier(field)} = {self.parameter(field)}", (value,))
 
     def within(self, range: Range, points: tuple[Point, Point]) -> SqlCondition:
-        """Return the row is in the range."""
+        """Return the condition that a row is in the range."""
         begin, end = points
         inclusive = range.begin_bound is range.end_bound is Bound.INCLUSIVE
         if begin == end and begin[0] and inclusive:
@@ -120,7 +120,7 @@ class TableSql:
         fields, values = point
         if not fields:
             return ALL
-        if None in values:  # nothing compares with a null
+        if None in values:  # a comparison with null is never true
             return NONE
         sql, places = _comparison(
             tuple(quote_identifier(name) for name in fields),
@@ -135,9 +135,9 @@ class TableSql:
 def _comparison(
     names: Sequence[str], parameters: Sequence[str], operator: str, inclusive: bool
 ) -> tuple[str, tuple[int, ...]]:
-    """SQL that compares columns with parameters as tuples, and which value each parameter gets.
+    """Return SQL that compares columns with parameters as tuples, and the index of each parameter's value.
 
-    DuckDB's own comparison of tuples takes null for the largest value; here it must be neither.
+    DuckDB's own comparison of tuples treats null as the largest value; here a null matches no comparison.
     """
     if operator == "=":
         pairs = zip(names, parameters, strict=True)
@@ -147,7 +147,7 @@ def _comparison(
     places: tuple[int, ...] = (last,)
     for place in reversed(range(last)):
         name, parameter = names[place], parameters[place]
-        # The first comparison lets DuckDB pass over whole blocks of rows.
+        # DuckDB can skip whole blocks of rows because of the first comparison.
         sql = (
             f"{name} {operator}= {parameter} AND "
             f"({name} {operator} {parameter} OR {name} = {parameter} AND ({sql}))"

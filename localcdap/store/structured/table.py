@@ -1,4 +1,4 @@
-"""The tables that a body uses."""
+"""The tables that the function of a transaction uses, on any kind of session."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from localcdap.store.structured.sql import TableSql
 from localcdap.store.structured.validation import check_limit
 
 _CHUNK = 10_000
-"""Records that are written by one statement."""
+"""Records that one statement writes."""
 
 
 class SessionContext:
-    """The TransactionContext of one try."""
+    """The :class:`localcdap.api.app.TransactionContext` of one attempt of a transaction."""
 
     def __init__(self, session: TransactionSession) -> None:
         self._session = session
         self._is_over = False
         self._rows: weakref.WeakSet[StructuredRows] = weakref.WeakSet()
         self.has_conflicted = False
-        """Whether an operation failed because of another transaction, also if the body caught that."""
+        """Whether an operation conflicted with another transaction, also when the body caught that error."""
 
     def table(self, table: str) -> StructuredTable:
         """Return the table with this id."""
@@ -43,7 +43,7 @@ class SessionContext:
         return _Table(self, TableSql(self._session.specification(table)))
 
     def perform(self, table: TableSql, operation: op.Operation) -> op.Result:
-        """Carry out an operation of a table."""
+        """Execute an operation on a table."""
         self.require_open()
         try:
             return self._session.perform(table, operation)
@@ -52,7 +52,10 @@ class SessionContext:
             raise
 
     def require_open(self) -> None:
-        """:raises TransactionError: after the body."""
+        """Check that the body has not ended.
+
+        :raises TransactionError: when it has.
+        """
         if self._is_over:
             raise TransactionError(
                 "The transaction of this table is over.",
@@ -60,11 +63,11 @@ class SessionContext:
             )
 
     def close_with_transaction(self, rows: StructuredRows) -> None:
-        """Have rows closed with the transaction."""
+        """Register rows that are closed with the transaction."""
         self._rows.add(rows)
 
     def close(self) -> None:
-        """Refuse further use."""
+        """Reject further use of the tables, and close the rows that were read."""
         self._is_over = True
         for rows in self._rows:
             rows.close()

@@ -1,4 +1,4 @@
-"""The structured tables of an instance."""
+"""The entry point to the structured tables of an instance."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from localcdap.store.structured.session import LocalTransactionSession
 
 
 class StructuredTables:
-    """Their admin and their transactions; there must be one of these for a store."""
+    """The administration and the transactions of structured tables; a store must have exactly one."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -25,19 +25,19 @@ class StructuredTables:
         self.transactions: Final = RetryingTransactionRunner(self.open)
 
     def open(self, kind: TransactionKind, timeout_s: float | None) -> _WatchedSession:
-        """Begin a transaction; it must be committed or rolled back."""
+        """Begin a transaction, which the caller must commit or roll back."""
         return _WatchedSession(
             self._store, self._registry, self._commits, kind, timeout_s, self._watch
         )
 
     def close(self) -> None:
-        """Wait for what was submitted and has begun; the rest is cancelled."""
+        """Wait for submitted transactions that have begun, and cancel the others."""
         self.transactions.close()
         self._watch.close()
 
 
 class _WatchedSession(LocalTransactionSession):
-    """A session that ends also when its owner does not notice that its time is over."""
+    """A session that the monitor ends when its time is over, even if its owner does nothing."""
 
     def __init__(
         self,

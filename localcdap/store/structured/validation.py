@@ -1,6 +1,6 @@
-"""Which fields, values, keys and ranges fit a table; CDAP ``FieldValidator``.
+"""Checks of fields, values, keys and ranges against a table's specification (CDAP ``FieldValidator``).
 
-Whether fields exist and have the right type is always said before whether they stand in the right place.
+Missing fields and wrong types are reported before fields at the wrong position of a key.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from localcdap.api.app.table import Key, Range
 from localcdap.api.errors import InvalidTableFieldError, TableUsageError
 
 Point = tuple[tuple[str, ...], tuple[Any, ...]]
-"""Fields and their values, in the order in which they count."""
+"""Fields and their values, in the order of comparison."""
 _EXACT: Final = {
     FieldType.BOOLEAN: bool,
     FieldType.DOUBLE: float,
@@ -39,7 +39,7 @@ def check_column(spec: StructuredTableSpecification, field: str) -> FieldType:
 
 
 def check_value(spec: StructuredTableSpecification, field: str, value: Any) -> None:
-    """Refuse a value that the field cannot hold."""
+    """Reject a value that the field cannot hold."""
     expected = check_column(spec, field)
     if value is None:
         if field in spec.primary_key:
@@ -56,7 +56,7 @@ def check_value(spec: StructuredTableSpecification, field: str, value: Any) -> N
 
 
 def check_values(spec: StructuredTableSpecification, field: str, values: Collection[Any]) -> None:
-    """:func:`check_value` for many values of one field, in a few passes at the speed of C."""
+    """Check many values of one field in a few passes of built-in functions; see :func:`check_value`."""
     kinds = set(map(type, values))
     if type(None) in kinds and field not in spec.primary_key:
         kinds.discard(type(None))
@@ -73,9 +73,9 @@ def check_values(spec: StructuredTableSpecification, field: str, values: Collect
 
 
 def check_record(spec: StructuredTableSpecification, record: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Refuse a record that does not hold the whole primary key, or other fields than the table's.
+    """Reject a record without the whole primary key, or with fields that the table does not have.
 
-    :returns: the key.
+    :returns: the values of the primary key.
     """
     for field, value in record.items():
         check_value(spec, field, value)
@@ -95,9 +95,9 @@ def check_full_key(spec: StructuredTableSpecification, key: Key) -> tuple[Any, .
 
 
 def prefix(spec: StructuredTableSpecification, key: Key, *, whole: bool = False) -> Point:
-    """Return the first fields of the primary key, or all of them.
+    """Return a prefix of the primary key with its values.
 
-    :param whole: refuse fewer than all.
+    :param whole: require the whole primary key.
     """
     fields, values = point(spec, key)
     if fields != tuple(spec.primary_key[: len(fields)]) or (
@@ -115,7 +115,7 @@ def prefix(spec: StructuredTableSpecification, key: Key, *, whole: bool = False)
 
 
 def point(spec: StructuredTableSpecification, key: Key) -> Point:
-    """Fields and values, each of which must fit; a sequence is of the first fields of the key."""
+    """Return fields and checked values; a sequence holds values of the first fields of the key."""
     if isinstance(key, Mapping):
         fields, values = tuple(key), tuple(key.values())
     elif isinstance(key, Sequence) and not isinstance(key, str | bytes):
@@ -139,12 +139,12 @@ def point(spec: StructuredTableSpecification, key: Key) -> Point:
 
 
 def points(spec: StructuredTableSpecification, range: Range) -> tuple[Point, Point]:
-    """Begin and end of a range of any fields."""
+    """Return begin and end of a range of any fields."""
     return point(spec, range.begin), point(spec, range.end)
 
 
 def check_scan_range(spec: StructuredTableSpecification, range: Range) -> tuple[Point, Point]:
-    """Begin and end of a range to scan: each must start with the first field of the primary key."""
+    """Return begin and end of a range to scan; both must start with the first field of the primary key."""
     both = points(spec, range)
     for fields, _ in both:
         if fields and fields[0] != spec.primary_key[0]:
@@ -158,13 +158,13 @@ def check_scan_range(spec: StructuredTableSpecification, range: Range) -> tuple[
 
 
 def check_prefix_range(spec: StructuredTableSpecification, range: Range) -> tuple[Point, Point]:
-    """Begin and end of a range to change: each must be of the first fields of the primary key."""
+    """Return begin and end of a range to change; both must be prefixes of the primary key."""
     points(spec, range)
     return prefix(spec, range.begin), prefix(spec, range.end)
 
 
 def check_not_key(spec: StructuredTableSpecification, fields: Iterable[str]) -> None:
-    """Refuse fields of the primary key, whose values never change."""
+    """Reject fields of the primary key, whose values never change."""
     for field in fields:
         check_column(spec, field)
         if field in spec.primary_key:
@@ -172,7 +172,7 @@ def check_not_key(spec: StructuredTableSpecification, fields: Iterable[str]) -> 
 
 
 def check_index(spec: StructuredTableSpecification, field: str) -> None:
-    """Refuse a field that is no index."""
+    """Reject a field that is not an index."""
     check_column(spec, field)
     if field not in spec.indexes:
         raise InvalidTableFieldError(
@@ -184,7 +184,7 @@ def check_index(spec: StructuredTableSpecification, field: str) -> None:
 
 
 def check_limit(limit: int | None) -> int | None:
-    """Return the number of rows to read at most, as a number that the database has."""
+    """Return the limit of a scan, reduced to the largest number that the database can hold."""
     if limit is None:
         return None
     if not isinstance(limit, int) or limit < 0:
