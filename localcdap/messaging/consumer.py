@@ -1,4 +1,4 @@
-"""Messages taking effect exactly once: the effect and the offset behind it are one transaction."""
+"""Consuming a spool with exactly-once effects: a message's effect and the new offset are one transaction."""
 
 from __future__ import annotations
 
@@ -20,36 +20,35 @@ _LOG: Final = logging.getLogger(__name__)
 _BATCH: Final = 200
 """Messages in one transaction, so that other writers need not wait long."""
 _ATTEMPTS: Final = 3
-"""How often a message is tried whose effect the database refuses; the disk may have been full."""
+"""Attempts to apply a message that the database rejects, for example because the disk is full."""
 
 
 class PoisonMessage(NamedTuple):
-    """A message that was passed over, or the damaged end of a spool."""
+    """A message that was skipped, or the damaged end of a spool."""
 
     spool: str
     offset: int
-    """Where the message starts, in bytes."""
+    """The position of the message in the spool, in bytes."""
     reason: str
     payload: bytes
-    """The message; empty where the spool is damaged."""
+    """The message; empty when the spool is damaged."""
     error: Exception | None = None
-    """What its effect raised."""
+    """The error that applying the message raised."""
 
 
 class SpoolConsumer(Generic[M]):
     """Applies the messages of one spool to the store, in their order.
 
-    Several consumers of one spool, in this or a later process, do no harm: the offset is read in the
+    Several consumers of one spool, in this or a later process, are safe: the offset is read in the
     transaction that moves it.
 
-    :param name: of the spool among all spools of the store; the offset is kept under it.
-    :param type: of the messages: a Struct, or a union of tagged ones.
-    :param apply: gives a message its effect, through the transaction only, since it may be repeated when
-        the transaction is.
-    :param on_poison: is told of each message that cannot be decoded or that ``apply`` raises for; it is
-        then passed over. Called after the fact, outside any transaction.
-    :param on_applied: is told of messages whose effect is committed, in order. A crash right then may
-        keep it from being told.
+    :param name: the unique name of the spool, under which the store keeps the offset.
+    :param type: the type of the messages: a Struct, or a union of tagged ones.
+    :param apply: applies a message, through the transaction only, because a failed transaction is repeated.
+    :param on_poison: called for each message that cannot be decoded or for which ``apply`` raises, after the
+        message was skipped, outside any transaction.
+    :param on_applied: called with messages whose effect is committed, in order. It is not called for them
+        when the process crashes right after the commit.
     """
 
     def __init__(
@@ -74,14 +73,14 @@ class SpoolConsumer(Generic[M]):
 
     @property
     def offset(self) -> int:
-        """Bytes of the spool that have taken effect."""
+        """The bytes of the spool that have been applied."""
         return _position(self._store.read(_SELECT, (self._name,)))
 
     def consume(self) -> int:
-        """Apply all that is in the spool now; the number of messages that took effect.
+        """Apply all messages that are in the spool now; return how many were applied.
 
-        :raises StoreError: when the database cannot take the effect of a message now. Nothing is lost:
-            the next call tries again, and passes the message over when it has failed three times.
+        :raises StoreError: when the database rejects a message now. Nothing is lost: the next call tries
+            again, and skips the message after three failures.
         """
         count = 0
         while self._damage is None:
@@ -104,7 +103,7 @@ class SpoolConsumer(Generic[M]):
     def _apply_batch(self, most: int) -> tuple[int, int]:
         """Apply up to ``most`` messages in one transaction: (number applied, number seen).
 
-        :raises _ApplyError: for the first message that cannot be applied; none then is.
+        :raises _ApplyError: for the first message that cannot be applied; then none of them is.
         """
         done: list[M] = []
         with self._store.transaction() as tx:
@@ -115,7 +114,9 @@ class SpoolConsumer(Generic[M]):
                     self._apply(tx, message)
                 except Exception as error:
                     raise _ApplyError(offset, end, payload, error) from error
-                if tx.failure is not None:  # caught by apply, but nothing can be kept any more
+                if (
+                    tx.failure is not None
+                ):  # apply caught an error, but the transaction cannot commit
                     raise _ApplyError(offset, end, payload, tx.failure)
                 done.append(message)
                 offset = end
@@ -128,7 +129,7 @@ class SpoolConsumer(Generic[M]):
         return len(done), len(done)
 
     def _apply_one_by_one(self) -> tuple[int, int]:
-        """Apply a batch again after one of its messages failed, each in a transaction of its own."""
+        """Apply a batch again after one of its messages failed, one message per transaction."""
         count = 0
         for _ in range(_BATCH):
             try:
@@ -142,9 +143,9 @@ class SpoolConsumer(Generic[M]):
         return count, count
 
     def _pass_over(self, failed: _ApplyError) -> None:
-        """Move the offset behind a message that cannot take effect, and tell.
+        """Skip a message that cannot be applied, and report it.
 
-        :raises StoreError: instead, while the database may yet take it.
+        :raises StoreError: instead, while a later attempt may succeed.
         """
         error = failed.error
         self._refusals += 1
@@ -152,18 +153,18 @@ class SpoolConsumer(Generic[M]):
             raise error
         with self._store.transaction() as tx:
             if _position(tx.execute(_SELECT, (self._name,))) != failed.offset:
-                return  # another consumer was faster
+                return  # another consumer has applied or skipped it
             tx.execute(_UPSERT, (self._name, failed.end))
         self._refusals = 0
         reason = f"{type(error).__name__}: {error}"
         if isinstance(error, LocalcdapError | msgspec.DecodeError):
-            _LOG.error("%s: message at byte %d passed over: %s", self._name, failed.offset, reason)
+            _LOG.error("%s: message at byte %d skipped: %s", self._name, failed.offset, reason)
         else:
             _LOG.error("%s: message at byte %d", self._name, failed.offset, exc_info=error)
         self._on_poison(PoisonMessage(self._name, failed.offset, reason, failed.payload, error))
 
     def _whole(self, offset: int) -> Iterator[tuple[int, bytes]]:
-        """Return the messages from ``offset`` on, up to where the spool is damaged."""
+        """Read the messages from ``offset`` on, up to the first damage of the spool."""
         end = offset
         try:
             for end, payload in self._reader.read(offset):
@@ -173,7 +174,7 @@ class SpoolConsumer(Generic[M]):
 
 
 class _ApplyError(Exception):
-    """A message that cannot be applied: where it starts and ends, and why."""
+    """A message that cannot be applied, with its start and end in the spool and the cause."""
 
     def __init__(self, offset: int, end: int, payload: bytes, error: Exception) -> None:
         super().__init__(offset)

@@ -1,4 +1,8 @@
-"""Delivery of system events to listeners: a thread for each, so that none holds up another."""
+"""Delivery of system events to listeners; each has its own thread, so that none blocks another.
+
+A listener's position and the effect of an event are one transaction, so each event takes effect once. A
+listener that fails is called again with the same event, after pauses that grow up to a minute.
+"""
 
 from __future__ import annotations
 
@@ -22,27 +26,27 @@ _BATCH: Final = 100
 _FIRST_PAUSE_S: Final = 0.1
 _LONGEST_PAUSE_S: Final = 60.0
 _SWEEP_AFTER_S: Final = 2.0
-"""Commands that are quicker than this need not pay for a sweep."""
+"""A command that ends sooner does not pay for deleting old messages."""
 _SWEEP_EVERY_S: Final = 600.0
 
 
 class ListenerStatus(msgspec.Struct, rename="camel"):
-    """How far a listener has come."""
+    """The progress of a listener."""
 
     name: str
     waiting: int
-    """Events that it has yet to handle."""
+    """Events that it has not handled yet."""
     tries: int = 0
-    """How often in a row it has failed; 0 when all is well."""
+    """Failures in a row; 0 when the last attempt succeeded."""
     event: int | None = None
-    """Id of the event that it fails on; None while the database refuses to give it any."""
+    """The id of the event on which it fails; None when the events cannot be read from the database."""
     since: int | None = None
-    """Milliseconds since 1970 at which it failed there first."""
+    """The time of the first of these failures, in milliseconds since 1970."""
     error: str | None = None
 
 
 class EventDispatcher:
-    """The listeners of this process, and the thread that sweeps what nobody needs any more."""
+    """The listeners of this process, and the thread that deletes old messages."""
 
     def __init__(self, store: Store, topics: Topics) -> None:
         self._store = store
@@ -54,9 +58,9 @@ class EventDispatcher:
         self._sweeper.start()
 
     def add(self, listener: SystemEventListener[Transaction]) -> None:
-        """Deliver to a listener from now on: where it was left, or the oldest event there is.
+        """Start to deliver events to a listener, from its last position, or from the oldest event.
 
-        :raises ConflictError: when there is one of that name.
+        :raises ConflictError: when there is a listener of that name.
         """
         with self._lock:
             if listener.name in self._listening:
@@ -64,27 +68,27 @@ class EventDispatcher:
             self._listening[listener.name] = ListenerThread(self._store, self._topics, listener)
 
     def remove(self, name: str) -> None:
-        """Deliver no more to a listener; added again, it goes on where it was. None of that name is fine."""
+        """Stop to deliver events to a listener, if it exists; added again, it continues at its position."""
         with self._lock:
             listening = self._listening.pop(name, None)
         if listening is not None:
             listening.close()
 
     def forget(self, name: str) -> None:
-        """:meth:`remove` a listener for good: what it has not seen yet is not kept for it any more."""
+        """Remove a listener and its position: events that it has not handled need not be kept for it."""
         self.remove(name)
         with self._store.transaction() as tx:
             retention.delete_position(tx, name)
 
     def list_statuses(self) -> list[ListenerStatus]:
-        """Return how far the listeners of this process have come, by name."""
+        """Return the progress of the listeners of this process, by name."""
         return [self._listening[name].read_status() for name in sorted(self._listening)]
 
     def skip(self, name: str) -> None:
-        """Pass over the event that a listener fails on.
+        """Skip the event on which a listener fails.
 
         :raises NotFoundError: when there is no such listener.
-        :raises ConflictError: when it fails on none.
+        :raises ConflictError: when it does not fail on any event.
         """
         listening = self._listening.get(name)
         if listening is None:
@@ -93,12 +97,12 @@ class EventDispatcher:
         listening.skip()
 
     def sweep(self) -> int:
-        """Delete the messages that nobody needs; returns how many there were."""
+        """Delete the messages over the limits of their topics; return how many they were."""
         with self._store.transaction() as tx:
             return retention.delete_expired(tx, retention.find_needed(tx))
 
     def close(self) -> None:
-        """Wait for the events that are being handled, and stop; closing the topics stops listeners too."""
+        """Wait for the events that are being handled, and stop. Closing the topics stops listeners too."""
         self._closed.set()
         self._sweeper.join()
         for name in list(self._listening):
@@ -109,7 +113,7 @@ class EventDispatcher:
         while not self._closed.wait(pause):
             try:
                 self.sweep()
-            except LocalcdapError as error:  # a full disk may have room the next time
+            except LocalcdapError as error:  # a full disk may have space the next time
                 _LOG.warning("old messages could not be deleted: %s", error)
             pause = _SWEEP_EVERY_S
 
@@ -174,7 +178,7 @@ class ListenerThread:
             except _EventError as failure:
                 self._pause_after(failure.event, failure.error)
                 continue
-            except LocalcdapError as error:  # the database refuses; that may pass
+            except LocalcdapError as error:  # a failure of the database may be temporary
                 self._pause_after(None, error)
                 continue
             failed = self._failed
@@ -184,21 +188,20 @@ class ListenerThread:
                 self._source.wait(SYSTEM_NAMESPACE, self.topics, seen, None, lambda: self._stopping)
 
     def _register(self) -> None:
-        """From now on nothing is swept away that the listener has yet to see."""
+        """Store the listener's position, so that events which it has not handled are kept."""
         try:
             with self._store.snapshot() as tx:
                 if retention.has_position(tx, self._listener.name, self.topics):
                     return
             with self._store.transaction() as tx:
                 self._move(tx, retention.read_position(tx, self._listener.name))
-        except LocalcdapError as error:  # the first event that it handles does it, too
+        except LocalcdapError as error:  # handling the first event stores the position too
             _LOG.warning("listener %s: %s", self._listener.name, error)
 
     def _deliver(self, most: int) -> int:
-        """Hand over up to ``most`` events in one transaction; returns the id of the last, 0 when there
-        was none.
+        """Deliver up to ``most`` events in one transaction; return the id of the last one, or 0.
 
-        :raises _EventError: for the first event whose effect failed; none of them then has any.
+        :raises _EventError: for the first event that fails; then none of them takes effect.
         """
         if not self._has_more():
             return 0
@@ -210,14 +213,14 @@ class ListenerThread:
                 except Exception as error:
                     raise _EventError(message.id, error) from error
                 if tx.failure is not None:
-                    # The listener hides an error after which nothing can be kept.
+                    # The listener caught an error, but the transaction cannot commit.
                     raise _EventError(message.id, tx.failure)
             if messages:
                 self._move(tx, messages[-1].id)
         return messages[-1].id if messages else 0
 
     def _has_more(self) -> bool:
-        """Looks without keeping writers waiting."""
+        """Return whether there are events, from a snapshot, which does not block writers."""
         with self._store.snapshot() as tx:
             return bool(self._more(tx, 1))
 
@@ -233,8 +236,8 @@ class ListenerThread:
     def _hand_over(self, tx: Transaction, message: TopicMessage) -> None:
         try:
             event: Any = msgspec.convert(message.payload, SystemEvent)
-        except msgspec.ValidationError as error:  # of a newer localcdap: nobody here can know it
-            _LOG.warning("event %d is not understood and passed over: %s", message.id, error)
+        except msgspec.ValidationError as error:  # published by a newer version of localcdap
+            _LOG.warning("event %d cannot be decoded and is skipped: %s", message.id, error)
             return
         if isinstance(event, self._listener.events):
             self._listener.on_event(event, tx)
@@ -266,7 +269,7 @@ class ListenerThread:
 
 
 class _Failed(msgspec.Struct, frozen=True):
-    """What keeps a listener from going on."""
+    """The failure that a listener repeats."""
 
     event: int | None
     tries: int

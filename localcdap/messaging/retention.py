@@ -1,4 +1,4 @@
-"""How far each listener to system events has come."""
+"""Which messages are kept: the positions of listeners, and the limits of topics."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from localcdap.store.store import Transaction
 
 
 def read_position(tx: Transaction, name: str) -> int:
-    """Return id of the last message that took effect; 0 when there was none."""
+    """Return the id of the last message that a listener has handled; 0 when there was none."""
     rows = tx.execute("SELECT position FROM listeners WHERE name = ?", (name,))
     return int(rows[0][0]) if rows else 0
 
 
 def has_position(tx: Transaction, name: str, topics: Sequence[str]) -> bool:
-    """Return whether it is noted that a listener listens to these topics."""
+    """Return whether the position of a listener to exactly these topics is stored."""
     rows = tx.execute("SELECT topics FROM listeners WHERE name = ?", (name,))
     return bool(rows) and rows[0][0] == list(topics)
 
 
 def save_position(tx: Transaction, name: str, topics: Sequence[str], position: int) -> None:
-    """Note that a listener to these topics has come to a message. It never goes back."""
+    """Store the position of a listener to these topics. It never moves back."""
     tx.execute(_MOVE, (name, list(topics), position))
 
 
 def delete_position(tx: Transaction, name: str) -> None:
-    """Note that there is no such listener any more, so that nothing is kept for it."""
+    """Delete the position of a listener, so that no messages are kept for it."""
     tx.execute("DELETE FROM listeners WHERE name = ?", (name,))
 
 
 def find_needed(tx: Transaction) -> Mapping[tuple[str, str], int]:
-    """By (namespace, topic) the position of the listener that is farthest behind."""
+    """Return the lowest position of the listeners to each (namespace, topic)."""
     rows = tx.execute(
         "SELECT topic, min(position) FROM (SELECT unnest(topics) AS topic, position FROM listeners) "
         "GROUP BY topic"
@@ -50,8 +50,8 @@ _MOVE: Final = (
 def delete_expired(tx: Transaction, needed: Mapping[tuple[str, str], int]) -> int:
     """Delete messages that are too old or too many, and those of topics that were deleted.
 
-    :param needed: by (namespace, topic) the id behind which a listener has yet to read: what it still
-        needs stays, however old; but no topic holds more than ten times its limit.
+    :param needed: by (namespace, topic), the id after which a listener has yet to read. Later messages stay
+        however old they are, but no topic holds more than ten times its limit.
     :returns: the number of messages deleted.
     """
     count: int = tx.execute(_DELETE_ORPHANS)[0][0]

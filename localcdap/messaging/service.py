@@ -1,4 +1,4 @@
-"""Messaging, as front ends and applications see it: the one way to hear of changes."""
+"""The messaging service: topics, publishing, fetching, and the listeners of system events."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from localcdap.rpc.methods import non_idempotent
 from localcdap.store.store import Store
 
 LONGEST_WAIT_S: Final = 30.0
-"""Seconds that one fetch waits at most; who wants to wait longer fetches again."""
+"""The longest wait of one fetch, in seconds; to wait longer, fetch again."""
 MOST_MESSAGES: Final = 1000
-"""Messages that one fetch returns at most."""
+"""The most messages that one fetch returns."""
 
 
 class MessagingService:
-    """Topics of a namespace, and the system events on those of the namespace ``system``. Threads may share
-    it.
+    """The topics of namespaces; those of the namespace ``system`` carry system events. Threads may share it.
 
     :param check_namespace: raises NotFoundError for a namespace that does not exist.
     """
@@ -45,7 +44,10 @@ class MessagingService:
             return list(self._topics.list(tx, namespace))
 
     def describe_topic(self, namespace: str, name: str) -> Topic:
-        """:raises NotFoundError: when there is no such topic."""
+        """Return a topic.
+
+        :raises NotFoundError: when there is no such topic.
+        """
         self._check_namespace(namespace)
         with self._store.snapshot() as tx:
             return self._topics.describe(tx, namespace, name)
@@ -54,8 +56,8 @@ class MessagingService:
     def create_topic(self, namespace: str, name: str, retention: Retention | None = None) -> Topic:
         """Create a topic; without a retention it keeps messages for a week.
 
-        :raises ConflictError: when there is one of that name.
-        :raises BadRequestError: when the name cannot be.
+        :raises ConflictError: when there is a topic of that name.
+        :raises BadRequestError: when the name is invalid.
         """
         self._check_namespace(namespace)
         with self._store.transaction() as tx:
@@ -66,7 +68,7 @@ class MessagingService:
         """Delete a topic with its messages.
 
         :raises NotFoundError: when there is no such topic.
-        :raises ConflictError: when it is one of system events.
+        :raises ConflictError: when it is a topic of system events.
         """
         self._check_namespace(namespace)
         _refuse_system_topic(namespace, name, "deleted")
@@ -75,10 +77,10 @@ class MessagingService:
 
     @non_idempotent
     def publish(self, namespace: str, topic: str, payloads: list[Any]) -> list[int]:
-        """Publish messages, all or none; their ids, in the order of the payloads.
+        """Publish messages, all or none; return their ids in the order of the payloads.
 
         :raises NotFoundError: when there is no such topic.
-        :raises ConflictError: when it is one of system events.
+        :raises ConflictError: when it is a topic of system events.
         """
         self._check_namespace(namespace)
         _refuse_system_topic(namespace, topic, "published on")
@@ -110,33 +112,33 @@ class MessagingService:
         return list(self._topics.fetch(namespace, names, after, most, wait))
 
     def get_newest_id(self) -> int:
-        """Return the id of the newest message of all; what is published from now on has a larger one."""
+        """Return the id of the newest message in any topic; later messages have larger ids."""
         with self._store.snapshot() as tx:
             return self._topics.get_newest_id(tx)
 
     def list_listeners(self) -> list[ListenerStatus]:
-        """Return how far the listeners to system events have come, by name."""
+        """Return the progress of the listeners to system events, by name."""
         return self._delivery.list_statuses()
 
     def save_listener_position(self, name: str, topics: list[str], position: int) -> None:
-        """Have what a listener of another process has yet to see kept for it.
+        """Store the position of a listener in another process, so that later messages are kept for it.
 
-        :param topics: of system events.
-        :param position: id of the last message that took effect there; 0 when there was none.
+        :param topics: topics of system events.
+        :param position: the id of the last message that it has handled; 0 when there was none.
         """
         with self._store.transaction() as tx:
             retention.save_position(tx, name, topics, position)
 
     def forget_listener(self, name: str) -> None:
-        """Keep nothing for a listener any more. None of that name is fine."""
+        """Delete the position of a listener, if it exists, so that no messages are kept for it."""
         self._delivery.forget(name)
 
     @non_idempotent
     def skip_event(self, listener: str) -> None:
-        """Have a listener pass over the event that it fails on.
+        """Let a listener skip the event on which it fails.
 
         :raises NotFoundError: when there is no such listener.
-        :raises ConflictError: when it fails on none.
+        :raises ConflictError: when it does not fail on any event.
         """
         self._delivery.skip(listener)
 
@@ -144,7 +146,6 @@ class MessagingService:
 def _refuse_system_topic(namespace: str, name: str, what: str) -> None:
     if namespace == SYSTEM_NAMESPACE and name in TOPICS:
         raise ConflictError(
-            f"Topic '{name}' of namespace '{namespace}' holds the events of the system; it cannot be "
-            f"{what}.",
-            "Use a topic of your own.",
+            f"Topic '{name}' of namespace '{namespace}' holds system events; it cannot be {what}.",
+            "Create and use another topic.",
         )

@@ -1,11 +1,11 @@
-"""Spools: files to which one process appends messages while others read them.
+"""Spools: files to which one process appends messages while other processes read them.
 
-A message is framed by its length and a checksum (both little-endian 32-bit), so that whatever a killed
-writer left behind its last whole message is recognised, and cut off by the next writer.
+Each message is preceded by its length and a checksum (both little-endian 32-bit). An incomplete message at
+the end, from a writer that was killed, is therefore recognised, and the next writer cuts it off.
 
-What survives: a message is in the operating system's hands when ``append`` returns, so a writer that is
-killed loses nothing. Against a power cut only messages appended with ``durable`` (and all before them) and
-those of a spool that was closed are safe.
+Durability: when ``append`` returns, the operating system has the message, so a killed writer loses nothing.
+After a power failure only messages appended with ``durable``, all messages before them, and the messages of
+a closed spool are safe.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from localcdap.api.serialization.structs import pack
 
 _HEADER: Final = struct.Struct("<II")
 MESSAGE_LIMIT: Final = 64 * 1024 * 1024
-"""Bytes of the largest message; a longer one is refused, and taken for damage when read."""
+"""The largest message, in bytes. Appending a longer one fails; reading one counts as damage."""
 
 
 class SpoolWriter:
     """Appends to the spool at ``path``, which is created with its folder. Threads may share it.
 
-    :raises StoreError: when another writer has it, or the file cannot be written.
+    :raises StoreError: when another writer has it open, or the file cannot be written.
     """
 
     def __init__(self, path: Path) -> None:
@@ -52,10 +52,10 @@ class SpoolWriter:
                 raise
 
     def append(self, *messages: msgspec.Struct, durable: bool = False) -> None:
-        """Append messages in one write. A kill in the middle of it may leave only the first of them.
+        """Append messages in one write. If the process is killed meanwhile, only the first ones may remain.
 
         :param durable: wait until they are on the disk.
-        :raises StoreError: when the disk is full or the spool closed; nothing is then appended.
+        :raises StoreError: when the disk is full or the spool is closed; then nothing is appended.
         """
         data = b"".join(_framed(pack(message)) for message in messages)
         with self._lock, _explained(self.path):
@@ -71,7 +71,7 @@ class SpoolWriter:
                 os.fsync(self._file)
 
     def close(self) -> None:
-        """Put everything on the disk and let others write. May be called twice."""
+        """Flush the spool to the disk and release it to other writers. May be called twice."""
         with self._lock, _explained(self.path):
             if self._file is not None:
                 file, self._file = self._file, None
@@ -88,15 +88,15 @@ class SpoolWriter:
 
 
 class SpoolReader:
-    """Reads the spool at ``path``, whether or not it exists yet or is being written."""
+    """Reads the spool at ``path``, which need not exist yet and may be written meanwhile."""
 
     def __init__(self, path: Path) -> None:
         self.path: Final = path
 
     def read(self, offset: int = 0) -> Iterator[tuple[int, bytes]]:
-        """Return the messages from ``offset`` on that are whole by now: (offset behind it, message).
+        """Read the complete messages from ``offset`` on, each with the offset after it.
 
-        :param offset: 0, or one that came with a message.
+        :param offset: 0, or an offset that was returned with a message.
         :raises StoreError: when the file is damaged there, or ends before ``offset``.
         """
         with _explained(self.path):
@@ -106,14 +106,16 @@ class SpoolReader:
                 return
             with file:
                 if file.seek(0, os.SEEK_END) < offset:
-                    raise StoreError(f"The spool {self.path} is shorter than what was read of it.")
+                    raise StoreError(
+                        f"The spool {self.path} is shorter than the part already read."
+                    )
                 file.seek(offset)
                 yield from _messages(self.path, file, offset)
 
     def follow(
         self, offset: int, stopped: Callable[[], bool], pause_s: float = 0.1
     ) -> Iterator[tuple[int, bytes]]:
-        """:meth:`read`, and then wait for more until ``stopped()``; what was whole by then is still read."""
+        """Read messages and wait for more until ``stopped()``; messages complete by then are still read."""
         while True:
             last = stopped()
             for end, message in self.read(offset):
@@ -127,13 +129,13 @@ class SpoolReader:
 def _framed(payload: bytes) -> bytes:
     if len(payload) > MESSAGE_LIMIT:
         raise StoreError(
-            f"A message of {len(payload)} bytes is too long; the most is {MESSAGE_LIMIT}."
+            f"A message of {len(payload)} bytes is too long; the limit is {MESSAGE_LIMIT}."
         )
     return _HEADER.pack(len(payload), _checksum(payload)) + payload
 
 
 def _checksum(payload: bytes) -> int:
-    """Covers the length too, so that the zeros that a power cut may leave are no empty messages."""
+    """Compute the checksum of length and payload: zeros after a power failure are no valid message."""
     return zlib.crc32(payload, zlib.crc32(len(payload).to_bytes(4, "little")))
 
 
@@ -150,7 +152,7 @@ def _messages(path: Path, file: BinaryIO, offset: int) -> Iterator[tuple[int, by
 
 
 def _whole(path: Path) -> int:
-    """Return bytes up to the end of the last whole message."""
+    """Return the number of bytes up to the end of the last complete message."""
     whole = 0
     with contextlib.suppress(StoreError):
         for end, _ in SpoolReader(path).read():

@@ -1,7 +1,7 @@
-"""Topics: messages that stay for a while and that any number of readers fetch, each at its own pace.
+"""Topics: messages are kept for a while, and any number of readers fetch them at their own pace.
 
-A message's id is larger than those of all messages that were committed before it, in whatever topic, so
-one number says how far a reader of several topics has come, also of one that was deleted and made anew.
+A message's id is larger than the ids of all messages that were committed before it in any topic. One number
+is therefore the position of a reader of several topics, even when a topic is deleted and created again.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from localcdap.api.serialization.structs import encode_schema
 from localcdap.store.store import Store, Transaction
 
 PAYLOAD_LIMIT: Final = 4 * 1024 * 1024
-"""Bytes of the largest payload, as JSON."""
+"""The largest payload as JSON, in bytes."""
 DAY_S: Final = 86_400
 _NAME: Final = re.compile(r"[a-zA-Z0-9_-]+")
 
 
 class Retention(msgspec.Struct, frozen=True, rename="camel"):
-    """How long messages are kept: as the stricter of the two says. None is no limit."""
+    """How long messages are kept: the stricter of the two limits counts. None is no limit."""
 
     age_limit_s: int | None = 7 * DAY_S
     count_limit: int | None = 100_000
@@ -38,39 +38,41 @@ class Topic(msgspec.Struct, rename="camel"):
     namespace: str
     name: str
     generation: int
-    """1 for the first topic of this name; larger for each one that was made after it was deleted."""
+    """1 for the first topic of this name; each topic created after a deletion has the next number."""
     created: int
     """Milliseconds since 1970."""
     retention: Retention
 
 
 class TopicMessage(msgspec.Struct):
-    """A message as it is fetched."""
+    """A message of a topic."""
 
     topic: str
     id: int
     time: int
-    """Milliseconds since 1970 at which it was published."""
+    """The time of publishing, in milliseconds since 1970."""
     payload: Any
     """Decoded JSON."""
 
 
 class Topics:
-    """The topics of all namespaces, and who waits for messages of them. Threads may share it."""
+    """The topics of all namespaces, and the threads that wait for messages. Threads may share it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._changed = threading.Condition()
         self._counts: dict[tuple[str, str], int] = {}
-        """How often each topic has changed since this process opened the database."""
+        """The number of changes of each topic since this process opened the database."""
         self.closed = False
-        """Whether nobody waits any more."""
+        """Whether :meth:`close` was called: no thread waits any more."""
 
     def create(
         self, tx: Transaction, namespace: str, name: str, retention: Retention | None = None
     ) -> Topic:
-        """:raises BadRequestError: when the name or the retention cannot be.
-        :raises ConflictError: when there is such a topic.
+        """Create a topic.
+
+        :raises BadRequestError: when the name or the retention is invalid.
+        :raises ConflictError: when the topic exists.
         """
         kept = retention or Retention()
         _check(name, kept)
@@ -83,7 +85,7 @@ class Topics:
         return Topic(namespace, name, 1 - before, values[1], kept)
 
     def delete(self, tx: Transaction, namespace: str, name: str) -> None:
-        """Its messages are gone at once; their rows are swept away later.
+        """Delete a topic. Its messages are invisible at once; their rows are deleted later.
 
         :raises NotFoundError: when there is no such topic.
         """
@@ -92,7 +94,7 @@ class Topics:
         tx.on_commit(lambda: self._note(namespace, name))
 
     def delete_all(self, tx: Transaction, namespace: str) -> None:
-        """:meth:`delete` every topic of a namespace."""
+        """Delete every topic of a namespace."""
         for topic in self.list(tx, namespace):
             self.delete(tx, namespace, topic.name)
 
@@ -101,7 +103,10 @@ class Topics:
         return [_topic(row) for row in tx.execute(f"{_SELECT} ORDER BY name", (namespace,))]
 
     def describe(self, tx: Transaction, namespace: str, name: str) -> Topic:
-        """:raises NotFoundError: when there is no such topic; the message lists those that are."""
+        """Return a topic.
+
+        :raises NotFoundError: when there is no such topic; the message lists the topics.
+        """
         rows = tx.execute(f"{_SELECT} AND name = ?", (namespace, name))
         if not rows:
             known = ", ".join(topic.name for topic in self.list(tx, namespace)) or "none"
@@ -113,11 +118,11 @@ class Topics:
     def publish(
         self, tx: Transaction, namespace: str, name: str, payloads: Iterable[Any]
     ) -> Sequence[int]:
-        """Publish messages with the changes of a transaction; their ids, in the order of the payloads.
+        """Publish messages as part of a transaction; return their ids in the order of the payloads.
 
-        :param payloads: what JSON can hold, Structs included.
+        :param payloads: values that can be written as JSON, Structs included.
         :raises NotFoundError: when there is no such topic.
-        :raises BadRequestError: when a payload is no JSON, or longer than ``PAYLOAD_LIMIT``.
+        :raises BadRequestError: when a payload cannot be written as JSON, or exceeds ``PAYLOAD_LIMIT``.
         """
         texts = [_encoded(payload) for payload in payloads]
         generation = self._generation(tx, namespace, name)
@@ -130,15 +135,15 @@ class Topics:
         return ids
 
     def publish_event(self, tx: Transaction, event: SystemEvent) -> None:
-        """Publish a system event."""
+        """Publish a system event as part of a transaction."""
         self.publish(tx, SYSTEM_NAMESPACE, event.topic, [event])
 
     def read(
         self, tx: Transaction, namespace: str, names: Sequence[str], after: int, limit: int
     ) -> Sequence[TopicMessage]:
-        """Return the oldest ``limit`` messages of topics that have an id above ``after``, by id.
+        """Return the oldest ``limit`` messages of topics with an id above ``after``, by id.
 
-        Messages over the age of their topic are among them until they are swept away.
+        Messages older than the limit of their topic are included until they are deleted.
         """
         rows = tx.execute(_READ, (namespace, list(names), after, limit))
         return [
@@ -148,10 +153,10 @@ class Topics:
     def fetch(
         self, namespace: str, names: Sequence[str], after: int, limit: int, wait_s: float
     ) -> Sequence[TopicMessage]:
-        """:meth:`read` what is committed; while there is nothing, wait for it.
+        """Read committed messages, or wait for the first one.
 
-        :param wait_s: seconds to wait at most.
-        :raises NotFoundError: when one of the topics does not exist, or ceases to while it waits.
+        :param wait_s: the longest wait in seconds.
+        :raises NotFoundError: when one of the topics does not exist, or is deleted meanwhile.
         """
         deadline = time.monotonic() + wait_s
         while True:
@@ -166,7 +171,7 @@ class Topics:
             self.wait(namespace, names, seen, rest)
 
     def get_newest_id(self, tx: Transaction) -> int:
-        """Return the id of the newest message there is in any topic; 0 when there is none."""
+        """Return the id of the newest message in any topic; 0 when there is none."""
         newest: int = tx.execute("SELECT coalesce(max(id), 0) FROM messages")[0][0]
         return newest
 
@@ -192,12 +197,12 @@ class Topics:
             )
 
     def wake(self) -> None:
-        """Have everybody who waits look again."""
+        """Let all waiting threads check their conditions again."""
         with self._changed:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """End all waiting, now and later."""
+        """End the waits of all threads; later waits end at once."""
         self.closed = True
         self.wake()
 
@@ -249,7 +254,7 @@ def _check(name: str, retention: Retention) -> None:
     for limit in (retention.age_limit_s, retention.count_limit):
         if limit is not None and not 0 < limit < 2**53:
             raise BadRequestError(
-                f"{limit} is no limit of a topic.", "Use a number from 1 on, or none."
+                f"{limit} is not a valid limit of a topic.", "Use a number from 1 on, or none."
             )
 
 
@@ -265,8 +270,8 @@ def _encoded(payload: Any) -> str:
         raise BadRequestError(f"A message's payload cannot be written as JSON: {error}") from None
     if len(data) > PAYLOAD_LIMIT:
         raise BadRequestError(
-            f"A message's payload has {len(data)} bytes; the most is {PAYLOAD_LIMIT}.",
-            "Publish where the data is instead of the data.",
+            f"A message's payload has {len(data)} bytes; the limit is {PAYLOAD_LIMIT}.",
+            "Store the data elsewhere, and publish its location.",
         )
     return data.decode()
 

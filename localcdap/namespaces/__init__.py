@@ -1,1 +1,5 @@
-"""Namespaces, and what belongs to them whatever runs there: preferences and secure keys."""
+"""Namespaces and the settings in them: preferences, connections and secure keys.
+
+:class:`~localcdap.namespaces.service.NamespaceService` creates and deletes namespaces. Other packages
+register a :class:`~localcdap.namespaces.resources.NamespaceResource` for what they store in a namespace.
+"""

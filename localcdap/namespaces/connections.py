@@ -1,4 +1,4 @@
-"""Named connections: properties that many stages share, used as ``${conn(name)}`` (CDAP 6.5)."""
+"""Named connections to systems: properties that many stages share as ``${conn(name)}`` (CDAP 6.5)."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _NOT_IN_ID: Final = re.compile(r"[^a-z0-9_]")
 _SECRET: Final = re.compile(
     r"password|secret|token|credential|privatekey|accesskey|json$", re.IGNORECASE
 )
-"""Names of properties whose values are kept as secure keys."""
+"""The names of properties whose values are stored as secure keys."""
 _MACRO: Final = "${"
 _OF_DATA_FUSION: Final = ("bigquery_default", "cloud_storage_default")
-"""The ids of the connections that Data Fusion is delivered with, for which we have plugins."""
+"""The ids of the predefined connections of Data Fusion for which localcdap has plugins."""
 _DETECTED: Final = {
     "project": "auto-detect",
     "serviceAccountType": "filePath",
     "serviceFilePath": "auto-detect",
 }
-"""The properties that they have there."""
+"""The properties that these connections have in Data Fusion."""
 
 
 class ConnectionPlugin(msgspec.Struct, rename="camel"):
-    """The connector plugin of the original; its properties are what a connection is about."""
+    """The connector plugin of a connection in Data Fusion; its properties are those of the connection."""
 
     name: str
     type: str = "connector"
@@ -54,8 +54,8 @@ class Connection(msgspec.Struct, rename="camel"):
 class ConnectionService:
     """The connections of namespaces. Threads may share it.
 
-    Values that look secret by the name of their property are kept as secure keys, and stand in the connection
-    as ``${secure(key)}``.
+    A value whose property name looks secret is stored as a secure key; the connection then holds
+    ``${secure(key)}``.
     """
 
     def __init__(
@@ -67,10 +67,10 @@ class ConnectionService:
         namespaces.register_resource(NamespaceResource("connections", remove=_remove_all))
 
     def put(self, namespace: str, connection: Connection) -> Connection:
-        """Keep a connection under its name, instead of any that it had.
+        """Store a connection under its name, and replace the previous one.
 
-        :returns: it as it is kept, without secret values.
-        :raises BadRequestError: when the name or the type is empty, or another name means the same.
+        :returns: the stored connection, without secret values.
+        :raises BadRequestError: when the name or the type is empty, or another name has the same id.
         :raises NotFoundError: when there is no such namespace.
         """
         name, kind = connection.name.strip(), connection.connection_type.strip()
@@ -96,16 +96,16 @@ class ConnectionService:
         return kept
 
     def load(self, namespace: str, document: Any) -> Connection:
-        """:meth:`put` a connection from the decoded JSON that Data Fusion exports, or its REST API takes.
+        """Store a connection from the decoded JSON that Data Fusion exports, or that its REST API accepts.
 
-        :raises BadRequestError: when it is not such JSON.
+        :raises BadRequestError: when the JSON is not a connection.
         """
         return self.put(namespace, _read(document))
 
     def get(self, namespace: str, name: str) -> Connection:
         """Return a connection, without secret values.
 
-        :raises NotFoundError: when there is none; the message lists those that are.
+        :raises NotFoundError: when there is no such connection; the message lists the connections.
         """
         self._namespaces.require(namespace)
         with self._store.snapshot() as tx:
@@ -114,17 +114,17 @@ class ConnectionService:
             known = ", ".join(each.name for each in self.list_connections(namespace)) or "none"
             raise NotFoundError(
                 f"There is no connection '{name}' in namespace '{namespace}'; there are: {known}.",
-                f"Make it: localcdap connections put '{name}' --type TYPE -p KEY=VALUE, or 'localcdap "
-                "connections import FILE' for what Data Fusion exported.",
+                f"Create it: localcdap connections put '{name}' --type TYPE -p KEY=VALUE, or 'localcdap "
+                "connections import FILE' for a file that Data Fusion exported.",
             )
         return found
 
     def get_properties(self, namespace: str, name: str) -> dict[str, str]:
-        """Return what ``${conn(name)}`` stands for, with ``${secure(key)}`` in place of secret values.
+        """Return the properties that ``${conn(name)}`` expands to, with ``${secure(key)}`` for secret values.
 
-        Those that Data Fusion is delivered with are there too, unless the namespace has its own by that name.
+        The predefined connections of Data Fusion exist too, unless the namespace has one of the same name.
 
-        :raises NotFoundError: as :meth:`get`.
+        :raises NotFoundError: as for :meth:`get`.
         """
         try:
             return self.get(namespace, name).plugin.properties
@@ -141,9 +141,9 @@ class ConnectionService:
         return [_connection(row) for row in rows]
 
     def delete(self, namespace: str, name: str) -> None:
-        """Remove a connection, and the secure keys of its values.
+        """Delete a connection and the secure keys of its values.
 
-        :raises NotFoundError: when there is none.
+        :raises NotFoundError: when there is no such connection.
         """
         found = self.get(namespace, name)
         with self._store.transaction() as tx:
@@ -170,7 +170,7 @@ class ConnectionService:
 
 
 def _id(name: str) -> str:
-    """CDAP's ``ConnectionId``: what tells connections apart."""
+    """Return the id of a connection (CDAP ``ConnectionId``); equal ids mean the same connection."""
     return _NOT_IN_ID.sub("_", name.strip().lower())
 
 
@@ -190,8 +190,8 @@ def _read(document: Any) -> Connection:
         return msgspec.convert(given, Connection)
     except msgspec.ValidationError as error:
         raise BadRequestError(
-            f"This is no connection: {error}.",
-            'Give the JSON that Data Fusion exports: {"name", "connectionType", "plugin": {"name", '
+            f"The JSON is not a connection: {error}.",
+            'Use the JSON that Data Fusion exports: {"name", "connectionType", "plugin": {"name", '
             '"properties": {…}}}.',
         ) from None
 

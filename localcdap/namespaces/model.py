@@ -1,4 +1,4 @@
-"""What a namespace is, and how one may be called."""
+"""The types of namespaces, and the rules for their names."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
 DEFAULT: Final = "default"
 SYSTEM: Final = "system"
 RESERVED: Final = (DEFAULT, SYSTEM, "cdap")
-"""Names that nobody can create or delete (CDAP 6 ``NamespaceHttpHandler``)."""
+"""Names that cannot be created or deleted (CDAP 6 ``NamespaceHttpHandler``)."""
 _NAME: Final = re.compile(r"[a-zA-Z0-9_]+")
 _MOST_LETTERS: Final = 200
-"""A folder of that name must be possible."""
+"""A folder of the namespace's name must be possible."""
 
 
 class Namespace(msgspec.Struct):
@@ -26,33 +26,33 @@ class Namespace(msgspec.Struct):
     description: str
     config: dict[str, str]
     generation: int
-    """Milliseconds since 1970 of its creation; rows that carry an earlier one are of a namespace of this
-    name that was deleted. 0 for those that always were there."""
+    """The time of its creation in milliseconds since 1970; 0 for the predefined namespaces. Rows with an
+    earlier generation belong to a deleted namespace of the same name."""
 
 
 class NamespaceCreation(msgspec.Struct):
-    """The answer to the creation of a namespace."""
+    """The result of creating a namespace."""
 
     namespace: Namespace
     created: bool
-    """False when it was there already; nothing was changed then."""
+    """False when the namespace existed already and was not changed."""
 
 
 class NamespaceDeletion(msgspec.Struct):
-    """The answer to the deletion of a namespace."""
+    """The result of deleting a namespace."""
 
     name: str
     generation: int
     kept: list[str]
-    """Where the user's own files went, absolute paths."""
+    """The absolute paths to which the user's own files were moved."""
 
 
 def check_name(name: str, known: Iterable[str]) -> None:
-    """Whether a namespace of that name can be created.
+    """Check that a namespace of that name can be created.
 
-    :param known: names of the namespaces there are.
-    :raises BadRequestError: when it is malformed or reserved (texts of CDAP 6).
-    :raises ConflictError: when another differs in case only: folders and SQL could not tell them apart.
+    :param known: the names of existing namespaces.
+    :raises BadRequestError: when the name is malformed or reserved (with the texts of CDAP 6).
+    :raises ConflictError: when another name differs in case only, because folders and SQL ignore case.
     """
     if not _NAME.fullmatch(name):
         raise BadRequestError(
@@ -61,7 +61,7 @@ def check_name(name: str, known: Iterable[str]) -> None:
         )
     if len(name) > _MOST_LETTERS:
         raise BadRequestError(
-            f"The name of a namespace can have {_MOST_LETTERS} letters at most, not {len(name)}."
+            f"The name of a namespace can have at most {_MOST_LETTERS} letters, not {len(name)}."
         )
     if name in RESERVED:
         raise BadRequestError(
@@ -78,7 +78,7 @@ def check_name(name: str, known: Iterable[str]) -> None:
 def make_missing_error(name: str, known: Iterable[str]) -> NotFoundError:
     """Return the error for a namespace that does not exist.
 
-    :param known: names of the namespaces there are.
+    :param known: the names of existing namespaces.
     """
     return NotFoundError(
         f"Namespace '{name}' does not exist; there are: {', '.join(known)}.",

@@ -1,4 +1,4 @@
-"""Preferences: values of macros that are kept for the instance, a namespace, an application or a program."""
+"""Preferences: values of macros for the instance, a namespace, an application or a program (CDAP 6)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from localcdap.namespaces.service import NamespaceService
 from localcdap.store.store import Store, Transaction
 
 PROGRAM_TYPES: Final = ("mapreduce", "services", "spark", "workers", "workflows")
-"""As CDAP 6 writes them in addresses."""
+"""The program types as CDAP 6 writes them in its REST API."""
 PIPELINE_PROGRAM: Final = "workflows/DataPipelineWorkflow"
 """The program of a batch pipeline (CDAP 6 ``SmartWorkflow``)."""
 
@@ -21,19 +21,17 @@ _OWNERS: Final = ("instance", "namespace", "pipeline")
 
 
 class PreferenceLevel(msgspec.Struct, frozen=True):
-    """Whose preferences: with nothing set, those of the whole instance."""
+    """The level of preferences; with nothing set, the whole instance."""
 
     namespace: str | None = None
     application: str | None = None
-    """Such as a pipeline's name; it need not be there yet."""
+    """An application, such as a pipeline's name; it need not exist yet."""
     program: str | None = None
     """``type/name``, such as ``workflows/DataPipelineWorkflow``."""
 
 
 class PreferenceService:
-    """Keeps preferences. On the way from the instance to a program, the nearest level wins. Threads may
-    share it.
-    """
+    """Stores preferences. A value of a lower level overrides one of a higher level. Threads may share it."""
 
     def __init__(self, store: Store, namespaces: NamespaceService) -> None:
         self._store = store
@@ -44,16 +42,14 @@ class PreferenceService:
         """Return the preferences of one level alone; empty where none were set.
 
         :raises NotFoundError: when there is no such namespace.
-        :raises BadRequestError: when the level is none.
+        :raises BadRequestError: when the level is incomplete.
         """
         self._check(level)
         with self._store.snapshot() as tx:
             return _read(tx, level)
 
     def resolve(self, level: PreferenceLevel) -> dict[str, str]:
-        """Return the preferences that hold at a level: its own, and those from above that it does not
-        replace.
-        """
+        """Return the preferences that apply at a level: its own, and those of higher levels."""
         self._check(level)
         with self._store.snapshot() as tx:
             found: dict[str, str] = {}
@@ -62,7 +58,7 @@ class PreferenceService:
         return found
 
     def replace(self, level: PreferenceLevel, preferences: dict[str, str]) -> int:
-        """Have exactly these preferences at a level; returns its sequence number."""
+        """Replace all preferences of a level; return its sequence number."""
         self._check(level)
         with self._store.transaction() as tx:
             return self._write(tx, level, preferences)
@@ -73,7 +69,7 @@ class PreferenceService:
         values: dict[str, str] | None = None,
         removed: list[str] | None = None,
     ) -> dict[str, str]:
-        """Set some preferences of a level and remove others; all that it has then."""
+        """Set some preferences of a level and remove others; return all that it has then."""
         self._check(level)
         with self._store.transaction() as tx:
             changed = _read(tx, level) | (values or {})
@@ -83,7 +79,7 @@ class PreferenceService:
         return changed
 
     def delete(self, level: PreferenceLevel) -> None:
-        """Remove all preferences of a level; those of levels below stay."""
+        """Remove all preferences of a level; lower levels keep theirs."""
         self.replace(level, {})
 
     def get_sequence(self, level: PreferenceLevel) -> int:
@@ -93,13 +89,15 @@ class PreferenceService:
         return int(rows[0][0]) if rows else 0
 
     def resolve_for_pipeline(self, namespace: str, pipeline: str | None) -> dict[str, str]:
-        """Return what macros of a pipeline get where a run is not given anything else."""
+        """Return the default values of a pipeline's macros, which runtime arguments override."""
         if not pipeline:
             return self.resolve(PreferenceLevel(namespace))
         return self.resolve(PreferenceLevel(namespace, pipeline, PIPELINE_PROGRAM))
 
     def find_origins(self, namespace: str, pipeline: str | None) -> dict[str, str]:
-        """Whose each value of :meth:`of_pipeline` is: ``instance``, ``namespace`` or ``pipeline``."""
+        """Return the level of each value of :meth:`of_pipeline` is: ``instance``, ``namespace`` or
+        ``pipeline``.
+        """
         levels = [PreferenceLevel(), PreferenceLevel(namespace)]
         if pipeline:
             levels = list(_path(PreferenceLevel(namespace, pipeline, PIPELINE_PROGRAM)))
@@ -124,16 +122,16 @@ class PreferenceService:
 
     def _check(self, level: PreferenceLevel) -> None:
         """:raises NotFoundError: when there is no such namespace.
-        :raises BadRequestError: when an outer level is missing, or a type of program is none.
+        :raises BadRequestError: when a higher level is missing, or the type of program is unknown.
         """
         if level.namespace is not None:
             self._namespaces.require(level.namespace)
         elif level.application is not None:
-            raise BadRequestError("An application is in a namespace.", "Name that too.")
+            raise BadRequestError("An application needs a namespace.", "Name the namespace too.")
         if level.program is None:
             return
         if level.application is None:
-            raise BadRequestError("A program is in an application.", "Name that too.")
+            raise BadRequestError("A program needs an application.", "Name the application too.")
         type, _, name = level.program.partition("/")
         if type not in PROGRAM_TYPES or not name:
             raise BadRequestError(
@@ -143,7 +141,7 @@ class PreferenceService:
 
 
 def _path(level: PreferenceLevel) -> Sequence[PreferenceLevel]:
-    """Return the level, and those above it, outermost first."""
+    """Return a level with all higher ones, the highest first."""
     path = [PreferenceLevel()]
     if level.namespace is not None:
         path.append(PreferenceLevel(level.namespace))

@@ -1,4 +1,4 @@
-"""What a namespace's deletion takes with it: each room hands in its own part."""
+"""What the deletion of a namespace removes: every package registers its own kind of resource."""
 
 from __future__ import annotations
 
@@ -24,18 +24,19 @@ def _no_rows(_tx: Transaction, _namespace: str) -> None: ...
 
 
 class NamespaceResource(msgspec.Struct, frozen=True):
-    """One kind of thing in namespaces, and how it goes. The steps are taken in the order of the fields,
-    each for all kinds before the next.
+    """One kind of resource in namespaces, and how a deletion removes it.
+
+    The deletion takes the steps in the order of the fields, each step for all resources before the next.
     """
 
     what: str
-    """Plural noun for messages, such as ``runs``."""
+    """A plural noun for messages, such as ``runs``."""
     blockers: Callable[[Transaction, str], Sequence[str]] = _no_blockers
-    """What is busy there, such as an active run: it keeps the namespace from being deleted unless forced."""
+    """List what is in use, such as active runs; it prevents the deletion unless it is forced."""
     release: Callable[[str], None] = _no_release
-    """End what is busy there, and wait until it has ended."""
+    """End what is in use, and wait until it has ended."""
     remove_files: Callable[[str, int], Sequence[str]] = _no_files
-    """Remove what is not in the database; the namespace (and its generation) is out of use by then. Returns
-    where the user's own files are kept. Called again after a crash, so that it must bear being done twice."""
+    """Remove what is outside the database. The namespace (with its generation) is marked as deleted by then.
+    Returns the new paths of the user's own files. It is called again after a crash and must be idempotent."""
     remove: Callable[[Transaction, str], None] = _no_rows
-    """Remove what is in the database, in the transaction in which the namespace goes."""
+    """Remove what is in the database, in the transaction that deletes the namespace."""

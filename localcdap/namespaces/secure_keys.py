@@ -1,4 +1,4 @@
-"""Secure keys: values that pipelines use as ``${secure(key)}`` and that nothing shows."""
+"""Secure keys: secret values that pipelines use as ``${secure(key)}`` and that are never shown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAME: Final = re.compile(r"[a-z0-9_-]+")
 
 
 class SecureKey(msgspec.Struct, rename="camel"):
-    """What is told about a secure key (CDAP 6 ``SecureStoreMetadata``)."""
+    """A secure key without its value (CDAP 6 ``SecureStoreMetadata``)."""
 
     name: str
     description: str
@@ -28,14 +28,14 @@ class SecureKey(msgspec.Struct, rename="camel"):
     """Milliseconds since 1970."""
     properties: dict[str, str]
     vault: str
-    """Where the value is: ``keyring``, or ``file`` for the instance's own file of mode 0600."""
+    """The store of the value: ``keyring``, or ``file`` for a file of the instance with mode 0600."""
 
 
 class SecureKeyService:
     """The secure keys of namespaces. Threads may share it.
 
-    :param vaults: where values may be.
-    :param choose: name of the one for new values.
+    :param vaults: the stores in which values may be.
+    :param choose: returns the name of the vault for new values.
     """
 
     def __init__(
@@ -61,11 +61,11 @@ class SecureKeyService:
         description: str = "",
         properties: dict[str, str] | None = None,
     ) -> SecureKey:
-        """Keep a value under a name, instead of any that it had.
+        """Store a value under a name, and replace the previous one.
 
-        :raises BadRequestError: when the name cannot be, or the value is blank.
+        :raises BadRequestError: when the name is invalid, or the value is blank.
         :raises NotFoundError: when there is no such namespace.
-        :raises StoreError: when the value cannot be kept.
+        :raises StoreError: when the value cannot be stored.
         """
         _check_name(name)
         if not data.strip():
@@ -81,7 +81,7 @@ class SecureKeyService:
             created = before.created_epoch_ms if before is not None else now
             key = SecureKey(name, description, created, now, properties or {}, vault.name)
             _write(tx, namespace, key)
-        # The name first: a value without one could never be deleted.
+        # The name is stored first: a value without a name could never be deleted.
         if before is not None and before.vault != vault.name:
             self._vaults[before.vault].delete(namespace, name)
         vault.put(namespace, name, data)
@@ -90,19 +90,22 @@ class SecureKeyService:
     def get(self, namespace: str, name: str) -> str:
         """Return the value of a key.
 
-        :raises NotFoundError: when there is none; the message lists the names that there are.
+        :raises NotFoundError: when there is no such key; the message lists the keys.
         """
         vault = self._vaults[self.describe(namespace, name).vault]
         value = vault.get(namespace, name)
         if value is None:
             raise NotFoundError(
-                f"The value of secure key '{name}' is not in its {vault.name} any more.",
-                f"Put it again: localcdap secrets put {name}",
+                f"The value of secure key '{name}' is missing in its {vault.name}.",
+                f"Set it again: localcdap secrets put {name}",
             )
         return value
 
     def describe(self, namespace: str, name: str) -> SecureKey:
-        """:raises NotFoundError: when there is no such key; the message lists those that are."""
+        """Return a key without its value.
+
+        :raises NotFoundError: when there is no such key; the message lists the keys.
+        """
         self._namespaces.require(namespace)
         with self._store.snapshot() as tx:
             found = _find(tx, namespace, name)
@@ -110,7 +113,7 @@ class SecureKeyService:
             known = ", ".join(key.name for key in self.list_keys(namespace)) or "none"
             raise NotFoundError(
                 f"There is no secure key '{name}' in namespace '{namespace}'; there are: {known}.",
-                f"Put it: localcdap secrets put {name}" if _NAME.fullmatch(name) else None,
+                f"Set it: localcdap secrets put {name}" if _NAME.fullmatch(name) else None,
             )
         return found
 
@@ -121,7 +124,10 @@ class SecureKeyService:
         return [_key(row) for row in rows]
 
     def delete(self, namespace: str, name: str) -> None:
-        """:raises NotFoundError: when there is no such key."""
+        """Delete a key with its value.
+
+        :raises NotFoundError: when there is no such key.
+        """
         key = self.describe(namespace, name)
         self._vaults[key.vault].delete(namespace, name)
         with self._store.transaction() as tx:

@@ -1,4 +1,4 @@
-"""The namespaces of an instance: created, described, changed, and deleted with all that is in them."""
+"""The service for namespaces: creating, describing, changing and deleting them with all their contents."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _ACTIVE: Final = "active"
 _DELETING: Final = "deleting"
 _DELETED: Final = "deleted"
 _RELEASES: Final = 20
-"""How often a forced deletion ends what is busy; something may begin again before the namespace is marked."""
+"""Attempts of a forced deletion to end what is in use: something may start before the namespace is marked."""
 _RELEASE_PAUSE_S: Final = 0.05
 
 
 class NamespaceService:
-    """Namespaces and their life. Threads may share it.
+    """Namespaces and their life cycle. Threads may share it.
 
-    A deletion marks the namespace first, which thereby is gone for everybody; then files are put away; then
-    one transaction removes its rows and publishes the event. When the process is killed in between, the
-    next :meth:`resume` takes it to its end.
+    A deletion first marks the namespace, which then no longer exists for callers. Then it moves files away,
+    and finally one transaction removes the rows and publishes the event. When the process is killed in
+    between, the next :meth:`resume` completes the deletion.
     """
 
     def __init__(self, store: Store, topics: Topics) -> None:
@@ -50,30 +50,38 @@ class NamespaceService:
         self._changes = 0
         self._changing = threading.Lock()
         self._deleting = threading.Lock()
-        """One deletion at a time, so that none is resumed while it is under way."""
+        """Held during a deletion, so that a running deletion is not resumed."""
 
     def list_namespaces(self) -> list[Namespace]:
-        """Return all but ``system``, by name."""
+        """Return all namespaces except ``system``, by name."""
         return [each for name, each in self._active().items() if name != SYSTEM]
 
     def describe(self, name: str) -> Namespace:
-        """:raises NotFoundError: when it does not exist; the message lists those that do."""
+        """Return a namespace.
+
+        :raises NotFoundError: when it does not exist; the message lists the namespaces.
+        """
         found = self._active().get(name)
         if found is None:
             raise make_missing_error(name, (each.name for each in self.list_namespaces()))
         return found
 
     def exists(self, name: str) -> bool:
-        """Return whether there is a namespace of that name; answered from memory."""
+        """Return whether there is a namespace of that name, from memory."""
         return name in self._active()
 
     def require(self, name: str) -> None:
-        """:meth:`describe` for its exception alone; from memory, so cheap enough for every call."""
+        """Check that a namespace exists, from memory, which is cheap enough for every call.
+
+        :raises NotFoundError: when it does not exist; the message lists the namespaces.
+        """
         self.describe(name)
 
     def require_in_transaction(self, tx: Transaction, name: str) -> int:
-        """Return the generation, as the transaction sees it: for who adds to a namespace that may be
-        about to go.
+        """Check in a transaction that a namespace exists, and return its generation.
+
+        A transaction that adds something to a namespace calls this, because the namespace may be deleted
+        meanwhile.
 
         :raises NotFoundError: when it does not exist.
         """
@@ -88,10 +96,11 @@ class NamespaceService:
     def create(
         self, name: str, description: str = "", config: dict[str, str] | None = None
     ) -> NamespaceCreation:
-        """Create a namespace; one that exists stays as it is.
+        """Create a namespace; an existing one is not changed.
 
-        :raises BadRequestError: when it cannot be called so.
-        :raises ConflictError: when another's name differs in case only, or its deletion does not succeed.
+        :raises BadRequestError: when the name is invalid.
+        :raises ConflictError: when another name differs in case only, or an earlier deletion of this
+            namespace cannot be completed.
         """
         check_name(name, self._active())
         with self._deleting:
@@ -113,9 +122,9 @@ class NamespaceService:
     def update(
         self, name: str, description: str | None = None, config: dict[str, str] | None = None
     ) -> Namespace:
-        """Change what is given; keys of ``config`` that are not given stay.
+        """Change the description and the given keys of the configuration.
 
-        :raises NotFoundError: when it does not exist.
+        :raises NotFoundError: when the namespace does not exist.
         """
         with self._store.transaction() as tx:
             self.require_in_transaction(tx, name)
@@ -133,12 +142,12 @@ class NamespaceService:
         return after
 
     def delete(self, name: str, force: bool = False) -> NamespaceDeletion:
-        """Delete a namespace with everything in it. Plugin files of the user are put away, not deleted.
+        """Delete a namespace with everything in it. The user's plugin files are moved to the trash.
 
-        :param force: end the runs that are active there; otherwise they keep it from being deleted.
-        :raises NotFoundError: when it does not exist.
-        :raises ConflictError: when it is protected or busy, or when its files cannot be put away; it is
-            then still there.
+        :param force: end active runs; otherwise they prevent the deletion.
+        :raises NotFoundError: when the namespace does not exist.
+        :raises ConflictError: when it is reserved or in use, or its files cannot be moved; it then still
+            exists.
         """
         if name in RESERVED:
             raise ConflictError(f"The namespace '{name}' cannot be deleted.")
@@ -151,15 +160,15 @@ class NamespaceService:
                     self._release(name)
         raise ConflictError(
             f"The namespace '{name}' is in use: {', '.join(blockers)}.",
-            "Wait until that has ended, or delete it with --force, which ends it.",
+            "Wait until they end, or delete the namespace with --force, which ends them.",
         )
 
     def register_resource(self, contents: NamespaceResource) -> None:
-        """From now on, deletions take this along."""
+        """Let deletions of namespaces remove this resource too."""
         self._contents.append(contents)
 
     def resume(self) -> None:
-        """Take deletions that a killed process left behind to their end."""
+        """Complete the deletions of a process that was killed."""
         names = self._store.read("SELECT name FROM namespaces WHERE state = ?", (_DELETING,))
         for (name,) in names:
             try:
@@ -169,14 +178,14 @@ class NamespaceService:
                 _LOG.warning("namespace %s: %s", name, error)
 
     def _finish(self, name: str) -> None:
-        """Take its deletion to the end, if there is one."""
+        """Complete the deletion of a namespace, if one was started."""
         with self._store.snapshot() as tx:
             found = _find(tx, name)
         if found is not None and found[1] == _DELETING:
             self._take_out(name)
 
     def _mark(self, name: str) -> Sequence[str]:
-        """Put a namespace out of use, or say what keeps it from that."""
+        """Mark a namespace as deleted, or return what is in use there."""
         with self._store.transaction() as tx:
             self.require_in_transaction(tx, name)
             blockers = [text for each in self._contents for text in each.blockers(tx, name)]
@@ -214,14 +223,14 @@ class NamespaceService:
                     tx.on_commit(self._forget)
                 reason = error.full_message if isinstance(error, LocalcdapError) else str(error)
                 raise ConflictError(
-                    f"The namespace '{name}' was not deleted, because its {each.what} cannot be put "
-                    f"away: {reason}",
-                    "Correct that, and delete it again.",
+                    f"The namespace '{name}' was not deleted, because its {each.what} cannot be removed: "
+                    f"{reason}",
+                    "Correct the problem, and delete the namespace again.",
                 ) from error
         return kept
 
     def _active(self) -> Mapping[str, Namespace]:
-        """By name; reads the database once and after each change."""
+        """Return the namespaces by name; the database is read once and after each change."""
         known = self._known
         if known is None:
             seen = self._changes
@@ -239,7 +248,7 @@ class NamespaceService:
 
 
 def _find(tx: Transaction, name: str) -> tuple[Namespace, str] | None:
-    """Return a namespace that is or was, and its state."""
+    """Return a namespace, which may be deleted, and its state."""
     rows = tx.execute(f"{_SELECT} WHERE name = ?", (name,))
     return (_namespace(rows[0]), rows[0][4]) if rows else None
 

@@ -1,8 +1,8 @@
-"""Where the values of secure keys are: the keyring of the system, or a file that only its user can read.
+"""Vaults for the values of secure keys: the system's keyring, or a file that only its user can read.
 
-The file is not encrypted: whoever can read it as its user, or as the administrator, or from a copy of the
-disk, has the values. Install ``keyring`` (``pip install 'localcdap[keyring]'``) on a machine whose system
-has a key store to have them encrypted there.
+The file is not encrypted: its user, an administrator, and anyone with a copy of the disk can read the
+values. On a system with a key store, install ``keyring`` (``pip install 'localcdap[keyring]'``), which
+stores the values encrypted.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import msgspec
 from localcdap.api.errors import StoreError
 
 _Values = dict[str, dict[str, str]]
-"""By namespace and key."""
+"""Values by namespace and key."""
 
 
 class Vault(Protocol):
-    """Keeps values by namespace and key.
+    """A store of secret values by namespace and key.
 
-    Every method raises :class:`StoreError` when it cannot; no error ever holds a value.
+    Every method raises :class:`StoreError` when it fails; no error ever contains a value.
     """
 
     name: str
@@ -32,16 +32,14 @@ class Vault(Protocol):
     def put(self, namespace: str, key: str, value: str) -> None: ...
 
     def get(self, namespace: str, key: str) -> str | None:
-        """None when there is no such value."""
+        """Return a value, or None when there is no such value."""
 
     def delete(self, namespace: str, key: str) -> None:
-        """None there is fine, too."""
+        """Delete a value, if it exists."""
 
 
 class FileVault:
-    """A JSON file of its user alone (mode 0600), replaced whole, so that a crash leaves the old or the new
-    one.
-    """
+    """A vault in a JSON file with mode 0600. The file is replaced atomically, so a crash cannot damage it."""
 
     name = "file"
 
@@ -74,7 +72,7 @@ class FileVault:
             return {}
         except OSError as error:
             raise self._unusable(error.strerror or type(error).__name__) from None
-        except (msgspec.DecodeError, UnicodeDecodeError):  # whose texts could quote a value
+        except (msgspec.DecodeError, UnicodeDecodeError):  # their messages could quote a value
             raise self._unusable("it is damaged") from None
 
     def _write(self, values: _Values) -> None:
@@ -95,12 +93,12 @@ class FileVault:
     def _unusable(self, why: str) -> StoreError:
         return StoreError(
             f"The file of secure keys {self._path} cannot be used: {why}.",
-            "Correct that, or move it away and put the keys again.",
+            "Correct the problem, or move the file away and set the keys again.",
         )
 
 
 class KeyringVault:
-    """The keyring of the system, under a service name that tells instances apart.
+    """A vault in the system's keyring; each instance has its own service name there.
 
     :param home: the instance's folder.
     """
@@ -127,15 +125,15 @@ class KeyringVault:
 
             result: str | None = getattr(keyring, function)(self._service, *arguments)
             return result
-        except Exception as error:  # of whatever backend, whose texts could quote a value
+        except Exception as error:  # any exception of a backend; its message could quote a value
             raise StoreError(
                 f"The keyring of the system cannot be used ({type(error).__name__}).",
-                "Unlock it, and try again.",
+                "Unlock the keyring, and try again.",
             ) from None
 
 
 def has_keyring() -> bool:
-    """Return whether there is the library and a backend that keeps values."""
+    """Return whether the library ``keyring`` is installed and has a backend that stores values."""
     try:
         import keyring
         from keyring.backends import chainer, fail, null

@@ -1,4 +1,4 @@
-"""A client of the host: the services of an instance that another process owns."""
+"""The client of a host: calls to the services of an instance that another process has open."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from localcdap.rpc.peer import Caller
 
 S = TypeVar("S")
 _MOST_IDLE: Final = 8
-"""Connections kept for later calls; more are opened while more threads call at once."""
+"""Connections that are kept for later calls; more are opened while more threads call at once."""
 _WAIT_S: Final = 5.0
 
 
 class Client:
-    """Calls the host, from any number of threads at once; each call under way has its own connection.
+    """Calls the host from any number of threads at once; each running call has its own connection.
 
-    When the host goes away, calls raise HostLostError; then this client is of no more use:
-    :func:`localcdap.rpc.host_lock.connect_or_become_host` anew, which may make this process the host.
+    When the host ends, calls raise HostLostError and this client cannot be used any more. Call
+    :func:`localcdap.rpc.host_lock.connect_or_become_host` again, which may make this process the host.
 
-    :raises HostError: when the host cannot be reached, refuses, or is silent for ``wait_s`` seconds.
+    :raises HostError: when the host cannot be reached, refuses, or does not answer for ``wait_s`` seconds.
     """
 
     def __init__(self, host: HostRecord, wait_s: float = _WAIT_S) -> None:
@@ -36,7 +36,7 @@ class Client:
         self._idle: list[Caller] = [self._connect(wait_s)]
 
     def service(self, name: str, service: type[S], timeout_s: float | None = None) -> S:
-        """Return the host's service ``name``, to be used as if it were of class ``service``."""
+        """Return a proxy of the host's service ``name`` with the methods of the class ``service``."""
         return make_proxy(self, name, service, timeout_s)
 
     def call(self, call: Call, result: Any = Any, timeout_s: float | None = None) -> Any:
@@ -48,7 +48,7 @@ class Client:
             self._give_back(caller)
 
     def close(self) -> None:
-        """Close the connections; calls under way still get their answers."""
+        """Close the idle connections; running calls still get their answers."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
@@ -64,7 +64,7 @@ class Client:
     def _take(self) -> Caller:
         with self._lock:
             if self._closed:
-                raise HostError("This client is closed.", "Connect to the host anew.")
+                raise HostError("This client is closed.", "Connect to the host again.")
             if self._idle:
                 return self._idle.pop()
         try:

@@ -1,8 +1,8 @@
-"""What crosses a connection: one call, one answer, each a MessagePack frame. Nothing is ever unpickled.
+"""The frames of the protocol: one call, one answer, each as MessagePack. Nothing is ever unpickled.
 
 A frame is a message of :class:`multiprocessing.connection.Connection` (length, then bytes). A call is
-answered by exactly one :class:`Result` or :class:`Fault`; a connection carries one call at a time, so
-frames need no numbers.
+answered by exactly one :class:`Result` or :class:`Fault`. A connection carries one call at a time, so
+frames need no numbers. Exceptions travel as faults and become exceptions again at the other end.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ from localcdap.api.errors import HostError, LocalcdapError
 from localcdap.api.serialization.structs import pack, unpack
 
 FRAME_LIMIT: Final = 256 * 1024 * 1024
-"""Bytes of the largest frame that is read; a longer one ends its connection."""
+"""The largest frame that is read, in bytes; a longer one ends its connection."""
 
 
 class Call(msgspec.Struct, array_like=True, frozen=True):
-    """Asks for ``service.method``."""
+    """A call of ``service.method``."""
 
     service: str
     method: str
     arguments: dict[str, msgspec.Raw]
-    """By parameter name; a parameter that has a default may be left out."""
+    """The packed arguments by parameter name; parameters with a default may be missing."""
 
 
 class Result(msgspec.Struct, array_like=True, frozen=True, tag="result"):
-    """What the method returned."""
+    """The result of the method."""
 
     value: msgspec.Raw
 
 
 class Fault(msgspec.Struct, array_like=True, frozen=True, tag="fault"):
-    """What the method raised; see :mod:`localcdap.rpc.frames`."""
+    """The exception that the method raised; see :func:`to_fault`."""
 
     classes: list[str]
-    """Names of the error's classes in ``localcdap.api.errors``, most special first."""
+    """Names of the error's classes in ``localcdap.api.errors``, the most specific one first."""
     attributes: dict[str, Any]
-    """Constructor arguments."""
+    """The arguments of the constructor."""
 
 
 Answer = Result | Fault
@@ -52,7 +52,7 @@ Answer = Result | Fault
 def send(connection: Connection, frame: Call | Answer) -> None:
     """Write one frame.
 
-    :raises ConnectionError: when the other end is gone.
+    :raises ConnectionError: when the other end has closed the connection.
     """
     try:
         connection.send_bytes(pack(frame))
@@ -61,10 +61,11 @@ def send(connection: Connection, frame: Call | Answer) -> None:
 
 
 def receive(connection: Connection, type: Any) -> Any:
-    """Read one frame of the given type; waits for it.
+    """Wait for a frame of the given type.
 
-    :raises ConnectionError: when the other end is gone, or sent a frame over :data:`FRAME_LIMIT`.
-    :raises msgspec.DecodeError: when the frame is something else; the connection is of no more use.
+    :raises ConnectionError: when the other end has closed the connection, or sent a frame over
+        :data:`FRAME_LIMIT`.
+    :raises msgspec.DecodeError: when the frame has another type; the connection cannot be used any more.
     """
     try:
         data = connection.recv_bytes(FRAME_LIMIT)
@@ -74,7 +75,9 @@ def receive(connection: Connection, type: Any) -> Any:
 
 
 def _gone(error: Exception) -> ConnectionError:
-    """Return one class for the many ways in which the standard library says that a connection is no more."""
+    """Return a ConnectionError for any exception by which the standard library reports a closed
+    connection.
+    """
     if isinstance(error, ConnectionError):
         return error
     return ConnectionResetError(errno.ECONNRESET, str(error) or "closed by the other end")
@@ -88,10 +91,10 @@ _KNOWN: Final[dict[str, type[LocalcdapError]]] = {
 
 
 def to_fault(error: BaseException) -> Fault:
-    """Return how an exception travels.
+    """Return the fault for an exception.
 
-    An error of localcdap keeps its class and attributes; a subclass that only this process knows
-    arrives as its nearest known base. Anything else arrives as a HostError with the traceback.
+    An error of localcdap keeps its class and attributes; a subclass that only this process knows arrives as
+    its nearest known base class. Any other exception arrives as a HostError with the traceback.
     """
     if isinstance(error, LocalcdapError):
         names = [c.__name__ for c in type(error).__mro__ if _KNOWN.get(c.__name__) is c]
@@ -102,7 +105,7 @@ def to_fault(error: BaseException) -> Fault:
 
 
 def to_error(fault: Fault) -> LocalcdapError:
-    """Return the exception that a fault stands for."""
+    """Return the exception for a fault."""
     for name in fault.classes:
         try:
             return _KNOWN[name](**fault.attributes)
@@ -112,7 +115,7 @@ def to_error(fault: Fault) -> LocalcdapError:
 
 
 def _encodable(error: LocalcdapError) -> dict[str, Any]:
-    """Return the attributes, or the two that every error has where some value cannot be encoded."""
+    """Return the attributes of an error, or only its message when a value cannot be encoded."""
     try:
         attributes = error.attributes()
         pack(attributes)
@@ -122,5 +125,5 @@ def _encodable(error: LocalcdapError) -> dict[str, Any]:
 
 
 def _writable(text: str) -> str:
-    """Return the text without what UTF-8 cannot hold, such as the odd bytes of a file name."""
+    """Escape what UTF-8 cannot hold, such as invalid bytes of a file name."""
     return text.rstrip("\n").encode("utf-8", "backslashreplace").decode("utf-8")

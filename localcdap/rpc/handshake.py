@@ -1,7 +1,7 @@
-"""Both ends prove that they know the key before the first frame.
+"""The handshake of a connection: both ends prove that they know the key before the first frame.
 
 The proof is that of :mod:`multiprocessing.connection` (a keyed digest of random bytes, in both
-directions); only here it may not take for ever.
+directions), with a time limit.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from localcdap.api.errors import HostError
 
 
 def introduce(connection: Connection, authkey: bytes, timeout_s: float) -> None:
-    """The handshake of the end that connected.
+    """Perform the handshake at the end that connected.
 
-    :raises HostError: when the other end refuses, is not localcdap, or is silent.
+    :raises HostError: when the other end refuses, is not localcdap, or does not answer in time.
     """
     _shake_hands(connection, authkey, timeout_s, challenge_first=False)
 
 
 def welcome(connection: Connection, authkey: bytes, timeout_s: float) -> None:
-    """The handshake of the end that was connected to.
+    """Perform the handshake at the end that accepted the connection.
 
-    :raises HostError: when the other end does not know the key, or is silent.
+    :raises HostError: when the other end does not know the key, or does not answer in time.
     """
     _shake_hands(connection, authkey, timeout_s, challenge_first=True)
 
@@ -43,10 +43,10 @@ def _shake_hands(
     except AuthenticationError as error:
         raise HostError(f"Refused: the key is wrong ({error}).") from None
     except BlockingIOError:
-        raise HostError(f"The other process was silent for {timeout_s:.2g} s.") from None
-    except (OSError, EOFError, AssertionError) as error:  # an assertion is how garbage shows
+        raise HostError(f"The other process did not answer within {timeout_s:.2g} s.") from None
+    except (OSError, EOFError, AssertionError) as error:  # the library asserts on unknown messages
         raise HostError(
-            f"The other process broke off the greeting: {error or 'it ended'}."
+            f"The other process aborted the handshake: {error or 'it ended'}."
         ) from None
 
 
@@ -56,9 +56,10 @@ def _limit_reads(connection: Connection, seconds: float) -> None:
 
 
 def limit_waiting(end: socket.socket, option: int, seconds: float) -> None:
-    """Let a read (``SO_RCVTIMEO``) or connect (``SO_SNDTIMEO``) that waits longer fail; 0 for no limit.
+    """Limit the time of a read (``SO_RCVTIMEO``) or a connect (``SO_SNDTIMEO``); 0 for no limit.
 
-    Unlike ``settimeout`` it holds for the socket, whoever uses it, and leaves it a blocking one.
+    Unlike ``settimeout``, the limit belongs to the socket itself, not to one Python object, and the socket
+    stays in blocking mode.
     """
     whole = int(seconds)
     limit = struct.pack("ll", whole, int((seconds - whole) * 1_000_000))

@@ -1,8 +1,8 @@
-"""Who is the host of an instance: the first process that asks; the others become its clients.
+"""Which process is the host of an instance: the first one that asks; the others become its clients.
 
-The seat is a lock on ``host.lock`` in the instance's folder. The kernel frees it with the process that holds
-it, however that ends, so a lock is never stale; ``host.json`` and the socket may be, and are replaced by
-the next host. Never fork (without exec) from a process that holds the seat: the child would hold it too.
+The host holds a lock on ``host.lock`` in the instance's folder. The kernel releases the lock when the
+process ends in any way, so a lock is never stale. ``host.json`` and the socket may be stale; the next host
+replaces them. A process that holds the lock must never fork without exec: the child would hold it too.
 """
 
 from __future__ import annotations
@@ -31,45 +31,45 @@ _PAUSE_S: Final = 0.02
 
 
 class HostLock:
-    """The right to own the instance in ``home``, until closed or until this process ends."""
+    """The lock of the host on the instance in ``home``, held until it is closed or this process ends."""
 
     def __init__(self, home: Path, version: str, lock: int) -> None:
         self.home: Final = home
         self._version = version
         self._lock: int | None = lock
         self._server: Server | None = None
-        remove_host_record(home)  # of a host that was killed: nobody should try to reach it
+        remove_host_record(home)  # left by a host that was killed; clients must not try to reach it
 
     @property
     def connections(self) -> int:
-        """Connections of clients that are open now; 0 while not listening."""
+        """The number of open connections of clients; 0 while not listening."""
         return self._server.connections if self._server else 0
 
     def listen(self, services: Mapping[str, object]) -> HostRecord:
-        """Answer the calls of clients from now on, in threads of their own.
+        """Start to answer the calls of clients, each connection in its own thread.
 
-        Clients wait at most some seconds for this, so set the services up quickly.
+        Clients wait only some seconds for the host to listen, so the services must start quickly.
 
-        :param services: by name; must be safe for threads.
+        :param services: thread-safe services, by name.
         :raises ConflictError: when listening already, or closed.
-        :raises HostError: when no socket can be made.
+        :raises HostError: when the socket cannot be created.
         """
         if self._server is not None or self._lock is None:
-            raise ConflictError("This host listens already, or is closed.")
+            raise ConflictError("This host is listening already, or is closed.")
         address, key = get_socket_address(self.home), secrets.token_bytes(32)
         Path(address).unlink(missing_ok=True)
         try:
             self._server = Server(address, key, services)
         except OSError as error:
-            raise HostError(f"No socket can be made at {address}: {error}.") from error
+            raise HostError(f"The socket {address} cannot be created: {error}.") from error
         record = HostRecord(os.getpid(), self._version, address, key.hex())
         write_host_record(self.home, record)
         return record
 
     def stop_listening(self, grace_s: float = 2.0) -> None:
-        """Take no more calls and let those under way finish; the seat is kept.
+        """Accept no more calls and wait for running ones; keep the lock.
 
-        Do this before closing what the services use (the database), and :meth:`close` after it.
+        Call this before closing the database that the services use, and :meth:`close` after that.
         """
         if self._server is not None:
             remove_host_record(self.home)
@@ -77,7 +77,7 @@ class HostLock:
             self._server = None
 
     def close(self) -> None:
-        """Stop listening and leave the seat to the next one. May be called twice."""
+        """Stop listening and release the lock. May be called twice."""
         self.stop_listening()
         if self._lock is not None:
             os.close(self._lock)
@@ -93,20 +93,19 @@ class HostLock:
 def connect_or_become_host(home: Path, version: str, wait_s: float = 10.0) -> HostLock | Client:
     """Become the host of the instance in ``home``, or a client of its host.
 
-    The folder is created where it is missing. A host that is still starting or just closing is
-    waited for.
+    The folder is created when it does not exist. The function waits for a host that is starting or closing.
 
-    :param version: of this process; others find it in :attr:`Client.host`.
+    :param version: the version of this process, which clients find in :attr:`Client.host`.
     :param wait_s: seconds to wait for a host that does not answer.
-    :raises StoreError: when the folder cannot be made or written to.
-    :raises HostSilentError: when another process holds the seat and does not answer; names its id.
+    :raises StoreError: when the folder cannot be created or written to.
+    :raises HostSilentError: when another process holds the lock and does not answer; the message has its id.
     """
     deadline = time.monotonic() + wait_s
     while True:
         lock = _take_seat(home)
         if lock is not None:
             return HostLock(home, version, lock)
-        problem = "it does not listen"
+        problem = "it does not listen for calls"
         record = read_host_record(home)
         if record is not None:
             try:
@@ -119,7 +118,7 @@ def connect_or_become_host(home: Path, version: str, wait_s: float = 10.0) -> Ho
 
 
 def _take_seat(home: Path) -> int | None:
-    """Return the locked file, or None when another process has it."""
+    """Return the descriptor of the locked file, or None when another process holds the lock."""
     try:
         home.mkdir(parents=True, exist_ok=True)
         lock = os.open(home / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
@@ -135,7 +134,7 @@ def _take_seat(home: Path) -> int | None:
     except OSError as error:
         raise StoreError(
             f"The instance's folder {home} cannot be used: {error.strerror}.",
-            "Choose a folder that you may write to with --home or $LOCALCDAP_HOME.",
+            "Choose a writable folder with --home or $LOCALCDAP_HOME.",
         ) from error
     return lock
 
@@ -144,17 +143,17 @@ def _silent(home: Path, problem: str) -> HostSilentError:
     pid = (home / LOCK_FILE).read_text(encoding="ascii", errors="replace").strip()
     if _is_stopped(pid):
         return HostSilentError(
-            f"Process {pid} owns the instance at {home} but is stopped, as Ctrl-Z does.",
-            f"Let it go on with 'fg' in its terminal or 'kill -CONT {pid}', or end it with 'kill -9 {pid}'.",
+            f"Process {pid} is the host of the instance at {home} but is suspended (Ctrl-Z).",
+            f"Resume it with 'fg' in its terminal or 'kill -CONT {pid}', or end it with 'kill -9 {pid}'.",
         )
     return HostSilentError(
-        f"Process {pid} owns the instance at {home} but cannot be called: {problem}",
-        f"Wait until it is done, or end it with 'kill {pid}'.",
+        f"Process {pid} is the host of the instance at {home} but does not answer: {problem}",
+        f"Wait until it ends, or end it with 'kill {pid}'.",
     )
 
 
 def _is_stopped(pid: str) -> bool:
-    """Return whether a process is suspended; False where the system does not tell (Linux does)."""
+    """Return whether a process is suspended; False on systems without ``/proc``."""
     try:
         state = Path("/proc", pid, "stat").read_text(encoding="ascii", errors="replace")
     except OSError:

@@ -1,6 +1,6 @@
-"""The methods of a service as they are called from afar: their parameters, types and result.
+"""Remote methods of a service: their parameters, types and result, and proxies that call them.
 
-Both ends read them from the same class: its public functions, with their annotations.
+Both ends read the methods from the same class: its public functions with their annotations.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ _ONCE: Final = "__called_once__"
 
 
 def non_idempotent(method: _Method) -> _Method:
-    """Mark a method of a service that must not be called again when its host was lost during the call,
-    because the lost one may have done already what it asks for; its caller gets the HostLostError.
+    """Mark a method of a service as non-idempotent: a call during which the host was lost is not repeated.
+
+    The lost host may have executed the call already, so the caller gets the HostLostError.
     """
     setattr(method, _ONCE, True)
     return method
@@ -44,17 +45,17 @@ class RemoteMethod:
     def pack_arguments(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> dict[str, msgspec.Raw]:
-        """Return the arguments of one call; those left to their defaults are not among them.
+        """Pack the arguments of one call; parameters that keep their defaults are left out.
 
-        :raises TypeError: when they do not fit the parameters, as for any Python call.
+        :raises TypeError: when the arguments do not fit the parameters, as in any Python call.
         """
         bound = self._signature.bind(None, *args, **kwargs).arguments
         return {name: msgspec.Raw(pack(bound[name])) for name in self._parameters if name in bound}
 
     def unpack_arguments(self, arguments: Mapping[str, msgspec.Raw]) -> dict[str, Any]:
-        """Return the arguments of one call, each of its parameter's type.
+        """Unpack the arguments of one call as the types of their parameters.
 
-        :raises BadRequestError: naming the first argument that does not fit.
+        :raises BadRequestError: for the first argument that does not fit.
         """
         return {name: self._unpack_argument(name, raw) for name, raw in arguments.items()}
 
@@ -74,7 +75,7 @@ class RemoteMethod:
 def get_remote_method(service: type, name: str) -> RemoteMethod:
     """Return the method ``name`` of the class ``service``.
 
-    :raises NotFoundError: when there is none; the message lists those that are.
+    :raises NotFoundError: when there is no such method; the message lists the methods.
     """
     if name not in list_method_names(service):
         known = ", ".join(list_method_names(service))
@@ -84,9 +85,7 @@ def get_remote_method(service: type, name: str) -> RemoteMethod:
 
 @lru_cache(maxsize=64)
 def list_method_names(service: type) -> tuple[str, ...]:
-    """Return the methods that can be called from afar: functions of the class without a leading
-    underscore.
-    """
+    """Return the names of the remote methods: the functions of the class without a leading underscore."""
     return tuple(
         name
         for name in dir(service)
@@ -98,7 +97,7 @@ S = TypeVar("S")
 
 
 class CallChannel(Protocol):
-    """What a proxy needs: :class:`~localcdap.rpc.peer.Caller` or :class:`~localcdap.rpc.client.Client`."""
+    """Where a proxy sends calls: a :class:`~localcdap.rpc.peer.Caller`, a client, or a worker process."""
 
     def call(self, call: Call, result: Any = Any, timeout_s: float | None = None) -> Any: ...
 
@@ -106,11 +105,11 @@ class CallChannel(Protocol):
 def make_proxy(
     calls: CallChannel, name: str, service: type[S], timeout_s: float | None = None
 ) -> S:
-    """Return the service ``name`` at the other end, to be used as if it were of class ``service``.
+    """Return a proxy of the service ``name`` at the other end, with the methods of the class ``service``.
 
-    Only public methods are there, no attributes.
+    A proxy has the public methods only, no attributes.
 
-    :param timeout_s: seconds that each call may take; None for ever.
+    :param timeout_s: seconds that each call may take; None for no limit.
     """
     return cast(S, _Proxy(calls, name, service, timeout_s))
 
@@ -135,7 +134,7 @@ class _Proxy:
             frame = Call(self._name, name, method.pack_arguments(args, kwargs))
             return self._calls.call(frame, method.result, self._timeout_s)
 
-        self.__dict__[name] = call  # the next look-up finds it without __getattr__
+        self.__dict__[name] = call  # the next look-up does not need __getattr__
         return call
 
     def __repr__(self) -> str:

@@ -1,9 +1,9 @@
 """The two ends of a connection: one calls, one answers.
 
-A connection carries one call at a time. Whoever wants calls side by side opens more connections
-(:class:`localcdap.rpc.client.Client` does, one for each thread that is in a call).
+A connection carries one call at a time. Concurrent calls need several connections;
+:class:`localcdap.rpc.client.Client` opens one for each thread that is in a call.
 
-The connection may be the host's socket or a socket pair shared with a child process::
+The connection may be the host's socket, or a socket pair shared with a child process::
 
     mine, theirs = multiprocessing.Pipe()             # parent
     child = subprocess.Popen([..., str(theirs.fileno())], pass_fds=[theirs.fileno()])
@@ -34,7 +34,7 @@ _LOG: Final = logging.getLogger(__name__)
 class Caller:
     """The end that calls. Threads may share it; they take turns.
 
-    :param other: how messages name the process at the other end.
+    :param other: the name of the process at the other end, for messages.
     """
 
     def __init__(self, connection: Connection, other: str = "the host") -> None:
@@ -44,26 +44,26 @@ class Caller:
 
     @property
     def closed(self) -> bool:
-        """Whether it can call no more: closed, or the connection broke."""
+        """Whether no more calls are possible: this end was closed, or the connection broke."""
         return self._connection.closed
 
     def close(self) -> None:
         self._connection.close()
 
     def call(self, call: Call, result: Any = Any, timeout_s: float | None = None) -> Any:
-        """Make a call and wait for what it returns.
+        """Make a call and wait for its result.
 
-        :param result: type of the result.
-        :param timeout_s: seconds to wait; None for ever.
-        :raises LocalcdapError: what the method raised; other exceptions come as HostError.
-        :raises HostLostError: when the other process is gone; this end is then closed.
-        :raises TimeoutError: when no answer came in time; this end is then closed too, since a late
-            answer would be taken for that of the next call.
+        :param result: the type of the result.
+        :param timeout_s: seconds to wait; None for no limit.
+        :raises LocalcdapError: what the method raised; other exceptions arrive as HostError.
+        :raises HostLostError: when the other process has ended; this end is then closed.
+        :raises TimeoutError: when no answer came in time; this end is then closed too, because a late
+            answer would be mistaken for the answer to the next call.
         """
         with self._turn:
             try:
                 answer = self._exchange(call, timeout_s)
-            except BaseException:  # an interrupt, too, leaves an answer on its way
+            except BaseException:  # after an interrupt, too, the answer may still arrive
                 self._connection.close()
                 raise
         if isinstance(answer, Fault):
@@ -73,7 +73,7 @@ class Caller:
         except msgspec.DecodeError as error:
             name = f"{call.service}.{call.method}"
             raise HostError(
-                f"The answer of {name} by {self._other} is not understood: {error}.",
+                f"The answer of {self._other} to {name} cannot be decoded: {error}.",
                 "The two processes may run different versions of localcdap: restart both.",
             ) from None
 
@@ -92,16 +92,16 @@ class Caller:
                 f"The connection to {self._other} broke in the call of {name} ({error})."
             ) from error
         except msgspec.DecodeError as error:
-            raise HostLostError(f"{self._other} sent what is no answer: {error}.") from error
+            raise HostLostError(f"{self._other} sent an invalid answer: {error}.") from error
 
 
 def answer_calls(connection: Connection, services: Mapping[str, object]) -> None:
     """Answer calls until the other end closes the connection, which is then closed here too.
 
-    A method's exceptions, SystemExit among them, go to the caller; only KeyboardInterrupt ends the loop.
-    A frame that is no call ends the connection, since what follows it cannot be trusted.
+    A method's exceptions, SystemExit included, go to the caller; only KeyboardInterrupt ends the loop. A
+    frame that is not a call ends the connection, because further frames cannot be trusted.
 
-    :param services: by name; any objects, see :mod:`localcdap.rpc.methods`.
+    :param services: any objects, by name; see :mod:`localcdap.rpc.methods`.
     """
     with connection:
         while True:
@@ -110,12 +110,12 @@ def answer_calls(connection: Connection, services: Mapping[str, object]) -> None
             except ConnectionError:
                 return
             except msgspec.DecodeError as error:
-                _LOG.warning("connection closed: a frame is no call: %s", error)
+                _LOG.warning("connection closed: a frame is not a call: %s", error)
                 return
             try:
                 send(connection, _answer(call, services))
             except ConnectionError:
-                _LOG.info("nobody waits for the answer of %s.%s", call.service, call.method)
+                _LOG.info("the caller of %s.%s is gone", call.service, call.method)
                 return
 
 
@@ -131,5 +131,5 @@ def _answer(call: Call, services: Mapping[str, object]) -> Answer:
         return Result(msgspec.Raw(pack(value)))
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # whatever a method raises must not end the process
+    except BaseException as error:  # no exception of a method may end the process
         return to_fault(error)

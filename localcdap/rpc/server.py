@@ -1,4 +1,4 @@
-"""The host's socket: a thread for every connection."""
+"""The server at the host's socket, with one thread for each connection."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from localcdap.rpc.peer import answer_calls
 _LOG: Final = logging.getLogger(__name__)
 _BACKLOG: Final = 128
 GREETING_S: Final = 5.0
-"""Seconds in which a new connection must have proved that it knows the key."""
+"""Seconds in which a new connection must prove that it knows the key."""
 
 
 class Server:
-    """Answers calls at a Unix socket until closed.
+    """Answers calls at a Unix socket until it is closed.
 
-    :param address: path of the socket, at most about 100 bytes; it must not exist.
-    :param services: by name; called from many threads at once.
+    :param address: the path of the socket, at most about 100 bytes, which must not exist.
+    :param services: thread-safe services, by name.
     """
 
     def __init__(self, address: str, authkey: bytes, services: Mapping[str, object]) -> None:
@@ -42,14 +42,14 @@ class Server:
 
     @property
     def connections(self) -> int:
-        """Connections that are open now; a client has one for each of its threads that called."""
+        """The number of open connections; a client has one for each thread that called at the same time."""
         with self._lock:
             return len(self._sessions)
 
     def close(self, grace_s: float = 2.0) -> None:
-        """Take no more calls, let those under way finish for ``grace_s`` seconds, then break them off.
+        """Accept no more calls, wait up to ``grace_s`` seconds for running ones, then abort them.
 
-        May be called by a method that is being called from afar; its own answer still goes out.
+        A remote method may call this; its own answer is still sent.
         """
         with self._lock:
             if self._closing:
@@ -67,7 +67,7 @@ class Server:
                 session.shut(socket.SHUT_RDWR)
 
     def _stop_accepting(self) -> None:
-        # accept() does not notice that its socket is closed, but it does notice a caller.
+        # Closing the socket does not wake accept(), but a connection does.
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as caller:
             caller.connect(self.address)
             self._thread.join(1.0)
@@ -97,7 +97,7 @@ class Server:
             raise
 
     def serve(self, session: _Session) -> None:
-        """Greet one connection and answer its calls until it ends; runs in its own thread."""
+        """Perform the handshake of one connection and answer its calls until it ends, in its own thread."""
         try:
             welcome(session.connection, self._authkey, GREETING_S)
             answer_calls(session.connection, self._services)
@@ -110,7 +110,7 @@ class Server:
 
 
 class _Session:
-    """One connection, its thread, and a second handle of its socket to wake that thread with."""
+    """One connection, its thread, and a second handle of its socket, which wakes that thread."""
 
     def __init__(self, connection: Connection, server: Server) -> None:
         self.connection = connection
