@@ -95,13 +95,13 @@ class MessagingService:
         limit: int = 100,
         wait_s: float = 0.0,
     ) -> list[TopicMessage]:
-        """Return the oldest messages behind ``after`` of one or more topics, in the order of their commits.
+        """Return the oldest messages after ``after`` of one or more topics, in the order of their commits.
 
-        :param after: the id of the last message that was seen; 0 for the oldest; :meth:`newest` for those
-            from now on.
-        :param limit: the most to return, up to ``MOST_MESSAGES``.
-        :param wait_s: seconds to wait while there is none, up to ``LONGEST_WAIT_S``. It may return empty
-            sooner, when the host is about to leave.
+        :param after: the id of the last message that was seen; 0 to start with the oldest message, the
+            result of :meth:`get_newest_id` to start with the next one.
+        :param limit: the most messages to return, up to ``MOST_MESSAGES``.
+        :param wait_s: seconds to wait for a message, up to ``LONGEST_WAIT_S``. The result may be empty sooner
+            when the host closes.
         :raises NotFoundError: when one of the topics does not exist.
         """
         self._check_namespace(namespace)

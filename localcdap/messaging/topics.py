@@ -187,8 +187,8 @@ class Topics:
         timeout_s: float | None,
         stopped: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Wait until :meth:`changes` is not ``seen`` any more, until the time is over, until ``stopped``
-        (asked after :meth:`wake`), or until this is closed.
+        """Wait until :meth:`count_changes` differs from ``seen``, the time is over, ``stopped()`` is true
+        (checked after :meth:`wake`), or the topics are closed.
         """
         with self._changed:
             self._changed.wait_for(

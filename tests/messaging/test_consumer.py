@@ -1,4 +1,4 @@
-"""Messages take effect exactly once, whoever is killed; poison is passed over and told."""
+"""Messages take effect exactly once, even when processes are killed; poison messages are skipped."""
 
 from __future__ import annotations
 

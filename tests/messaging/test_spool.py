@@ -153,7 +153,7 @@ def test_a_full_disk_leaves_whole_messages_only(path: Path, monkeypatch):
 def test_a_message_over_the_limit_is_refused(path: Path, monkeypatch):
     monkeypatch.setattr(spools, "MESSAGE_LIMIT", 50)
     with SpoolWriter(path) as writer:
-        with pytest.raises(StoreError, match="too long; the most is 50"):
+        with pytest.raises(StoreError, match="too long; the limit is 50"):
             writer.append(Counted(1), Counted(2, "x" * 60))
         writer.append(Counted(3))
 

@@ -114,7 +114,7 @@ def test_wrong_requests_say_what_is_wrong(service: MessagingService, monkeypatch
     with pytest.raises(BadRequestError, match="at least one message"):
         service.fetch("ns", [], 0)
     monkeypatch.setattr(module, "PAYLOAD_LIMIT", 10)
-    with pytest.raises(BadRequestError, match="the most is 10"):
+    with pytest.raises(BadRequestError, match="the limit is 10"):
         service.publish("ns", "t", ["x" * 11])
     assert payloads(service) == []
 

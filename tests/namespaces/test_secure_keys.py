@@ -117,9 +117,9 @@ def test_keys_go_with_their_namespace(keys: SecureKeyService, namespaces, file: 
 def test_a_value_that_is_gone_is_told(keys: SecureKeyService, file: Path):
     keys.put("team", "a", VALUE)
     file.unlink()
-    with pytest.raises(NotFoundError, match="not in its file any more") as gone:
+    with pytest.raises(NotFoundError, match="is missing in its file") as gone:
         keys.get("team", "a")
-    assert gone.value.corrective_action == "Put it again: localcdap secrets put a"
+    assert gone.value.corrective_action == "Set it again: localcdap secrets put a"
     keys.delete("team", "a")
 
 

@@ -213,7 +213,7 @@ def test_a_busy_namespace_stays_unless_forced(namespaces, store, things: Things)
 @pytest.mark.parametrize("broken", [OSError(30, "Read-only file system"), ConflictError("locked")])
 def test_a_namespace_whose_files_cannot_go_stays(namespaces, store, things: Things, broken):
     things.broken = broken
-    with pytest.raises(ConflictError, match="not deleted, because its things cannot be put away"):
+    with pytest.raises(ConflictError, match="not deleted, because its things cannot be removed"):
         namespaces.delete("team")
 
     assert namespaces.exists("team")

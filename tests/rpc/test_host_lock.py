@@ -252,7 +252,7 @@ def test_a_very_long_temporary_directory_is_avoided(tmp_path: Path, monkeypatch)
 def test_a_socket_folder_of_somebody_else_is_refused(tmp_path: Path):
     Path(tempfile.gettempdir(), f"localcdap-{os.getuid()}").symlink_to(tmp_path)
 
-    with pytest.raises(HostError, match="not a folder of yours"):
+    with pytest.raises(HostError, match="belongs to another user"):
         get_socket_address(tmp_path)
 
 

@@ -237,7 +237,9 @@ def test_a_database_of_another_program_is_left_alone(tmp_path: Path):
     with duckdb.connect(str(tmp_path / "x.duckdb")) as other:
         other.execute("CREATE TABLE theirs (a INTEGER)")
 
-    assert_refused_and_untouched(tmp_path / "x.duckdb", r"not of localcdap \(it has theirs\)")
+    assert_refused_and_untouched(
+        tmp_path / "x.duckdb", r"not a database of localcdap \(it has the table theirs\)"
+    )
 
 
 def test_a_damaged_database_is_left_alone(store: Store, path: Path):
@@ -317,7 +319,7 @@ def test_a_migration_that_was_changed_is_refused(path: Path, migrations: Path):
     Store(path, migrations).close()
     (migrations / "0001_first.sql").write_text("CREATE TABLE uno (a INTEGER)")
 
-    with pytest.raises(StoreError, match="another form of migration 0001_first"):
+    with pytest.raises(StoreError, match="different version of migration 0001_first"):
         Store(path, migrations)
 
 

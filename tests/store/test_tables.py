@@ -187,7 +187,7 @@ def test_a_write_is_part_of_the_callers_transaction(store: Store, tables, files,
     with pytest.raises(ZeroDivisionError):
         write()
     assert rows() == [person(1, "a")]
-    assert [t.name for t in tables.list("default")] == ["t"]
+    assert [t.name for t in tables.list_tables("default")] == ["t"]
 
 
 def test_several_writes_in_one_transaction_may_change_the_table(store: Store, tables, files, rows):
@@ -294,7 +294,9 @@ def test_types_that_do_not_fit_are_refused_by_name(upsert, rows, held, written, 
 def test_a_null_key_is_refused(upsert, tables: DatasetTables):
     schema = Schema.record("r", [("id", Schema.INT.as_nullable)])
 
-    with pytest.raises(StoreError, match="2 of the rows to write into table 't' have no 'id'"):
+    with pytest.raises(
+        StoreError, match="2 of the rows to write into table 't' have no value of the key 'id'"
+    ):
         upsert(schema, [{"id": 1}, {"id": None}], [{"id": None}])
     assert tables.list_tables("default") == []
 
@@ -337,7 +339,7 @@ def test_what_no_table_can_hold_is_refused(store: Store, tables, field, message:
 
     with pytest.raises(StoreError, match=message), store.transaction() as tx:
         tables.upsert_parquet(tx, "default", "t", schema, "id", [])
-    assert tables.list("default") == []
+    assert tables.list_tables("default") == []
 
 
 def test_names_that_differ_in_case_only_are_refused(upsert):
@@ -392,7 +394,7 @@ def test_any_name_can_be_that_of_a_table_and_its_fields(upsert, rows, tables, na
     upsert(schema, [{name: 1, "v": "b"}], key=name, name=name)
 
     assert rows(name=name, key=name) == [{name: 1, "v": "b"}]
-    assert [t.name for t in tables.list("default")] == [name]
+    assert [t.name for t in tables.list_tables("default")] == [name]
 
 
 @pytest.mark.parametrize("space", ["main", "temp", "system", "information_schema", "pg_catalog"])
@@ -400,4 +402,4 @@ def test_any_namespace_can_have_tables(upsert, rows, tables, space: str):
     upsert(PERSON, [person(1, "a")], name="dataset_tables", space=space)
 
     assert rows(name="dataset_tables", space=space) == [person(1, "a")]
-    assert [t.namespace for t in tables.list(space)] == [space]
+    assert [t.namespace for t in tables.list_tables(space)] == [space]

@@ -306,7 +306,7 @@ def test_a_conflict_that_the_body_hides_is_tried_again(simple: Simple):
 
 @pytest.mark.parametrize("timeout_s", [0, -1, float("nan")])
 def test_a_time_must_be_some_time(simple: Simple, timeout_s):
-    with pytest.raises(BadRequestError, match="must be over 0"):
+    with pytest.raises(BadRequestError, match="must be above 0"):
         simple.transactions.run(put, timeout_s=timeout_s)
 
 
